@@ -1,0 +1,119 @@
+"""What every recursion starts with: joint transforms, angular velocities, velocity-product accelerations.
+
+Velocities are taken in the inertial frame that momentarily moves with each body's origin. A body's motion is then its
+angular velocity w alone, its acceleration is [angular acceleration; acceleration of the origin as a point], and the
+textbook's v x S q' and v x* I v shrink to
+
+    c_i = [w_p x s q' ; R^T (w_p x (w_p x p)) + (w_i + w_p) x d q']      S = [s; d], w_p the parent's w in this frame
+    w x* I w = [w x (I w) ; w x (w x h)]                                 h the first moment of mass
+
+with a third of the operations less, and the linear velocities never computed.
+"""
+
+from __future__ import annotations
+
+from ..model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from ..spatial import (
+    IDENTITY,
+    NO_TURN,
+    ZERO3,
+    ZERO_MOTION,
+    ArticulatedInertia,
+    Force,
+    Mat3,
+    Motion,
+    RigidInertia,
+    Scalar,
+    Sym3,
+    Transform,
+    Vec3,
+    rotation_from_quaternion,
+    sincos,
+    unit_motion,
+)
+
+
+def vec3(a) -> Vec3:
+    return Vec3(a[0], a[1], a[2])
+
+
+def joint_transform(tree: Tree, j: int, q) -> Transform:
+    """The frame of row j in its parent's frame."""
+    kind = tree.kind[j]
+    if kind == INNER:
+        return IDENTITY
+    k = tree.q_index[j]
+    T = tree.rotation[j]
+    R = Mat3(vec3(T[0]), vec3(T[1]), vec3(T[2]))
+    p = vec3(tree.translation[j])
+    turn = NO_TURN
+    dense = 0
+    if kind == REVOLUTE:
+        s, c = sincos(q[k])
+        turn = (c, s)
+    elif kind == PRISMATIC:
+        p = p + R @ Vec3(0.0, 0.0, q[k])
+    elif kind == PLANAR:
+        p = p + R @ Vec3(q[k], q[k + 1], 0.0)
+        turn = (q[k + 2], q[k + 3])
+    else:
+        dense = 1
+        m = k
+        if kind == FLOATING:
+            p = p + R @ Vec3(q[k], q[k + 1], q[k + 2])
+            m = k + 3
+        R = R.product(rotation_from_quaternion(q[m], q[m + 1], q[m + 2], q[m + 3]))
+    c, s = turn
+    R = Mat3(R.x.spin(c, 0.0 - s), R.y.spin(c, 0.0 - s), R.z.spin(c, 0.0 - s))
+    e = tree.planar[j]
+    return Transform(R, p, turn, (e[0][0], e[0][1]), (e[1][0], e[1][1]), (e[2][0], e[2][1]), dense)
+
+
+def joint_transforms(tree: Tree, q):
+    """The frame of each row in its parent's frame."""
+    X = [IDENTITY] * len(tree.parent)
+    for j in range(len(tree.parent)):
+        X[j] = joint_transform(tree, j, q)
+    return X
+
+
+def angular_velocities(tree: Tree, X, v):
+    """w[j], and as `carried[j]` the parent's w, both in the frame of row j."""
+    n = len(tree.parent)
+    w = [ZERO3] * n
+    carried = [ZERO3] * n
+    for j in range(n):
+        p = tree.parent[j]
+        if tree.kind[j] == INNER:
+            carried[j] = carried[p]
+            w[j] = w[p] + unit_motion(tree.axis[j], v[j]).ang
+        else:
+            if p >= 0:
+                carried[j] = X[j].rotate_to_child(w[p])
+            w[j] = carried[j] + unit_motion(tree.axis[j], v[j]).ang
+    return w, carried
+
+
+def velocity_products(tree: Tree, X, w, carried, v):
+    """c[j] of the header, summed at the first row of each joint."""
+    n = len(tree.parent)
+    c = [ZERO_MOTION] * n
+    for j in range(n):
+        i = tree.first[j]
+        s = unit_motion(tree.axis[j], v[j])
+        c[i] = c[i] + Motion(carried[j].cross(s.ang), (w[tree.last[j]] + carried[j]).cross(s.lin))
+        p = tree.parent[j]
+        if p >= 0 and tree.kind[j] != INNER:
+            c[i] = c[i] + Motion(ZERO3, X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].p))))
+    return c
+
+
+def base_acceleration(tree: Tree) -> Motion:
+    """The ground accelerates upwards instead of gravity pulling down."""
+    g = tree.gravity
+    return Motion(ZERO3, Vec3(0.0 - g[0], 0.0 - g[1], 0.0 - g[2]))
+
+
+def rigid_inertia(tree: Tree, j: int) -> RigidInertia:
+    I = tree.inertia[j]
+    return RigidInertia(tree.mass[j], vec3(tree.moment[j]), Sym3(I[0], I[1], I[2], I[3], I[4], I[5]))

@@ -1,0 +1,296 @@
+"""Compiled functions: what users call like a NumPy gufunc."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from . import cache, entry
+from .gufunc import make_gufunc, signature
+from .jit import compile_object, host, load_object
+from .program import Argument, Program
+from .rows import emit_loop
+from .trace import BudgetExceeded, Operations, Trace, count, trace
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NODE_BUDGET = 250_000  # nodes of a trace, beyond which loops stay loops
+THREAD_GRAIN = 2_000_000  # operations that are worth another thread
+EXECUTIONS = ("auto", "traced", "rolled", "interpreted")
+
+_DOUBLE = np.dtype(np.float64)
+_SINGLE = np.dtype(np.float32)
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class CompiledFunction:
+    """A function of arrays, compiled for one robot at its first call and kept on disk.
+
+    Called like a NumPy gufunc: leading axes broadcast, results are float32 if every argument is and float64 otherwise,
+    `out=` takes the result. `threads=` says how many threads share a large batch (all processors by default). The GIL
+    is released while it computes. NaN in a state gives NaN in that state's results and nowhere else.
+
+    Raises TypeError for a wrong number or name of arguments and ValueError for a wrong shape, naming the argument.
+    """
+
+    def __init__(
+        self, program: Program, execution: str = "auto", options: dict[str, Program] | None = None, algorithm: str = ""
+    ) -> None:
+        if execution not in EXECUTIONS:
+            raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
+        self.program = program
+        self.algorithm = algorithm or program.kernel.__name__
+        self._asked = execution
+        self._options = options or {}
+        self._variants: dict[str, CompiledFunction] = {}
+        self._ufuncs: dict[str, np.ufunc] = {}
+        self.__doc__ = program.doc or CompiledFunction.__doc__
+
+    # what it is
+
+    @property
+    def name(self) -> str:
+        return self.program.name
+
+    @property
+    def signature(self) -> str:
+        """Core shapes, as NumPy writes them."""
+        return signature(self.program.shapes)
+
+    @cached_property
+    def operations(self) -> Operations:
+        """Exact counts for one state, from the trace that is compiled."""
+        facts = self._facts
+        if "operations" in facts:
+            return Operations(*facts["operations"])
+        return count(trace(self.program.flat, [a.size for a in self.program.inputs]))
+
+    @cached_property
+    def execution(self) -> str:
+        """ "traced", "rolled" or "interpreted": how it runs."""
+        if self._asked != "auto":
+            return self._asked
+        if min(a.size for a in self.program.arguments) == 0:
+            return "interpreted"
+        return "rolled" if self._facts.get("too large") else "traced"
+
+    def variant(self, option: str) -> CompiledFunction:
+        """The function with a further argument, which is also used when that argument is given in a call."""
+        if option not in self._variants:
+            if option not in self._options:
+                raise TypeError(f"{self._call_text()} has no argument {option!r}")
+            self._variants[option] = CompiledFunction(self._options[option], self._asked, None, self.algorithm)
+        return self._variants[option]
+
+    def __repr__(self) -> str:
+        return f"<CompiledFunction {self.name}{self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompiledFunction, (self.program, self._asked, self._options, self.algorithm)
+
+    # calling it
+
+    def __call__(self, *args: Any, out: Array | None = None, threads: int | None = None, **named: Any) -> Any:
+        for option in self._options:
+            value = named.pop(option, None)
+            if value is not None:
+                return self.variant(option)(*args, value, out=out, threads=threads, **named)
+        return self._general(self._bound(args, named), out, threads)
+
+    def _general(self, args: tuple[Any, ...], out: Array | None, threads: int | None) -> Any:
+        arrays = [np.asarray(a) for a in args]
+        self._explain(arrays, out)
+        dtype = _DOUBLE if any(np.can_cast(a.dtype, _SINGLE) is False for a in arrays) else _SINGLE
+        inputs = self.program.inputs
+        batch = np.broadcast_shapes(*(a.shape[: a.ndim - len(p.shape)] for a, p in zip(arrays, inputs, strict=True)))
+        if self.execution != "traced":
+            return self._by_rows(arrays, batch, dtype, out, threads)
+        states = 1
+        for n in batch:
+            states *= n
+        if not batch and dtype is _DOUBLE and out is None and entry.usable():
+            return self._entry(*(np.ascontiguousarray(a, _DOUBLE).reshape(a.shape) for a in arrays))
+        ufunc = self._ufunc(dtype)
+        parts = self._shares(states, threads)
+        if parts == 1:
+            return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
+        return self._threaded(ufunc, arrays, batch, dtype, out, parts)
+
+    def _shares(self, states: int, threads: int | None) -> int:
+        """Threads that share a batch."""
+        if threads is not None and threads < 1:
+            raise ValueError(f"{self.name}: threads must be at least 1; got {threads}")
+        o = self.operations
+        work = states * (o.flops + 20 * (o.div + o.sqrt + o.trig))
+        return max(1, min(processors() if threads is None else threads, work // THREAD_GRAIN, states))
+
+    def _threaded(
+        self, ufunc: np.ufunc, arrays: list[Array], batch: tuple[int, ...], dtype: np.dtype[Any], out: Any, parts: int
+    ) -> Array:
+        """Cut the longest batch axis; its pieces do not overlap, so neither do the threads' writes."""
+        inputs, core = self.program.inputs, self.program.output.shape
+        result = np.empty(batch + core, dtype) if out is None else out
+        axis = max(range(len(batch)), key=lambda k: batch[k])
+        edges = [batch[axis] * k // parts for k in range(parts + 1)]
+        full = [np.broadcast_to(a, batch + p.shape) for a, p in zip(arrays, inputs, strict=True)]
+
+        def share(k: int) -> None:
+            piece = (slice(None),) * axis + (slice(edges[k], edges[k + 1]),)
+            ufunc(*(a[piece] for a in full), out=result[piece])
+
+        futures = [_pool().submit(share, k) for k in range(1, parts)]
+        try:
+            share(0)
+        finally:
+            for f in futures:
+                f.result()
+        return result
+
+    def _by_rows(self, arrays: list[Array], batch: Any, dtype: np.dtype[Any], out: Any, threads: int | None) -> Any:
+        """Executions that take arrays of shape (states, *core)."""
+        core = self.program.output.shape
+        rows = [
+            np.broadcast_to(a, batch + p.shape).reshape(-1, *p.shape).astype(np.float64, copy=False)
+            for a, p in zip(arrays, self.program.inputs, strict=True)
+        ]
+        if self.execution == "interpreted":
+            result = self.program.rows(*rows)
+        else:
+            result = self._rolled_rows(rows, 1 if threads == 1 else threads or processors())
+        shaped = result.reshape(batch + core).astype(dtype, copy=False)
+        if out is None:
+            return shaped if batch + core else shaped[()]
+        np.copyto(out, shaped, casting="same_kind")
+        return out
+
+    def _rolled_rows(self, rows: list[Array], threads: int) -> Array:
+        from .rolled import rolled_kernel
+
+        states = len(rows[0])
+        run = rolled_kernel(self.program)
+        result = np.empty((states, *self.program.output.shape))
+        parts = max(1, min(threads, states))
+        edges = [states * k // parts for k in range(parts + 1)]
+        shares = [([a[i:j] for a in rows], result[i:j]) for i, j in zip(edges, edges[1:], strict=False)]
+        futures = [_pool().submit(run, *share) for share in shares[1:]]
+        try:
+            run(*shares[0])
+        finally:
+            for f in futures:
+                f.result()
+        return result
+
+    # compiling it
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        """What is known of the trace without making it: counts, or that it is too large."""
+        name = cache.key("facts", self.program.identity(), NODE_BUDGET)
+        entry = cache.read(name)
+        if entry is not None:
+            return entry[0]
+        try:
+            facts: dict[str, Any] = {"operations": count(self._trace)}
+        except BudgetExceeded:
+            facts = {"too large": True}
+        cache.write(name, facts, b"")
+        return facts
+
+    @cached_property
+    def _trace(self) -> Trace:
+        budget = NODE_BUDGET if self._asked == "auto" else None
+        return trace(self.program.flat, [a.size for a in self.program.inputs], budget)
+
+    @cached_property
+    def _entry(self) -> Any:
+        """The built-in function for one float64 state.
+
+        Python looks for `__call__` in an object's class: from here on this object is the only one of its own class, whose
+        `__call__` is the built-in function itself.
+        """
+        h = host()
+        code = self._object("entry", lambda: entry.emit_entry(self._trace, self.program.shapes, h.lanes("double"), h.fma))
+        address, table = load_object(code, "entry", "table")
+        general = CompiledFunction.__call__.__get__(self)
+        made = entry.make_entry(self.name, address, table, general)
+        self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": made, "__module__": __name__})
+        return made
+
+    def _ufunc(self, dtype: np.dtype[Any]) -> np.ufunc:
+        """The gufunc for batches."""
+        precision = "float" if dtype == _SINGLE else "double"
+        ufunc = self._ufuncs.get(precision)
+        if ufunc is None:
+            h = host()
+            shapes, lanes = self.program.shapes, h.lanes(precision)
+            code = self._object(precision, lambda: emit_loop(self._trace, shapes, precision, lanes, h.fma))
+            [address] = load_object(code, "loop")
+            ufunc = self._ufuncs[precision] = make_gufunc(self.name, address, shapes, dtype)
+        return ufunc
+
+    def _object(self, what: str, ir: Callable[[], str]) -> bytes:
+        """Object code from the cache, or compiled and put there."""
+        name = cache.key("object", self.program.identity(), host(), what)
+        found = cache.read(name)
+        if found is not None:
+            return found[1]
+        code = compile_object(ir())
+        cache.write(name, {}, code)
+        return code
+
+    # what may be wrong
+
+    def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Positional and named arguments in order."""
+        names = [a.name for a in self.program.inputs]
+        missing = names[len(args) :]
+        if len(args) > len(names) or set(missing) != set(named):
+            given = [*names[: len(args)], *named] if len(args) <= len(names) else f"{len(args)} arguments"
+            raise TypeError(f"{self._call_text()} takes {', '.join(names)}; got {given}")
+        return (*args, *(named[n] for n in missing))
+
+    def _call_text(self) -> str:
+        return f"{self.name}({', '.join(a.name for a in self.program.inputs)})"
+
+    def _explain(self, args: Any, out: Any) -> None:
+        """Raise a ValueError or TypeError that names the argument at fault, if one is."""
+        given = [(a, np.asarray(x)) for a, x in zip(self.program.inputs, args, strict=False)]
+        for argument, x in given:
+            self._check(argument, x)
+        try:
+            batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in given))
+        except ValueError:
+            shapes = ", ".join(f"{a.name} {x.shape}" for a, x in given)
+            raise ValueError(f"{self.name}: batch axes do not broadcast: {shapes}") from None
+        if out is not None:
+            expected = batch + self.program.output.shape
+            if not isinstance(out, np.ndarray) or out.shape != expected:
+                got = out.shape if isinstance(out, np.ndarray) else type(out).__name__
+                raise ValueError(f"{self.name}: out must be an array of shape {expected}; got {got}")
+
+    def _check(self, argument: Argument, x: Array) -> None:
+        if x.dtype.kind not in "fiub":
+            raise TypeError(f"{self.name}: {argument.name} must hold real numbers; got dtype {x.dtype}")
+        core = argument.shape
+        if x.ndim < len(core) or x.shape[x.ndim - len(core) :] != core:
+            expected = ", ".join(["...", *map(str, core)])
+            raise ValueError(f"{self.name}: {argument.name} must have shape ({expected}); got {x.shape}")
+
+
+_executor: ThreadPoolExecutor | None = None
+
+
+def _pool() -> ThreadPoolExecutor:
+    global _executor
+    if _executor is None:
+        _executor = ThreadPoolExecutor(processors(), thread_name_prefix="featherweight")
+    return _executor

@@ -1,0 +1,81 @@
+"""What the engine compiles: a kernel, the constants it closes over, and the shapes of its arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Shape = tuple[int, ...]
+
+
+class Argument(NamedTuple):
+    """An array argument: its name and its core shape, without batch axes."""
+
+    name: str
+    shape: Shape
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Program:
+    """`kernel(*constants, *inputs, output)` reads nested sequences of scalars and writes into `output`.
+
+    The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them.
+    """
+
+    name: str
+    kernel: Callable[..., None]
+    constants: tuple[Any, ...]
+    inputs: tuple[Argument, ...]
+    output: Argument
+    doc: str = ""
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return (*self.inputs, self.output)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return tuple(a.shape for a in self.arguments)
+
+    def identity(self) -> tuple[Any, ...]:
+        """Everything that the compiled code follows from, but for the machine."""
+        return (self.kernel.__module__, self.kernel.__qualname__, self.constants, self.shapes)
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        """The kernel from flat lists of scalars to the flat list of results."""
+        output = nested([0.0] * self.output.size, self.output.shape)
+        arrays = [nested(list(x), a.shape) for x, a in zip(inputs, self.inputs, strict=True)]
+        box = [output] if self.output.shape == () else output
+        self.kernel(*self.constants, *arrays, box)
+        return flattened(box)
+
+    def rows(self, *arrays: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The kernel in plain Python, on arrays of shape (batch, *core)."""
+        batch = len(arrays[0])
+        results = [self.flat(*([float(x) for x in a[i].ravel()] for a in arrays)) for i in range(batch)]
+        return np.array(results, dtype=np.float64).reshape(batch, *self.output.shape)
+
+
+def nested(flat: list[Any], shape: Shape) -> Any:
+    """A flat list as nested lists of `shape`."""
+    if not shape:
+        return flat[0]
+    if len(shape) == 1:
+        return flat
+    step = math.prod(shape[1:])
+    return [nested(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
+def flattened(x: Any) -> list[Any]:
+    """The scalars of nested lists."""
+    if not isinstance(x, list):
+        return [x]
+    return [y for item in x for y in flattened(item)]

@@ -1,0 +1,338 @@
+"""The loop of a NumPy gufunc around a kernel: rows of ordinary arrays in, rows out.
+
+A batch is taken some blocks of W states at a time. Each argument's rows are transposed in registers into lanes,
+x[index][lane]; the kernel runs over the blocks; results are transposed back. Where elements of a row are not adjacent, or
+where fewer than W rows are left, they are copied one by one and the last row fills the lanes that are left over, so
+nothing outside the arrays is ever touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .emit import Kernel, Type, emit_kernel
+from .trace import Trace
+from .trig import sincos_ir
+
+Shape = tuple[int, ...]
+
+BLOCKS = 8  # at most, in one run of the kernel
+BLOCK_BYTES = 400_000  # of workspace, at most: they should stay in the second-level cache
+
+
+def emit_loop(t: Trace, shapes: Sequence[Shape], precision: str, lanes: int, fma: bool) -> str:
+    """A module with `void @loop(ptr args, ptr dims, ptr steps, ptr data)` as NumPy calls it.
+
+    `shapes` are the core shapes of the inputs and the output.
+    """
+    type = Type(precision, lanes)
+    kernel = emit_kernel(t, type)
+    module = _Module(kernel, type, shapes)
+    body = module.loop()
+    return assemble(kernel, type, module.declarations, [*module.functions, body], fma)
+
+
+def assemble(kernel: Kernel, type: Type, declarations: Sequence[str], functions: Sequence[str], fma: bool) -> str:
+    """A module of a kernel, the functions around it, and the sines and cosines that it calls."""
+    texts = [kernel.definitions, *functions]
+    declared = dict.fromkeys([*kernel.declarations, *declarations])
+    widest = type.lanes
+    for width in kernel.sincos_lanes:
+        sincos = sincos_ir(type.precision, width, fma)
+        declared |= dict.fromkeys(sincos.declarations)
+        texts.append(sincos.definition.replace("@fw.sincos", f"@fw.sincos.{Type(type.precision, width).mangled}"))
+        widest = max(widest, width)
+    attributes = f'attributes #0 = {{ noinline nounwind "prefer-vector-width"="{8 * widest * type.item_bytes}" }}'
+    return "\n".join([*declared, *texts, attributes])
+
+
+class _Vector(Type):
+    """A machine type that stays a vector when it has one lane."""
+
+    @property
+    def ir(self) -> str:
+        return f"<{self.lanes} x {self.precision}>"
+
+    @property
+    def mangled(self) -> str:
+        return f"v{self.lanes}{'f64' if self.precision == 'double' else 'f32'}"
+
+
+class _Module:
+    def __init__(self, kernel: Kernel, type: Type, shapes: Sequence[Shape]) -> None:
+        self.kernel, self.type, self.shapes = kernel, type, list(shapes)
+        self.item, self.bytes = type.precision, type.item_bytes
+        self.sizes = [math.prod(s) for s in shapes]
+        self.functions: list[str] = []
+        self.declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
+        first = len(shapes)  # NumPy's steps: the outer one of each argument, then the inner ones of each in turn
+        self.inner: list[list[int]] = []
+        for shape in shapes:
+            self.inner.append(list(range(first, first + len(shape))))
+            first += len(shape)
+
+    def _header(self) -> list[str]:
+        """Arguments, outer and inner strides, and whether the elements of each argument's rows are adjacent."""
+        lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {", "entry:", "  %n = load i64, ptr %dims"]
+        for k, shape in enumerate(self.shapes):
+            lines += [
+                f"  %pa{k} = getelementptr ptr, ptr %args, i64 {k}",
+                f"  %base{k} = load ptr, ptr %pa{k}",
+                f"  %ps{k} = getelementptr i64, ptr %steps, i64 {k}",
+                f"  %step{k} = load i64, ptr %ps{k}",
+                f"  %whole{k}.{len(shape)} = icmp eq i64 0, 0",
+            ]
+            expected = self.bytes
+            for d in reversed(range(len(shape))):
+                lines += [
+                    f"  %pi{k}.{d} = getelementptr i64, ptr %steps, i64 {self.inner[k][d]}",
+                    f"  %inner{k}.{d} = load i64, ptr %pi{k}.{d}",
+                    f"  %fits{k}.{d} = icmp eq i64 %inner{k}.{d}, {expected}",
+                    f"  %whole{k}.{d} = and i1 %whole{k}.{d + 1}, %fits{k}.{d}",
+                ]
+                expected *= shape[d]
+        return lines
+
+    def _strides(self, k: int) -> str:
+        """The three inner strides and lengths of argument k, as arguments of @fw.copy."""
+        rank = len(self.shapes[k])
+        strides = ["0"] * (3 - rank) + [f"%inner{k}.{d}" for d in range(rank)]
+        lengths = [1] * (3 - rank) + list(self.shapes[k])
+        return ", ".join([f"i64 {s}" for s in strides] + [f"i64 {n}" for n in lengths])
+
+    def loop(self) -> str:
+        """BLOCKS blocks of W states at a time."""
+        W, last = self.type.lanes, len(self.shapes) - 1
+        sizes = [*self.sizes, self.kernel.workspace]
+        per_block = max(1, sum(sizes)) * W * self.bytes
+        blocks = max(1, min(BLOCKS, BLOCK_BYTES // per_block))
+        lines = self._header()
+        lines += [
+            f"  %up = add i64 %n, {W - 1}",
+            f"  %all = sdiv i64 %up, {W}",
+            f"  %few = icmp slt i64 %all, {blocks}",
+            f"  %cap = select i1 %few, i64 %all, i64 {blocks}",
+            f"  %bytes0 = mul i64 %cap, {per_block}",
+            "  %bytes = add i64 %bytes0, 64",
+            "  %heap = call ptr @malloc(i64 %bytes)",
+            *aligned("%heap", "%ws.0"),
+        ]
+        for k, size in enumerate(sizes[:-1]):
+            lines += [f"  %len{k} = mul i64 %cap, {size * W}"]
+            lines += [f"  %ws.{k + 1} = getelementptr {self.item}, ptr %ws.{k}, i64 %len{k}"]
+        lines += ["  br label %head", "head:", "  %start = phi i64 [ 0, %entry ], [ %following, %done ]"]
+        lines += ["  %more = icmp slt i64 %start, %n", "  br i1 %more, label %group, label %exit", "group:"]
+        lines += [
+            "  %left = sub i64 %n, %start",
+            f"  %leftup = add i64 %left, {W - 1}",
+            f"  %leftblocks = sdiv i64 %leftup, {W}",
+            "  %fewer = icmp slt i64 %leftblocks, %cap",
+            "  %now = select i1 %fewer, i64 %leftblocks, i64 %cap",
+            "  br label %load.head",
+        ]
+        lines += self._each_block("load", range(last), "run")
+        passed = ", ".join(f"ptr %ws.{k}" for k in range(last + 2))
+        lines += ["run:", f"  call void @fw.kernel({passed}, i64 %now)", "  br label %save.head"]
+        lines += self._each_block("save", [last], "done")
+        lines += ["done:", f"  %advance = mul i64 %now, {W}", "  %following = add i64 %start, %advance", "  br label %head"]
+        lines += ["exit:", "  call void @free(ptr %heap)", "  ret void", "}"]
+        self.functions.append(self._copy("in", gather=True))
+        self.functions.append(self._copy("out", gather=False))
+        for k in range(last):
+            self.functions.append(self._turned(k, gather=True))
+        self.functions.append(self._turned(last, gather=False))
+        return "\n".join(lines)
+
+    def _each_block(self, name: str, arguments: Sequence[int], then: str) -> list[str]:
+        """For each block of the group: move its rows of the given arguments into lanes, or out of them."""
+        W = self.type.lanes
+        before = "group" if name == "load" else "run"
+        direction = "in" if name == "load" else "out"
+        lines = [
+            f"{name}.head:",
+            f"  %{name}.b = phi i64 [ 0, %{before} ], [ %{name}.c, %{name}.next ]",
+            f"  %{name}.o = mul i64 %{name}.b, {W}",
+            f"  %{name}.row = add i64 %start, %{name}.o",
+            f"  %{name}.left = sub i64 %n, %{name}.row",
+            f"  %{name}.full = icmp sge i64 %{name}.left, {W}",
+            f"  %{name}.rows = select i1 %{name}.full, i64 {W}, i64 %{name}.left",
+            f"  br label %{name}.a{arguments[0]}" if arguments else f"  br label %{name}.next",
+        ]
+        for k in arguments:
+            lines += [
+                f"{name}.a{k}:",
+                f"  %{name}.off{k} = mul i64 %{name}.row, %step{k}",
+                f"  %{name}.p{k} = getelementptr i8, ptr %base{k}, i64 %{name}.off{k}",
+                f"  %{name}.l{k} = mul i64 %{name}.b, {self.sizes[k] * W}",
+                f"  %{name}.w{k} = getelementptr {self.item}, ptr %ws.{k}, i64 %{name}.l{k}",
+                f"  %{name}.fast{k} = and i1 %whole{k}.0, %{name}.full",
+                f"  br i1 %{name}.fast{k}, label %{name}.fast.{k}, label %{name}.slow.{k}",
+                f"{name}.fast.{k}:",
+                f"  call void @fw.turn{k}(ptr %{name}.p{k}, i64 %step{k}, ptr %{name}.w{k})",
+                f"  br label %{name}.after{k}",
+                f"{name}.slow.{k}:",
+                f"  call void @fw.copy.{direction}(ptr %{name}.p{k}, i64 %step{k}, i64 %{name}.rows, {self._strides(k)}, "
+                f"ptr %{name}.w{k})",
+                f"  br label %{name}.after{k}",
+                f"{name}.after{k}:",
+                f"  br label %{name}.a{k + 1}" if k != arguments[-1] else f"  br label %{name}.next",
+            ]
+        lines += [f"{name}.next:", f"  %{name}.c = add i64 %{name}.b, 1", f"  %{name}.go = icmp slt i64 %{name}.c, %now"]
+        return [*lines, f"  br i1 %{name}.go, label %{name}.head, label %{then}"]
+
+    def _copy(self, name: str, gather: bool) -> str:
+        """Move rows element by element, any strides; when gathering, the last row fills the spare lanes."""
+        W, T = self.type.lanes, self.item
+        lanes = W if gather else "%rows"
+        move = (
+            [f"  %v = load {T}, ptr %p3", f"  store {T} %v, ptr %w"]
+            if gather
+            else [f"  %v = load {T}, ptr %w", f"  store {T} %v, ptr %p3"]
+        )
+        lines = [
+            f"define internal void @fw.copy.{name}(ptr %rowp, i64 %step, i64 %rows, i64 %s0, i64 %s1, i64 %s2, "
+            "i64 %n0, i64 %n1, i64 %n2, ptr %lanes) #0 {",
+            "entry:",
+            "  %lastrow = sub i64 %rows, 1",
+            "  br label %l0",
+            "l0:", "  %lane = phi i64 [ 0, %entry ], [ %lane1, %e0 ]",
+            "  %inside = icmp slt i64 %lane, %lastrow",
+            "  %r = select i1 %inside, i64 %lane, i64 %lastrow",
+            "  %o0 = mul i64 %r, %step", "  %p0 = getelementptr i8, ptr %rowp, i64 %o0", "  br label %l1",
+            "l1:", "  %i = phi i64 [ 0, %l0 ], [ %i1, %e1 ]", "  %k1 = phi i64 [ 0, %l0 ], [ %k3, %e1 ]",
+            "  %o1 = mul i64 %i, %s0", "  %p1 = getelementptr i8, ptr %p0, i64 %o1", "  br label %l2",
+            "l2:", "  %j = phi i64 [ 0, %l1 ], [ %j1, %e2 ]", "  %k2 = phi i64 [ %k1, %l1 ], [ %k3, %e2 ]",
+            "  %o2 = mul i64 %j, %s1", "  %p2 = getelementptr i8, ptr %p1, i64 %o2", "  br label %l3",
+            "l3:", "  %m = phi i64 [ 0, %l2 ], [ %m1, %l3 ]", "  %k = phi i64 [ %k2, %l2 ], [ %k3, %l3 ]",
+            "  %o3 = mul i64 %m, %s2", "  %p3 = getelementptr i8, ptr %p2, i64 %o3",
+            f"  %kw = mul i64 %k, {W}", "  %kl = add i64 %kw, %lane", f"  %w = getelementptr {T}, ptr %lanes, i64 %kl",
+            *move,
+            "  %k3 = add i64 %k, 1",
+            "  %m1 = add i64 %m, 1", "  %c3 = icmp slt i64 %m1, %n2", "  br i1 %c3, label %l3, label %e2",
+            "e2:", "  %j1 = add i64 %j, 1", "  %c2 = icmp slt i64 %j1, %n1", "  br i1 %c2, label %l2, label %e1",
+            "e1:", "  %i1 = add i64 %i, 1", "  %c1 = icmp slt i64 %i1, %n0", "  br i1 %c1, label %l1, label %e0",
+            "e0:", "  %lane1 = add i64 %lane, 1", f"  %c0 = icmp slt i64 %lane1, {lanes}", "  br i1 %c0, label %l0, label %x",
+            "x:", "  ret void", "}",
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def _turned(self, k: int, gather: bool) -> str:
+        """W whole rows of argument k into lanes, or back: W x W tiles transposed in registers, masked where n < W."""
+        W, n = self.type.lanes, self.sizes[k]
+        full, tail = divmod(n, W)
+        start = str(n - W if full else 0)  # the last tile overlaps the one before rather than being cut, if it can
+        lines = [f"define internal void @fw.turn{k}(ptr %rows, i64 %step, ptr %lanes) #0 {{", "entry:"]
+        for r in range(W):
+            lines += [f"  %o{r} = mul i64 %step, {r}", f"  %r{r} = getelementptr i8, ptr %rows, i64 %o{r}"]
+        lines += ["  br label %" + ("tile" if full else "tail")]
+        if full:
+            lines += ["tile:", "  %t = phi i64 [ 0, %entry ], [ %t1, %tile ]", f"  %c = mul i64 %t, {W}"]
+            lines += self._tile("f", "%c", W, gather)
+            lines += ["  %t1 = add i64 %t, 1", f"  %go = icmp slt i64 %t1, {full}", "  br i1 %go, label %tile, label %tail"]
+        lines += ["tail:"]
+        if tail:
+            lines += self._tile("m", start, W if full else tail, gather)
+            half = _Vector(self.item, W // 2)
+            mask = f"<{half.lanes} x i1>"
+            self.declarations += [
+                f"declare {half.ir} @llvm.masked.load.{half.mangled}.p0(ptr, {mask}, {half.ir})",
+                f"declare void @llvm.masked.store.{half.mangled}.p0({half.ir}, ptr, {mask})",
+            ]
+        return "\n".join([*lines, "  ret void", "}"])
+
+    def _tile(self, tag: str, column: str, width: int, gather: bool) -> list[str]:
+        """Transpose the tile of W rows and `width` columns that starts at `column`."""
+        W, V, T = self.type.lanes, self.type.ir, self.item
+        lines = [f"  %{tag}w = mul i64 {column}, {W}", f"  %{tag}l = getelementptr {T}, ptr %lanes, i64 %{tag}w"]
+        lines += [f"  %{tag}p{r} = getelementptr {T}, ptr %r{r}, i64 {column}" for r in range(W)]
+        lines += [f"  %{tag}q{r} = getelementptr {V}, ptr %{tag}l, i64 {r}" for r in range(width)]
+        if gather:
+            names = self._load_quarters(lines, tag, width)
+            names = _exchange(lines, names, False, V, tag)
+            lines += [f"  store {V} {names[r]}, ptr %{tag}q{r}, align {W * self.bytes}" for r in range(width)]
+        else:
+            lines += [f"  %{tag}a{r} = load {V}, ptr %{tag}q{r}, align {W * self.bytes}" for r in range(width)]
+            names = [f"%{tag}a{r}" if r < width else "poison" for r in range(W)]
+            names = _exchange(lines, names, True, V, tag)
+            self._store_quarters(lines, names, tag, width)
+        return lines
+
+    def _halves(self, width: int) -> list[tuple[int, int, str]]:
+        """Columns of a half tile: where they start, how many there are, and the mask that says so."""
+        H = self.type.lanes // 2
+        counts = (min(width, H), max(0, width - H))
+        return [(h * H, n, f"<{H} x i1> <{_bits(n, H)}>") for h, n in enumerate(counts)]
+
+    def _load_quarters(self, lines: list[str], tag: str, width: int) -> list[str]:
+        """The first exchange of the transposition, done by loading half rows: row i beside row i + W/2."""
+        W, T, H = self.type.lanes, self.item, self.type.lanes // 2
+        half = _Vector(T, H)
+        names = [""] * W
+        both = f"<{W} x i32> <" + ", ".join(f"i32 {k}" for k in range(W)) + ">"
+        for h, (start, n, mask) in enumerate(self._halves(width)):
+            for r in range(W):
+                name, address = f"%{tag}h{h}.{r}", f"%{tag}d{h}.{r}"
+                lines.append(f"  {address} = getelementptr {T}, ptr %{tag}p{r}, i64 {start}")
+                if n == H:
+                    lines.append(f"  {name} = load {half.ir}, ptr {address}, align {self.bytes}")
+                elif n:
+                    call = f"call {half.ir} @llvm.masked.load.{half.mangled}.p0(ptr align {self.bytes} {address}, "
+                    lines.append(f"  {name} = {call}{mask}, {half.ir} zeroinitializer)")
+            for i in range(H):
+                names[h * H + i] = f"%{tag}b{h}.{i}" if n else "zeroinitializer"
+                if n:
+                    pair = f"{half.ir} %{tag}h{h}.{i}, {half.ir} %{tag}h{h}.{i + H}"
+                    lines.append(f"  {names[h * H + i]} = shufflevector {pair}, {both}")
+        return names
+
+    def _store_quarters(self, lines: list[str], names: list[str], tag: str, width: int) -> None:
+        """The last exchange of the transposition, done by storing half vectors."""
+        W, T, V, H = self.type.lanes, self.item, self.type.ir, self.type.lanes // 2
+        half = _Vector(T, H)
+        for h, (start, n, mask) in enumerate(self._halves(width)):
+            for r in range(W):
+                if not n:
+                    continue
+                source, name, address = names[h * H + r % H], f"%{tag}h{h}.{r}", f"%{tag}d{h}.{r}"
+                picks = ", ".join(f"i32 {k + (r // H) * H}" for k in range(H))
+                lines.append(f"  {name} = shufflevector {V} {source}, {V} poison, <{H} x i32> <{picks}>")
+                lines.append(f"  {address} = getelementptr {T}, ptr %{tag}p{r}, i64 {start}")
+                if n == H:
+                    lines.append(f"  store {half.ir} {name}, ptr {address}, align {self.bytes}")
+                else:
+                    call = f"call void @llvm.masked.store.{half.mangled}.p0({half.ir} {name}, "
+                    lines.append(f"  {call}ptr align {self.bytes} {address}, {mask})")
+
+
+def _bits(n: int, of: int) -> str:
+    """The first n of a mask's lanes."""
+    return ", ".join("i1 true" if k < n else "i1 false" for k in range(of))
+
+
+def _exchange(lines: list[str], names: list[str], up: bool, V: str, tag: str) -> list[str]:
+    """The steps of a transposition that swap blocks of 1 to W/4 lanes between vectors, or down again (Eklundh 1972)."""
+    W = len(names)
+    distances = [1 << k for k in range(W.bit_length() - 2)]
+    for d in distances if up else reversed(distances):
+        new = list(names)
+        for i in (i for i in range(W) if not i & d):
+            low = [lane if not lane & d else W + lane - d for lane in range(W)]
+            high = [lane + d if not lane & d else W + lane for lane in range(W)]
+            for row, picks in ((i, low), (i + d, high)):
+                new[row] = f"%{tag}x{d}.{row}"
+                mask = f"<{W} x i32> <" + ", ".join(f"i32 {p}" for p in picks) + ">"
+                lines.append(f"  {new[row]} = shufflevector {V} {names[i]}, {V} {names[i + d]}, {mask}")
+        names = new
+    return names
+
+
+def aligned(pointer: str, name: str) -> list[str]:
+    """`name` is `pointer` rounded up to a multiple of 64."""
+    tag = name.replace("%", "").replace(".", "")
+    return [
+        f"  %{tag}.i = ptrtoint ptr {pointer} to i64",
+        f"  %{tag}.u = add i64 %{tag}.i, 63",
+        f"  %{tag}.m = and i64 %{tag}.u, -64",
+        f"  {name} = inttoptr i64 %{tag}.m to ptr",
+    ]

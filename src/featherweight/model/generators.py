@@ -1,0 +1,197 @@
+"""Robots made to measure: chains, random trees, and the tree topologies of Featherstone (2005), section 4.2.
+
+A topology is a parent array: `parents[i]` is the body that body i hangs on, -1 the ground, and parents[i] < i. From it
+`from_parents` makes a robot of general geometry: bodies "body0", "body1", ... on joints "joint0", "joint1", ..., every
+placement, axis, mass and inertia random, and every random number from the seed. The arrays of the named topologies
+are numbered depth-first, so that joint i of the description is joint i of the robot.
+
+SI units throughout. Joint offsets are 0.1 to 0.3 m long; a body is a solid ellipsoid with semi-axes of 0.05 to 0.3 m.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from featherweight.model.types import WORLD, Body, Description, Inertia, Joint, JointType, Matrix, Pose, Vector
+
+MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
+
+
+def chain(n: int, *, joint: str = "revolute", seed: int = 0) -> Description:
+    """`n` bodies in series, all on joints of the type `joint`, with general geometry and inertias of 0.5 to 5 kg."""
+    return from_parents(unbranched_parents(n), seed=seed, joint_types=(joint,), name=f"chain_{n}")
+
+
+def random_tree(
+    n: int,
+    *,
+    seed: int,
+    branching: float = 0.5,
+    joint_types: Sequence[str] = MOVING,
+    masses: tuple[float, float] = (1e-4, 1e4),
+) -> Description:
+    """A random tree of `n` bodies, for tests that should meet every kind of robot.
+
+    The first joint hangs on the ground. Each later body hangs, with probability `branching`, on one of the earlier
+    bodies, all alike, otherwise on the one just before it: 0 gives a chain, 1 a uniformly random recursive tree. Its
+    joint's type is one of `joint_types`, all alike; half of the axes lie along ±x, ±y or ±z. Masses are log-uniform
+    between the two in `masses` [kg].
+
+    Raises ValueError if `n` < 1, `branching` is outside [0, 1], or as `from_parents` does.
+    """
+    _positive("n", n)
+    if not 0 <= branching <= 1:
+        raise ValueError(f"branching: expected a probability between 0 and 1, got {branching}")
+    rng = np.random.default_rng(seed)
+    parents = [-1]
+    for i in range(1, n):
+        parents.append(int(rng.integers(i)) if rng.random() < branching else i - 1)
+    return from_parents(parents, seed=rng, joint_types=joint_types, masses=masses, aligned=0.5, name=f"random_tree_{n}")
+
+
+def from_parents(
+    parents: Sequence[int],
+    *,
+    seed: int | np.random.Generator = 0,
+    joint_types: Sequence[str] = (JointType.REVOLUTE,),
+    masses: tuple[float, float] = (0.5, 5.0),
+    aligned: float = 0.0,
+    name: str = "tree",
+) -> Description:
+    """The robot with the topology `parents`, -1 for the ground, and random geometry and inertias.
+
+    `joint_types` are drawn from with equal chances; `masses` [kg] are the ends of a log-uniform distribution; `aligned`
+    is the fraction of joint axes that lie along ±x, ±y or ±z of the child's frame, the others have any direction.
+    Revolute joints are limited to at most [-π, π] rad, prismatic ones to at most [-0.5, 0.5] m; no others are.
+
+    Raises ValueError if a parent does not come before its child, a joint type is unknown, or the masses are not a
+    range of positive numbers.
+    """
+    for i, parent in enumerate(parents):
+        if not -1 <= parent < i:
+            raise ValueError(f"parents[{i}]: expected an earlier body or -1 for the ground, got {parent}")
+    if not 0 < masses[0] <= masses[1] < math.inf:
+        raise ValueError(f"masses: expected 0 < lightest <= heaviest, got {masses}")
+    if not joint_types:
+        raise ValueError("joint_types: expected one type at least, got none")
+    types = [JointType(kind) for kind in joint_types]
+    rng = np.random.default_rng(seed)
+    bodies, joints = [], []
+    for i, parent in enumerate(parents):
+        above = WORLD if parent < 0 else f"body{parent}"
+        joints.append(_joint(rng, f"joint{i}", types[rng.integers(len(types))], above, f"body{i}", aligned))
+        bodies.append(Body(f"body{i}", _inertia(rng, masses)))
+    return Description(name, f"generated: {name}", tuple(bodies), tuple(joints))
+
+
+# ---- the topologies of Featherstone (2005), table 2 and figure 4
+
+
+def unbranched_parents(n: int) -> list[int]:
+    """An unbranched chain of `n` bodies."""
+    return list(range(-1, _positive("n", n) - 1))
+
+
+def short_side_branches_parents(m: int) -> list[int]:
+    """A chain of `m` bodies, each of which carries a side branch of one body: n = 2m (figure 4a)."""
+    return [parent for k in range(_positive("m", m)) for parent in (2 * k - 2 if k else -1, 2 * k)]
+
+
+def balanced_tree_parents(m: int) -> list[int]:
+    """A balanced binary tree of `m` levels: n = 2^m - 1 (figure 4b)."""
+    if _positive("m", m) == 1:
+        return [-1]
+    half = balanced_tree_parents(m - 1)
+    return [-1, *(p + 1 for p in half), *(p + 1 + len(half) if p >= 0 else 0 for p in half)]
+
+
+def span_grid_parents(m: int) -> list[int]:
+    """A spanning tree of the m × m grid whose paths to the root, at one corner, are shortest: n = m² (figure 4c).
+
+    Of the several that there are, the one in which the first column is a chain and each row a chain that starts there.
+    """
+    rows = range(_positive("m", m))
+    return [row * m + column - 1 if column else (row - 1) * m if row else -1 for row in rows for column in range(m)]
+
+
+def unbranched(n: int, *, seed: int = 0) -> Description:
+    """`unbranched_parents(n)` with revolute joints."""
+    return from_parents(unbranched_parents(n), seed=seed, name=f"unbranched_{n}")
+
+
+def short_side_branches(m: int, *, seed: int = 0) -> Description:
+    """`short_side_branches_parents(m)` with revolute joints."""
+    return from_parents(short_side_branches_parents(m), seed=seed, name=f"short_side_branches_{m}")
+
+
+def balanced_tree(m: int, *, seed: int = 0) -> Description:
+    """`balanced_tree_parents(m)` with revolute joints."""
+    return from_parents(balanced_tree_parents(m), seed=seed, name=f"balanced_tree_{m}")
+
+
+def span_grid(m: int, *, seed: int = 0) -> Description:
+    """`span_grid_parents(m)` with revolute joints."""
+    return from_parents(span_grid_parents(m), seed=seed, name=f"span_grid_{m}")
+
+
+# ---- random parts
+
+
+def _joint(rng: np.random.Generator, name: str, kind: JointType, parent: str, child: str, aligned: float) -> Joint:
+    placement = Pose(_matrix(_rotation(rng)), _vector(rng.uniform(0.1, 0.3) * _direction(rng)))
+    if rng.random() < aligned:
+        axis = np.eye(3)[rng.integers(3)] * rng.choice((-1.0, 1.0)) + 0.0  # no negative zeros
+    else:
+        axis = _direction(rng)
+    lower, upper = -math.inf, math.inf
+    if kind in (JointType.REVOLUTE, JointType.PRISMATIC):
+        reach = math.pi if kind is JointType.REVOLUTE else 0.5
+        lower, upper = -rng.uniform(reach / 5, reach), rng.uniform(reach / 5, reach)
+    return Joint(name, kind, parent, child, placement, _vector(axis), lower=lower, upper=upper)
+
+
+def _inertia(rng: np.random.Generator, masses: tuple[float, float]) -> Inertia:
+    """A solid ellipsoid, turned and shifted anyhow: its second moment about the principal axis k is m a_k² / 5."""
+    mass = float(np.clip(math.exp(rng.uniform(math.log(masses[0]), math.log(masses[1]))), *masses))
+    moments = mass / 5 * rng.uniform(0.05, 0.3, 3) ** 2
+    R = _rotation(rng)
+    J = R @ np.diag(moments.sum() - moments) @ R.T
+    xx, xy, xz, yy, yz, zz = (float(J[i, j]) for i in range(3) for j in range(i, 3))
+    return Inertia(mass, _vector(rng.uniform(-0.1, 0.1, 3)), (xx, xy, xz, yy, yz, zz))
+
+
+def _direction(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """A unit vector, uniform on the sphere."""
+    x = rng.standard_normal(3)
+    return x / np.linalg.norm(x)
+
+
+def _rotation(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """A rotation matrix, uniform on SO(3), from a random unit quaternion."""
+    x = rng.standard_normal(4)
+    a, b, c, w = x / np.linalg.norm(x)
+    return np.array(
+        [
+            [1 - 2 * (b * b + c * c), 2 * (a * b - c * w), 2 * (a * c + b * w)],
+            [2 * (a * b + c * w), 1 - 2 * (a * a + c * c), 2 * (b * c - a * w)],
+            [2 * (a * c - b * w), 2 * (b * c + a * w), 1 - 2 * (a * a + b * b)],
+        ]
+    )
+
+
+def _vector(x: npt.NDArray[np.float64]) -> Vector:
+    return (float(x[0]), float(x[1]), float(x[2]))
+
+
+def _matrix(x: npt.NDArray[np.float64]) -> Matrix:
+    return (_vector(x[0]), _vector(x[1]), _vector(x[2]))
+
+
+def _positive(name: str, value: int) -> int:
+    if value < 1:
+        raise ValueError(f"{name}: expected 1 or more, got {value}")
+    return value

@@ -1,0 +1,403 @@
+"""MJCF files, through the `mujoco` package: its compiler resolves defaults, frames, includes and units.
+
+What only shows (textures, meshes that carry no mass) is taken out before MuJoCo compiles, so that missing assets do not
+matter. MuJoCo's coordinates differ from this package's: quaternions are (w, x, y, z), and a free joint's linear
+velocity is in world axes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .types import (
+    WORLD,
+    Body,
+    Description,
+    Frame,
+    Inertia,
+    Joint,
+    JointType,
+    Matrix,
+    ModelError,
+    Pose,
+    Vector,
+    matmul,
+    transpose,
+)
+from .urdf import parse_xml
+
+PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
+WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
+
+
+def load_mjcf(path: str | os.PathLike[str]) -> Description:
+    """Read an MJCF file, in SI units.
+
+    Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
+    a chain of massless bodies, named in `Description.virtual`. Sites become frames. Actuator armature is added to that
+    of its joint. Gravity is the file's.
+
+    Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
+    asks for what is not supported (active equality constraints, flexible bodies, tendon armature); `OSError` for one
+    that cannot be opened; `ImportError` without the package `mujoco`.
+    """
+    source = os.fspath(path)
+    try:
+        import mujoco  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise ImportError("reading MJCF needs the package mujoco: pip install featherweight[mjcf]") from error
+    _check_text(source)
+    try:
+        spec = mujoco.MjSpec.from_file(source)
+    except ValueError as error:
+        raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
+    _refuse_unsupported(spec, source)
+    counts = _counts(spec)
+    _strip_appearance(mujoco, spec)
+    model = _compile(spec, source)
+    _check_finite(model, source)
+    return _Builder(mujoco, model, source).description(spec.modelname or Path(source).stem, counts)
+
+
+# --- the file before MuJoCo
+
+
+def _check_text(source: str) -> None:
+    """Refuse what is not MJCF, and numbers that are not finite: MuJoCo takes those and writes a log file."""
+    root = parse_xml(source)
+    if root.tag != "mujoco":
+        raise ModelError(f"{source}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
+    pending, read = [(source, root, "")], {source}
+    while pending:
+        file, element, owner = pending.pop()
+        if name := element.get("name"):
+            owner = f" of {element.tag} '{name}'"
+        for key in (PLACING | WEIGHING) & element.attrib.keys():
+            text = element.attrib[key]
+            if not all(_is_finite(word) for word in text.split()):
+                raise ModelError(f"{file}: <{element.tag}>{owner}: '{key}' is '{text}'; give finite numbers")
+        pending.extend((file, child, owner) for child in element)
+        included = os.path.join(os.path.dirname(source), element.get("file", ""))
+        if element.tag == "include" and included not in read and os.path.isfile(included):
+            read.add(included)
+            pending.append((included, parse_xml(included), owner))
+
+
+def _is_finite(word: str) -> bool:
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return True  # not a number at all: MuJoCo says so better, with the line
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+# --- the file before MuJoCo compiles it
+
+
+def _refuse_unsupported(spec: Any, source: str) -> None:
+    for number, equality in enumerate(spec.equalities):
+        if equality.active:
+            kind = equality.type.name.removeprefix("mjEQ_").lower()
+            name = f"'{equality.name}'" if equality.name else f"number {number}"
+            ends = " and ".join(f"'{end}'" for end in (equality.name1, equality.name2) if end)
+            raise ModelError(
+                f"{source}: equality {name} ({kind} of {ends}): equality constraints are not supported yet; "
+                'remove it, or set active="false", to get the open tree'
+            )
+    for flex in spec.flexes:
+        raise ModelError(f"{source}: flex '{flex.name}': flexible bodies are not supported; remove it")
+    for tendon in spec.tendons:
+        if tendon.armature != 0.0:
+            remedy = "set its armature to zero, or move it to the joints"
+            raise ModelError(f"{source}: tendon '{tendon.name}': tendon armature is not supported; {remedy}")
+
+
+def _counts(spec: Any) -> list[tuple[str, str]]:
+    """What is taken out before compiling, in words."""
+    geoms, meshes = len(spec.geoms), sum(bool(geom.meshname) for geom in spec.geoms)
+    counts = [("meshes", f"{geoms} geoms, {meshes} of them meshes (contact and appearance)")] if geoms else []
+    for kind, number in (
+        ("materials and textures", len(spec.materials) + len(spec.textures)),
+        ("skins", len(spec.skins)),
+        ("sensors", len(spec.sensors)),
+        ("inactive equality constraints", len(spec.equalities)),
+        ("tuples", len(spec.tuples)),
+        ("plugins", len(spec.plugins)),
+    ):
+        if number:
+            counts.append((kind, f"{number}"))
+    return counts
+
+
+def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
+    """Whether MuJoCo takes mass from this geom."""
+    body, rule = geom.parent, mujoco.mjtInertiaFromGeom
+    if body == spec.worldbody or spec.compiler.inertiafromgeom == rule.mjINERTIAFROMGEOM_FALSE:
+        return False
+    if body.explicitinertial and spec.compiler.inertiafromgeom != rule.mjINERTIAFROMGEOM_TRUE:
+        return False
+    low, high = spec.compiler.inertiagrouprange
+    heavy = geom.density > 0.0 if math.isnan(geom.mass) else geom.mass > 0.0
+    return bool(heavy and low <= geom.group <= high)
+
+
+def _strip_appearance(mujoco: Any, spec: Any) -> None:
+    """Take out every reference to a file that no mass depends on.
+
+    Geoms stay, as massless spheres, since contacts, tendons and actuators may name them.
+    """
+    spec.compiler.fusestatic = False  # all bodies of the file keep their names
+    file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
+    needed = set()
+    for geom in spec.geoms:
+        geom.material = ""
+        if geom.meshname and _carries_mass(mujoco, spec, geom):
+            needed.add(geom.meshname)
+        elif geom.meshname or geom.type in file_types:
+            geom.type, geom.size, geom.mass = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], 0.0
+            geom.meshname = geom.hfieldname = ""
+            geom.plugin.active = False
+    for site in spec.sites:
+        site.material = ""
+        if site.meshname:
+            site.type, site.size, site.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], ""
+    for tendon in spec.tendons:
+        tendon.material = ""
+    for mesh in list(spec.meshes):
+        mesh.material = ""
+        if mesh.name not in needed:
+            spec.delete(mesh)
+    for elements in (spec.sensors, spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
+        for element in list(elements):
+            spec.delete(element)
+
+
+def _compile(spec: Any, source: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they point out is checked here, with names
+            return spec.compile()
+    except ValueError as error:
+        message = _one_line(error)
+        files = {mesh.name: mesh.file for mesh in spec.meshes if mesh.file and mesh.file in message}
+        bodies = dict.fromkeys(geom.parent.name for geom in spec.geoms if geom.meshname in files)
+        if bodies:
+            owners = ", ".join(f"'{body}'" for body in bodies)
+            file = next(iter(files.values()))
+            remedy = "supply the file, or give the body an <inertial>"
+            problem = f"its inertia comes from mesh '{file}', which MuJoCo cannot use ({message})"
+            raise ModelError(f"{source}: body {owners}: {problem}; {remedy}") from error
+        raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}") from error
+
+
+# --- MuJoCo's compiled model
+
+
+def _check_finite(model: Any, source: str) -> None:
+    """What the text did not show: numbers that overflowed, or came from models attached to this one."""
+    fields = {
+        "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
+        "joint": ("jnt_pos", "jnt_axis", "jnt_range"),
+        "site": ("site_pos", "site_quat"),
+        "actuator": ("actuator_armature", "actuator_gear"),
+    }
+    for kind, names in fields.items():
+        for field in names:
+            for row in np.flatnonzero(~np.isfinite(np.atleast_2d(getattr(model, field).T)).all(axis=0)):
+                name = getattr(model, kind)(int(row)).name or f"number {row}"
+                raise ModelError(f"{source}: {kind} '{name}': {field.split('_')[1]} is not finite; give finite numbers")
+    for field in ("dof_armature", "qpos0"):
+        if not np.isfinite(getattr(model, field)).all():
+            raise ModelError(f"{source}: {field} is not finite; give finite numbers to armature and ref of every joint")
+
+
+def _snap(x: float) -> float:
+    """Zero and ±1 where rounding missed them by a few last places: quaternions never give them exactly."""
+    nearest = float(round(x))
+    return nearest if abs(x - nearest) < 1e-14 else x
+
+
+def _vector(row: Any) -> Vector:
+    x, y, z = (float(value) for value in row)
+    return (x, y, z)
+
+
+def _rotation(quaternion: Any) -> Matrix:
+    """Rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = (float(value) for value in quaternion)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    a, b, c = ((_snap(row[0]), _snap(row[1]), _snap(row[2])) for row in rows)
+    return (a, b, c)
+
+
+class _Names:
+    """Names already given, for those that have to be made up."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    def new(self, wish: str) -> str:
+        name, number = wish, 1
+        while name in self._taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self._taken.add(name)
+        return name
+
+
+class _Builder:
+    """The compiled model, turned into bodies, joints and frames one MuJoCo body at a time."""
+
+    def __init__(self, mujoco: Any, model: Any, source: str) -> None:
+        self.mujoco, self.model, self.source = mujoco, model, source
+        names = [model.body(i).name for i in range(model.nbody)]
+        self.body_names = _Names([*names, WORLD])
+        self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
+        self.joint_names = _Names(model.joint(i).name for i in range(model.njnt))
+        self.bodies: list[Body] = []
+        self.joints: list[Joint] = []
+        self.virtual: set[str] = set()
+        self.rotor = self._actuator_armature()
+
+    def description(self, name: str, counts: list[tuple[str, str]]) -> Description:
+        for i in range(1, self.model.nbody):
+            self._add_body(i)
+        return Description(
+            name,
+            self.source,
+            tuple(self.bodies),
+            tuple(self.joints),
+            tuple(self._frames()),
+            self._gravity(),
+            (*counts, *_unused(self.mujoco, self.model)),
+            frozenset(self.virtual),
+        )
+
+    def _add_body(self, i: int) -> None:
+        model, name = self.model, self.names[i]
+        parent = self.names[model.body_parentid[i]]
+        placement = Pose(_rotation(model.body_quat[i]), _vector(model.body_pos[i]))
+        first, count = int(model.body_jntadr[i]), int(model.body_jntnum[i])
+        if count == 0:
+            self.joints.append(Joint(self.joint_names.new(f"{name}_fixed"), JointType.FIXED, parent, name, placement))
+        for j in range(first, first + count):
+            joint_name = model.joint(j).name or self.joint_names.new(f"{name}_joint")
+            child = name
+            if j < first + count - 1:
+                child = self.body_names.new(f"{name}/{joint_name}")
+                self.virtual.add(child)
+                self.bodies.append(Body(child))
+            self.joints.append(self._joint(j, joint_name, parent, child, placement))
+            parent, placement = child, Pose()
+        self.bodies.append(Body(name, self._inertia(i)))
+
+    def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
+        """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
+        model, kinds = self.model, self.mujoco.mjtJoint
+        kind, armature = int(model.jnt_type[j]), self._armature(j, name)
+        anchor = _vector(model.jnt_pos[j])
+        if kind == kinds.mjJNT_FREE:
+            return Joint(name, JointType.FLOATING, parent, child, Pose(), armature=armature)
+        if kind == kinds.mjJNT_BALL:
+            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, armature=armature)
+        x, y, z = _vector(model.jnt_axis[j])
+        lower, upper = model.jnt_range[j] if model.jnt_limited[j] else (-math.inf, math.inf)
+        hinge = kind == kinds.mjJNT_HINGE
+        return Joint(
+            name,
+            JointType.REVOLUTE if hinge else JointType.PRISMATIC,
+            parent,
+            child,
+            placement,
+            (_snap(x), _snap(y), _snap(z)),
+            anchor if hinge else (0.0, 0.0, 0.0),
+            armature,
+            float(lower),
+            float(upper),
+            float(model.qpos0[model.jnt_qposadr[j]]),
+        )
+
+    def _armature(self, j: int, name: str) -> float:
+        model, start = self.model, int(self.model.jnt_dofadr[j])
+        width = {self.mujoco.mjtJoint.mjJNT_FREE: 6, self.mujoco.mjtJoint.mjJNT_BALL: 3}.get(int(model.jnt_type[j]), 1)
+        values = [float(value) for value in model.dof_armature[start : start + width]]
+        if max(values) != min(values):
+            remedy = "give all degrees of freedom the same"
+            raise ModelError(f"{self.source}: joint '{name}': armature differs between its coordinates; {remedy}")
+        return values[0] + self.rotor.get(j, 0.0)
+
+    def _actuator_armature(self) -> dict[int, float]:
+        """Actuator armature by joint: an actuator with gear g adds g² times its own."""
+        model, transmissions, kinds = self.model, self.mujoco.mjtTrn, self.mujoco.mjtJoint
+        reflected: dict[int, float] = {}
+        for a in np.flatnonzero(model.actuator_armature):
+            j, gear = int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0])
+            on_joint = int(model.actuator_trntype[a]) in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT)
+            if not on_joint or int(model.jnt_type[j]) not in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE):
+                name = model.actuator(int(a)).name or f"number {a}"
+                remedy = "set its armature to zero, or move it to the joint"
+                raise ModelError(
+                    f"{self.source}: actuator '{name}': armature is supported on hinge and slide joints only; {remedy}"
+                )
+            reflected[j] = reflected.get(j, 0.0) + gear**2 * float(model.actuator_armature[a])
+        return reflected
+
+    def _inertia(self, i: int) -> Inertia:
+        model, R = self.model, _rotation(self.model.body_iquat[i])
+        x, y, z = _vector(model.body_inertia[i])
+        diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(R, diagonal), transpose(R))
+        return Inertia(float(model.body_mass[i]), _vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
+
+    def _frames(self) -> Iterator[Frame]:
+        model = self.model
+        for i in range(model.nsite):
+            placement = Pose(_rotation(model.site_quat[i]), _vector(model.site_pos[i]))
+            yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
+
+    def _gravity(self) -> Vector:
+        off = self.model.opt.disableflags & self.mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        return (0.0, 0.0, 0.0) if off else _vector(self.model.opt.gravity)
+
+
+# --- what dynamics does not use
+
+
+def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
+    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
+    springs = (model.jnt_stiffness != 0) | np.any(model.jnt_stiffnesspoly != 0, axis=-1)
+    dampers = (model.dof_damping != 0) | np.any(model.dof_dampingpoly != 0, axis=-1)
+    plain = (
+        ("actuators", model.nactuator),
+        ("tendons", model.ntendon),
+        ("contact pairs and exclusions", model.npair + model.nexclude),
+        ("cameras", model.ncam),
+        ("lights", model.nlight),
+        ("keyframes", model.nkey),
+        ("mocap bodies, held fixed", model.nmocap),
+        ("joint springs", np.count_nonzero(springs)),
+        ("joint damping", np.count_nonzero(dampers)),
+        ("joint friction", np.count_nonzero(model.dof_frictionloss)),
+        ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
+        ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
+        ("custom fields", model.nnumeric + model.ntext),
+    )
+    for kind, number in plain:
+        if number:
+            yield kind, f"{number}"
+    if model.opt.density or model.opt.viscosity:
+        yield "fluid", f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"

@@ -1,0 +1,329 @@
+"""A robot ready for the algorithms: fixed joints merged, joints in depth-first order, degrees of freedom expanded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from .placement import internal_frame, planar_rotations, tidy
+from .topology import Topology
+from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from .types import WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector, transpose
+
+_KIND = {
+    JointType.REVOLUTE: (REVOLUTE, (2,)),
+    JointType.CONTINUOUS: (REVOLUTE, (2,)),
+    JointType.PRISMATIC: (PRISMATIC, (5,)),
+    JointType.SPHERICAL: (SPHERICAL, (0, 1, 2)),
+    JointType.FLOATING: (FLOATING, (3, 4, 5, 0, 1, 2)),
+    JointType.PLANAR: (PLANAR, (3, 4, 2)),
+}
+"""For each type its kind and, in the order of its velocities, its axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovingJoint:
+    """A joint with degrees of freedom, and where its coordinates live in q and v."""
+
+    index: int
+    name: str
+    type: JointType
+    parent: str  # moving body, or "world"
+    child: str
+    axis: Vector  # in the child's frame of the file
+    q_slice: slice
+    v_slice: slice
+    lower: float
+    upper: float
+    armature: float
+
+
+@dataclass(frozen=True, slots=True)
+class MovingBody:
+    """A body that a joint moves, with everything that is fixed to it. Mass [kg] and centre [m] are of the whole."""
+
+    index: int
+    name: str
+    mass: float
+    center: Vector  # in the body's frame of the file
+    links: tuple[str, ...]  # the links of the file that it is made of, itself first
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFrame:
+    """A named frame: the moving body that carries it (or "world") and its pose there, in the frames of the file."""
+
+    name: str
+    body: str
+    placement: Pose
+
+
+class Placed(NamedTuple):
+    """A pose in the internal frame of a row of the tree; row -1 is the ground."""
+
+    row: int
+    pose: Pose
+
+
+@dataclass(frozen=True)
+class Model:
+    """A robot: what users may ask, and the arrays that algorithms read."""
+
+    name: str
+    source: str
+    joints: tuple[MovingJoint, ...]
+    bodies: tuple[MovingBody, ...]
+    frames: tuple[ModelFrame, ...]
+    tree: Tree
+    placed_frames: tuple[Placed, ...]  # one for each frame
+    placed_bodies: tuple[Placed, ...]  # the file's frame of each moving body
+    unused: tuple[tuple[str, str], ...]
+
+    @property
+    def nq(self) -> int:
+        return sum(j.type.nq for j in self.joints)
+
+    @property
+    def nv(self) -> int:
+        return len(self.tree.parent)
+
+    @property
+    def mass(self) -> float:
+        """Total mass of the moving bodies [kg]."""
+        return sum(b.mass for b in self.bodies)
+
+    @property
+    def topology(self) -> Topology:
+        """Of the expanded tree, one row a degree of freedom."""
+        return Topology(self.tree.parent)
+
+
+class _Carrier(NamedTuple):
+    """Where a link of the file ended up: the row of its moving body, and its pose in that body's internal frame."""
+
+    body: str
+    row: int
+    pose: Pose
+
+
+def build_model(description: Description, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
+    """Merge, order and expand a description.
+
+    `base` is "fixed" (the root is where the file leaves it) or "floating" (a free-flyer carries it); `gravity` [m/s²] is
+    the file's unless given. Raises ModelError for a robot whose motion is not defined.
+    """
+    g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
+    if len(g) != 3 or not all(map(math.isfinite, g)):
+        raise ModelError(f"{description.source}: gravity must be three finite numbers; got {gravity!r}")
+    return _Builder(description, _ordered_joints(description, base)).build((g[0], g[1], g[2]))
+
+
+def _ordered_joints(d: Description, base: str) -> list[Joint]:
+    """All joints, depth-first in the file's order, with one that attaches each root to the world."""
+    if base not in ("fixed", "floating"):
+        raise ValueError(f'base must be "fixed" or "floating"; got {base!r}')
+    moved = {j.child for j in d.joints}
+    names = {b.name for b in d.bodies}
+    roots = [b.name for b in d.bodies if b.name not in moved]
+    joints = [Joint(f"{r}_to_world", JointType.FIXED, WORLD, r) for r in roots] + list(d.joints)
+    top = [j for j in joints if j.child in roots or (j.parent == WORLD and WORLD not in names)]
+    if base == "floating" and not (len(top) == 1 and top[0].type == JointType.FLOATING):
+        if len(top) != 1 or top[0].type != JointType.FIXED:
+            raise ModelError(
+                f'{d.source}: base="floating" needs one root body that is fixed to the world; this file has '
+                + ", ".join(f"{j.child!r} ({j.type})" for j in top)
+            )
+        joints[joints.index(top[0])] = Joint("root_joint", JointType.FLOATING, WORLD, top[0].child)
+    children: dict[str, list[Joint]] = {}
+    for j in joints:
+        children.setdefault("" if j in top or j.child in roots else j.parent, []).append(j)
+    ordered: list[Joint] = []
+    stack = list(reversed(children.get("", [])))
+    while stack:
+        joint = stack.pop()
+        ordered.append(joint)
+        stack += reversed(children.get(joint.child, []))
+    if len(ordered) != len(joints):
+        lost = sorted({j.name for j in joints} - {j.name for j in ordered})
+        raise ModelError(f"{d.source}: joints {', '.join(lost)} are not connected to the root")
+    return ordered
+
+
+class _Builder:
+    def __init__(self, description: Description, joints: list[Joint]) -> None:
+        self.d = description
+        self.joints = joints
+        self.rows: list[dict[str, object]] = []
+        self.carriers: dict[str, _Carrier] = {}
+        self.links: dict[str, list[str]] = {}  # moving body -> links
+        self.moving: list[MovingJoint] = []
+        self.nq = 0
+
+    def build(self, gravity: Vector) -> Model:
+        ground = _Carrier(WORLD, -1, Pose())
+        names = {b.name for b in self.d.bodies}
+        for joint in self.joints:
+            inside = joint.parent in self.carriers and (joint.parent != WORLD or WORLD in names)
+            parent = self.carriers[joint.parent] if inside else ground
+            if joint.type == JointType.FIXED:
+                self.carriers[joint.child] = _Carrier(parent.body, parent.row, parent.pose @ joint.placement)
+                if parent.row >= 0:
+                    self.links[parent.body].append(joint.child)
+            else:
+                self._add(joint, parent)
+        inertias = self._merged()
+        self._check(inertias)
+        virtual = self.d.virtual
+        shown = [j for j in self.moving if j.child not in virtual]
+        bodies = tuple(self._body(k, j.child, inertias) for k, j in enumerate(shown))
+        frames, placed = self._frames(ground)
+        return Model(
+            name=self.d.name,
+            source=self.d.source,
+            joints=tuple(self.moving),
+            bodies=bodies,
+            frames=frames,
+            tree=self._tree(inertias, gravity),
+            placed_frames=placed,
+            placed_bodies=tuple(Placed(*self.carriers[b.name][1:]) for b in bodies),
+            unused=self.d.unused,
+        )
+
+    def _add(self, joint: Joint, parent: _Carrier) -> None:
+        """The rows of a joint, and the internal frame of its child."""
+        kind, axes = _KIND[joint.type]
+        internal = internal_frame(joint)  # in the child's frame of the file
+        zero = tidy(parent.pose @ joint.placement @ internal)
+        if joint.zero:
+            c, s = math.cos(joint.zero), -math.sin(joint.zero)
+            shift = Pose(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
+            zero = zero @ (shift if kind == REVOLUTE else Pose(p=(0.0, 0.0, -joint.zero)))
+        first, v = len(self.rows), len(self.rows)
+        for k, axis in enumerate(axes):
+            at = zero if k == 0 else Pose()
+            self.rows.append(
+                dict(
+                    parent=parent.row if k == 0 else first + k - 1,
+                    axis=axis,
+                    first=first,
+                    last=first + len(axes) - 1,
+                    kind=kind if k == 0 else INNER,
+                    q_index=self.nq,
+                    rotation=at.R,
+                    planar=planar_rotations(at.R),
+                    translation=at.p,
+                    armature=joint.armature,
+                )
+            )
+        self.carriers[joint.child] = _Carrier(joint.child, len(self.rows) - 1, internal.inverse())
+        self.links[joint.child] = [joint.child]
+        q = self.nq
+        self.nq += joint.type.nq
+        self.moving.append(
+            MovingJoint(
+                len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
+                slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
+            )
+        )  # fmt: skip
+
+    def _merged(self) -> dict[int, RigidInertia]:
+        """For the last row of each joint: the inertia of everything fixed to its body, in the internal frame."""
+        inertias: dict[int, RigidInertia] = {}
+        for body in self.d.bodies:
+            carrier = self.carriers[body.name]
+            if carrier.row >= 0:
+                part = _rigid(body.inertia, carrier.pose)
+                inertias[carrier.row] = inertias.get(carrier.row, ZERO_RIGID) + part
+        return inertias
+
+    def _check(self, inertias: dict[int, RigidInertia]) -> None:
+        """Refuse bodies that no physics moves: indefinite inertia, or a joint that moves nothing."""
+        for joint in self.moving:
+            row = joint.v_slice.stop - 1
+            lowest, highest = _principal(inertias.get(row, ZERO_RIGID))
+            if lowest < -1e-9 * highest:
+                raise ModelError(
+                    f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
+                    f"about the centre of mass has the principal moment {lowest:.3g} kg m²; correct its <inertial>"
+                )
+        composite = {row: inertias.get(row, ZERO_RIGID) for row in range(len(self.rows))}
+        for row in reversed(range(len(self.rows))):
+            r = self.rows[row]
+            R, p = r["rotation"], r["translation"]
+            parent = r["parent"]
+            assert isinstance(parent, int)
+            if parent >= 0:
+                up = composite[row].rotate(_mat3(R)).translate(Vec3(*p))  # type: ignore[misc]
+                composite[parent] = composite[parent] + up
+        for joint in self.moving:
+            for row in range(joint.v_slice.start, joint.v_slice.stop):
+                axis = self.rows[row]["axis"]
+                assert isinstance(axis, int)
+                I = composite[joint.v_slice.stop - 1]
+                if axis < 3:
+                    moved = (I.rotational.xx, I.rotational.yy, I.rotational.zz)[axis]
+                    scale = I.rotational.xx + I.rotational.yy + I.rotational.zz
+                else:
+                    moved, scale = I.mass, I.mass
+                if moved + joint.armature <= 1e-13 * scale:
+                    raise ModelError(
+                        f"{self.d.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} and all that "
+                        "it carries have no inertia along the joint. Give them an inertia, or make the joint fixed"
+                    )
+
+    def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:
+        carrier = self.carriers[name]
+        I = inertias.get(carrier.row, ZERO_RIGID)
+        pose = carrier.pose.inverse()
+        h = (I.moment.x, I.moment.y, I.moment.z)
+        center = Pose(pose.R, pose.p) @ Pose(p=tuple(x / I.mass for x in h)) if I.mass else Pose()  # type: ignore[arg-type]
+        return MovingBody(index, name, I.mass, center.p, tuple(self.links[name]))
+
+    def _frames(self, ground: _Carrier) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:
+        """One frame for each link, then the file's own."""
+        wanted = [(b.name, b.name, Pose()) for b in self.d.bodies if b.name not in self.d.virtual]
+        wanted += [(f.name, f.body, f.placement) for f in self.d.frames]
+        taken: set[str] = set()
+        frames, placed = [], []
+        for name, link, pose in wanted:
+            carrier = self.carriers.get(link, ground)
+            while name in taken:
+                name += "_frame"
+            taken.add(name)
+            internal = carrier.pose @ pose
+            in_body = internal if carrier.row < 0 else self.carriers[carrier.body].pose.inverse() @ internal
+            frames.append(ModelFrame(name, carrier.body, tidy(in_body)))
+            placed.append(Placed(carrier.row, tidy(internal)))
+        return tuple(frames), tuple(placed)
+
+    def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:
+        for row, r in enumerate(self.rows):
+            I = inertias.get(row, ZERO_RIGID)
+            r |= dict(mass=I.mass, moment=tuple(I.moment), inertia=tuple(I.rotational))
+        fields = [f for f in Tree._fields if f != "gravity"]
+        columns = {f: tuple(r[f] for r in self.rows) for f in fields}
+        return Tree(**columns, gravity=gravity)
+
+
+def _rigid(inertia: Inertia, pose: Pose) -> RigidInertia:
+    """A link's inertia in the frame that `pose` is given in."""
+    at_center = RigidInertia(inertia.mass, Vec3(0.0, 0.0, 0.0), Sym3(*inertia.rotational))
+    return at_center.translate(Vec3(*inertia.center)).rotate(_mat3(pose.R)).translate(Vec3(*pose.p))
+
+
+def _mat3(R: object) -> Mat3:
+    return Mat3(*(Vec3(*row) for row in R))  # type: ignore[attr-defined]
+
+
+def _principal(I: RigidInertia) -> tuple[float, float]:
+    """Least and greatest principal moment about the centre of mass."""
+    about = I.translate(-1.0 / I.mass * I.moment) if I.mass else I
+    r = about.rotational
+    values = np.linalg.eigvalsh([[r.xx, r.xy, r.xz], [r.xy, r.yy, r.yz], [r.xz, r.yz, r.zz]])
+    scale = max(abs(values[-1]), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
+    return float(values[0]), float(scale)

@@ -1,0 +1,60 @@
+"""The shape of a kinematic tree, from its parent array alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+
+class Topology:
+    """What follows from `parent`, where parent[i] < i and -1 is the ground. All sets are in ascending order.
+
+    Raises ValueError for a parent array that is none.
+    """
+
+    def __init__(self, parent: Sequence[int]) -> None:
+        for i, p in enumerate(parent):
+            if not -1 <= p < i:
+                raise ValueError(f"parent[{i}] is {p}; it must be -1 (the ground) or an earlier index")
+        self.parent: tuple[int, ...] = tuple(int(p) for p in parent)
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def depth(self) -> tuple[int, ...]:
+        """Joints between each body and the ground; 1 for a child of the ground."""
+        depth: list[int] = []
+        for p in self.parent:
+            depth.append(1 if p < 0 else depth[p] + 1)
+        return tuple(depth)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The children of each body."""
+        children: list[list[int]] = [[] for _ in self.parent]
+        for i, p in enumerate(self.parent):
+            if p >= 0:
+                children[p].append(i)
+        return tuple(map(tuple, children))
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The children of the ground."""
+        return tuple(i for i, p in enumerate(self.parent) if p < 0)
+
+    def support(self, i: int) -> tuple[int, ...]:
+        """The path from the ground to i, with i: kappa(i) of Featherstone (2005)."""
+        path = []
+        while i >= 0:
+            path.append(i)
+            i = self.parent[i]
+        return tuple(reversed(path))
+
+    def subtree(self, i: int) -> tuple[int, ...]:
+        """i and all its descendants: nu(i) of Featherstone (2005)."""
+        inside = {i}
+        for j in range(i + 1, len(self.parent)):
+            if self.parent[j] in inside:
+                inside.add(j)
+        return tuple(sorted(inside))

@@ -1,0 +1,375 @@
+"""MJCF files: the same tree, inertias and kinematics as MuJoCo's, and clear words for what is refused or unused."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from featherweight.model.mjcf import load_mjcf
+from featherweight.model.types import WORLD, Description, Joint, JointType, ModelError, Pose
+
+INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+MISSING = (
+    '<asset><mesh name="hull" file="nowhere.obj"/><hfield name="hill" file="nowhere.png" size="1 1 1 1"/>'
+    '<texture name="paint" type="2d" file="nowhere.png"/><material name="shiny" texture="paint"/>'
+    '<skin name="hide" file="nowhere.skn"/></asset>'
+)
+
+
+def write(folder: Path, inside: str) -> Path:
+    path = folder / "robot.xml"
+    path.write_text(f'<mujoco model="r">{inside}</mujoco>')
+    return path
+
+
+def load(folder: Path, bodies: str, rest: str = "") -> Description:
+    return load_mjcf(write(folder, f"<worldbody>{bodies}</worldbody>{rest}"))
+
+
+def arm(inside: str = "<joint name='elbow'/>", weight: str = INERTIAL) -> str:
+    return f'<body name="arm">{inside}{weight}</body>'
+
+
+def message(folder: Path, bodies: str, rest: str = "") -> str:
+    with pytest.raises(ModelError) as caught:
+        load(folder, bodies, rest)
+    assert str(folder / "robot.xml") in str(caught.value)
+    return str(caught.value)
+
+
+# --- kinematics and inertia
+
+
+def turned(axis: np.ndarray, angle: float) -> np.ndarray:
+    x, y, z = axis
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * cross @ cross
+
+
+def motion(joint: Joint, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the child lies relative to the joint's placement, with q in MuJoCo's coordinates."""
+    axis, anchor, p = np.array(joint.axis), np.array(joint.anchor), np.zeros(3)
+    R = np.eye(3)
+    if joint.type == JointType.PRISMATIC:
+        p = axis * (q[0] - joint.zero)
+    elif joint.type == JointType.REVOLUTE:
+        R = turned(axis, q[0] - joint.zero)
+    elif joint.type != JointType.FIXED:
+        w, *v = q[-4:]
+        length = np.linalg.norm(v)
+        R = turned(v / length, 2 * math.atan2(length, w))
+    if joint.type == JointType.FLOATING:
+        p = q[:3]
+    return R, p + anchor - R @ anchor
+
+
+def poses(robot: Description, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    found = {WORLD: (np.eye(3), np.zeros(3))}
+    for joint in robot.joints:
+        used, q = np.split(q, [joint.type.nq])
+        for R, p in (joint.placement, motion(joint, used)):
+            R0, p0 = found[joint.parent if joint.child not in found else joint.child]
+            found[joint.child] = (R0 @ np.array(R), p0 + R0 @ np.array(p))
+    return found
+
+
+MIXED = """
+<compiler angle="degree" eulerseq="zyx"/>
+<worldbody>
+  <body name="trunk" pos="1 2 3" euler="10 20 30"><freejoint/>
+    <geom type="box" size=".1 .2 .3" pos=".1 0 .2" euler="5 6 7"/>
+    <site name="eye" pos="1 0 0" euler="90 0 0"/>
+    <body name="upper" pos=".1 .2 .3" euler="40 50 60">
+      <joint name="swing" type="hinge" axis="1 2 3" pos=".1 .1 -.2" ref="25" range="-50 70" armature=".4"/>
+      <joint name="push" type="slide" axis="0 1 1" pos=".4 .1 .2" ref=".3" range="-1 1"/>
+      <joint name="turn" type="ball" pos="-.1 .2 .3"/>
+      <inertial pos=".1 .2 .3" mass="2" fullinertia="2 3 4 .1 .2 .3"/>
+      <body name="hand" pos="0 0 1" axisangle="1 1 0 33">
+        <geom type="capsule" size=".1" fromto="0 0 0 .1 .2 .3"/>
+        <body name="tip" pos="0 .1 0" euler="0 0 90"><joint type="hinge" axis="0 0 1"/><geom size=".1"/></body>
+      </body>
+    </body>
+  </body>
+  <body name="post" pos="5 5 5"><geom size=".3"/></body>
+</worldbody>
+"""
+
+
+def test_bodies_lie_where_mujoco_puts_them(tmp_path):
+    path = write(tmp_path, MIXED)
+    robot, model = load_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
+    data, rng = mujoco.MjData(model), np.random.default_rng(1)
+    for _ in range(5):
+        data.qpos[:] = rng.normal(size=model.nq)
+        mujoco.mj_normalizeQuat(model, data.qpos)
+        mujoco.mj_kinematics(model, data)
+        found = poses(robot, data.qpos.copy())
+        for i in range(1, model.nbody):
+            R, p = found[model.body(i).name]
+            np.testing.assert_allclose(R, data.xmat[i].reshape(3, 3), atol=1e-13)  # some ten products of rotations
+            np.testing.assert_allclose(p, data.xpos[i], atol=1e-13)
+
+
+def test_inertias_are_in_body_axes(tmp_path):
+    path = write(tmp_path, MIXED)
+    robot, model = load_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
+    upper = next(body.inertia for body in robot.bodies if body.name == "upper")
+    assert (upper.mass, upper.center) == (2.0, (0.1, 0.2, 0.3))
+    # MuJoCo finds the principal axes by iteration, and stops at 1e-12
+    assert upper.rotational == pytest.approx((2.0, 0.1, 0.2, 3.0, 0.3, 4.0), abs=1e-11)
+    assert sum(body.inertia.mass for body in robot.bodies) == pytest.approx(model.body_mass.sum(), rel=1e-15)
+
+
+def test_several_joints_of_a_body_become_a_chain(tmp_path):
+    robot = load_mjcf(write(tmp_path, MIXED))
+    assert [body.name for body in robot.bodies] == [
+        *("trunk", "upper/swing", "upper/push", "upper"),
+        *("hand", "tip", "post"),
+    ]
+    assert robot.virtual == {"upper/swing", "upper/push"}
+    assert [(j.name, str(j.type), j.parent, j.child) for j in robot.joints] == [
+        ("trunk_joint", "floating", WORLD, "trunk"),
+        ("swing", "revolute", "trunk", "upper/swing"),
+        ("push", "prismatic", "upper/swing", "upper/push"),
+        ("turn", "spherical", "upper/push", "upper"),
+        ("hand_fixed", "fixed", "upper", "hand"),
+        ("tip_joint", "revolute", "hand", "tip"),
+        ("post_fixed", "fixed", WORLD, "post"),
+    ]
+    assert robot.joints[0].placement == robot.joints[2].placement == Pose()
+
+
+def test_joints_carry_zero_limits_and_armature(tmp_path):
+    _, swing, push, turn, *_ = load_mjcf(write(tmp_path, MIXED)).joints
+    assert (swing.zero, swing.lower, swing.upper) == pytest.approx(np.deg2rad([25, -50, 70]), rel=1e-15)
+    assert (swing.armature, turn.armature) == (0.4, 0.0)
+    assert (push.zero, push.lower, push.upper) == (0.3, -1.0, 1.0)
+    assert (turn.lower, turn.upper) == (-math.inf, math.inf)
+
+
+def test_sites_become_frames(tmp_path):
+    (eye,) = load_mjcf(write(tmp_path, MIXED)).frames
+    assert (eye.name, eye.body, eye.placement.p) == ("eye", "trunk", (1.0, 0.0, 0.0))
+    assert eye.placement.R == ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))  # exact zeros
+
+
+def test_actuator_armature_reaches_the_joint_as_in_mujoco(tmp_path):
+    motors = '<actuator><motor joint="elbow" gear="3" armature="0.5"/><motor joint="elbow" armature="2"/></actuator>'
+    robot = load(tmp_path, arm('<joint name="elbow" armature="0.25"/>'), motors)
+    model = mujoco.MjModel.from_xml_path(robot.source)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    M = np.zeros((1, 1))
+    mujoco.mj_fullM(model, data, M)
+    assert robot.joints[0].armature == 0.25 + 9 * 0.5 + 2
+    assert M[0, 0] == pytest.approx(robot.joints[0].armature + 1.0, rel=1e-15)
+
+
+def test_armature_of_a_ball_or_free_joint_is_one_number(tmp_path):
+    robot = load(tmp_path, arm('<joint type="ball" armature="0.25"/>'))
+    assert robot.joints[0].armature == 0.25
+
+
+def test_gravity_is_that_of_the_file(tmp_path):
+    assert load(tmp_path, arm()).gravity == (0.0, 0.0, -9.81)
+    assert load(tmp_path, arm(), '<option gravity="1 2 3"/>').gravity == (1.0, 2.0, 3.0)
+    assert load(tmp_path, arm(), '<option><flag gravity="disable"/></option>').gravity == (0.0, 0.0, 0.0)
+
+
+def test_names_are_made_up_where_the_file_has_none(tmp_path):
+    unnamed = f'<body><joint/>{INERTIAL}<site/></body><body name="body1"/>'
+    rest = f'<body name="a"><joint name="b_joint"/>{INERTIAL}</body><body name="b"><joint/>{INERTIAL}</body>'
+    robot = load(tmp_path, unnamed + rest)
+    assert [body.name for body in robot.bodies] == ["body1_2", "body1", "a", "b"]
+    assert [joint.name for joint in robot.joints] == ["body1_2_joint", "body1_fixed", "b_joint", "b_joint_2"]
+    assert robot.frames[0].name == "site0"
+
+
+# --- appearance
+
+
+def test_missing_assets_do_not_matter(tmp_path):
+    shown = '<geom type="mesh" mesh="hull" material="shiny"/><site name="s" material="shiny"/>'
+    ground = '<geom type="hfield" hfield="hill" material="shiny"/><geom type="mesh" mesh="hull"/>'
+    touch = '<sensor><touch site="s"/></sensor>'
+    robot = load(tmp_path, ground + arm("<joint/>" + shown), MISSING + touch)
+    assert robot.bodies[0].inertia.mass == 1.0
+    assert dict(robot.unused) == {
+        "meshes": "3 geoms, 2 of them meshes (contact and appearance)",
+        "materials and textures": "2",
+        "skins": "1",
+        "sensors": "1",
+    }
+
+
+@pytest.mark.parametrize("massless", ['mass="0"', 'density="0"', 'group="5"'])
+def test_a_missing_mesh_without_mass_does_not_matter(tmp_path, massless):
+    geoms = f'<geom size="0.1" mass="3"/><geom type="mesh" mesh="hull" {massless}/>'
+    robot = load(tmp_path, arm(weight=geoms), MISSING + '<compiler inertiagrouprange="0 4"/>')
+    assert robot.bodies[0].inertia.mass == 3.0
+
+
+def test_a_missing_mesh_that_gives_the_mass_is_refused(tmp_path):
+    text = message(tmp_path, arm(weight='<geom type="mesh" mesh="hull"/>'), MISSING)
+    assert "body 'arm'" in text and "nowhere.obj" in text and "<inertial>" in text
+
+
+def test_a_missing_mesh_counts_where_geoms_overrule_the_inertial(tmp_path):
+    shape = '<geom type="mesh" mesh="hull"/>'
+    text = message(tmp_path, arm(weight=INERTIAL + shape), MISSING + '<compiler inertiafromgeom="true"/>')
+    assert "body 'arm'" in text and "nowhere.obj" in text
+
+
+def test_a_mesh_that_exists_gives_its_mass(tmp_path):
+    corners = "0 0 0  1 0 0  0 1 0  0 0 1"
+    mesh = f'<asset><mesh name="hull" vertex="{corners}"/></asset>'
+    robot = load(tmp_path, arm(weight='<geom type="mesh" mesh="hull" density="6"/>'), mesh)
+    assert robot.bodies[0].inertia.mass == pytest.approx(1.0, rel=1e-6)  # the mesh is kept in single precision
+
+
+def test_static_bodies_are_not_fused(tmp_path):
+    robot = load(tmp_path, arm(weight=INERTIAL + '<body name="hand"/>'), '<compiler fusestatic="true"/>')
+    assert [body.name for body in robot.bodies] == ["arm", "hand"]
+
+
+# --- what is listed
+
+
+def test_everything_without_use_is_listed(tmp_path):
+    hinge = '<joint name="e" stiffness="1" damping="2" frictionloss="3"/>'
+    joints = hinge + '<joint type="ball" limited="true" range="0 30"/>'
+    robot = load(
+        tmp_path,
+        '<light/><camera/><body name="target" mocap="true"/>' + arm(joints) + '<body name="b" gravcomp="1"/>',
+        '<tendon><fixed name="t" stiffness="4"><joint joint="e" coef="1"/></fixed></tendon>'
+        '<actuator><motor joint="e"/></actuator><contact><exclude body1="arm" body2="b"/></contact>'
+        '<keyframe><key/></keyframe><custom><numeric name="n" data="1"/></custom><option viscosity="0.5"/>'
+        '<equality><connect body1="arm" body2="b" anchor="0 0 0" active="false"/></equality>',
+    )
+    assert dict(robot.unused) == {
+        "inactive equality constraints": "1",
+        "actuators": "1",
+        "tendons": "1",
+        "contact pairs and exclusions": "1",
+        "cameras": "1",
+        "lights": "1",
+        "keyframes": "1",
+        "mocap bodies, held fixed": "1",
+        "joint springs": "1",
+        "joint damping": "1",
+        "joint friction": "1",
+        "swing limits of ball joints": "1",
+        "bodies with gravity compensation": "1",
+        "custom fields": "1",
+        "fluid": "density 0, viscosity 0.5",
+    }
+
+
+# --- what is refused
+
+TWO = arm() + f'<body name="leg"><joint name="knee"/>{INERTIAL}</body>'
+EQUALITIES = {
+    "connect": '<connect name="pin" body1="arm" body2="leg" anchor="0 0 0"/>',
+    "weld": '<weld name="pin" body1="arm" body2="leg"/>',
+    "joint": '<joint name="pin" joint1="elbow" joint2="knee"/>',
+    "tendon": '<tendon name="pin" tendon1="t"/>',
+}
+
+
+@pytest.mark.parametrize("kind", EQUALITIES)
+def test_equality_constraints_are_refused_by_name(tmp_path, kind):
+    tendon = '<tendon><fixed name="t"><joint joint="elbow" coef="1"/></fixed></tendon>'
+    text = message(tmp_path, TWO, f"{tendon}<equality>{EQUALITIES[kind]}</equality>")
+    assert f"equality 'pin' ({kind} of " in text and "not supported yet" in text and "remove it" in text
+
+
+def test_tendon_armature_is_refused_by_name(tmp_path):
+    tendon = '<tendon><fixed name="cable" armature="1"><joint joint="elbow" coef="1"/></fixed></tendon>'
+    assert "tendon 'cable'" in message(tmp_path, arm(), tendon)
+
+
+def test_actuator_armature_away_from_hinge_and_slide_joints_is_refused_by_name(tmp_path):
+    motor = '<actuator><motor name="pull" joint="hip" gear="1 0 0" armature="1"/></actuator>'
+    assert "actuator 'pull'" in message(tmp_path, arm('<joint name="hip" type="ball"/>'), motor)
+
+
+def test_flexible_bodies_are_refused_by_name(tmp_path):
+    cloth = '<flexcomp name="cloth" type="grid" dim="2" count="3 3 1" spacing=".1 .1 .1" mass="1" radius=".01"/>'
+    assert "flex 'cloth'" in message(tmp_path, cloth)
+
+
+DAMAGED = {
+    "NaN": (arm('<joint name="elbow" pos="nan 0 0"/>'), ["<joint>", "elbow", "pos", "nan"]),
+    "infinite": (arm(weight=INERTIAL.replace('mass="1"', 'mass="inf"')), ["<inertial>", "body 'arm'", "mass", "inf"]),
+    "unreadable number": (arm('<joint name="elbow" pos="zero 0 0"/>'), ["joint", "pos", "MuJoCo"]),
+    "negative mass": (arm(weight=INERTIAL.replace('mass="1"', 'mass="-1"')), ["MuJoCo", "mass"]),
+    "moving without mass": (arm(weight=""), ["MuJoCo", "mass", "arm"]),
+    "inertia no body can have": (arm(weight=INERTIAL.replace("1 1 1", "1 1 5")), ["MuJoCo", "inertia", "arm"]),
+    "zero axis": (arm('<joint name="elbow" axis="0 0 0"/>'), ["MuJoCo", "axis", "elbow"]),
+    "unknown type": (arm('<joint name="elbow" type="rubber"/>'), ["MuJoCo", "joint", "rubber"]),
+    "two bodies of one name": (arm() + arm("<joint/>"), ["MuJoCo", "arm", "body"]),
+    "unknown element": ("<bone/>", ["MuJoCo", "bone"]),
+    "missing include": ('<include file="nowhere.xml"/>', ["MuJoCo", "nowhere.xml"]),
+}
+
+
+@pytest.mark.parametrize(("bodies", "words"), DAMAGED.values(), ids=DAMAGED)
+def test_damage_is_named_with_file_and_element(tmp_path, bodies, words):
+    text = message(tmp_path, bodies)
+    assert [word for word in words if word not in text] == []
+
+
+def test_included_files_are_checked_and_named(tmp_path):
+    part = arm('<joint name="elbow" pos="nan 0 0"/>')
+    (tmp_path / "part.xml").write_text(f"<mujocoinclude>{part}</mujocoinclude>")
+    path = write(tmp_path, '<worldbody><include file="part.xml"/></worldbody>')
+    with pytest.raises(ModelError, match=r"part.xml: <joint> of joint 'elbow': 'pos' is 'nan 0 0'"):
+        load_mjcf(path)
+
+
+def test_numbers_that_overflow_are_refused_by_name(tmp_path):
+    heavy = '<geom name="g" type="box" size="1e100 1e100 1e100" density="1e300"/>'
+    assert "body 'arm'" in message(tmp_path, arm(weight=heavy))
+
+
+BOMB = '<!DOCTYPE m [<!ENTITY a "aaaa">]><mujoco model="&a;"/>'
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('<mujoco><worldbody><body name="a', "cut short"),
+        ("", "not an XML file"),
+        ('<robot name="r"><link name="base"/></robot>', "<robot>, not <mujoco>"),
+        (BOMB, "entities"),
+    ],
+)
+def test_a_file_that_is_no_mjcf_is_refused(tmp_path, content, words):
+    path = tmp_path / "robot.xml"
+    path.write_text(content)
+    with pytest.raises(ModelError, match=words) as caught:
+        load_mjcf(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_reported_as_such(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load_mjcf(tmp_path / "nowhere.xml")
+
+
+def test_without_mujoco_the_message_says_what_to_install(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def without_mujoco(name, *args, **kwargs):
+        if name == "mujoco":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_mujoco)
+    with pytest.raises(ImportError, match=r"pip install featherweight\[mjcf\]"):
+        load_mjcf(write(tmp_path, ""))

@@ -1,0 +1,266 @@
+"""URDF files: what is read, what is refused and by which words, and what is listed as unused."""
+
+from __future__ import annotations
+
+import math
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+
+from featherweight.model.types import Inertia, JointType, ModelError
+from featherweight.model.urdf import load_urdf
+
+ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
+INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+ARM = '<joint name="elbow" type="revolute"><parent link="base"/><child link="arm"/></joint>'
+LINKS = f'<link name="base"/><link name="arm">{INERTIAL}</link>'
+
+
+def write(folder: Path, content: str) -> Path:
+    path = folder / "robot.urdf"
+    path.write_text(content)
+    return path
+
+
+def load(folder: Path, inside: str):
+    return load_urdf(write(folder, f'<robot name="r">{inside}</robot>'))
+
+
+def matrix(inertia: Inertia) -> np.ndarray:
+    xx, xy, xz, yy, yz, zz = inertia.rotational
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def inertial(mass="1", **changes: str) -> str:
+    moments = dict.fromkeys(("ixx", "iyy", "izz"), "1") | dict.fromkeys(("ixy", "ixz", "iyz"), "0") | changes
+    attributes = " ".join(f'{key}="{value}"' for key, value in moments.items() if value is not None)
+    return f'<link name="base"><inertial><mass value="{mass}"/><inertia {attributes}/></inertial></link>'
+
+
+def joint(name: str, parent: str, child: str, inside: str = "", type: str = "revolute") -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{type}">{ends}{inside}</joint>'
+
+
+# --- what is read
+
+
+def test_links_and_joints_keep_the_order_of_the_file(tmp_path):
+    links = "".join(f'<link name="{name}"/>' for name in "cabd")
+    robot = load(tmp_path, joint("j2", "a", "b") + links + joint("j1", "c", "a") + joint("j0", "a", "d", type="fixed"))
+    assert [body.name for body in robot.bodies] == list("cabd")
+    assert [joint.name for joint in robot.joints] == ["j2", "j1", "j0"]
+    assert robot.name == "r" and robot.source == str(tmp_path / "robot.urdf")
+
+
+@pytest.mark.parametrize("written", ["revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical"])
+def test_every_joint_type_is_read(tmp_path, written):
+    robot = load(tmp_path, LINKS + joint("j", "base", "arm", type=written))
+    assert robot.joints[0].type == JointType(written)
+
+
+def test_ball_is_another_word_for_spherical(tmp_path):
+    assert load(tmp_path, LINKS + joint("j", "base", "arm", type="ball")).joints[0].type == JointType.SPHERICAL
+
+
+def test_axis_is_x_unless_given_and_has_unit_length(tmp_path):
+    assert load(tmp_path, LINKS + ARM).joints[0].axis == (1.0, 0.0, 0.0)
+    robot = load(tmp_path, LINKS + joint("j", "base", "arm", '<axis xyz="0 3 4"/>'))
+    assert robot.joints[0].axis == pytest.approx((0.0, 0.6, 0.8), abs=1e-16)
+
+
+def test_limits_belong_to_revolute_and_prismatic_joints(tmp_path):
+    limit = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
+    revolute = load(tmp_path, LINKS + joint("j", "base", "arm", limit)).joints[0]
+    assert (revolute.lower, revolute.upper) == (-1.0, 2.0)
+    continuous = load(tmp_path, LINKS + joint("j", "base", "arm", limit, "continuous"))
+    assert (continuous.joints[0].lower, continuous.joints[0].upper) == (-math.inf, math.inf)
+    assert dict(continuous.unused)["position limits of joints without limits"] == "1 joint"
+    absent = load(tmp_path, LINKS + joint("j", "base", "arm", '<limit effort="3" velocity="4"/>')).joints[0]
+    assert (absent.lower, absent.upper) == (-math.inf, math.inf)
+
+
+def test_right_angles_written_with_eleven_decimals_are_exact(tmp_path):
+    origin = '<origin xyz="1 2 3" rpy="1.57079632679 -3.14159265359 -1.5707963267948966"/>'
+    placement = load(tmp_path, LINKS + joint("j", "base", "arm", origin)).joints[0].placement
+    assert {abs(entry) for row in placement.R for entry in row} == {0.0, 1.0}
+    assert placement.p == (1.0, 2.0, 3.0)
+
+
+def test_placement_agrees_with_pinocchio(tmp_path):
+    origin = '<origin xyz="1 2 3" rpy="0.3 -1.1 2.5"/>'
+    placement = load(tmp_path, LINKS + joint("j", "base", "arm", origin)).joints[0].placement
+    np.testing.assert_allclose(placement.R, pinocchio.rpy.rpyToMatrix(0.3, -1.1, 2.5), atol=1e-15)  # a few roundings
+
+
+def test_turned_inertial_origin_agrees_with_pinocchio(tmp_path):
+    tensor = '<mass value="2"/><inertia ixx="1" ixy="0.1" ixz="-0.2" iyy="1.5" iyz="0.3" izz="2"/>'
+    arm = f'<link name="arm"><inertial><origin xyz="1 2 3" rpy="0.3 -1.1 2.5"/>{tensor}</inertial></link>'
+    inertia = load(tmp_path, '<link name="base"/>' + arm + ARM_WITH_LIMIT).bodies[1].inertia
+    expected = pinocchio.buildModelFromUrdf(str(tmp_path / "robot.urdf")).inertias[1]
+    assert (inertia.mass, inertia.center) == (2.0, (1.0, 2.0, 3.0))
+    np.testing.assert_allclose(matrix(inertia), expected.inertia, atol=1e-14)  # rounding of two products of rotations
+
+
+ARM_WITH_LIMIT = joint("elbow", "base", "arm", '<limit lower="-1" upper="1" effort="1" velocity="1"/>')
+
+
+def test_a_link_without_inertial_weighs_nothing_and_a_point_mass_is_allowed(tmp_path):
+    zeros = dict.fromkeys(("ixx", "iyy", "izz"), "0")
+    assert load(tmp_path, '<link name="base"/>').bodies[0].inertia == Inertia()
+    assert load(tmp_path, inertial("3", **zeros)).bodies[0].inertia.mass == 3.0
+
+
+def test_a_default_namespace_is_read_through(tmp_path):
+    path = write(tmp_path, f'<robot xmlns="http://www.ros.org">{LINKS}{ARM}</robot>')
+    assert [body.name for body in load_urdf(path).bodies] == ["base", "arm"]
+    assert load_urdf(path).name == "robot"
+
+
+# --- what is listed
+
+
+def test_everything_without_use_is_listed(tmp_path):
+    visual = '<visual><geometry><mesh filename="nowhere.stl"/></geometry></visual><collision/><contact/>'
+    inside = '<dynamics damping="0.1" friction="0"/><limit effort="1" velocity="2"/><calibration/><safety_controller/>'
+    robot = load(
+        tmp_path,
+        f'<link name="base">{visual}</link><link name="arm"/>{joint("j", "base", "arm", inside)}'
+        '<material name="m"/><transmission/><gazebo><joint/></gazebo><sensor/><ros2_control/><ros2_control/>',
+    )
+    assert dict(robot.unused) == {
+        "meshes": "1 visual and 1 collision geometries",
+        "materials": "1",
+        "transmissions": "1",
+        "gazebo elements": "1, holding 1 joint",
+        "sensors": "1",
+        "joint limits": "effort of 1 joint, velocity of 1 joint",
+        "joint dynamics": "damping of 1 joint, friction of 0 joints",
+        "safety controllers": "1 joint",
+        "calibrations": "1 joint",
+        "unknown elements": "robot/ros2_control (2), link/contact (1)",
+    }
+
+
+def test_unknown_attributes_are_listed(tmp_path):
+    robot = load(tmp_path, '<link name="base" colour="red"/>')
+    assert dict(robot.unused) == {"unknown attributes": "link@colour (1)"}
+
+
+def test_inertias_that_no_rigid_body_can_have_are_listed(tmp_path):
+    assert load(tmp_path, inertial(izz="2")).unused == ()
+    assert load(tmp_path, inertial(izz="2.1")).unused == (("inertias that no rigid body can have", "base"),)
+    assert load(tmp_path, inertial(mass="0")).unused == (("inertias that no rigid body can have", "base"),)
+
+
+# --- what is refused
+
+CYCLE = "".join(f'<link name="{name}"/>' for name in "rabc") + "".join(
+    joint(f"{a}{b}", a, b) for a, b in ("ab", "bc", "ca")
+)
+DAMAGED = {
+    "no link": ("", ["no link"]),
+    "unknown type": (LINKS + joint("elbow", "base", "arm", type="rubber"), ["elbow", "rubber", "revolute"]),
+    "missing type": (LINKS + ARM.replace('type="revolute"', ""), ["elbow", "type"]),
+    "link without name": ('<link name="base"/><link/>', ["link number 2", "name"]),
+    "joint without name": (LINKS + ARM.replace('name="elbow"', ""), ["joint number 1", "name"]),
+    "missing parent": (LINKS + ARM.replace('<parent link="base"/>', ""), ["elbow", "<parent>"]),
+    "missing child": (LINKS + ARM.replace('<child link="arm"/>', ""), ["elbow", "<child>"]),
+    "parent without link": (LINKS + ARM.replace(' link="base"', ""), ["elbow", "<parent>", "link"]),
+    "two links of one name": (LINKS + '<link name="arm"/>' + ARM, ["two links", "arm"]),
+    "two joints of one name": (LINKS + ARM + ARM, ["two joints", "elbow"]),
+    "undefined parent": (LINKS + joint("elbow", "torso", "arm"), ["elbow", "torso", "parent"]),
+    "undefined child": (LINKS + joint("elbow", "base", "hand"), ["elbow", "hand", "child"]),
+    "two parents": (LINKS + ARM + joint("wrist", "base", "arm"), ["arm", "elbow", "wrist", "two parents"]),
+    "several roots": (LINKS, ["base", "arm", "2 links have no parent"]),
+    "cycle beside a root": (CYCLE, ["cycle", "ab", "bc", "ca"]),
+    "cycle without a root": (LINKS + ARM + joint("wrist", "arm", "base"), ["cycle", "elbow", "wrist"]),
+    "joint from a link to itself": ('<link name="base"/>' + joint("j", "base", "base"), ["cycle", "'j'", "base"]),
+    "unreadable number": (LINKS + joint("elbow", "base", "arm", '<origin xyz="0 zero 0"/>'), ["elbow", "xyz", "zero"]),
+    "underscore": (LINKS + joint("elbow", "base", "arm", '<origin xyz="0 1_0 0"/>'), ["elbow", "xyz", "1_0"]),
+    "wrong count": (LINKS + joint("elbow", "base", "arm", '<origin rpy="0 0"/>'), ["elbow", "rpy", "3 numbers, not 2"]),
+    "NaN": (LINKS + joint("elbow", "base", "arm", '<axis xyz="nan 0 0"/>'), ["elbow", "xyz", "nan"]),
+    "infinite": (
+        LINKS + joint("elbow", "base", "arm", '<limit upper="inf"/>'),
+        ["elbow", "upper", "inf", "leave it out"],
+    ),
+    "overflow": (inertial(ixx="1e999"), ["base", "ixx", "inf"]),
+    "zero axis": (LINKS + joint("elbow", "base", "arm", '<axis xyz="0 0 0"/>'), ["elbow", "axis is zero"]),
+    "limits exchanged": (LINKS + joint("elbow", "base", "arm", '<limit lower="1" upper="0"/>'), ["elbow", "above"]),
+    "two origins": (LINKS + joint("elbow", "base", "arm", "<origin/><origin/>"), ["elbow", "2 <origin>"]),
+    "negative mass": (inertial("-1"), ["base", "negative", "-1"]),
+    "missing mass": (inertial().replace('<mass value="1"/>', ""), ["base", "<mass>"]),
+    "missing moment": (inertial(iyz=None), ["base", "iyz"]),
+    "indefinite inertia": (inertial(ixy="1.1"), ["base", "negative principal moment", "-0.1"]),
+    "mimic": (LINKS + joint("elbow", "base", "arm", '<mimic joint="other"/>'), ["elbow", "mimic", "remove"]),
+    "independent": (LINKS + ARM.replace("revolute", 'revolute" independent="true'), ["elbow", "independent"]),
+    "loop": (LINKS + ARM + '<loop name="ring"/>', ["loop 'ring'", "not supported yet", "remove"]),
+    "coupling": (LINKS + ARM + '<coupling name="gear"/>', ["coupling 'gear'", "not supported yet", "remove"]),
+    "xacro": (LINKS + ARM + '<x:include xmlns:x="http://www.ros.org/wiki/xacro"/>', ["xacro", "include"]),
+}
+
+
+@pytest.mark.parametrize(("inside", "words"), DAMAGED.values(), ids=DAMAGED)
+def test_damage_is_named_with_file_and_element(tmp_path, inside, words):
+    with pytest.raises(ModelError) as caught:
+        load(tmp_path, inside)
+    for word in [str(tmp_path / "robot.urdf"), *words]:
+        assert word in str(caught.value)
+
+
+BOMB = '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>'
+NOT_URDF = {
+    "cut short": ('<robot name="r"><link name="ba', "cut short"),
+    "not XML": ("solid part", "not an XML file"),
+    "empty": ("", "not an XML file"),
+    "another root": ("<mujoco/>", "<mujoco>, not <robot>"),
+    "entity bomb": (BOMB, "entities"),
+    "unknown encoding": ('<?xml version="1.0" encoding="klingon"?><robot/>', "robot.urdf"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), NOT_URDF.values(), ids=NOT_URDF)
+def test_a_file_that_is_no_urdf_is_refused(tmp_path, content, words):
+    path = write(tmp_path, content)
+    with pytest.raises(ModelError, match=words) as caught:
+        load_urdf(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_reported_as_such(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load_urdf(tmp_path / "nowhere.urdf")
+
+
+# --- a collection of real robots
+
+# What is wrong with these files: principal moments of -0.02 and -3.5e-8 kg m², and a robot without links.
+UNSOUND = {
+    "romeo_laas_small": "link 'body': the inertia has a negative principal moment",
+    "tiago": "link 'base_antenna_left_link': the inertia has a negative principal moment",
+    "tiago_dual": "link 'base_antenna_left_link': the inertia has a negative principal moment",
+    "tiago_no_hand": "link 'base_antenna_left_link': the inertia has a negative principal moment",
+    "ur3": "the robot has no link",
+}
+
+
+@pytest.mark.parametrize("path", sorted(ROBOTS.rglob("*.urdf")), ids=lambda path: path.stem)
+def test_real_robots_load_with_the_mass_that_pinocchio_finds(path):
+    if path.stem in UNSOUND or "<mimic" in path.read_text():
+        with pytest.raises(ModelError, match=UNSOUND.get(path.stem, "mimic")):
+            load_urdf(path)
+        return
+    robot = load_urdf(path)
+    model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
+    # the order of summation differs, so a few roundings of the total
+    assert sum(body.inertia.mass for body in robot.bodies) == pytest.approx(
+        sum(inertia.mass for inertia in model.inertias), rel=1e-13
+    )
+    assert sum(joint.type.nv for joint in robot.joints) + 6 == model.nv
+
+
+def test_real_robots_are_found():
+    assert len(list(ROBOTS.rglob("*.urdf"))) > 50
