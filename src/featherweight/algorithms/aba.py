@@ -8,19 +8,20 @@
 
 from __future__ import annotations
 
-from ..model.tree import INNER, Tree
-from ..spatial import IDENTITY, ZERO3, ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, Scalar, unit_motion
+from ..model.tree import INNER, Placements, Tree
+from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, unit_motion
 from .kinematics import (
     angular_velocities,
     base_acceleration,
+    external_forces,
     joint_transforms,
     rigid_inertia,
     velocity_products,
 )
 
 
-def aba(tree: Tree, q, v, tau, qdd) -> None:
-    """Write the joint accelerations for joint forces `tau` to `qdd`; all have one entry a row but q."""
+def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
+    """Write the accelerations that `tau` and `external`, one Force a row, give to `qdd`."""
     n = len(tree.parent)
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
@@ -36,7 +37,7 @@ def aba(tree: Tree, q, v, tau, qdd) -> None:
         if tree.last[j] == j:
             I = rigid_inertia(tree, j)
             IA[j] = I.articulated()
-            pA[j] = I.gyroscopic(w[j])
+            pA[j] = I.gyroscopic(w[j]) - external[j]
 
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
@@ -68,3 +69,13 @@ def aba(tree: Tree, q, v, tau, qdd) -> None:
             a[j] = X[j] @ base_acceleration(tree) + c[j]
         qdd[j] = d[j] * (u[j] - U[j].power(a[j]))
         a[j] = a[j] + unit_motion(tree.axis[j], qdd[j])
+
+
+def aba(tree: Tree, q, v, tau, qdd) -> None:
+    """Accelerations that the joint forces `tau` give."""
+    articulated_body(tree, q, v, tau, [ZERO_FORCE] * len(tree.parent), qdd)
+
+
+def aba_external(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
+    """Accelerations that the joint forces `tau` give while `forces` act on the bodies."""
+    articulated_body(tree, q, v, tau, external_forces(tree, bodies, forces), qdd)

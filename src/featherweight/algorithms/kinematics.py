@@ -12,18 +12,17 @@ with a third of the operations less, and the linear velocities never computed.
 
 from __future__ import annotations
 
-from ..model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from ..model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, Placements, Tree
 from ..spatial import (
     IDENTITY,
     NO_TURN,
     ZERO3,
+    ZERO_FORCE,
     ZERO_MOTION,
-    ArticulatedInertia,
     Force,
     Mat3,
     Motion,
     RigidInertia,
-    Scalar,
     Sym3,
     Transform,
     Vec3,
@@ -37,14 +36,17 @@ def vec3(a) -> Vec3:
     return Vec3(a[0], a[1], a[2])
 
 
+def mat3(a) -> Mat3:
+    return Mat3(vec3(a[0]), vec3(a[1]), vec3(a[2]))
+
+
 def joint_transform(tree: Tree, j: int, q) -> Transform:
     """The frame of row j in its parent's frame."""
     kind = tree.kind[j]
     if kind == INNER:
         return IDENTITY
     k = tree.q_index[j]
-    T = tree.rotation[j]
-    R = Mat3(vec3(T[0]), vec3(T[1]), vec3(T[2]))
+    R = mat3(tree.rotation[j])
     p = vec3(tree.translation[j])
     turn = NO_TURN
     dense = 0
@@ -117,3 +119,25 @@ def base_acceleration(tree: Tree) -> Motion:
 def rigid_inertia(tree: Tree, j: int) -> RigidInertia:
     I = tree.inertia[j]
     return RigidInertia(tree.mass[j], vec3(tree.moment[j]), Sym3(I[0], I[1], I[2], I[3], I[4], I[5]))
+
+
+def spatial_velocities(tree: Tree, X, v):
+    """The velocity of each row's body as a spatial vector in its own frame."""
+    n = len(tree.parent)
+    u = [ZERO_MOTION] * n
+    for j in range(n):
+        p = tree.parent[j]
+        s = unit_motion(tree.axis[j], v[j])
+        u[j] = X[j] @ u[p] + s if p >= 0 else s
+    return u
+
+
+def external_forces(tree: Tree, bodies: Placements, forces):
+    """`forces` (bodies, 6), force and torque in each body's frame of the file, as one Force a row."""
+    f = [ZERO_FORCE] * len(tree.parent)
+    for k in range(len(bodies.row)):
+        R = mat3(bodies.rotation[k])
+        lin = R @ Vec3(forces[k][0], forces[k][1], forces[k][2])
+        ang = R @ Vec3(forces[k][3], forces[k][4], forces[k][5]) + vec3(bodies.translation[k]).cross(lin)
+        f[bodies.row[k]] = Force(ang, lin)
+    return f

@@ -13,7 +13,7 @@ from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .placement import internal_frame, planar_rotations, tidy
 from .topology import Topology
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
-from .types import WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector, transpose
+from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector
 
 _KIND = {
     JointType.REVOLUTE: (REVOLUTE, (2,)),
@@ -245,8 +245,9 @@ class _Builder:
         """Refuse bodies that no physics moves: indefinite inertia, or a joint that moves nothing."""
         for joint in self.moving:
             row = joint.v_slice.stop - 1
-            lowest, highest = _principal(inertias.get(row, ZERO_RIGID))
-            if lowest < -1e-9 * highest:
+            I = inertias.get(row, ZERO_RIGID)
+            lowest, highest = _principal(I)
+            if lowest < -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass:
                 raise ModelError(
                     f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
                     f"about the centre of mass has the principal moment {lowest:.3g} kg m²; correct its <inertial>"

@@ -29,3 +29,11 @@ class Tree(NamedTuple):
     inertia: Any  # (n, 6) xx xy xz yy yz zz about the frame's origin [kg m²]
     armature: Any  # (n,) reflected rotor inertia
     gravity: Any  # (3,) [m/s²] in the world
+
+
+class Placements(NamedTuple):
+    """Frames in the frames of rows: m frames or bodies."""
+
+    row: Any  # (m,) int, -1 for the ground
+    rotation: Any  # (m, 3, 3)
+    translation: Any  # (m, 3) [m]

@@ -118,6 +118,7 @@ class Description:
     virtual: frozenset[str] = field(default_factory=frozenset)
 
 
+ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
 WORLD = "world"  # the parent of a joint that hangs on the ground in files that name no root body (MJCF)
 
 

@@ -16,34 +16,47 @@ import numpy as np
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped, unused-ignore]
 from defusedxml import ElementTree as SafeElementTree
 
-from .types import Body, Description, Inertia, Joint, JointType, Matrix, ModelError, Pose, Vector, matmul, transpose
+from .types import (
+    ROUNDING_RADIUS,
+    Body,
+    Description,
+    Inertia,
+    Joint,
+    JointType,
+    Matrix,
+    ModelError,
+    Pose,
+    Vector,
+    matmul,
+    transpose,
+)
 
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 
-ROUNDING_RADIUS = 1e-6  # [m]: a moment smaller than that of the mass at this distance is what rounding left behind
-
 # What may stand inside an element, and what is known but of no use to dynamics. Anything else is listed as unknown.
 LINK_TAGS = {"inertial", "visual", "collision"}
-JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "safety_controller", "calibration"}
+JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"}
 ROBOT_TAGS = {"link", "joint", "material", "transmission", "gazebo", "sensor"}
 INERTIAL_TAGS = {"origin", "mass", "inertia"}
 
 
-def load_urdf(path: str | os.PathLike[str]) -> Description:
+def load_urdf(path: str | os.PathLike[str], mimic: str = "refuse") -> Description:
     """Read a URDF file, in SI units.
 
     Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
     Besides the joint types of URDF, `spherical` (or `ball`) is read. A joint with no lower or upper limit has an
-    infinite one.
+    infinite one. Joints that follow others by `<mimic>` are refused, or with `mimic="independent"` move by themselves.
 
     Raises `ModelError`, which names file and element, for a file that is damaged, is not one tree of links, or asks
     for what is not supported; `OSError` for one that cannot be opened.
     """
     source = os.fspath(path)
     robot = _robot_element(source)
-    _refuse_unsupported(robot, source)
+    if mimic not in ("refuse", "independent"):
+        raise ValueError(f'mimic must be "refuse" or "independent"; got {mimic!r}')
+    _refuse_unsupported(robot, source, mimic)
     links = _named(robot, "link", source)
     joint_elements = _named(robot, "joint", source)
     if not links:
@@ -90,7 +103,7 @@ def _drop_default_namespace(robot: Element) -> None:
         element.tag = element.tag.removeprefix(prefix)
 
 
-def _refuse_unsupported(robot: Element, source: str) -> None:
+def _refuse_unsupported(robot: Element, source: str, mimic: str) -> None:
     for element in robot.iter():
         if "xacro" in element.tag:
             raise ModelError(f"{source}: <{element.tag}> is not expanded; run the file through the xacro program first")
@@ -100,8 +113,8 @@ def _refuse_unsupported(robot: Element, source: str) -> None:
             raise ModelError(f"{where}: loops and couplings are not supported yet; remove it to get the open tree")
         if element.tag != "joint":
             continue
-        if element.find("mimic") is not None:
-            remedy = "remove the <mimic> element to make the joint independent"
+        if element.find("mimic") is not None and mimic == "refuse":
+            remedy = 'load with mimic="independent" to let the joint move by itself'
             raise ModelError(f"{where}: couplings between joints (mimic) are not supported yet; {remedy}")
         if "independent" in element.attrib:
             remedy = "remove the attribute to get the open tree"
@@ -220,13 +233,7 @@ def _inertia(link: Element, where: str) -> Inertia:
     local: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     about_center = matmul(matmul(origin.R, local), transpose(origin.R))
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = about_center
-    inertia = Inertia(mass, origin.p, (xx, xy, xz, yy, yz, zz))
-    moments = _principal_moments(inertia)
-    if moments[0] < -1e-9 * max(abs(m) for m in moments) - ROUNDING_RADIUS**2 * mass:
-        shown = ", ".join(f"{m:.3g}" for m in moments)
-        remedy = "no body has this; correct ixx to izz (signs of ixy, ixz, iyz included)"
-        raise ModelError(f"{where}: the inertia has a negative principal moment ({shown}); {remedy}")
-    return inertia
+    return Inertia(mass, origin.p, (xx, xy, xz, yy, yz, zz))
 
 
 def _principal_moments(inertia: Inertia) -> list[float]:
@@ -236,7 +243,10 @@ def _principal_moments(inertia: Inertia) -> list[float]:
 
 
 def _is_impossible(inertia: Inertia) -> bool:
-    """No distribution of mass has this inertia: a moment exceeds the two others' sum, or turning without mass."""
+    """No distribution of mass has this inertia: a moment exceeds the two others' sum, or turning without mass.
+
+    It is only listed here: what counts is the inertia of all links that are fixed together.
+    """
     small, middle, large = _principal_moments(inertia)
     slack = ROUNDING_RADIUS**2 * inertia.mass
     return large > (small + middle) * (1 + 1e-6) + slack or (inertia.mass == 0.0 and large > 0.0)
@@ -333,6 +343,8 @@ def _unused(robot: Element, bodies: Iterable[Body], source: str) -> Iterator[tup
     if tags["gazebo"]:
         inside = len(robot.findall("gazebo//joint"))
         yield "gazebo elements", f"{tags['gazebo']}" + (f", holding {_joints(inside)}" if inside else "")
+    if follow := [joint.get("name", "") for joint in robot.findall("joint") if joint.find("mimic") is not None]:
+        yield "couplings", f"mimic of {', '.join(follow)}, taken as independent"
     if tags["sensor"]:
         yield "sensors", f"{tags['sensor']}"
     yield from _unused_of_joints(robot, source)

@@ -1,0 +1,34 @@
+# `make demo` and `make test` set up everything they need; nothing but python3 (3.11 or later), make and pip's registry.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test bench lint clean
+
+demo: $(VENV)/.demo
+	$(BIN)/featherweight demo --output output
+
+test: $(VENV)/.test lint
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/peers/pinocchio.py
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) output build

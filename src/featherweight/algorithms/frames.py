@@ -1,0 +1,173 @@
+"""Frames fixed to bodies: where they are, how they move, and how that depends on the joints' velocities.
+
+A frame's motion is written (linear, angular), in one of three ways:
+
+    local                 the frame's own axes and origin
+    local_world_aligned   the frame's origin, the world's axes
+    world                 the motion of the point that passes the world's origin, the world's axes
+
+The velocity-product acceleration is J' v for the Jacobian J of the same reference: what the second time derivative of the
+frame's coordinates has left when the joints do not accelerate. For the moving axes of `local` and for `world` this is the
+spatial acceleration, for `local_world_aligned` the acceleration of the origin as a point.
+"""
+
+from __future__ import annotations
+
+from ..model.tree import INNER, Placements, Tree
+from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Mat3, Motion, Vec3, unit_motion
+from .kinematics import (
+    angular_velocities,
+    joint_transforms,
+    mat3,
+    spatial_velocities,
+    vec3,
+    velocity_products,
+)
+
+LOCAL, LOCAL_WORLD_ALIGNED, WORLD = range(3)
+
+
+def world_poses(tree: Tree, X):
+    """Orientation and origin of each row's frame in the world."""
+    n = len(tree.parent)
+    R = [IDENTITY3] * n
+    o = [ZERO3] * n
+    for j in range(n):
+        p = tree.parent[j]
+        if p < 0:
+            R[j] = X[j].R
+            o[j] = X[j].p
+        elif tree.kind[j] == INNER:
+            R[j] = R[p]
+            o[j] = o[p]
+        else:
+            R[j] = R[p].product(X[j].R)
+            o[j] = o[p] + R[p] @ X[j].p
+    return R, o
+
+
+def frame_poses(tree: Tree, frames: Placements, X):
+    """Orientation and origin of each frame in the world."""
+    R, o = world_poses(tree, X)
+    m = len(frames.row)
+    Rf = [IDENTITY3] * m
+    of = [ZERO3] * m
+    for k in range(m):
+        j = frames.row[k]
+        Rf[k] = mat3(frames.rotation[k])
+        of[k] = vec3(frames.translation[k])
+        if j >= 0:
+            of[k] = o[j] + R[j] @ of[k]
+            Rf[k] = R[j].product(Rf[k])
+    return Rf, of
+
+
+def frame_placement(tree: Tree, frames: Placements, q, placement) -> None:
+    """Homogeneous matrices (frames, 4, 4)."""
+    R, o = frame_poses(tree, frames, joint_transforms(tree, q))
+    for k in range(len(frames.row)):
+        write_vec3(R[k].x, placement[k][0], 0)
+        write_vec3(R[k].y, placement[k][1], 0)
+        write_vec3(R[k].z, placement[k][2], 0)
+        placement[k][0][3] = o[k].x
+        placement[k][1][3] = o[k].y
+        placement[k][2][3] = o[k].z
+        for i in range(3):
+            placement[k][3][i] = 0.0
+        placement[k][3][3] = 1.0
+
+
+def frame_jacobian(tree: Tree, frames: Placements, reference: int, q, J) -> None:
+    """Jacobians (frames, 6, n): the frame's velocity for unit joint velocities."""
+    X = joint_transforms(tree, q)
+    R, o = world_poses(tree, X)
+    Rf, of = frame_poses(tree, frames, X)
+    for k in range(len(frames.row)):
+        for i in range(6):
+            for j in range(len(tree.parent)):
+                J[k][i][j] = 0.0
+        j = frames.row[k]
+        axes = mat3(frames.rotation[k])  # the frame in row j, on the way to the ground
+        at = vec3(frames.translation[k])
+        while j >= 0:
+            s = unit_motion(tree.axis[j], 1.0)
+            if reference == LOCAL:
+                T = axes.transpose()
+                m = Motion(T @ s.ang, T @ (s.lin + s.ang.cross(at)))
+                at = X[j].p + X[j].R @ at
+                axes = X[j].R.product(axes)
+            else:
+                point = of[k] if reference == LOCAL_WORLD_ALIGNED else ZERO3
+                ang = R[j] @ s.ang
+                m = Motion(ang, R[j] @ s.lin + ang.cross(point - o[j]))
+            write_column(m, J[k], j)
+            j = tree.parent[j]
+
+
+def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocity) -> None:
+    """Velocities (frames, 6)."""
+    X = joint_transforms(tree, q)
+    u = spatial_velocities(tree, X, v)
+    R, o = frame_poses(tree, frames, X)
+    for k in range(len(frames.row)):
+        m = carried_velocity(frames, k, u)
+        if reference != LOCAL:
+            m = Motion(R[k] @ m.ang, R[k] @ m.lin)
+            if reference == WORLD:
+                m = Motion(m.ang, m.lin + o[k].cross(m.ang))
+        write_motion(m, velocity[k])
+
+
+def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v, acceleration) -> None:
+    """Velocity-product accelerations (frames, 6)."""
+    n = len(tree.parent)
+    X = joint_transforms(tree, q)
+    w, carried = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, carried, v)
+    u = spatial_velocities(tree, X, v)
+    R, o = frame_poses(tree, frames, X)
+    a = [ZERO_MOTION] * n
+    for j in range(n):
+        p = tree.parent[j]
+        a[j] = (X[j] @ a[p] if p >= 0 else ZERO_MOTION) + c[j]
+    for k in range(len(frames.row)):
+        j = frames.row[k]
+        m = ZERO_MOTION
+        if j >= 0:
+            T = mat3(frames.rotation[k]).transpose()
+            at = vec3(frames.translation[k])
+            m = Motion(T @ a[j].ang, T @ (a[j].lin + a[j].ang.cross(at) + w[j].cross(w[j].cross(at))))
+        moving = carried_velocity(frames, k, u)
+        if reference == LOCAL:
+            m = Motion(m.ang, m.lin - moving.ang.cross(moving.lin))
+        else:
+            m = Motion(R[k] @ m.ang, R[k] @ m.lin)
+            if reference == WORLD:
+                turning = (R[k] @ moving.ang).cross(R[k] @ moving.lin)
+                m = Motion(m.ang, m.lin + o[k].cross(m.ang) - turning)
+        write_motion(m, acceleration[k])
+
+
+def carried_velocity(frames: Placements, k: int, u) -> Motion:
+    """The velocity of frame k in its own axes, from the velocities u of the rows."""
+    j = frames.row[k]
+    if j < 0:
+        return ZERO_MOTION
+    T = mat3(frames.rotation[k]).transpose()
+    return Motion(T @ u[j].ang, T @ (u[j].lin + u[j].ang.cross(vec3(frames.translation[k]))))
+
+
+def write_vec3(x: Vec3, out, start: int) -> None:
+    out[start] = x.x
+    out[start + 1] = x.y
+    out[start + 2] = x.z
+
+
+def write_motion(m: Motion, out) -> None:
+    write_vec3(m.lin, out, 0)
+    write_vec3(m.ang, out, 3)
+
+
+def write_column(m: Motion, out, j: int) -> None:
+    for i in range(6):
+        out[i][j] = (m.lin.x, m.lin.y, m.lin.z, m.ang.x, m.ang.y, m.ang.z)[i]

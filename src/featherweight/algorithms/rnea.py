@@ -1,0 +1,70 @@
+"""Inverse dynamics: the recursive Newton-Euler algorithm (Featherstone 2008, section 5.3, table 5.1).
+
+    pass 1   a_i = X a_p + c_i + S_i q''_i                      (velocities as in kinematics.py)
+             f_i = I_i a_i + w_i x* I_i w_i - f_ext
+    pass 2   tau_i = S_i^T f_i,  f_p += X^T f_i
+"""
+
+from __future__ import annotations
+
+from ..model.tree import INNER, Placements, Tree
+from ..spatial import ZERO_FORCE, ZERO_MOTION, unit_motion
+from .kinematics import (
+    angular_velocities,
+    base_acceleration,
+    external_forces,
+    joint_transforms,
+    rigid_inertia,
+    velocity_products,
+)
+
+
+def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
+    """Write the joint forces of accelerations `qdd` under `external`, one Force a row, to `tau`."""
+    n = len(tree.parent)
+    X = joint_transforms(tree, q)
+    w, carried = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, carried, v)
+    a = [ZERO_MOTION] * n
+    f = [ZERO_FORCE] * n
+
+    for j in range(n):
+        p = tree.parent[j]
+        if tree.kind[j] == INNER:
+            a[j] = a[p]
+        elif p >= 0:
+            a[j] = X[j] @ a[p] + c[j]
+        else:
+            a[j] = X[j] @ base_acceleration(tree) + c[j]
+        a[j] = a[j] + unit_motion(tree.axis[j], qdd[j])
+        if tree.last[j] == j:
+            I = rigid_inertia(tree, j)
+            f[j] = I @ a[j] + I.gyroscopic(w[j]) - external[j]
+
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        tau[j] = f[j].component(tree.axis[j]) + tree.armature[j] * qdd[j]
+        if p >= 0:
+            f[p] = f[p] + X[j].force_to_parent(f[j])
+
+
+def rnea(tree: Tree, q, v, qdd, tau) -> None:
+    """Joint forces that give the accelerations `qdd`."""
+    newton_euler(tree, q, v, qdd, [ZERO_FORCE] * len(tree.parent), tau)
+
+
+def rnea_external(tree: Tree, bodies: Placements, q, v, qdd, forces, tau) -> None:
+    """Joint forces that give the accelerations `qdd` while `forces` act on the bodies."""
+    newton_euler(tree, q, v, qdd, external_forces(tree, bodies, forces), tau)
+
+
+def bias_force(tree: Tree, q, v, tau) -> None:
+    """Coriolis, centrifugal and gravity forces: inverse dynamics at no acceleration."""
+    n = len(tree.parent)
+    newton_euler(tree, q, v, [0.0] * n, [ZERO_FORCE] * n, tau)
+
+
+def gravity_force(tree: Tree, q, tau) -> None:
+    """Gravity forces: inverse dynamics at rest."""
+    n = len(tree.parent)
+    newton_euler(tree, q, [0.0] * n, [0.0] * n, [ZERO_FORCE] * n, tau)

@@ -1,0 +1,283 @@
+"""A robot and its functions: what users call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .algorithms import aba, crba, energy, frames, rnea
+from .engine.function import CompiledFunction
+from .engine.program import Argument, Program, Shape
+from .model import configuration
+from .model.configuration import Coordinates
+from .model.load import load_description
+from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
+from .model.tree import Placements
+from .model.types import Description
+
+REFERENCES = {
+    "local": frames.LOCAL,
+    "local_world_aligned": frames.LOCAL_WORLD_ALIGNED,
+    "world": frames.WORLD,
+}
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def load(
+    path: str | os.PathLike[str],
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    *,
+    mimic: str = "refuse",
+    execution: str = "auto",
+) -> Robot:
+    """Load a robot from a URDF (.urdf) or MJCF (.xml) file.
+
+    `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
+    unless given. URDF joints that follow others (`<mimic>`) are refused unless `mimic="independent"` lets them move by
+    themselves. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the robot.
+
+    Raises ModelError, which names the file, the element and what to do.
+    """
+    return Robot(build_model(load_description(path, mimic), base, gravity), execution)
+
+
+def build(
+    description: Description, base: str = "fixed", gravity: Sequence[float] | None = None, *, execution: str = "auto"
+) -> Robot:
+    """A robot from a description made in Python; arguments as for `load`."""
+    return Robot(build_model(description, base, gravity), execution)
+
+
+class Robot:
+    """A robot's model and its compiled functions.
+
+    States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
+    has q = (x, y, z, qx, qy, qz, qw) and v = (linear, angular) in the body's frame, a spherical joint q = (qx, qy, qz,
+    qw), a planar joint q = (x, y, cos, sin) and v = (vx, vy, angular); all others, continuous joints too, have one
+    coordinate. Quaternions must be of unit length. Joints are in depth-first order of the file.
+    """
+
+    def __init__(self, model: Model, execution: str = "auto") -> None:
+        self.model = model
+        self._execution = execution
+        self._for_frames: dict[tuple[Any, ...], CompiledFunction] = {}
+
+    # the model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def nq(self) -> int:
+        """Length of a configuration."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom."""
+        return self.model.nv
+
+    @property
+    def joints(self) -> tuple[MovingJoint, ...]:
+        """Moving joints, with the slices of q and v that are theirs."""
+        return self.model.joints
+
+    @property
+    def bodies(self) -> tuple[MovingBody, ...]:
+        """Moving bodies; links that are fixed to one another are one body."""
+        return self.model.bodies
+
+    @property
+    def frames(self) -> tuple[ModelFrame, ...]:
+        """Named frames: every link of the file, and what else it names."""
+        return self.model.frames
+
+    @property
+    def mass(self) -> float:
+        """Total mass of the moving bodies [kg]."""
+        return self.model.mass
+
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """In the world [m/s²]."""
+        g = self.model.tree.gravity
+        return (g[0], g[1], g[2])
+
+    def report(self) -> dict[str, str]:
+        """What the file holds that dynamics does not use."""
+        return dict(self.model.unused)
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot, (self.model, self._execution)
+
+    # the configuration space
+
+    @cached_property
+    def _coordinates(self) -> list[Coordinates]:
+        return [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints]
+
+    def neutral(self) -> Array:
+        """The configuration with every joint at zero, (nq,)."""
+        return configuration.neutral(self._coordinates, self.nq)
+
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+    ) -> Array:
+        """Configurations (*size, nq), uniform within limits; without, angles in ±pi, lengths in ±1 m."""
+        return configuration.random_configuration(self._coordinates, self.nq, rng, size)
+
+    def integrate(self, q: Any, v: Any) -> Array:
+        """The configuration that a velocity v (..., nv), held for a unit of time, leads to from q (..., nq)."""
+        return configuration.integrate(self._coordinates, q, v)
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The velocity (..., nv) that leads from q0 to q1 in a unit of time."""
+        return configuration.difference(self._coordinates, q0, q1)
+
+    # dynamics
+
+    @cached_property
+    def inverse_dynamics(self) -> CompiledFunction:
+        """tau (nv) = M(q) a + c(q, v) + g(q), by the recursive Newton-Euler algorithm (Featherstone 2008, table 5.1).
+
+        `external_forces` (..., nbodies, 6), if given, act on the bodies: force and torque about the origin of each body's
+        frame of the file, in that frame.
+        """
+        return self._with_forces(Robot.inverse_dynamics, rnea.rnea, rnea.rnea_external, ("q", "v", "a"), "tau")
+
+    @cached_property
+    def forward_dynamics(self) -> CompiledFunction:
+        """a (nv) for joint forces tau, by the articulated-body algorithm (Featherstone 2008, table 7.1).
+
+        `external_forces` as in `inverse_dynamics`.
+        """
+        return self._with_forces(Robot.forward_dynamics, aba.aba, aba.aba_external, ("q", "v", "tau"), "a")
+
+    @cached_property
+    def mass_matrix(self) -> CompiledFunction:
+        """M(q) (nv, nv), full and symmetric, by the composite-rigid-body algorithm (Featherstone 2008, table 6.2)."""
+        return self._function(Robot.mass_matrix, crba.crba, ("q",), ("M", (self.nv, self.nv)))
+
+    @cached_property
+    def bias_force(self) -> CompiledFunction:
+        """c(q, v) + g(q) (nv): the joint forces at which nothing accelerates."""
+        return self._function(Robot.bias_force, rnea.bias_force, ("q", "v"), ("tau", (self.nv,)))
+
+    @cached_property
+    def gravity_force(self) -> CompiledFunction:
+        """g(q) (nv): the joint forces that hold the robot still."""
+        return self._function(Robot.gravity_force, rnea.gravity_force, ("q",), ("tau", (self.nv,)))
+
+    @cached_property
+    def kinetic_energy(self) -> CompiledFunction:
+        """1/2 v^T M(q) v [J]."""
+        return self._function(Robot.kinetic_energy, energy.kinetic_energy, ("q", "v"), ("energy", ()))
+
+    @cached_property
+    def potential_energy(self) -> CompiledFunction:
+        """Energy in gravity [J], zero with the centre of mass at the world's origin."""
+        return self._function(Robot.potential_energy, energy.potential_energy, ("q",), ("energy", ()))
+
+    @cached_property
+    def center_of_mass(self) -> CompiledFunction:
+        """Centre of mass of the moving bodies (3) in the world [m]."""
+        return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), ("center", (3,)))
+
+    @property
+    def functions(self) -> dict[str, CompiledFunction]:
+        """The functions above by name."""
+        names = [n for n, x in vars(Robot).items() if isinstance(x, cached_property) and not n.startswith("_")]
+        return {n: getattr(self, n) for n in names}
+
+    # frames
+
+    def frame_placement(self, frame: str | Iterable[str]) -> CompiledFunction:
+        """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k names."""
+        return self._of_frames(Robot.frame_placement, frames.frame_placement, frame, None, ("q",), (4, 4))
+
+    def frame_jacobian(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+        """Function of q: the matrix J (6, nv), or (k, 6, nv), with J v = (linear, angular) velocity of the frame.
+
+        `reference` is "local" (the frame's axes), "local_world_aligned" (its origin, the world's axes) or "world" (the
+        world's origin and axes).
+        """
+        core = (6, self.nv)
+        return self._of_frames(Robot.frame_jacobian, frames.frame_jacobian, frame, reference, ("q",), core)
+
+    def frame_velocity(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+        """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6); `reference` as for the Jacobian."""
+        return self._of_frames(Robot.frame_velocity, frames.frame_velocity, frame, reference, ("q", "v"), (6,))
+
+    def frame_bias_acceleration(
+        self, frame: str | Iterable[str], reference: str = "local_world_aligned"
+    ) -> CompiledFunction:
+        """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of `reference`."""
+        kernel = frames.frame_bias_acceleration
+        return self._of_frames(Robot.frame_bias_acceleration, kernel, frame, reference, ("q", "v"), (6,))
+
+    # how they are made
+
+    def _argument(self, name: str) -> Argument:
+        return Argument(name, (self.nq if name == "q" else self.nv,))
+
+    def _function(
+        self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
+    ) -> CompiledFunction:
+        return CompiledFunction(self._program(member, kernel, inputs, output, more), self._execution)
+
+    def _program(
+        self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
+    ) -> Program:
+        arguments = tuple(self._argument(name) for name in inputs)
+        function = member.func if isinstance(member, cached_property) else member
+        constants = (self.model.tree, *more)
+        return Program(function.__name__, kernel, constants, arguments, Argument(*output), function.__doc__ or "")
+
+    def _with_forces(self, member: Any, kernel: Any, loaded: Any, inputs: Sequence[str], output: str) -> CompiledFunction:
+        """A function that takes external forces by a second program."""
+        plain = self._program(member, kernel, inputs, (output, (self.nv,)))
+        bodies = _placements(self.model.placed_bodies)
+        pushed = self._program(member, loaded, inputs, (output, (self.nv,)), (bodies,))
+        forces = Argument("external_forces", (len(self.bodies), 6))
+        pushed = Program(
+            pushed.name, pushed.kernel, pushed.constants, (*pushed.inputs, forces), pushed.output, pushed.doc
+        )
+        return CompiledFunction(plain, self._execution, {forces.name: pushed}, kernel.__name__)
+
+    def _of_frames(
+        self, member: Any, kernel: Any, frame: str | Iterable[str], reference: str | None, inputs: Sequence[str], core: Shape
+    ) -> CompiledFunction:
+        names = (frame,) if isinstance(frame, str) else tuple(frame)
+        if reference is not None and reference not in REFERENCES:
+            raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}")
+        key = (member.__name__, isinstance(frame, str), names, reference)
+        function = self._for_frames.get(key)
+        if function is None:
+            placements = _placements([self._placed(n) for n in names])
+            more = (placements,) if reference is None else (placements, REFERENCES[reference])
+            shape = core if isinstance(frame, str) else (len(names), *core)
+            function = self._function(member, kernel, inputs, (member.__name__, shape), more)
+            self._for_frames[key] = function
+        return function
+
+    def _placed(self, name: str) -> Placed:
+        for frame, placed in zip(self.model.frames, self.model.placed_frames, strict=True):
+            if frame.name == name:
+                return placed
+        raise ValueError(f"{self.name} has no frame {name!r}; it has {', '.join(f.name for f in self.frames)}")
+
+
+def _placements(placed: Sequence[Placed]) -> Placements:
+    return Placements(
+        tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed)
+    )
