@@ -6,7 +6,6 @@ from .model.types import Body, Description, Frame, Inertia, Joint, JointType, Mo
 from .robot import Robot, build, load
 from .version import __version__
 
-
 __all__ = [
     "Body",
     "CompiledFunction",

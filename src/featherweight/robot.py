@@ -218,9 +218,7 @@ class Robot:
         """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6); `reference` as for the Jacobian."""
         return self._of_frames(Robot.frame_velocity, frames.frame_velocity, frame, reference, ("q", "v"), (6,))
 
-    def frame_bias_acceleration(
-        self, frame: str | Iterable[str], reference: str = "local_world_aligned"
-    ) -> CompiledFunction:
+    def frame_bias_acceleration(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
         """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of `reference`."""
         kernel = frames.frame_bias_acceleration
         return self._of_frames(Robot.frame_bias_acceleration, kernel, frame, reference, ("q", "v"), (6,))
@@ -249,13 +247,17 @@ class Robot:
         bodies = _placements(self.model.placed_bodies)
         pushed = self._program(member, loaded, inputs, (output, (self.nv,)), (bodies,))
         forces = Argument("external_forces", (len(self.bodies), 6))
-        pushed = Program(
-            pushed.name, pushed.kernel, pushed.constants, (*pushed.inputs, forces), pushed.output, pushed.doc
-        )
+        pushed = Program(pushed.name, pushed.kernel, pushed.constants, (*pushed.inputs, forces), pushed.output, pushed.doc)
         return CompiledFunction(plain, self._execution, {forces.name: pushed}, kernel.__name__)
 
     def _of_frames(
-        self, member: Any, kernel: Any, frame: str | Iterable[str], reference: str | None, inputs: Sequence[str], core: Shape
+        self,
+        member: Any,
+        kernel: Any,
+        frame: str | Iterable[str],
+        reference: str | None,
+        inputs: Sequence[str],
+        core: Shape,
     ) -> CompiledFunction:
         names = (frame,) if isinstance(frame, str) else tuple(frame)
         if reference is not None and reference not in REFERENCES:
@@ -278,6 +280,4 @@ class Robot:
 
 
 def _placements(placed: Sequence[Placed]) -> Placements:
-    return Placements(
-        tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed)
-    )
+    return Placements(tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed))

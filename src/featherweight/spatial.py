@@ -19,6 +19,13 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     return x.sin(), x.cos()
 
 
+def _sincos_of_float(x):
+    return math.sin(x), math.cos(x)
+
+
+sincos.rolled = _sincos_of_float  # type: ignore[attr-defined]  # Numba has no traced expressions to tell from floats
+
+
 class Vec3(NamedTuple):
     """A vector of three scalars."""
 
@@ -80,9 +87,7 @@ class Mat3(NamedTuple):
         sk, ck = s * k, c * k
         right = Vec3(a.x.z, a.y.z, a.z.z).spin(c, s)
         below = a.z.spin(c, s)
-        return Mat3(
-            Vec3(a.x.x + sk, (0.0 - ck) - a.y.x, right.x), Vec3((0.0 - ck) - a.x.y, a.y.y - sk, right.y), below
-        )
+        return Mat3(Vec3(a.x.x + sk, (0.0 - ck) - a.y.x, right.x), Vec3((0.0 - ck) - a.x.y, a.y.y - sk, right.y), below)
 
     def cycle(a) -> Mat3:
         """The same matrix on axes renamed y, z, x."""
@@ -107,7 +112,9 @@ class Sym3(NamedTuple):
 
     def __matmul__(a, v: Vec3) -> Vec3:
         return Vec3(
-            a.xx * v.x + a.xy * v.y + a.xz * v.z, a.xy * v.x + a.yy * v.y + a.yz * v.z, a.xz * v.x + a.yz * v.y + a.zz * v.z
+            a.xx * v.x + a.xy * v.y + a.xz * v.z,
+            a.xy * v.x + a.yy * v.y + a.yz * v.z,
+            a.xz * v.x + a.yz * v.y + a.zz * v.z,
         )
 
     def spin(a, c: Scalar, s: Scalar) -> Sym3:
@@ -254,37 +261,51 @@ class ArticulatedInertia(NamedTuple):
         A, C, D = a.A, a.C, a.D
         m, f, n, g = u.ang, u.lin, w.ang, w.lin
         return ArticulatedInertia(
-            Sym3(A.xx - m.x * n.x, A.xy - m.x * n.y, A.xz - m.x * n.z, A.yy - m.y * n.y, A.yz - m.y * n.z, A.zz - m.z * n.z),
+            Sym3(
+                A.xx - m.x * n.x,
+                A.xy - m.x * n.y,
+                A.xz - m.x * n.z,
+                A.yy - m.y * n.y,
+                A.yz - m.y * n.z,
+                A.zz - m.z * n.z,
+            ),
             Mat3(C.x - m.x * g, C.y - m.y * g, C.z - m.z * g),
-            Sym3(D.xx - f.x * g.x, D.xy - f.x * g.y, D.xz - f.x * g.z, D.yy - f.y * g.y, D.yz - f.y * g.z, D.zz - f.z * g.z),
+            Sym3(
+                D.xx - f.x * g.x,
+                D.xy - f.x * g.y,
+                D.xz - f.x * g.z,
+                D.yy - f.y * g.y,
+                D.yz - f.y * g.z,
+                D.zz - f.z * g.z,
+            ),
         )
 
     def without(a, k: int) -> ArticulatedInertia:
         """The same map with row and column k set to the zeros that they are after a joint along k has been freed."""
         A, C, D = a.A, a.C, a.D
         if k == 2:
-            return ArticulatedInertia(
-                Sym3(A.xx, A.xy, 0.0, A.yy, 0.0, 0.0), Mat3(C.x, C.y, ZERO3), D
-            )
+            return ArticulatedInertia(Sym3(A.xx, A.xy, 0.0, A.yy, 0.0, 0.0), Mat3(C.x, C.y, ZERO3), D)
         if k == 0:
-            return ArticulatedInertia(
-                Sym3(0.0, 0.0, 0.0, A.yy, A.yz, A.zz), Mat3(ZERO3, C.y, C.z), D
-            )
+            return ArticulatedInertia(Sym3(0.0, 0.0, 0.0, A.yy, A.yz, A.zz), Mat3(ZERO3, C.y, C.z), D)
         if k == 1:
-            return ArticulatedInertia(
-                Sym3(A.xx, 0.0, A.xz, 0.0, 0.0, A.zz), Mat3(C.x, ZERO3, C.z), D
-            )
+            return ArticulatedInertia(Sym3(A.xx, 0.0, A.xz, 0.0, 0.0, A.zz), Mat3(C.x, ZERO3, C.z), D)
         x, y, z = C.x, C.y, C.z
         if k == 3:
             return ArticulatedInertia(
-                A, Mat3(Vec3(0.0, x.y, x.z), Vec3(0.0, y.y, y.z), Vec3(0.0, z.y, z.z)), Sym3(0.0, 0.0, 0.0, D.yy, D.yz, D.zz)
+                A,
+                Mat3(Vec3(0.0, x.y, x.z), Vec3(0.0, y.y, y.z), Vec3(0.0, z.y, z.z)),
+                Sym3(0.0, 0.0, 0.0, D.yy, D.yz, D.zz),
             )
         if k == 4:
             return ArticulatedInertia(
-                A, Mat3(Vec3(x.x, 0.0, x.z), Vec3(y.x, 0.0, y.z), Vec3(z.x, 0.0, z.z)), Sym3(D.xx, 0.0, D.xz, 0.0, 0.0, D.zz)
+                A,
+                Mat3(Vec3(x.x, 0.0, x.z), Vec3(y.x, 0.0, y.z), Vec3(z.x, 0.0, z.z)),
+                Sym3(D.xx, 0.0, D.xz, 0.0, 0.0, D.zz),
             )
         return ArticulatedInertia(
-            A, Mat3(Vec3(x.x, x.y, 0.0), Vec3(y.x, y.y, 0.0), Vec3(z.x, z.y, 0.0)), Sym3(D.xx, D.xy, 0.0, D.yy, 0.0, 0.0)
+            A,
+            Mat3(Vec3(x.x, x.y, 0.0), Vec3(y.x, y.y, 0.0), Vec3(z.x, z.y, 0.0)),
+            Sym3(D.xx, D.xy, 0.0, D.yy, 0.0, 0.0),
         )
 
     def spin(a, c: Scalar, s: Scalar) -> ArticulatedInertia:
@@ -309,8 +330,12 @@ class ArticulatedInertia(NamedTuple):
         r, s, t = E.x.cross(p), E.y.cross(p), E.z.cross(p)
         return ArticulatedInertia(
             Sym3(
-                A.xx - (x.x + r.x), A.xy - (x.y + s.x), A.xz - (x.z + t.x),
-                A.yy - (y.y + s.y), A.yz - (y.z + t.y), A.zz - (z.z + t.z),
+                A.xx - (x.x + r.x),
+                A.xy - (x.y + s.x),
+                A.xz - (x.z + t.x),
+                A.yy - (y.y + s.y),
+                A.yz - (y.z + t.y),
+                A.zz - (z.z + t.z),
             ),
             E,
             D,
@@ -376,7 +401,9 @@ def rotation_from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat3
     xy, xz, yz = a * y, a * z, b * z
     wx, wy, wz = a * w, b * w, c * w
     return Mat3(
-        Vec3(1.0 - (yy + zz), xy - wz, xz + wy), Vec3(xy + wz, 1.0 - (xx + zz), yz - wx), Vec3(xz - wy, yz + wx, 1.0 - (xx + yy))
+        Vec3(1.0 - (yy + zz), xy - wz, xz + wy),
+        Vec3(xy + wz, 1.0 - (xx + zz), yz - wx),
+        Vec3(xz - wy, yz + wx, 1.0 - (xx + yy)),
     )
 
 

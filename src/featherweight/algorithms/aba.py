@@ -1,9 +1,9 @@
 """Forward dynamics: the articulated-body algorithm (Featherstone 2008, section 7.3, table 7.1).
 
-    pass 1   w_i, c_i, pA_i = w_i x* I_i w_i - f_ext            (velocities as in kinematics.py)
-    pass 2   U_i = IA_i S_i,  D_i = S_i^T U_i,  u_i = tau_i - S_i^T pA_i
-             IA_p += X^T (IA_i - U_i U_i^T / D_i) X,  pA_p += X^T (pA_i + Ia c_i + U_i u_i / D_i)
-    pass 3   a' = X a_p + c_i,  q''_i = (u_i - U_i^T a') / D_i,  a_i = a' + S_i q''_i
+pass 1   w_i, c_i, pA_i = w_i x* I_i w_i - f_ext            (velocities as in kinematics.py)
+pass 2   U_i = IA_i S_i,  D_i = S_i^T U_i,  u_i = tau_i - S_i^T pA_i
+         IA_p += X^T (IA_i - U_i U_i^T / D_i) X,  pA_p += X^T (pA_i + Ia c_i + U_i u_i / D_i)
+pass 3   a' = X a_p + c_i,  q''_i = (u_i - U_i^T a') / D_i,  a_i = a' + S_i q''_i
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def first_moment(tree: Tree, X) -> Vec3:
     total = ZERO3
     for j in range(n - 1, -1, -1):
         mass[j] = mass[j] + tree.mass[j]
-        moment[j] = moment[j] + vec3(tree.moment[j])
+        moment[j] = moment[j] + vec3(tree.moment, j)
         in_parent = X[j].R @ moment[j] + mass[j] * X[j].p
         p = tree.parent[j]
         if p >= 0:
@@ -39,7 +39,8 @@ def first_moment(tree: Tree, X) -> Vec3:
 
 def potential_energy(tree: Tree, q, energy) -> None:
     """Minus gravity times first moment: zero with the centre of mass at the world's origin."""
-    energy[0] = 0.0 - vec3(tree.gravity).dot(first_moment(tree, joint_transforms(tree, q)))
+    g = tree.gravity
+    energy[0] = 0.0 - Vec3(g[0], g[1], g[2]).dot(first_moment(tree, joint_transforms(tree, q)))
 
 
 def center_of_mass(tree: Tree, q, center) -> None:

@@ -14,7 +14,7 @@ spatial acceleration, for `local_world_aligned` the acceleration of the origin a
 from __future__ import annotations
 
 from ..model.tree import INNER, Placements, Tree
-from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Mat3, Motion, Vec3, unit_motion
+from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Motion, Vec3, unit_motion
 from .kinematics import (
     angular_velocities,
     joint_transforms,
@@ -54,8 +54,8 @@ def frame_poses(tree: Tree, frames: Placements, X):
     of = [ZERO3] * m
     for k in range(m):
         j = frames.row[k]
-        Rf[k] = mat3(frames.rotation[k])
-        of[k] = vec3(frames.translation[k])
+        Rf[k] = mat3(frames.rotation, k)
+        of[k] = vec3(frames.translation, k)
         if j >= 0:
             of[k] = o[j] + R[j] @ of[k]
             Rf[k] = R[j].product(Rf[k])
@@ -81,14 +81,14 @@ def frame_jacobian(tree: Tree, frames: Placements, reference: int, q, J) -> None
     """Jacobians (frames, 6, n): the frame's velocity for unit joint velocities."""
     X = joint_transforms(tree, q)
     R, o = world_poses(tree, X)
-    Rf, of = frame_poses(tree, frames, X)
+    _, of = frame_poses(tree, frames, X)
     for k in range(len(frames.row)):
         for i in range(6):
             for j in range(len(tree.parent)):
                 J[k][i][j] = 0.0
         j = frames.row[k]
-        axes = mat3(frames.rotation[k])  # the frame in row j, on the way to the ground
-        at = vec3(frames.translation[k])
+        axes = mat3(frames.rotation, k)  # the frame in row j, on the way to the ground
+        at = vec3(frames.translation, k)
         while j >= 0:
             s = unit_motion(tree.axis[j], 1.0)
             if reference == LOCAL:
@@ -134,8 +134,8 @@ def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v
         j = frames.row[k]
         m = ZERO_MOTION
         if j >= 0:
-            T = mat3(frames.rotation[k]).transpose()
-            at = vec3(frames.translation[k])
+            T = mat3(frames.rotation, k).transpose()
+            at = vec3(frames.translation, k)
             m = Motion(T @ a[j].ang, T @ (a[j].lin + a[j].ang.cross(at) + w[j].cross(w[j].cross(at))))
         moving = carried_velocity(frames, k, u)
         if reference == LOCAL:
@@ -153,8 +153,8 @@ def carried_velocity(frames: Placements, k: int, u) -> Motion:
     j = frames.row[k]
     if j < 0:
         return ZERO_MOTION
-    T = mat3(frames.rotation[k]).transpose()
-    return Motion(T @ u[j].ang, T @ (u[j].lin + u[j].ang.cross(vec3(frames.translation[k]))))
+    T = mat3(frames.rotation, k).transpose()
+    return Motion(T @ u[j].ang, T @ (u[j].lin + u[j].ang.cross(vec3(frames.translation, k))))
 
 
 def write_vec3(x: Vec3, out, start: int) -> None:

@@ -12,7 +12,7 @@ with a third of the operations less, and the linear velocities never computed.
 
 from __future__ import annotations
 
-from ..model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, Placements, Tree
+from ..model.tree import INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Placements, Tree
 from ..spatial import (
     IDENTITY,
     NO_TURN,
@@ -31,13 +31,56 @@ from ..spatial import (
     unit_motion,
 )
 
-
-def vec3(a) -> Vec3:
-    return Vec3(a[0], a[1], a[2])
+# Reading model arrays. The rolled execution, whose arrays are NumPy's, must not make a view for every row that it reads.
 
 
-def mat3(a) -> Mat3:
-    return Mat3(vec3(a[0]), vec3(a[1]), vec3(a[2]))
+def vec3(a, j: int) -> Vec3:
+    """Row j of an (n, 3) array."""
+    r = a[j]
+    return Vec3(r[0], r[1], r[2])
+
+
+def mat3(a, j: int) -> Mat3:
+    """Row j of an (n, 3, 3) array."""
+    x, y, z = a[j]
+    return Mat3(Vec3(x[0], x[1], x[2]), Vec3(y[0], y[1], y[2]), Vec3(z[0], z[1], z[2]))
+
+
+def sym3(a, j: int) -> Sym3:
+    """Row j of an (n, 6) array."""
+    r = a[j]
+    return Sym3(r[0], r[1], r[2], r[3], r[4], r[5])
+
+
+def turns(a, j: int):
+    """Row j of an (n, 3, 2) array."""
+    return a[j]
+
+
+def _vec3_of_array(a, j):
+    return Vec3(a[j, 0], a[j, 1], a[j, 2])
+
+
+def _mat3_of_array(a, j):
+    return Mat3(
+        Vec3(a[j, 0, 0], a[j, 0, 1], a[j, 0, 2]),
+        Vec3(a[j, 1, 0], a[j, 1, 1], a[j, 1, 2]),
+        Vec3(a[j, 2, 0], a[j, 2, 1], a[j, 2, 2]),
+    )
+
+
+def _sym3_of_array(a, j):
+    return Sym3(a[j, 0], a[j, 1], a[j, 2], a[j, 3], a[j, 4], a[j, 5])
+
+
+def _turns_of_array(a, j):
+    return ((a[j, 0, 0], a[j, 0, 1]), (a[j, 1, 0], a[j, 1, 1]), (a[j, 2, 0], a[j, 2, 1]))
+
+
+vec3.rolled = _vec3_of_array  # type: ignore[attr-defined]
+mat3.rolled = _mat3_of_array  # type: ignore[attr-defined]
+sym3.rolled = _sym3_of_array  # type: ignore[attr-defined]
+turns.rolled = _turns_of_array  # type: ignore[attr-defined]
 
 
 def joint_transform(tree: Tree, j: int, q) -> Transform:
@@ -46,29 +89,27 @@ def joint_transform(tree: Tree, j: int, q) -> Transform:
     if kind == INNER:
         return IDENTITY
     k = tree.q_index[j]
-    R = mat3(tree.rotation[j])
-    p = vec3(tree.translation[j])
-    turn = NO_TURN
-    dense = 0
+    R = mat3(tree.rotation, j)
+    p = vec3(tree.translation, j)
+    roll, pitch, yaw = turns(tree.planar, j)
     if kind == REVOLUTE:
         s, c = sincos(q[k])
-        turn = (c, s)
-    elif kind == PRISMATIC:
-        p = p + R @ Vec3(0.0, 0.0, q[k])
-    elif kind == PLANAR:
-        p = p + R @ Vec3(q[k], q[k + 1], 0.0)
-        turn = (q[k + 2], q[k + 3])
-    else:
-        dense = 1
-        m = k
-        if kind == FLOATING:
-            p = p + R @ Vec3(q[k], q[k + 1], q[k + 2])
-            m = k + 3
-        R = R.product(rotation_from_quaternion(q[m], q[m + 1], q[m + 2], q[m + 3]))
-    c, s = turn
-    R = Mat3(R.x.spin(c, 0.0 - s), R.y.spin(c, 0.0 - s), R.z.spin(c, 0.0 - s))
-    e = tree.planar[j]
-    return Transform(R, p, turn, (e[0][0], e[0][1]), (e[1][0], e[1][1]), (e[2][0], e[2][1]), dense)
+        return Transform(turned(R, c, s), p, (c, s), roll, pitch, yaw, 0)
+    if kind == PRISMATIC:
+        return Transform(R, p + R @ Vec3(0.0, 0.0, q[k]), NO_TURN, roll, pitch, yaw, 0)
+    if kind == PLANAR:
+        c, s = q[k + 2], q[k + 3]
+        return Transform(turned(R, c, s), p + R @ Vec3(q[k], q[k + 1], 0.0), (c, s), roll, pitch, yaw, 0)
+    if kind == SPHERICAL:
+        E = R.product(rotation_from_quaternion(q[k], q[k + 1], q[k + 2], q[k + 3]))
+        return Transform(E, p, NO_TURN, roll, pitch, yaw, 1)
+    E = R.product(rotation_from_quaternion(q[k + 3], q[k + 4], q[k + 5], q[k + 6]))
+    return Transform(E, p + R @ Vec3(q[k], q[k + 1], q[k + 2]), NO_TURN, roll, pitch, yaw, 1)
+
+
+def turned(R: Mat3, c, s) -> Mat3:
+    """R Rz."""
+    return Mat3(R.x.spin(c, 0.0 - s), R.y.spin(c, 0.0 - s), R.z.spin(c, 0.0 - s))
 
 
 def joint_transforms(tree: Tree, q):
@@ -117,8 +158,7 @@ def base_acceleration(tree: Tree) -> Motion:
 
 
 def rigid_inertia(tree: Tree, j: int) -> RigidInertia:
-    I = tree.inertia[j]
-    return RigidInertia(tree.mass[j], vec3(tree.moment[j]), Sym3(I[0], I[1], I[2], I[3], I[4], I[5]))
+    return RigidInertia(tree.mass[j], vec3(tree.moment, j), sym3(tree.inertia, j))
 
 
 def spatial_velocities(tree: Tree, X, v):
@@ -136,8 +176,8 @@ def external_forces(tree: Tree, bodies: Placements, forces):
     """`forces` (bodies, 6), force and torque in each body's frame of the file, as one Force a row."""
     f = [ZERO_FORCE] * len(tree.parent)
     for k in range(len(bodies.row)):
-        R = mat3(bodies.rotation[k])
+        R = mat3(bodies.rotation, k)
         lin = R @ Vec3(forces[k][0], forces[k][1], forces[k][2])
-        ang = R @ Vec3(forces[k][3], forces[k][4], forces[k][5]) + vec3(bodies.translation[k]).cross(lin)
+        ang = R @ Vec3(forces[k][3], forces[k][4], forces[k][5]) + vec3(bodies.translation, k).cross(lin)
         f[bodies.row[k]] = Force(ang, lin)
     return f

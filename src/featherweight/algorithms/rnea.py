@@ -1,8 +1,8 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm (Featherstone 2008, section 5.3, table 5.1).
 
-    pass 1   a_i = X a_p + c_i + S_i q''_i                      (velocities as in kinematics.py)
-             f_i = I_i a_i + w_i x* I_i w_i - f_ext
-    pass 2   tau_i = S_i^T f_i,  f_p += X^T f_i
+pass 1   a_i = X a_p + c_i + S_i q''_i                      (velocities as in kinematics.py)
+         f_i = I_i a_i + w_i x* I_i w_i - f_ext
+pass 2   tau_i = S_i^T f_i,  f_p += X^T f_i
 """
 
 from __future__ import annotations

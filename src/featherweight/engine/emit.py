@@ -11,7 +11,7 @@ import struct
 from typing import NamedTuple
 
 from .schedule import LATENCY, schedule
-from .trace import OP_NAMES, ADD, CONSTANT, COS, DIV, INPUT, MUL, SIN, SQRT, SUB, Trace
+from .trace import ADD, CONSTANT, COS, DIV, INPUT, MUL, OP_NAMES, SIN, SQRT, SUB, Trace
 
 PART = 2000  # nodes a function; its code should fit the first-level instruction cache
 
@@ -156,7 +156,11 @@ class _Emitter:
         sizes = {f"in{k}": n for k, n in enumerate(self.trace.inputs)}
         sizes |= {"out": len(self.trace.outputs), "ws": self.workspace}
         T = self.type.ir
-        text = [f"define internal void @{self.name}({self.arguments}, i64 %blocks) #0 {{", "entry:", "  br label %part0"]
+        text = [
+            f"define internal void @{self.name}({self.arguments}, i64 %blocks) #0 {{",
+            "entry:",
+            "  br label %part0",
+        ]
         for k, part in enumerate(parts):
             before = f"part{k - 1}" if k else "entry"
             text += [f"part{k}:", f"  %i{k} = phi i64 [ 0, %{before} ], [ %j{k}, %part{k} ]"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +13,7 @@ from .gufunc import make_gufunc, signature
 from .jit import compile_object, host, load_object
 from .program import Argument, Program
 from .rows import emit_loop
+from .threads import processors, share_out
 from .trace import BudgetExceeded, Operations, Trace, count, trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -25,11 +24,6 @@ EXECUTIONS = ("auto", "traced", "rolled", "interpreted")
 
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CompiledFunction:
@@ -107,6 +101,8 @@ class CompiledFunction:
         return self._general(self._bound(args, named), out, threads)
 
     def _general(self, args: tuple[Any, ...], out: Array | None, threads: int | None) -> Any:
+        if threads is not None and threads < 1:
+            raise ValueError(f"{self.name}: threads must be at least 1; got {threads}")
         arrays = [np.asarray(a) for a in args]
         self._explain(arrays, out)
         dtype = _DOUBLE if any(np.can_cast(a.dtype, _SINGLE) is False for a in arrays) else _SINGLE
@@ -118,7 +114,7 @@ class CompiledFunction:
         for n in batch:
             states *= n
         if not batch and dtype is _DOUBLE and out is None and entry.usable():
-            return self._entry(*(np.ascontiguousarray(a, _DOUBLE).reshape(a.shape) for a in arrays))
+            return self._entry(*map(_plain, arrays))
         ufunc = self._ufunc(dtype)
         parts = self._shares(states, threads)
         if parts == 1:
@@ -127,8 +123,6 @@ class CompiledFunction:
 
     def _shares(self, states: int, threads: int | None) -> int:
         """Threads that share a batch."""
-        if threads is not None and threads < 1:
-            raise ValueError(f"{self.name}: threads must be at least 1; got {threads}")
         o = self.operations
         work = states * (o.flops + 20 * (o.div + o.sqrt + o.trig))
         return max(1, min(processors() if threads is None else threads, work // THREAD_GRAIN, states))
@@ -140,19 +134,13 @@ class CompiledFunction:
         inputs, core = self.program.inputs, self.program.output.shape
         result = np.empty(batch + core, dtype) if out is None else out
         axis = max(range(len(batch)), key=lambda k: batch[k])
-        edges = [batch[axis] * k // parts for k in range(parts + 1)]
         full = [np.broadcast_to(a, batch + p.shape) for a, p in zip(arrays, inputs, strict=True)]
 
-        def share(k: int) -> None:
-            piece = (slice(None),) * axis + (slice(edges[k], edges[k + 1]),)
+        def run(start: int, stop: int) -> None:
+            piece = (slice(None),) * axis + (slice(start, stop),)
             ufunc(*(a[piece] for a in full), out=result[piece])
 
-        futures = [_pool().submit(share, k) for k in range(1, parts)]
-        try:
-            share(0)
-        finally:
-            for f in futures:
-                f.result()
+        share_out(run, batch[axis], parts)
         return result
 
     def _by_rows(self, arrays: list[Array], batch: Any, dtype: np.dtype[Any], out: Any, threads: int | None) -> Any:
@@ -175,18 +163,9 @@ class CompiledFunction:
     def _rolled_rows(self, rows: list[Array], threads: int) -> Array:
         from .rolled import rolled_kernel
 
-        states = len(rows[0])
         run = rolled_kernel(self.program)
-        result = np.empty((states, *self.program.output.shape))
-        parts = max(1, min(threads, states))
-        edges = [states * k // parts for k in range(parts + 1)]
-        shares = [([a[i:j] for a in rows], result[i:j]) for i, j in zip(edges, edges[1:], strict=False)]
-        futures = [_pool().submit(run, *share) for share in shares[1:]]
-        try:
-            run(*shares[0])
-        finally:
-            for f in futures:
-                f.result()
+        result = np.empty((len(rows[0]), *self.program.output.shape))
+        share_out(lambda i, j: run([a[i:j] for a in rows], result[i:j]), len(result), threads)
         return result
 
     # compiling it
@@ -286,11 +265,8 @@ class CompiledFunction:
             raise ValueError(f"{self.name}: {argument.name} must have shape ({expected}); got {x.shape}")
 
 
-_executor: ThreadPoolExecutor | None = None
-
-
-def _pool() -> ThreadPoolExecutor:
-    global _executor
-    if _executor is None:
-        _executor = ThreadPoolExecutor(processors(), thread_name_prefix="featherweight")
-    return _executor
+def _plain(a: Array) -> Array:
+    """A copy that the entry takes without fail: it must not come back here."""
+    copy = np.empty(a.shape, _DOUBLE)
+    copy[...] = a
+    return copy

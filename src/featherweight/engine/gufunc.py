@@ -7,20 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath as _umath
+from numpy._core import _multiarray_umath as _umath  # type: ignore[attr-defined]
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _Table = ctypes.POINTER(ctypes.c_void_p)
-_ufunc_api = ctypes.cast(_get_pointer(_umath._UFUNC_API, None), _Table)  # type: ignore[attr-defined]
+_ufunc_api = ctypes.cast(_get_pointer(_umath._UFUNC_API, None), _Table)
 _from_function = ctypes.PYFUNCTYPE(  # PyUFunc_FromFuncAndDataAndSignature, entry 31 of the table
     ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int,
     ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
 )(_ufunc_api[31])  # fmt: skip
 
+
 def array_api() -> Any:
     """NumPy's table of array functions."""
-    return ctypes.cast(_get_pointer(_umath._ARRAY_API, None), _Table)  # type: ignore[attr-defined]
+    return ctypes.cast(_get_pointer(_umath._ARRAY_API, None), _Table)
 
 
 _NO_IDENTITY = -1
@@ -39,7 +40,7 @@ def make_gufunc(name: str, address: int, shapes: Sequence[Shape], dtype: np.dtyp
     """A gufunc whose loop is the machine code at `address`; all arguments are of `dtype`."""
     functions = (ctypes.c_void_p * 1)(address)
     data = (ctypes.c_void_p * 1)()
-    types = (ctypes.c_char * len(shapes))(*[dtype.num] * len(shapes))
+    types = (ctypes.c_char * len(shapes))(*[bytes([dtype.num])] * len(shapes))
     texts = (name.encode(), signature(shapes).encode())
     _kept.append((functions, data, types, texts))
     ufunc: np.ufunc = _from_function(

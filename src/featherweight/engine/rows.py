@@ -18,6 +18,7 @@ from .trig import sincos_ir
 Shape = tuple[int, ...]
 
 BLOCKS = 8  # at most, in one run of the kernel
+FLOATING_POINT_FLAGS = 0x3F  # all of them, on every processor: a NaN that comes in and goes out is not worth a warning
 BLOCK_BYTES = 400_000  # of workspace, at most: they should stay in the second-level cache
 
 
@@ -65,7 +66,7 @@ class _Module:
         self.item, self.bytes = type.precision, type.item_bytes
         self.sizes = [math.prod(s) for s in shapes]
         self.functions: list[str] = []
-        self.declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
+        self.declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
         first = len(shapes)  # NumPy's steps: the outer one of each argument, then the inner ones of each in turn
         self.inner: list[list[int]] = []
         for shape in shapes:
@@ -74,7 +75,11 @@ class _Module:
 
     def _header(self) -> list[str]:
         """Arguments, outer and inner strides, and whether the elements of each argument's rows are adjacent."""
-        lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {", "entry:", "  %n = load i64, ptr %dims"]
+        lines = [
+            "define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {",
+            "entry:",
+            "  %n = load i64, ptr %dims",
+        ]
         for k, shape in enumerate(self.shapes):
             lines += [
                 f"  %pa{k} = getelementptr ptr, ptr %args, i64 {k}",
@@ -135,8 +140,19 @@ class _Module:
         passed = ", ".join(f"ptr %ws.{k}" for k in range(last + 2))
         lines += ["run:", f"  call void @fw.kernel({passed}, i64 %now)", "  br label %save.head"]
         lines += self._each_block("save", [last], "done")
-        lines += ["done:", f"  %advance = mul i64 %now, {W}", "  %following = add i64 %start, %advance", "  br label %head"]
-        lines += ["exit:", "  call void @free(ptr %heap)", "  ret void", "}"]
+        lines += [
+            "done:",
+            f"  %advance = mul i64 %now, {W}",
+            "  %following = add i64 %start, %advance",
+            "  br label %head",
+        ]
+        lines += [
+            "exit:",
+            "  call void @free(ptr %heap)",
+            f"  call i32 @feclearexcept(i32 {FLOATING_POINT_FLAGS})",
+            "  ret void",
+            "}",
+        ]
         self.functions.append(self._copy("in", gather=True))
         self.functions.append(self._copy("out", gather=False))
         for k in range(last):
@@ -178,7 +194,11 @@ class _Module:
                 f"{name}.after{k}:",
                 f"  br label %{name}.a{k + 1}" if k != arguments[-1] else f"  br label %{name}.next",
             ]
-        lines += [f"{name}.next:", f"  %{name}.c = add i64 %{name}.b, 1", f"  %{name}.go = icmp slt i64 %{name}.c, %now"]
+        lines += [
+            f"{name}.next:",
+            f"  %{name}.c = add i64 %{name}.b, 1",
+            f"  %{name}.go = icmp slt i64 %{name}.c, %now",
+        ]
         return [*lines, f"  br i1 %{name}.go, label %{name}.head, label %{then}"]
 
     def _copy(self, name: str, gather: bool) -> str:
@@ -229,7 +249,11 @@ class _Module:
         if full:
             lines += ["tile:", "  %t = phi i64 [ 0, %entry ], [ %t1, %tile ]", f"  %c = mul i64 %t, {W}"]
             lines += self._tile("f", "%c", W, gather)
-            lines += ["  %t1 = add i64 %t, 1", f"  %go = icmp slt i64 %t1, {full}", "  br i1 %go, label %tile, label %tail"]
+            lines += [
+                "  %t1 = add i64 %t, 1",
+                f"  %go = icmp slt i64 %t1, {full}",
+                "  br i1 %go, label %tile, label %tail",
+            ]
         lines += ["tail:"]
         if tail:
             lines += self._tile("m", start, W if full else tail, gather)

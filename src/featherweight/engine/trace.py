@@ -175,9 +175,7 @@ class Trace(NamedTuple):
     live: tuple[int, ...]  # the nodes that outputs depend on, in order
 
 
-def trace(
-    function: Callable[..., Iterable[Expression | Number]], inputs: Sequence[int], budget: int | None = None
-) -> Trace:
+def trace(function: Callable[..., Iterable[Expression | Number]], inputs: Sequence[int], budget: int | None = None) -> Trace:
     """Run `function` on lists of symbolic scalars, one list of each given length.
 
     Raises BudgetExceeded when the graph grows past `budget` nodes.

@@ -1,0 +1,27 @@
+"""The command line: `featherweight inspect`, `ops`, `bench` and `demo`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+
+REQUIRED = ("typer", "rich", "matplotlib")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line on `arguments` (those of the process unless given) and return its exit code."""
+    missing = [name for name in REQUIRED if not _available(name)]
+    if missing:
+        print(
+            f"the command line needs {', '.join(missing)}, not installed here: pip install 'featherweight[cli]'",
+            file=sys.stderr,
+        )
+        return 1
+    from .commands import run
+
+    return run(arguments)
+
+
+def _available(name: str) -> bool:
+    return name in sys.modules or importlib.util.find_spec(name) is not None

@@ -1,0 +1,125 @@
+"""Charts of operations and times, and the look that all pictures share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..engine.trace import Operations
+from ..robot import Robot
+from .measure import Timing
+from .tables import duration
+
+INK, FAINT, GRID = "#1d2733", "#66707c", "#e3e7eb"
+BLUE, PALE = "#2f6db5", "#93bbe6"
+DPI = 200
+
+_STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10.0,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": FAINT,
+    "axes.titlecolor": INK,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "grid.color": GRID,
+    "xtick.color": FAINT,
+    "ytick.color": INK,
+    "xtick.major.size": 0.0,
+    "xtick.minor.size": 0.0,
+    "ytick.major.size": 0.0,
+    "text.color": INK,
+    "legend.frameon": False,
+    "legend.handlelength": 1.0,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.4,
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """The look of all pictures, while it lasts."""
+    return matplotlib.rc_context(_STYLE)
+
+
+def words(name: str) -> str:
+    """A function's name as text."""
+    return name.replace("_", " ")
+
+
+def draw_operations(ax: Axes, operations: Sequence[tuple[str, Operations]]) -> None:
+    """Stacked bars: multiplications, additions, and all others."""
+    rows = range(len(operations))
+    left = [0] * len(operations)
+    parts = (
+        ("multiplications", BLUE, [o.mul for _, o in operations]),
+        ("additions", PALE, [o.add for _, o in operations]),
+        ("divisions, roots, sines, cosines", FAINT, [o.div + o.sqrt + o.trig for _, o in operations]),
+    )
+    for label, color, width in parts:
+        ax.barh(rows, width, left=left, height=0.62, color=color, label=label)
+        left = [a + b for a, b in zip(left, width, strict=True)]
+    for row, total in zip(rows, left, strict=True):
+        ax.text(total + 0.012 * max(left), row, f"{total:,}", va="center", fontsize=8.0, color=FAINT)
+    ax.set_xlim(0, 1.13 * max(left))
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.grid(axis="x")
+    _name_rows(ax, [name for name, _ in operations])
+
+
+def draw_times(ax: Axes, timings: Sequence[Timing], threads: int) -> None:
+    """One row a function, a mark for each way of calling it, on a logarithmic axis of time."""
+    marks = [("one call from Python", FAINT, "o", [t.single for t in timings])]
+    marks.append(("batch, 1 thread", PALE, "s", [t.batch for t in timings]))
+    if threads > 1:
+        marks.append((f"batch, {threads} threads", BLUE, "D", [t.threaded for t in timings]))
+    rows = range(len(timings))
+    for row, t in zip(rows, timings, strict=True):
+        times = t[1:]
+        ax.plot([min(times), max(times)], [row, row], color=GRID, linewidth=3.0, solid_capstyle="round", zorder=1)
+        ax.annotate(
+            duration(min(times)),
+            (min(times), row),
+            (-7, 0),
+            "data",
+            "offset points",
+            va="center",
+            ha="right",
+            fontsize=8.0,
+            color=FAINT,
+        )
+    for label, color, marker, times_of in marks:
+        ax.scatter(times_of, rows, s=30, color=color, marker=marker, label=label, zorder=2, edgecolors="white", linewidths=0.6)
+    ax.set_xscale("log")
+    shortest, longest = min(min(t[1:]) for t in timings), max(max(t[1:]) for t in timings)
+    ax.set_xlim(shortest / (longest / shortest) ** 0.28, longest * (longest / shortest) ** 0.06)
+    ax.xaxis.set_major_formatter(lambda x, position: duration(x).replace(".00", "").replace(".0", ""))
+    ax.grid(axis="x")
+    _name_rows(ax, [t.name for t in timings])
+
+
+def save_timings(path: Path, robot: Robot, timings: Sequence[Timing], batch: int, threads: int) -> None:
+    """The chart of `featherweight bench`."""
+    with style():
+        figure = Figure(figsize=(8.0, 1.7 + 0.36 * len(timings)), dpi=DPI, layout="constrained")
+        ax = figure.add_subplot()
+        draw_times(ax, timings, threads)
+        ax.set_title(f"{robot.name}, {robot.nv} degrees of freedom: time for one state, in batches of {batch:,}")
+        figure.legend(loc="outside lower center", ncols=3)
+        figure.savefig(path)
+
+
+def _name_rows(ax: Axes, names: Sequence[str]) -> None:
+    ax.set_yticks(range(len(names)), [words(n) for n in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)

@@ -1,0 +1,26 @@
+"""Where the commands print, and how they show that they are at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+NARROWEST = 120  # columns, where no terminal says how many there are
+
+
+def make_console() -> Console:
+    """A console on stdout."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=max(console.width, NARROWEST))
+
+
+@contextmanager
+def progress(console: Console, what: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A progress bar, gone when done; call what it gives with the name of each step that is done."""
+    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[name]}")
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total, name="")
+        yield lambda name: bar.update(task, advance=1, name=name)

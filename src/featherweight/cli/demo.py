@@ -1,0 +1,196 @@
+"""The demonstration: a humanoid robot's dynamics in numbers, their speed, and one picture."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from ..robot import Array, Robot, load
+from ..version import __version__
+from . import tables
+from .console import progress
+from .measure import time_functions
+
+ROBOT = "talos_reduced.urdf"
+CHUNK = 65_536  # states drawn at a time, which bounds the memory
+BATCH = 4096  # states of a call whose time is measured
+TOLERANCE = 1e-10  # of the round trip, relative to the largest joint force of a state; rounding leaves 1e-13
+
+POSE = {
+    "torso_1_joint": 0.10,
+    "torso_2_joint": 0.06,
+    "head_1_joint": 0.10,
+    "arm_left_1_joint": -1.20,
+    "arm_left_2_joint": 0.60,
+    "arm_left_3_joint": 1.10,
+    "arm_left_4_joint": -0.80,
+    "arm_right_1_joint": -0.30,
+    "arm_right_2_joint": -0.28,
+    "arm_right_3_joint": 0.30,
+    "arm_right_4_joint": -0.40,
+    "leg_left_1_joint": 0.06,
+    "leg_left_2_joint": 0.04,
+    "leg_left_3_joint": -0.52,
+    "leg_left_4_joint": 0.50,
+    "leg_left_5_joint": 0.02,
+    "leg_left_6_joint": -0.04,
+    "leg_right_1_joint": -0.10,
+    "leg_right_2_joint": -0.04,
+    "leg_right_3_joint": 0.10,
+    "leg_right_4_joint": 0.42,
+    "leg_right_5_joint": -0.52,
+    "leg_right_6_joint": 0.04,
+}
+"""A step forward [rad]; joints not named are at zero."""
+
+
+class Run(NamedTuple):
+    """Forward dynamics of many states."""
+
+    states: int
+    seconds: float  # in the calls themselves
+    error: float  # largest relative error of inverse dynamics of the results
+
+    @property
+    def passed(self) -> bool:
+        return self.error <= TOLERANCE
+
+
+def run_demo(console: Console, output: Path, states: int, threads: int, repeats: int) -> bool:
+    """Print the demonstration to `console` and save its picture under `output`; whether its check passed."""
+    path = talos_path()
+    robot = load(path, base="floating", mimic="independent")
+    console.print(
+        f"[bold]featherweight {__version__}[/bold]: dynamics of articulated robots, compiled for the robot at hand\n",
+        soft_wrap=True,
+    )
+    console.print(
+        f"Talos with a free-flyer, [bold]{len(robot.bodies)} bodies, nq = {robot.nq}, nv = {robot.nv}, "
+        f"{robot.mass:.1f} kg[/bold], from\n{path}\n",
+        soft_wrap=True,
+    )
+    q = standing(robot)
+    seconds = _ready(robot)
+    console.print(f"{len(robot.functions)} functions compiled, or read from the cache, in {tables.duration(seconds)}\n")
+    console.print(one_state_table(robot, q))
+    console.print(tables.operations_table(robot))
+
+    run = many_states(console, robot, states, threads)
+    _print_run(console, run, threads)
+
+    with progress(console, "measuring", len(robot.functions)) as step:
+        timings = time_functions(robot, min(BATCH, states), threads, repeats, step)
+    console.print(tables.timings_table(timings, min(BATCH, states), threads))
+
+    from .picture import save_picture
+
+    output.mkdir(parents=True, exist_ok=True)
+    picture = output / "demo.png"
+    save_picture(picture, robot, q, timings, run.states / run.seconds, threads)
+    console.print(f"Picture: {picture}", soft_wrap=True)
+    return run.passed
+
+
+def talos_path() -> Path:
+    """The humanoid's file in the package example-robot-data; raises ImportError where that is not installed."""
+    try:
+        files = importlib.metadata.files("example-robot-data") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        path = Path(str(file.locate()))
+        if file.name == ROBOT and path.is_file():
+            return path.resolve()
+    raise ImportError("the demonstration needs the robots of example-robot-data: pip install 'featherweight[demo]'")
+
+
+def standing(robot: Robot) -> Array:
+    """The configuration `POSE`, with the lower foot's sole on the ground."""
+    q = robot.neutral()
+    for joint in robot.joints:
+        if joint.name in POSE:
+            q[joint.q_slice] = POSE[joint.name]
+    soles = robot.frame_placement(("left_sole_link", "right_sole_link"))(q)
+    q[2] -= soles[:, 2, 3].min()
+    return q
+
+
+def one_state_table(robot: Robot, q: Array) -> Table:
+    """Every function's result at one state: the pose q, with velocities and forces drawn at random."""
+    rng = np.random.default_rng(0)
+    state = {"q": q, **{name: rng.standard_normal(robot.nv) for name in ("v", "a", "tau")}}
+    table = tables.plain_table("One state, midway through a step")
+    for heading in ("function", "result", "largest", "first entries"):
+        table.add_column(heading)
+    for name, function in robot.functions.items():
+        inputs = [a.name for a in function.program.inputs]
+        if not set(inputs) <= set(state):
+            continue
+        result = np.asarray(function(*(state[i] for i in inputs)))
+        shape = " × ".join(map(str, result.shape)) or "number"
+        largest = float(np.abs(result).max())
+        entries = ", ".join(f"{x:.5g}" for x in _without_rounding(result.reshape(-1)[:3], largest))
+        more = ", …" if result.size > 3 else ""
+        table.add_row(f"{name}({', '.join(inputs)})", shape, f"{largest:.5g}" if result.ndim else "", entries + more)
+    return table
+
+
+def _without_rounding(values: Array, largest: float) -> Array:
+    """Values, but zero for what is no more than rounding of the largest."""
+    return np.where(np.abs(values) < 1e-14 * largest, 0.0, values)
+
+
+def many_states(console: Console, robot: Robot, states: int, threads: int) -> Run:
+    """Forward dynamics of random states, all different, each undone by inverse dynamics; only the former is timed."""
+    rng = np.random.default_rng(1)
+    chunk = min(CHUNK, states)
+    a, back = np.empty((chunk, robot.nv)), np.empty((chunk, robot.nv))
+    seconds = error = 0.0
+    starts = range(0, states, chunk)
+    with progress(console, "forward dynamics of many states", len(starts)) as step:
+        for start in starts:
+            n = min(chunk, states - start)
+            q = robot.random_configuration(rng, n)
+            v, tau = rng.standard_normal((n, robot.nv)), 10.0 * rng.standard_normal((n, robot.nv))
+            if start == 0:
+                robot.forward_dynamics(q, v, tau, out=a[:n], threads=threads)  # compiles
+            begin = time.perf_counter()
+            robot.forward_dynamics(q, v, tau, out=a[:n], threads=threads)
+            seconds += time.perf_counter() - begin
+            robot.inverse_dynamics(q, v, a[:n], out=back[:n], threads=threads)
+            error = float(np.maximum(error, (_largest(back[:n] - tau) / _largest(tau)).max()))  # NaN stays NaN
+            step("")
+    return Run(states, seconds, error)
+
+
+def _largest(rows: Array) -> Any:
+    return np.abs(rows).max(axis=1)
+
+
+def _print_run(console: Console, run: Run, threads: int) -> None:
+    on = f"{threads} threads" if threads > 1 else "1 thread"
+    console.print(
+        f"[bold]Forward dynamics of {run.states:,} states[/bold] took {tables.duration(run.seconds)} on {on}: "
+        f"[bold]{tables.rate(run.states / run.seconds)} states per second[/bold]",
+        soft_wrap=True,
+    )
+    verdict = "[bold green]pass[/bold green]" if run.passed else "[bold red]fail[/bold red]"
+    console.print(
+        f"Inverse dynamics gives the forces of all {run.states:,} states back, with a relative error of at most "
+        f"{run.error:.1e} (tolerance {TOLERANCE:.0e}): {verdict}\n",
+        soft_wrap=True,
+    )
+
+
+def _ready(robot: Robot) -> float:
+    """Call every function once, which compiles it or reads it from the cache; the seconds it took."""
+    start = time.perf_counter()
+    for function in robot.functions.values():
+        function(*(robot.neutral() if a.name == "q" else np.zeros(a.shape) for a in function.program.inputs))
+    return time.perf_counter() - start

@@ -1,0 +1,79 @@
+"""How long functions take: medians over repeated measurements."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.function import CompiledFunction
+from ..robot import Array, Robot
+
+SHORTEST = 2e-3  # [s] of one measurement: a shorter call is repeated within it
+
+
+class Timing(NamedTuple):
+    """Time of a function for one state [s]."""
+
+    name: str
+    single: float  # one call from Python for each state
+    batch: float  # one call for many states, on one thread
+    threaded: float  # the same, on all threads
+
+
+def random_arguments(robot: Robot, function: CompiledFunction, rng: np.random.Generator, states: int) -> list[Array]:
+    """Arguments for a number of states: configurations within limits, all else standard normal."""
+    return [
+        robot.random_configuration(rng, states) if a.name == "q" else rng.standard_normal((states, *a.shape))
+        for a in function.program.inputs
+    ]
+
+
+def time_functions(
+    robot: Robot, batch: int, threads: int, repeats: int, progress: Callable[[str], None] = lambda name: None
+) -> list[Timing]:
+    """Time every function of a robot; `progress` hears the name of each one that is done."""
+    rng = np.random.default_rng(0)
+    timings = []
+    for name, function in robot.functions.items():
+        arguments = random_arguments(robot, function, rng, batch)
+        timings.append(time_function(name, function, arguments, threads, repeats))
+        progress(name)
+    return timings
+
+
+def time_function(name: str, function: CompiledFunction, arguments: list[Array], threads: int, repeats: int) -> Timing:
+    """Time a function on a batch of states, written into a given array, and on the first of them alone."""
+    states = len(arguments[0])
+    one = [a[0].copy() for a in arguments]
+    out = np.empty((states, *function.program.output.shape))
+    single = _median_time(lambda: function(*one), repeats)
+    batch = _median_time(lambda: function(*arguments, out=out, threads=1), repeats)
+    threaded = batch
+    if threads > 1:
+        threaded = _median_time(lambda: function(*arguments, out=out, threads=threads), repeats)
+    return Timing(name, single, batch / states, threaded / states)
+
+
+def _median_time(call: Callable[[], Any], repeats: int) -> float:
+    """Median time of a call [s]; the first one, which compiles, does not count."""
+    call()
+    calls = 1
+    while (elapsed := _time(call, calls)) < SHORTEST:
+        calls = max(2 * calls, int(calls * SHORTEST / max(elapsed, 1e-7)))
+    return median(_time(call, calls) for _ in range(repeats)) / calls
+
+
+def _time(call: Callable[[], Any], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return time.perf_counter() - start
+
+
+def counts(robot: Robot) -> Mapping[str, Any]:
+    """The operation counts of every function by name."""
+    return {name: f.operations for name, f in robot.functions.items()}

@@ -1,0 +1,169 @@
+"""What the commands print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+
+from ..model.model import MovingBody, MovingJoint
+from ..model.types import JointType
+from ..robot import Robot
+from .measure import Timing
+
+_UNITS = {JointType.REVOLUTE: "rad", JointType.PRISMATIC: "m"}
+_PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+def joints_table(robot: Robot) -> Table:
+    """Joints in order, with the slices of q and v that are theirs."""
+    table = plain_table("Joints")
+    for heading in ("#", "joint", "type", "parent → child", "q", "v", "limits", "armature"):
+        table.add_column(heading, justify="right" if heading in "#qv" else "left", overflow="fold")
+    for j in robot.joints:
+        table.add_row(
+            str(j.index),
+            j.name,
+            j.type.value,
+            f"{j.parent} → {j.child}",
+            _slice(j.q_slice),
+            _slice(j.v_slice),
+            _limits(j),
+            f"{j.armature:.4g}" if j.armature else "–",
+        )
+    return table
+
+
+def bodies_table(robot: Robot) -> Table:
+    """Moving bodies, and the links of the file that each is made of."""
+    table = plain_table("Bodies", "Centres of mass are in the bodies' frames of the file.")
+    for heading in ("#", "body", "mass [kg]", "centre of mass [m]", "links merged in"):
+        table.add_column(heading, justify="right" if heading in ("#", "mass [kg]") else "left", overflow="fold")
+    for b in robot.bodies:
+        table.add_row(str(b.index), b.name, f"{b.mass:.4g}", _vector(b), ", ".join(b.links[1:]) or "–")
+    return table
+
+
+def totals_table(robot: Robot) -> Table:
+    """The robot in numbers."""
+    table = _pairs("Robot")
+    gravity = ", ".join(f"{x:g}" for x in robot.gravity)
+    for what, value in (
+        ("name", robot.name),
+        ("configuration, nq", str(robot.nq)),
+        ("degrees of freedom, nv", str(robot.nv)),
+        ("mass", f"{robot.mass:.6g} kg"),
+        ("gravity", f"({gravity}) m/s²"),
+        ("depth of the tree", f"{depth(robot)} joints"),
+    ):
+        table.add_row(what, value)
+    return table
+
+
+def unused_table(robot: Robot) -> Table:
+    """What the file holds that dynamics does not use."""
+    table = _pairs("In the file, not used")
+    for kind, what in robot.report().items():
+        table.add_row(kind, what)
+    return table
+
+
+def operations_table(robot: Robot) -> Table:
+    """Exact operation counts of each function."""
+    table = plain_table("Operations for one state", "add counts subtractions too, trig sines and cosines.")
+    for heading in ("function", "algorithm", "signature"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
+        table.add_column(heading, justify="right")
+    table.add_column("execution")
+    for name, function in robot.functions.items():
+        o = function.operations
+        numbers = [f"{n:,}" for n in (*o, sum(o))]
+        table.add_row(name, function.algorithm, function.signature, *numbers, function.execution)
+    return table
+
+
+def timings_table(timings: Sequence[Timing], batch: int, threads: int) -> Table:
+    """Time of each function for one state."""
+    table = plain_table("Time for one state", f"Medians. Batches of {batch:,} states, written into a given array.")
+    for heading in (
+        "function",
+        "call from Python",
+        "batch, 1 thread",
+        f"batch, {threads} threads",
+        "at best, per second",
+    ):
+        table.add_column(heading, justify="left" if heading == "function" else "right")
+    for t in timings:
+        best = min(t.batch, t.threaded)
+        table.add_row(t.name, duration(t.single), duration(t.batch), duration(t.threaded), f"{rate(1 / best)}")
+    if threads == 1:
+        table.columns[3].header = "batch, as before"
+    return table
+
+
+def depth(robot: Robot) -> int:
+    """Joints between the ground and the body that is farthest from it."""
+    depths: dict[str, int] = {}
+    for j in robot.joints:
+        depths[j.child] = depths.get(j.parent, 0) + 1
+    return max(depths.values(), default=0)
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit from nanoseconds to seconds."""
+    for size, unit in _PREFIXES:
+        if seconds >= size:
+            return f"{_three_digits(seconds / size)} {unit}"
+    return f"{_three_digits(seconds * 1e9)} ns"
+
+
+def rate(states_per_second: float) -> str:
+    """Three digits, in millions from a million on."""
+    if states_per_second >= 1e6:
+        return f"{_three_digits(states_per_second * 1e-6)} million"
+    return f"{states_per_second:,.0f}"
+
+
+def _three_digits(x: float) -> str:
+    decimals = max(0, 2 - math.floor(math.log10(x))) if x > 0.0 else 2
+    return f"{x:.{min(decimals, 3)}f}"
+
+
+def plain_table(title: str, caption: str | None = None) -> Table:
+    """A table with a title and no lines but one."""
+    return Table(
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        title_style="bold",
+        caption_style="dim",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+
+
+def _pairs(title: str) -> Table:
+    table = plain_table(title)
+    table.show_header = False
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    return table
+
+
+def _slice(s: slice) -> str:
+    return str(s.start) if s.stop == s.start + 1 else f"{s.start}:{s.stop}"
+
+
+def _limits(joint: MovingJoint) -> str:
+    if math.isinf(joint.lower) and math.isinf(joint.upper):
+        return "–"
+    unit = _UNITS.get(joint.type, "")
+    return f"{joint.lower:.4g} … {joint.upper:.4g} {unit}".rstrip()
+
+
+def _vector(body: MovingBody) -> str:
+    return ", ".join(f"{x:.4f}" for x in body.center)

@@ -1,0 +1,48 @@
+"""A range shared by threads that release the GIL."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+PIECES = 8  # a thread's share, so that one that wakes late, or is slowed, does less
+GRAIN = 64  # pieces start at multiples of this
+
+_lock = threading.Lock()
+_executors: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child starts its own threads
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def share_out(run: Callable[[int, int], None], n: int, threads: int) -> None:
+    """Call `run(start, stop)` for pieces that make up range(n), on `threads` threads, this one included."""
+    if threads == 1 or n <= 1:
+        run(0, n)
+        return
+    size = max(1, n // (threads * PIECES))
+    size = -(-size // GRAIN) * GRAIN if size > GRAIN else size
+    starts = iter(range(0, n, size))
+
+    def work() -> None:
+        for start in starts:  # the iterator hands each piece to one thread
+            run(start, min(start + size, n))
+
+    helpers = [_pool().submit(work) for _ in range(threads - 1)]
+    try:
+        work()
+    finally:
+        for helper in helpers:
+            helper.result()
+
+
+def _pool() -> ThreadPoolExecutor:
+    with _lock:
+        pool = _executors.get(os.getpid())
+        if pool is None:
+            pool = _executors[os.getpid()] = ThreadPoolExecutor(32, thread_name_prefix="featherweight")
+        return pool

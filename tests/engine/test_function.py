@@ -1,0 +1,358 @@
+"""Compiled functions: loops over rows, broadcasting, threads, errors, pickling, the disk cache."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.guard import guarded
+from featherweight.engine import cache, entry
+from featherweight.engine.function import CompiledFunction
+from featherweight.engine.jit import host
+from featherweight.engine.program import Argument, Program
+from featherweight.spatial import sincos
+
+
+def swing(length: float, x: Any, y: Any, out: Any) -> None:
+    """A kernel with some of everything; x and y have as many elements as out."""
+    for i in range(len(out)):
+        s, c = sincos(x[i])
+        out[i] = length * s / (2.0 + c) - y[i] * x[i - 1]
+
+
+def expected(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    result: np.ndarray[Any, Any] = 0.3 * np.sin(x) / (2.0 + np.cos(x)) - y * np.roll(x, 1, axis=-1)
+    return result
+
+
+def swinging(n: int, execution: str = "traced") -> CompiledFunction:
+    arguments = (Argument("x", (n,)), Argument("y", (n,)))
+    return CompiledFunction(Program("swing", swing, (0.3,), arguments, Argument("out", (n,))), execution)
+
+
+def table(x: Any, out: Any) -> None:
+    for i in range(len(x)):
+        for j in range(len(x[0])):
+            out[j][i] = 2.0 * x[i][j] + i
+
+
+TABLE = CompiledFunction(Program("table", table, (), (Argument("x", (3, 5)),), Argument("out", (5, 3))), "traced")
+RNG = np.random.default_rng(0)
+SIZES = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31]
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_row_length_and_batch_length(n: int, dtype: type) -> None:
+    f = swinging(n)
+    tolerance = 1e-14 if dtype == np.float64 else 2e-6  # some roundings
+    for states in (0, 1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 200):
+        x, y = RNG.standard_normal((2, states, n)).astype(dtype)
+        result = f(x, y)
+        assert result.dtype == dtype
+        np.testing.assert_allclose(result, expected(x, y), rtol=0, atol=tolerance * 20)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", SIZES)
+def test_nothing_outside_the_arrays_is_touched(n: int, dtype: type, at_end: bool) -> None:
+    f = swinging(n)
+    for states in (1, 2, 3, 7, 8, 9, 13, 16, 17, 65):
+        x, y = RNG.standard_normal((2, states, n)).astype(dtype)
+        out = guarded(np.zeros((states, n), dtype), at_end)
+        f(guarded(x, at_end), guarded(y, at_end), out=out)
+        np.testing.assert_array_equal(out, f(x, y))
+        f(guarded(x[0], at_end), guarded(y[0], at_end), out=out[0])
+
+
+def test_a_step_outside_a_guarded_array_would_be_seen() -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import ctypes, numpy as np\nfrom engine.guard import guarded\n"
+        "a = guarded(np.zeros(5)); ctypes.c_double.from_address(a.ctypes.data + 40).value"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parents[1])], capture_output=True, check=False)
+    assert done.returncode < 0
+
+
+def test_strides_of_every_kind_give_the_same_bits() -> None:
+    n, states = 11, 37
+    f = swinging(n)
+    x, y = RNG.standard_normal((2, states, n))
+    reference = f(x, y)
+    wide = np.zeros((states, 3 * n))
+    wide[:, ::3] = x
+    reversed_rows, reversed_columns = x[::-1].copy()[::-1], x[:, ::-1].copy()[:, ::-1]
+    unaligned = np.frombuffer(b"x" + x.tobytes(), np.uint8)[1:].view(np.float64).reshape(states, n)
+    swapped = x.astype(x.dtype.newbyteorder())
+    for same in (wide[:, ::3], np.asfortranarray(x), reversed_rows, reversed_columns, unaligned, swapped):
+        np.testing.assert_array_equal(f(same, y), reference)
+        np.testing.assert_array_equal(f(same[5], y[5]), reference[5])
+    out = np.zeros((n, states)).T
+    assert f(x, y, out=out) is out
+    np.testing.assert_array_equal(out, reference)
+
+
+def test_a_state_gives_the_same_bits_alone_in_a_batch_and_at_any_place() -> None:
+    n = 9
+    f = swinging(n)
+    x, y = RNG.standard_normal((2, 41, n)) * 1e3
+    reference = f(x, y)
+    for i in range(41):
+        np.testing.assert_array_equal(f(x[i], y[i]), reference[i])
+        np.testing.assert_array_equal(f(x[i:], y[i:]), reference[i:])
+
+
+def test_arrays_of_rank_two_go_in_and_out() -> None:
+    x = RNG.standard_normal((29, 3, 5))
+    wanted = np.swapaxes(2 * x + np.arange(3)[:, None], -1, -2)
+    np.testing.assert_array_equal(TABLE(x), wanted)
+    np.testing.assert_array_equal(TABLE(np.swapaxes(np.swapaxes(x, 1, 2).copy(), 1, 2)), wanted)
+    np.testing.assert_array_equal(TABLE(x[4]), wanted[4])
+    out = np.zeros((5, 3, 29))
+    TABLE(x, out=np.moveaxis(out, -1, 0))
+    np.testing.assert_array_equal(np.moveaxis(out, -1, 0), wanted)
+
+
+def test_leading_axes_broadcast() -> None:
+    f = swinging(4)
+    x, y = RNG.standard_normal((5, 1, 4)), RNG.standard_normal((6, 4))
+    assert f(x, y).shape == (5, 6, 4)
+    np.testing.assert_array_equal(f(x, y)[3, 2], f(x[3, 0], y[2]))
+    np.testing.assert_array_equal(f(x[0, 0], y)[2], f(x[0, 0], y[2]))
+
+
+def test_a_result_may_lie_on_an_argument() -> None:
+    f = swinging(4)
+    x, y = RNG.standard_normal((2, 70, 4))
+    for wanted, at in ((f(x, y), slice(None)), (f(x[0], y[0]), 0)):
+        z = x.copy()
+        f(z[at], y[at], out=z[at])
+        np.testing.assert_array_equal(z[at], wanted)
+
+
+def test_numbers_lists_and_names_are_taken() -> None:
+    f = swinging(3)
+    x, y = [1.0, 2.0, 3.0], (4, 5, 6)
+    wanted = expected(np.array(x), np.array(y))
+    for result in (f(x, y), f(y=y, x=x), f(np.array([1, 2, 3]), y=np.array(y, np.int8)), f(np.float32(x), np.array(y))):
+        assert result.dtype == np.float64
+        np.testing.assert_allclose(result, wanted, rtol=1e-14)
+
+
+def test_threads_share_a_batch_and_change_nothing() -> None:
+    f = swinging(6)
+    x, y = RNG.standard_normal((2, 50_001, 6))
+    alone = f(x, y, threads=1)
+    for threads in (2, 3, 8):
+        np.testing.assert_array_equal(f(x, y, threads=threads), alone)
+    grid = f(x[:5000].reshape(2, 2500, 6), y[:5000].reshape(2, 2500, 6), threads=2)
+    np.testing.assert_array_equal(grid.reshape(-1, 6), alone[:5000])
+
+
+def test_the_gil_is_released_while_it_computes() -> None:
+    f = swinging(24)
+    x = RNG.standard_normal((400_000, 24))
+    f(x[:100], x[:100])
+    ticks, running = 0, True
+
+    def tick() -> None:
+        nonlocal ticks
+        while running:
+            ticks += 1
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    time.sleep(0.01)
+    before, begun = ticks, time.perf_counter()
+    f(x, x, threads=1)
+    spent = time.perf_counter() - begun
+    seen = ticks - before
+    running = False
+    thread.join()
+    assert spent < 0.005 or seen >= 3
+
+
+def test_nan_stays_in_its_state() -> None:
+    f = swinging(5)
+    x, y = RNG.standard_normal((2, 20, 5))
+    reference = f(x, y)
+    x[7] = np.nan
+    result = f(x, y)
+    assert np.isnan(result[7]).all()
+    np.testing.assert_array_equal(np.delete(result, 7, 0), np.delete(reference, 7, 0))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda f: f(np.zeros(3), np.zeros(4)), ValueError, ["swing", "x", "(..., 4)", "(3,)"]),
+        (lambda f: f(np.zeros(4), np.zeros((9, 5))), ValueError, ["swing", "y", "(..., 4)", "(9, 5)"]),
+        (lambda f: f(np.zeros(4), 1.0), ValueError, ["y", "()"]),
+        (lambda f: f(np.zeros(4)), TypeError, ["swing(x, y)", "x, y"]),
+        (lambda f: f(np.zeros(4), np.zeros(4), np.zeros(4)), TypeError, ["3 arguments"]),
+        (lambda f: f(np.zeros(4), z=np.zeros(4)), TypeError, ["z"]),
+        (lambda f: f(np.zeros(4), np.zeros(4, complex)), TypeError, ["y", "complex"]),
+        (lambda f: f(np.zeros(4), ["a"] * 4), TypeError, ["y"]),
+        (lambda f: f(np.zeros((2, 4)), np.zeros((3, 4))), ValueError, ["broadcast", "x (2, 4)", "y (3, 4)"]),
+        (lambda f: f(np.zeros(4), np.zeros(4), out=np.zeros(5)), ValueError, ["out", "(4,)", "(5,)"]),
+        (lambda f: f(np.zeros(4), np.zeros(4), threads=0), ValueError, ["threads"]),
+    ],
+)
+@pytest.mark.parametrize("execution", ["traced", "interpreted"])
+def test_errors_name_the_argument(execution: str, call: Any, error: type[Exception], words: list[str]) -> None:
+    f = swinging(4, execution)
+    f(np.zeros(4), np.zeros(4))
+    with pytest.raises(error) as caught:
+        call(f)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_pickling_keeps_the_function() -> None:
+    f = swinging(4)
+    x, y = RNG.standard_normal((2, 4))
+    before = f(x, y)
+    again = pickle.loads(pickle.dumps(f))
+    assert again.signature == f.signature == "(4),(4)->(4)"
+    np.testing.assert_array_equal(again(x, y), before)
+
+
+def test_one_state_takes_the_short_way() -> None:
+    f = swinging(4)
+    f(np.zeros(4), np.zeros(4))
+    if entry.usable():
+        assert type(type(f).__call__).__name__ == "builtin_function_or_method"
+    out = np.empty(4)
+    assert f(np.ones(4), np.ones(4), out=out) is out
+    np.testing.assert_array_equal(out, f(np.ones((1, 4)), np.ones((1, 4)))[0])
+
+
+def test_references_are_counted_right() -> None:
+    f = swinging(4)
+    x, out = np.zeros(4), np.zeros(4)
+    f(x, x)
+    before = sys.getrefcount(x), sys.getrefcount(out)
+    for _ in range(100):
+        f(x, x, out=out)
+        f(x, x)
+        with pytest.raises(ValueError, match="x must have"):
+            f(x[:3], x)
+    assert (sys.getrefcount(x), sys.getrefcount(out)) == before
+
+
+def test_an_interpreted_function_agrees() -> None:
+    x, y = RNG.standard_normal((2, 3, 4))
+    np.testing.assert_allclose(swinging(4, "interpreted")(x, y), swinging(4)(x, y), rtol=1e-14)
+
+
+def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("featherweight.engine.function.NODE_BUDGET", 20)
+    assert swinging(50, "auto").execution == "rolled"
+    assert swinging(1, "auto").execution == "traced"
+    assert swinging(50, "auto").operations == swinging(50).operations
+
+
+# the disk
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def check(n: int = 4) -> None:
+    x, y = RNG.standard_normal((2, 9, n))
+    np.testing.assert_allclose(swinging(n)(x, y), expected(x, y), rtol=0, atol=1e-13)
+
+
+def test_code_is_kept_and_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check()
+    kept = sorted(folder.iterdir())
+    assert kept
+    monkeypatch.setattr("featherweight.engine.function.compile_object", lambda ir: pytest.fail("compiled again"))
+    check()
+    assert sorted(folder.iterdir()) == kept
+
+
+@pytest.mark.parametrize("damage", ["cut short", "emptied", "changed", "another file", "made a folder"])
+def test_damaged_files_are_made_anew(folder: Path, damage: str) -> None:
+    check()
+    for file in folder.iterdir():
+        data = bytearray(file.read_bytes())
+        if damage == "cut short":
+            file.write_bytes(data[: len(data) // 2])
+        elif damage == "emptied":
+            file.write_bytes(b"")
+        elif damage == "changed":
+            data[len(data) // 2] ^= 0x55
+            file.write_bytes(data)
+        elif damage == "another file":
+            file.write_bytes(b"\x7fELF nothing of ours")
+        else:
+            file.unlink()
+            file.mkdir()
+    check()
+    check()
+
+
+def test_a_cache_that_cannot_be_written_is_only_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path / "file" / "cache"))
+    check()
+
+
+def test_a_full_disk_is_only_slower(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("featherweight.engine.cache.os.replace", full)
+    check()
+    assert not list(folder.iterdir())
+
+
+def test_two_processes_may_write_at_once(folder: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import numpy as np\nfrom engine.test_function import swinging, expected\n"
+        "x = np.linspace(-3, 3, 120).reshape(10, 12)\n"
+        "assert np.allclose(swinging(12)(x, x), expected(x, x), atol=1e-13)\n"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).parents[1])]
+    for process in [subprocess.Popen(command) for _ in range(4)]:
+        assert process.wait(120) == 0
+    assert not list(folder.glob("*.part"))
+
+
+def test_the_key_tells_apart_all_that_matters() -> None:
+    f, h = swinging(4), host()
+    keys = {
+        cache.key("object", f.program.identity(), h, "double"),
+        cache.key("object", f.program.identity(), h, "float"),
+        cache.key("object", swinging(5).program.identity(), h, "double"),
+        cache.key("object", f.program.identity(), h._replace(cpu="another"), "double"),
+        cache.key("object", f.program.identity(), h._replace(features="+none"), "double"),
+        cache.key("object", f.program.identity(), h._replace(llvm="another"), "double"),
+        cache.key("object", (*f.program.identity()[:2], (math.nextafter(0.3, 1),), *f.program.identity()[3:]), h, "double"),
+    }
+    assert len(keys) == 7
+
+
+def test_importing_the_package_is_light() -> None:
+    code = "import sys, featherweight; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"numba", "mujoco", "matplotlib", "typer", "rich", "scipy", "pinocchio"}
+    assert not heavy & set(loaded)

@@ -1,0 +1,190 @@
+"""From description to model: merging, order, expansion, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from featherweight.model.generators import random_tree
+from featherweight.model.model import Model, build_model
+from featherweight.model.placement import frame_with_z, planar_rotations
+from featherweight.model.topology import Topology
+from featherweight.model.tree import FLOATING, INNER, REVOLUTE
+from featherweight.model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
+
+SOLID = Inertia(2.0, (0.1, 0.0, 0.0), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
+
+
+def described(*joints: Joint, bodies: dict[str, Inertia] | None = None, **more: Any) -> Description:
+    names = dict.fromkeys([n for j in joints for n in (j.parent, j.child) if n != "world"])
+    inertias = dict.fromkeys(names, SOLID) | (bodies or {})
+    return Description("robot", "robot.file", tuple(Body(n, i) for n, i in inertias.items()), joints, **more)
+
+
+def hinge(parent: str, child: str, **more: Any) -> Joint:
+    return Joint(f"{parent}-{child}", JointType.REVOLUTE, parent, child, **more)
+
+
+def weld(parent: str, child: str, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Joint:
+    return Joint(f"{parent}-{child}", JointType.FIXED, parent, child, Pose(p=at))
+
+
+def test_joints_are_in_depth_first_order_of_the_file() -> None:
+    model = build_model(described(hinge("a", "b"), hinge("c", "d"), hinge("a", "c"), hinge("b", "e")))
+    assert [j.child for j in model.joints] == ["b", "e", "c", "d"]
+    assert model.topology.parent == (-1, 0, -1, 2)
+    assert [j.parent for j in model.joints] == ["world", "b", "world", "c"]
+
+
+def test_links_that_are_fixed_together_are_one_body_with_all_their_frames() -> None:
+    fixed = described(
+        hinge("base", "arm"), weld("arm", "hand", (0.0, 0.0, 1.0)), hinge("hand", "finger"), weld("finger", "tip"),
+        frames=(Frame("nail", "tip", Pose(p=(0.0, 0.2, 0.0))),),
+    )  # fmt: skip
+    model = build_model(fixed)
+    assert [b.links for b in model.bodies] == [("arm", "hand"), ("finger", "tip")]
+    assert model.bodies[0].mass == 4.0
+    assert model.bodies[0].center == pytest.approx((0.1, 0.0, 0.5))
+    assert model.mass == 8.0
+    frames = {f.name: f for f in model.frames}
+    assert list(frames) == ["base", "arm", "hand", "finger", "tip", "nail"]
+    assert frames["hand"].body == "arm"
+    assert frames["hand"].placement.p == (0.0, 0.0, 1.0)
+    assert frames["base"].body == "world"
+    assert frames["nail"].placement.p == (0.0, 0.2, 0.0)
+
+
+def test_a_joint_with_several_degrees_of_freedom_becomes_as_many_rows() -> None:
+    model = build_model(described(hinge("a", "b")), base="floating")
+    assert model.tree.parent == (-1, 0, 1, 2, 3, 4, 5)
+    assert model.tree.axis == (3, 4, 5, 0, 1, 2, 2)
+    assert model.tree.kind == (FLOATING, *[INNER] * 5, REVOLUTE)
+    assert model.tree.first == (0, 0, 0, 0, 0, 0, 6)
+    assert model.tree.last == (5, 5, 5, 5, 5, 5, 6)
+    assert model.tree.mass == (0, 0, 0, 0, 0, 2.0, 2.0)
+    assert (model.nq, model.nv) == (8, 7)
+    assert model.joints[0].name == "root_joint"
+    assert (model.joints[1].q_slice, model.joints[1].v_slice) == (slice(7, 8), slice(6, 7))
+
+
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (-1, 0, 0), (0, -1, 0), (0, 0, -1)])
+def test_an_axis_along_a_coordinate_only_renames_axes(axis: Any) -> None:
+    R = np.array(frame_with_z(axis))
+    np.testing.assert_array_equal(R[:, 2], axis)
+    np.testing.assert_array_equal(np.abs(R).sum(0), 1)
+    assert np.linalg.det(R) == 1.0
+
+
+def test_any_axis_becomes_z_and_any_rotation_three_turns() -> None:
+    rng = np.random.default_rng(1)
+    axes = [*rng.standard_normal((200, 3)), (1, 1, 0), (0, 1e-9, 1), (3, 0, -4), (1e-200, 0, 1)]
+    for axis in axes:
+        unit = np.asarray(axis, float) / np.linalg.norm(axis)
+        R = np.array(frame_with_z(tuple(unit.tolist())))
+        np.testing.assert_allclose(R[:, 2], unit, atol=1e-15)
+        np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
+        assert np.linalg.det(R) > 0
+        (cr, sr), (cp, sp), (cy, sy) = planar_rotations(tuple(map(tuple, R.tolist())))  # type: ignore[arg-type]
+        x = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
+        y = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+        z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+        np.testing.assert_allclose(z @ y @ x, R, atol=2e-15)
+
+
+def test_a_model_is_the_same_whatever_the_order_of_bodies_in_the_file() -> None:
+    d = random_tree(20, seed=3)
+    other = replace(d, bodies=d.bodies[::-1])
+    assert build_model(d).tree == build_model(other).tree
+
+
+REFUSED = {
+    "no mass at all": (described(hinge("a", "b"), bodies={"b": Inertia()}), ["'a-b'", "without mass", "'b'"]),
+    "no mass along": (
+        described(Joint("slide", JointType.PRISMATIC, "a", "b"), bodies={"b": Inertia(0.0, rotational=SOLID.rotational)}),
+        ["'slide'", "without mass"],
+    ),
+    "a point on the axis": (
+        described(hinge("a", "b"), bodies={"b": Inertia(1.0, (0.0, 0.0, 0.3))}),
+        ["'a-b'", "without mass"],
+    ),
+    "an indefinite inertia": (
+        described(hinge("a", "b"), bodies={"b": Inertia(1.0, rotational=(1.0, 1.1, 0.0, 1.0, 0.0, 1.0))}),
+        ["'b'", "principal moment -0.1"],
+    ),
+    "an indefinite inertia of merged links": (
+        described(hinge("a", "b"), weld("b", "c"), bodies={"c": Inertia(1.0, rotational=(-0.5, 0.0, 0.0, 1.0, 0.0, 1.0))}),
+        ["'b'", "links b, c", "principal moment"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("description", "words"), REFUSED.values(), ids=REFUSED)
+def test_robots_whose_motion_is_not_defined_are_refused_by_name(description: Description, words: list[str]) -> None:
+    with pytest.raises(ModelError) as caught:
+        build_model(description)
+    for word in ["robot.file", *words]:
+        assert word in str(caught.value)
+
+
+def test_bodies_without_mass_between_joints_and_rotors_on_the_axis_are_fine() -> None:
+    gimbal = described(hinge("a", "b", axis=(1.0, 0.0, 0.0)), hinge("b", "c", axis=(0.0, 1.0, 0.0)), bodies={"b": Inertia()})
+    assert build_model(gimbal).nv == 2
+    rotor = described(hinge("a", "b", armature=0.1), bodies={"b": Inertia(1.0, (0.0, 0.0, 0.3))})
+    assert build_model(rotor).nv == 1
+
+
+def test_a_link_with_a_flawed_inertia_may_be_part_of_a_sound_body() -> None:
+    flawed = Inertia(1e-6, rotational=(-3e-8, 0.0, 0.0, 1e-8, 0.0, 1e-8))
+    assert build_model(described(hinge("a", "b"), weld("b", "c"), bodies={"c": flawed})).nv == 1
+
+
+@pytest.mark.parametrize(("base", "gravity", "words"), [
+    ("flying", None, 'must be "fixed" or "floating"'),
+    ("fixed", (0.0, 1.0), "three finite numbers"),
+    ("fixed", (0.0, 0.0, math.nan), "three finite numbers"),
+])  # fmt: skip
+def test_options_that_mean_nothing_are_refused(base: str, gravity: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        build_model(described(hinge("a", "b")), base, gravity)
+
+
+def test_a_free_flyer_needs_one_root_that_does_not_move_yet() -> None:
+    two = described(hinge("world", "a"), hinge("world", "b"))
+    with pytest.raises(ModelError, match=r"'a' \(revolute\), 'b' \(revolute\)"):
+        build_model(two, "floating")
+    free = described(Joint("free", JointType.FLOATING, "world", "a"))
+    assert build_model(free, "floating") == build_model(free)
+
+
+def test_a_link_may_be_called_world() -> None:
+    model: Model = build_model(described(weld("world", "base"), hinge("base", "arm"), bodies={"world": Inertia()}))
+    assert [j.child for j in model.joints] == ["arm"]
+
+
+def test_gravity_is_the_file_s_unless_given() -> None:
+    d = described(hinge("a", "b"), gravity=(0.0, 0.0, -1.62))
+    assert build_model(d).tree.gravity == (0.0, 0.0, -1.62)
+    assert build_model(d, gravity=(1, 2, 3)).tree.gravity == (1.0, 2.0, 3.0)
+
+
+# topology
+
+
+def test_topology_follows_from_the_parents() -> None:
+    t = Topology([-1, 0, 1, 1, 3, 0, -1])
+    assert t.depth == (1, 2, 3, 3, 4, 2, 1)
+    assert t.children == ((1, 5), (2, 3), (), (4,), (), (), ())
+    assert t.roots == (0, 6)
+    assert t.support(4) == (0, 1, 3, 4)
+    assert t.subtree(1) == (1, 2, 3, 4)
+    assert t.subtree(6) == (6,)
+
+
+@pytest.mark.parametrize("parent", [[0], [-2], [-1, 1], [-1, 2, 0]])
+def test_what_is_no_parent_array_is_refused(parent: list[int]) -> None:
+    with pytest.raises(ValueError, match="parent"):
+        Topology(parent)

@@ -1,0 +1,244 @@
+"""The same robot in MuJoCo, and the coordinates between the two.
+
+MuJoCo writes quaternions (w, x, y, z), and gives the linear velocity of a free joint in the axes of the parent. Here a
+floating joint is three slides and a ball, and a planar one two slides and a hinge, since MuJoCo allows free joints on
+the world only; their slides move along the parent's axes just so. The velocities are related by u = T(q) v, where T turns
+the linear part of v by the joint's rotation, so that
+
+    M = T^T M_mujoco T,   tau = T^T tau_mujoco,   u' = T (v' + [omega x v_linear; 0])
+
+Contacts and constraints are off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import featherweight as fw
+from featherweight.model.placement import internal_frame
+from featherweight.model.types import WORLD
+from oracles.states import Array, States
+
+WITH_ROTATION = (fw.JointType.SPHERICAL, fw.JointType.FLOATING)
+WITH_POSITION = (fw.JointType.PLANAR, fw.JointType.FLOATING)
+
+
+class Peer:
+    """A robot and its MuJoCo model, which has the robot's joints in its order, as MuJoCo's joints in a row."""
+
+    def __init__(self, robot: fw.Robot, model: Any) -> None:
+        self.robot = robot
+        self.model = model
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+        self.data = mujoco.MjData(model)
+        assert model.nv == robot.nv
+
+    # coordinates
+
+    def _set(self, q: Array, v: Array | None = None) -> Array:
+        """Put a state into the data; returns T(q)."""
+        x: list[float] = []
+        T = np.eye(self.robot.nv)
+        for joint in self.robot.joints:
+            mine, start = q[joint.q_slice], joint.v_slice.start
+            if joint.type in WITH_ROTATION:
+                quaternion = mine[-4:]
+                x += [*mine[:-4], quaternion[3], *quaternion[:3]]
+                if joint.type in WITH_POSITION:
+                    T[start : start + 3, start : start + 3] = Rotation.from_quat(quaternion).as_matrix()
+            elif joint.type in WITH_POSITION:
+                c, s = mine[2:]
+                x += [mine[0], mine[1], np.arctan2(s, c)]
+                T[start : start + 2, start : start + 2] = [[c, -s], [s, c]]
+            else:
+                x += [*mine]
+        self.data.qpos[:] = x
+        self.data.qvel[:] = 0.0 if v is None else T @ v
+        return T
+
+    def _turning(self, v: Array) -> Array:
+        """omega x v_linear for joints whose linear velocity is in moving axes: T^-1 T' v."""
+        result = np.zeros(self.robot.nv)
+        for joint in self.robot.joints:
+            mine = v[joint.v_slice]
+            if joint.type is fw.JointType.FLOATING:
+                result[joint.v_slice] = [*np.cross(mine[3:], mine[:3]), 0.0, 0.0, 0.0]
+            elif joint.type is fw.JointType.PLANAR:
+                result[joint.v_slice] = [-mine[2] * mine[1], mine[2] * mine[0], 0.0]
+        return result
+
+    # dynamics
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        def one(k: int) -> Array:
+            T = self._set(q[k], v[k])
+            mujoco.mj_fwdPosition(self.model, self.data)
+            mujoco.mj_fwdVelocity(self.model, self.data)
+            self.data.qacc[:] = T @ (a[k] + self._turning(v[k]))
+            mujoco.mj_inverse(self.model, self.data)
+            return np.asarray(T.T @ self.data.qfrc_inverse)
+
+        return _rows(one, len(q))
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        def one(k: int) -> Array:
+            T = self._set(q[k], v[k])
+            self.data.qfrc_applied[:] = T @ tau[k]
+            mujoco.mj_forward(self.model, self.data)
+            self.data.qfrc_applied[:] = 0.0
+            return np.asarray(T.T @ self.data.qacc - self._turning(v[k]))
+
+        return _rows(one, len(q))
+
+    def bias_force(self, q: Array, v: Array) -> Array:
+        return self.inverse_dynamics(q, v, np.zeros_like(v))
+
+    def mass_matrix(self, q: Array) -> Array:
+        def one(k: int) -> Array:
+            T = self._set(q[k])
+            mujoco.mj_forward(self.model, self.data)
+            M = np.empty((self.robot.nv, self.robot.nv))
+            for j, column in enumerate(np.eye(self.robot.nv)):
+                mujoco.mj_mulM(self.model, self.data, M[j], column)
+            return np.asarray(T.T @ M @ T)
+
+        return _rows(one, len(q))
+
+    def kinetic_energy(self, q: Array, v: Array) -> Array:
+        def one(k: int) -> Any:
+            self._set(q[k], v[k])
+            mujoco.mj_forward(self.model, self.data)
+            mujoco.mj_energyVel(self.model, self.data)
+            return self.data.energy[1]
+
+        return _rows(one, len(q))
+
+    def center_of_mass(self, q: Array) -> Array:
+        def one(k: int) -> Any:
+            self._set(q[k])
+            mujoco.mj_kinematics(self.model, self.data)
+            weights = self.model.body_mass[1:]
+            return weights @ self.data.xipos[1:] / np.sum(weights)
+
+        return _rows(one, len(q))
+
+    # frames
+
+    def site_placement(self, name: str, q: Array) -> Array:
+        def one(k: int) -> Array:
+            self._set(q[k])
+            mujoco.mj_kinematics(self.model, self.data)
+            site, result = self.data.site(name), np.eye(4)
+            result[:3, :3], result[:3, 3] = site.xmat.reshape(3, 3), site.xpos
+            return result
+
+        return _rows(one, len(q))
+
+    def site_jacobian(self, name: str, q: Array) -> Array:
+        """In the world's axes, at the site."""
+
+        def one(k: int) -> Array:
+            T = self._set(q[k])
+            mujoco.mj_forward(self.model, self.data)
+            J = np.zeros((6, self.robot.nv))
+            mujoco.mj_jacSite(self.model, self.data, J[:3], J[3:], self.model.site(name).id)
+            return np.asarray(J @ T)
+
+        return _rows(one, len(q))
+
+    def site_bias_acceleration(self, name: str, states: States) -> Array:
+        """J' v in the world's axes, at the site: J' is taken of MuJoCo's u = T v, so T' v is added."""
+
+        def one(k: int) -> Array:
+            T = self._set(states.q[k], states.v[k])
+            mujoco.mj_forward(self.model, self.data)
+            J, rate, site = np.zeros((6, self.robot.nv)), np.zeros((6, self.robot.nv)), self.model.site(name)
+            mujoco.mj_jacSite(self.model, self.data, J[:3], J[3:], site.id)
+            body = int(self.model.site_bodyid[site.id])
+            mujoco.mj_jacDot(self.model, self.data, rate[:3], rate[3:], self.data.site(name).xpos, body)
+            return np.asarray(rate @ self.data.qvel + J @ T @ self._turning(states.v[k]))
+
+        return _rows(one, len(states.q))
+
+
+def _rows(one: Callable[[int], Any], count: int) -> Array:
+    return np.array([np.array(one(k), dtype=np.float64) for k in range(count)])
+
+
+def from_description(description: fw.Description) -> Peer:
+    """A description, with a fixed base, written as MJCF."""
+    return Peer(fw.build(description), mujoco.MjModel.from_xml_string(mjcf(description)))
+
+
+def mjcf(description: fw.Description) -> str:
+    moved = {joint.child for joint in description.joints}
+    roots = [fw.Joint(f"{b.name}_root", fw.JointType.FIXED, WORLD, b.name) for b in description.bodies if b.name not in moved]
+    lines = [
+        '<mujoco><compiler angle="radian"/>',
+        f'<option gravity="{_numbers(description.gravity)}"/>',
+        "<worldbody>",
+        *_bodies(description, [*roots, *description.joints], WORLD),
+        "</worldbody></mujoco>",
+    ]
+    return "\n".join(lines)
+
+
+def _bodies(description: fw.Description, joints: list[fw.Joint], parent: str) -> Iterator[str]:
+    inertias = {body.name: body.inertia for body in description.bodies}
+    for joint in joints:
+        if joint.parent != parent:
+            continue
+        yield f'<body name="{joint.child}" {_pose(joint.placement)}>'
+        yield from _joints(joint)
+        inertia = inertias[joint.child]
+        if inertia.mass:
+            yield _inertial(inertia)
+        for frame in description.frames:
+            if frame.body == joint.child:
+                yield f'<site name="{frame.name}" {_pose(frame.placement)}/>'
+        yield from _bodies(description, joints, joint.child)
+        yield "</body>"
+
+
+def _joints(joint: fw.Joint) -> Iterator[str]:
+    rest = f'armature="{joint.armature!r}"'
+    pos = f'pos="{_numbers(joint.anchor)}"'
+    R = np.array(internal_frame(joint).R)
+    slides = [f'<joint type="slide" axis="{_numbers(R[:, k])}" {rest}/>' for k in range(3)]
+    axis, ref = f'axis="{_numbers(joint.axis)}"', f'ref="{joint.zero!r}"'
+    if joint.type in (fw.JointType.REVOLUTE, fw.JointType.CONTINUOUS):
+        yield f'<joint type="hinge" {axis} {pos} {ref} {rest}/>'
+    elif joint.type is fw.JointType.PRISMATIC:
+        yield f'<joint type="slide" {axis} {ref} {rest}/>'
+    elif joint.type is fw.JointType.SPHERICAL:
+        yield f'<joint type="ball" {pos} {rest}/>'
+    elif joint.type is fw.JointType.FLOATING:
+        yield from (*slides, f'<joint type="ball" {pos} {rest}/>')
+    elif joint.type is fw.JointType.PLANAR:
+        yield from (*slides[:2], f'<joint type="hinge" {axis} {pos} {rest}/>')
+
+
+def _inertial(inertia: fw.Inertia) -> str:
+    """With principal moments, which MuJoCo takes as they are; it finds those of a full matrix to 1e-12 kg m² only."""
+    xx, xy, xz, yy, yz, zz = inertia.rotational
+    moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    axes[:, 2] *= np.linalg.det(axes)
+    text = f'pos="{_numbers(inertia.center)}" mass="{inertia.mass!r}" diaginertia="{_numbers(moments)}"'
+    return f'<inertial {text} quat="{_quaternion(axes)}"/>'
+
+
+def _pose(pose: fw.Pose) -> str:
+    return f'pos="{_numbers(pose.p)}" quat="{_quaternion(pose.R)}"'
+
+
+def _quaternion(R: Any) -> str:
+    return _numbers(Rotation.from_matrix(np.array(R)).as_quat(scalar_first=True))
+
+
+def _numbers(x: Any) -> str:
+    return " ".join(repr(float(value)) for value in x)

@@ -1,0 +1,247 @@
+"""The same robot in Pinocchio, and the coordinates between the two.
+
+Pinocchio sorts the children of a URDF link by the names of their joints, where this package keeps the file's order, and
+it writes a continuous joint's angle as (cos, sin). Everything else about the coordinates is the same: a floating joint
+has (linear, angular) velocities in the body's frame, quaternions are (x, y, z, w).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+import featherweight as fw
+from featherweight.model.placement import internal_frame
+from featherweight.model.types import WORLD
+from oracles import robots
+from oracles.states import Array
+
+REFERENCES = {
+    "local": pin.ReferenceFrame.LOCAL,
+    "local_world_aligned": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+    "world": pin.ReferenceFrame.WORLD,
+}
+
+
+class Peer:
+    """A robot and its Pinocchio model; results come back in this package's order of joints, one row a state."""
+
+    def __init__(self, robot: fw.Robot, model: Any, offsets: dict[str, Any] | None = None) -> None:
+        self.robot = robot
+        self.model = model
+        self.data = model.createData()
+        model.gravity = pin.Motion(np.array([*robot.gravity, 0.0, 0.0, 0.0]))
+        self.ids = [model.getJointId(joint.name) for joint in robot.joints]
+        assert sorted(self.ids) == list(range(1, model.njoints))
+        assert model.nv == robot.nv
+        self.columns = np.concatenate([np.arange(model.idx_vs[i], model.idx_vs[i] + model.nvs[i]) for i in self.ids])
+        self.offsets = offsets or {}
+        for joint, i in zip(robot.joints, self.ids, strict=True):
+            armature = np.array(model.armature)
+            armature[model.idx_vs[i] : model.idx_vs[i] + model.nvs[i]] = joint.armature
+            model.armature = armature
+
+    # coordinates
+
+    def q(self, q: Array) -> Array:
+        result = np.zeros(self.model.nq)
+        for joint, i in zip(self.robot.joints, self.ids, strict=True):
+            mine, start, width = q[joint.q_slice], self.model.idx_qs[i], self.model.nqs[i]
+            if len(mine) == 1 and width == 2:
+                mine = np.array([np.cos(mine[0]), np.sin(mine[0])])
+            result[start : start + width] = mine
+        return result
+
+    def v(self, v: Array) -> Array:
+        result = np.zeros(self.model.nv)
+        result[self.columns] = v
+        return result
+
+    def forces(self, forces: Array) -> Any:
+        """Forces on bodies, (nbodies, 6) about and in the body's frame of the file, for Pinocchio's joints."""
+        result = pin.StdVec_Force()
+        result.extend([pin.Force.Zero() for _ in range(self.model.njoints)])
+        for body, f in zip(self.robot.bodies, forces, strict=True):
+            [k] = [k for k, joint in enumerate(self.robot.joints) if joint.child == body.name]
+            offset = self.offsets.get(body.name, pin.SE3.Identity())
+            result[self.ids[k]] = offset.act(pin.Force(f))
+        return result
+
+    # dynamics
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array, forces: Array | None = None) -> Array:
+        def one(k: int) -> Any:
+            more = () if forces is None else (self.forces(forces[k]),)
+            return pin.rnea(self.model, self.data, self.q(q[k]), self.v(v[k]), self.v(a[k]), *more)[self.columns]
+
+        return _rows(one, len(q))
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array, forces: Array | None = None) -> Array:
+        def one(k: int) -> Any:
+            more = () if forces is None else (self.forces(forces[k]),)
+            return pin.aba(self.model, self.data, self.q(q[k]), self.v(v[k]), self.v(tau[k]), *more)[self.columns]
+
+        return _rows(one, len(q))
+
+    def mass_matrix(self, q: Array) -> Array:
+        def one(k: int) -> Any:
+            M = np.triu(pin.crba(self.model, self.data, self.q(q[k])))
+            return (M + np.triu(M, 1).T)[np.ix_(self.columns, self.columns)]
+
+        return _rows(one, len(q))
+
+    def bias_force(self, q: Array, v: Array) -> Array:
+        call = pin.nonLinearEffects
+        return _rows(lambda k: call(self.model, self.data, self.q(q[k]), self.v(v[k]))[self.columns], len(q))
+
+    def gravity_force(self, q: Array) -> Array:
+        call = pin.computeGeneralizedGravity
+        return _rows(lambda k: call(self.model, self.data, self.q(q[k]))[self.columns], len(q))
+
+    def kinetic_energy(self, q: Array, v: Array) -> Array:
+        """Pinocchio's for the bodies, to which that of the rotors is added."""
+        bare = self.model.copy()
+        bare.armature = np.zeros(bare.nv)
+        call = pin.computeKineticEnergy
+        bodies = _rows(lambda k: call(bare, self.data, self.q(q[k]), self.v(v[k])), len(q))
+        rotors = np.array(self.model.armature)[self.columns]
+        return bodies + 0.5 * np.sum(rotors * v**2, axis=1)
+
+    def potential_energy(self, q: Array) -> Array:
+        return _rows(lambda k: pin.computePotentialEnergy(self.model, self.data, self.q(q[k])), len(q))
+
+    def center_of_mass(self, q: Array) -> Array:
+        return _rows(lambda k: pin.centerOfMass(self.model, self.data, self.q(q[k])), len(q))
+
+    # frames
+
+    def _frame(self, name: str) -> int:
+        kinds = (pin.FrameType.BODY, pin.FrameType.OP_FRAME)
+        [frame] = [i for i, f in enumerate(self.model.frames) if f.name == name and f.type in kinds]
+        return frame
+
+    def frame_placement(self, names: list[str], q: Array) -> Array:
+        frames = [self._frame(name) for name in names]
+
+        def one(k: int) -> Any:
+            pin.framesForwardKinematics(self.model, self.data, self.q(q[k]))
+            return [self.data.oMf[i].homogeneous for i in frames]
+
+        return _rows(one, len(q))
+
+    def frame_jacobian(self, names: list[str], reference: str, q: Array) -> Array:
+        frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+
+        def one(k: int) -> Any:
+            pin.computeJointJacobians(self.model, self.data, self.q(q[k]))
+            pin.updateFramePlacements(self.model, self.data)
+            return [pin.getFrameJacobian(self.model, self.data, i, kind)[:, self.columns] for i in frames]
+
+        return _rows(one, len(q))
+
+    def frame_velocity(self, names: list[str], reference: str, q: Array, v: Array) -> Array:
+        frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+
+        def one(k: int) -> Any:
+            pin.forwardKinematics(self.model, self.data, self.q(q[k]), self.v(v[k]))
+            return [pin.getFrameVelocity(self.model, self.data, i, kind).vector for i in frames]
+
+        return _rows(one, len(q))
+
+    def frame_bias_acceleration(self, names: list[str], reference: str, q: Array, v: Array) -> Array:
+        """J' v by Pinocchio's time derivative of its Jacobian."""
+        frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+
+        def one(k: int) -> Any:
+            u = self.v(v[k])
+            pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q[k]), u)
+            pin.updateFramePlacements(self.model, self.data)
+            return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind) @ u for i in frames]
+
+        return _rows(one, len(q))
+
+
+def _rows(one: Callable[[int], Any], count: int) -> Array:
+    return np.array([np.array(one(k), dtype=np.float64) for k in range(count)])
+
+
+@functools.cache
+def example(name: str) -> Peer:
+    """A robot of `example-robot-data`, read by each program from the same file."""
+    path = str(robots.path(name))
+    if name in robots.FLOATING:
+        return Peer(robots.example(name), pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()))
+    return Peer(robots.example(name), pin.buildModelFromUrdf(path))
+
+
+def from_description(description: fw.Description, base: str = "fixed") -> Peer:
+    """A description built in code with Pinocchio's own joints.
+
+    Pinocchio's joints turn about the origin of their frame: where a joint has an anchor, its frame lies there, and
+    `offsets` tells where the body's frame of the file lies in it. The axes of a plane have no names in a description, so
+    a planar joint's frame is turned as this package turns it.
+    """
+    model = pin.Model()
+    where: dict[str, tuple[int, Any]] = {WORLD: (0, pin.SE3.Identity())}
+    moved = {joint.child for joint in description.joints}
+    for body in description.bodies:
+        if body.name not in moved:
+            index = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint") if base != "fixed" else 0
+            where[body.name] = (index, pin.SE3.Identity())
+    waiting = [joint for joint in reversed(description.joints) if joint.parent in where]
+    while waiting:  # depth first, as Pinocchio's composite-rigid-body algorithm needs its joints
+        joint = waiting.pop()
+        where[joint.child] = _add(model, joint, *where[joint.parent])
+        waiting += [j for j in reversed(description.joints) if j.parent == joint.child]
+    for body in description.bodies:
+        index, offset = where[body.name]
+        model.appendBodyToJoint(index, _inertia(body.inertia), offset)
+        model.addFrame(pin.Frame(body.name, index, 0, offset, pin.FrameType.BODY), False)
+    for frame in description.frames:
+        index, offset = where[frame.body]
+        placed = offset * _se3(frame.placement)
+        model.addFrame(pin.Frame(frame.name, index, 0, placed, pin.FrameType.OP_FRAME), False)
+    robot = fw.build(description, base)
+    return Peer(robot, model, {body.name: where[body.name][1] for body in robot.bodies})
+
+
+def _add(model: Any, joint: fw.Joint, parent: int, offset: Any) -> tuple[int, Any]:
+    """The index of the joint, and the child's frame of the file in the joint's frame."""
+    placement = offset * _se3(joint.placement)
+    kind = joint.type
+    if kind == fw.JointType.FIXED:
+        return parent, placement
+    frame = pin.SE3(np.eye(3), np.array(joint.anchor))
+    axis = np.array(joint.axis)
+    if kind in (fw.JointType.REVOLUTE, fw.JointType.CONTINUOUS):
+        placement = placement * frame * pin.SE3(pin.exp3(-joint.zero * axis), np.zeros(3))
+        return model.addJoint(parent, pin.JointModelRevoluteUnaligned(axis), placement, joint.name), frame.inverse()
+    if kind == fw.JointType.PRISMATIC:
+        placement = placement * frame * pin.SE3(np.eye(3), -joint.zero * axis)
+        return model.addJoint(parent, pin.JointModelPrismaticUnaligned(axis), placement, joint.name), frame.inverse()
+    if kind == fw.JointType.PLANAR:
+        frame = _se3(internal_frame(joint))
+        assert np.allclose(frame.rotation[:, 2], axis, rtol=0.0, atol=1e-14)
+    made = {
+        fw.JointType.PLANAR: pin.JointModelPlanar,
+        fw.JointType.SPHERICAL: pin.JointModelSpherical,
+        fw.JointType.FLOATING: pin.JointModelFreeFlyer,
+    }[kind]
+    return model.addJoint(parent, made(), placement * frame, joint.name), frame.inverse()
+
+
+def _se3(pose: fw.Pose) -> Any:
+    return pin.SE3(np.array(pose.R), np.array(pose.p))
+
+
+def _inertia(inertia: fw.Inertia) -> Any:
+    """Field by field: files hold inertias that no rigid body has, which its constructor refuses."""
+    xx, xy, xz, yy, yz, zz = inertia.rotational
+    made = pin.Inertia.Zero()
+    made.mass, made.lever = inertia.mass, np.array(inertia.center)
+    made.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return made

@@ -1,0 +1,47 @@
+"""The robots of `example-robot-data` that tests share, loaded once."""
+
+from __future__ import annotations
+
+import functools
+import sysconfig
+from pathlib import Path
+
+import featherweight as fw
+
+ROOT = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix/share/example-robot-data/robots"
+
+FLOATING = {
+    "talos": "talos_data/robots/talos_reduced.urdf",
+    "g1": "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "icub": "icub_description/robots/icub.urdf",
+    "romeo": "romeo_description/urdf/romeo_small.urdf",
+    "simple_humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
+    "hyq": "hyq_description/robots/hyq_no_sensors.urdf",
+    "anymal": "anymal_c_simple_description/urdf/anymal.urdf",
+    "solo12": "solo_description/robots/solo12.urdf",
+    "go2": "go2_description/urdf/go2.urdf",
+    "iris": "iris_description/robots/iris.urdf",
+}
+FIXED = {
+    "panda": "panda_description/urdf/panda.urdf",
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "kinova": "kinova_description/robots/kinova.urdf",
+    "z1": "z1_description/urdf/z1.urdf",
+    "allegro": "allegro_hand_description/urdf/allegro_right_hand.urdf",
+    "tiago": "tiago_description/robots/tiago.urdf",
+    "double_pendulum": "double_pendulum_description/urdf/double_pendulum_continuous.urdf",
+    "baxter": "baxter_description/urdf/baxter.urdf",
+    "pr2": "pr2_description/urdf/pr2.urdf",
+}
+NAMES = (*FLOATING, *FIXED)
+
+
+def path(name: str) -> Path:
+    return ROOT / (FLOATING | FIXED)[name]
+
+
+@functools.cache
+def example(name: str, execution: str = "auto") -> fw.Robot:
+    """Legged and flying robots with a floating base, all others with a fixed one; mimic joints move by themselves."""
+    base = "floating" if name in FLOATING else "fixed"
+    return fw.load(path(name), base=base, mimic="independent", execution=execution)
