@@ -39,7 +39,7 @@ class Vec3(NamedTuple):
     def __sub__(a, b: Vec3) -> Vec3:
         return Vec3(a.x - b.x, a.y - b.y, a.z - b.z)
 
-    def __rmul__(a, s: Scalar) -> Vec3:  # type: ignore[override]
+    def __rmul__(a, s: Scalar) -> Vec3:
         return Vec3(s * a.x, s * a.y, s * a.z)
 
     def dot(a, b: Vec3) -> Scalar:
@@ -159,7 +159,7 @@ class Force(NamedTuple):
     def __sub__(a, b: Force) -> Force:
         return Force(a.ang - b.ang, a.lin - b.lin)
 
-    def __rmul__(a, s: Scalar) -> Force:  # type: ignore[override]
+    def __rmul__(a, s: Scalar) -> Force:
         return Force(s * a.ang, s * a.lin)
 
     def component(a, k: int) -> Scalar:

@@ -165,6 +165,12 @@ def test_a_link_may_be_called_world() -> None:
     assert [j.child for j in model.joints] == ["arm"]
 
 
+def test_a_robot_that_cannot_move_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"no joint of the robot moves.*floating"):
+        build_model(described(weld("a", "b")))
+    assert build_model(described(weld("a", "b")), "floating").nv == 6
+
+
 def test_gravity_is_the_file_s_unless_given() -> None:
     d = described(hinge("a", "b"), gravity=(0.0, 0.0, -1.62))
     assert build_model(d).tree.gravity == (0.0, 0.0, -1.62)

@@ -237,7 +237,8 @@ def test_a_missing_file_is_reported_as_such(tmp_path):
 
 # What is wrong with these files: principal moments of -0.02 and -3.5e-8 kg m², and a robot without links.
 UNSOUND = {  # real files that no dynamics can use
-    "romeo_laas_small": "body 'body' .* principal moment -0.02",
+    "romeo_laas_small": "body 'base_link' .* principal moment -0.02",
+    "romeo": "joint 'LHand' moves a body without mass: 'LFinger11Link'",
     "ur3": "the robot has no link",
 }
 

@@ -119,11 +119,13 @@ class Peer:
         return _rows(one, len(q))
 
     def center_of_mass(self, q: Array) -> Array:
+        """Of the bodies that move."""
+
         def one(k: int) -> Any:
             self._set(q[k])
             mujoco.mj_kinematics(self.model, self.data)
-            weights = self.model.body_mass[1:]
-            return weights @ self.data.xipos[1:] / np.sum(weights)
+            weights = np.where(self.model.body_weldid == 0, 0.0, self.model.body_mass)
+            return weights @ self.data.xipos / np.sum(weights)
 
         return _rows(one, len(q))
 
@@ -170,9 +172,9 @@ def _rows(one: Callable[[int], Any], count: int) -> Array:
     return np.array([np.array(one(k), dtype=np.float64) for k in range(count)])
 
 
-def from_description(description: fw.Description) -> Peer:
-    """A description, with a fixed base, written as MJCF."""
-    return Peer(fw.build(description), mujoco.MjModel.from_xml_string(mjcf(description)))
+def from_description(description: fw.Description, robot: fw.Robot | None = None) -> Peer:
+    """A description, with a fixed base, written as MJCF; `robot` is what it builds, if that is there already."""
+    return Peer(robot or fw.build(description), mujoco.MjModel.from_xml_string(mjcf(description)))
 
 
 def mjcf(description: fw.Description) -> str:

@@ -178,8 +178,8 @@ def example(name: str) -> Peer:
     return Peer(robots.example(name), pin.buildModelFromUrdf(path))
 
 
-def from_description(description: fw.Description, base: str = "fixed") -> Peer:
-    """A description built in code with Pinocchio's own joints.
+def from_description(description: fw.Description, robot: fw.Robot | None = None) -> Peer:
+    """A description, with a fixed base, built in code with Pinocchio's own joints; `robot` as it builds, if made already.
 
     Pinocchio's joints turn about the origin of their frame: where a joint has an anchor, its frame lies there, and
     `offsets` tells where the body's frame of the file lies in it. The axes of a plane have no names in a description, so
@@ -188,10 +188,8 @@ def from_description(description: fw.Description, base: str = "fixed") -> Peer:
     model = pin.Model()
     where: dict[str, tuple[int, Any]] = {WORLD: (0, pin.SE3.Identity())}
     moved = {joint.child for joint in description.joints}
-    for body in description.bodies:
-        if body.name not in moved:
-            index = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint") if base != "fixed" else 0
-            where[body.name] = (index, pin.SE3.Identity())
+    roots = {body.name for body in description.bodies if body.name not in moved}
+    where.update((name, where[WORLD]) for name in roots)
     waiting = [joint for joint in reversed(description.joints) if joint.parent in where]
     while waiting:  # depth first, as Pinocchio's composite-rigid-body algorithm needs its joints
         joint = waiting.pop()
@@ -205,7 +203,7 @@ def from_description(description: fw.Description, base: str = "fixed") -> Peer:
         index, offset = where[frame.body]
         placed = offset * _se3(frame.placement)
         model.addFrame(pin.Frame(frame.name, index, 0, placed, pin.FrameType.OP_FRAME), False)
-    robot = fw.build(description, base)
+    robot = robot or fw.build(description)
     return Peer(robot, model, {body.name: where[body.name][1] for body in robot.bodies})
 
 

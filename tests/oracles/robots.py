@@ -45,3 +45,14 @@ def example(name: str, execution: str = "auto") -> fw.Robot:
     """Legged and flying robots with a floating base, all others with a fixed one; mimic joints move by themselves."""
     base = "floating" if name in FLOATING else "fixed"
     return fw.load(path(name), base=base, mimic="independent", execution=execution)
+
+
+def watched_frames(robot: fw.Robot) -> list[str]:
+    """The first and last frames, and one that most joints move."""
+    parents = {joint.child: joint.parent for joint in robot.joints}
+
+    def depth(body: str) -> int:
+        return 1 + depth(parents[body]) if body in parents else 0
+
+    deepest = max(robot.frames, key=lambda frame: depth(frame.body))
+    return list(dict.fromkeys((robot.frames[0].name, deepest.name, robot.frames[-1].name)))

@@ -1,4 +1,7 @@
-"""Robots from files against Pinocchio, which reads the same files by itself."""
+"""Robots from files against Pinocchio, which reads the same files by itself.
+
+Angles within 1e-11 of a right angle are made exact here and not there, which alone makes differences of up to 6e-11.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import numpy as np
 import pytest
 
 from oracles.pinocchio_models import Peer, example
-from oracles.robots import NAMES
-from oracles.states import ROUNDING, States, assert_close, condition_bound, error, random_states, scaled
+from oracles.robots import NAMES, watched_frames
+from oracles.states import ROUNDING, States, assert_close, assert_same_solutions, random_states
 
 STATES = 20
 
@@ -22,18 +25,6 @@ def states(peer: Peer) -> States:
     return random_states(peer.robot, STATES)
 
 
-def watched_frames(peer: Peer) -> list[str]:
-    """The first and last links, and the one that most joints move."""
-    parents = {joint.child: joint.parent for joint in peer.robot.joints}
-
-    def depth(body: str) -> int:
-        return 0 if body not in parents else 1 + depth(parents[body])
-
-    frames = peer.robot.frames
-    deepest = max(frames, key=lambda f: depth(f.body))
-    return list(dict.fromkeys((frames[0].name, deepest.name, frames[-1].name)))
-
-
 def test_inverse_dynamics(peer: Peer, states: States) -> None:
     assert_close(peer.robot.inverse_dynamics(*states), peer.inverse_dynamics(*states))
 
@@ -43,11 +34,8 @@ def test_mass_matrix(peer: Peer, states: States) -> None:
 
 
 def test_forward_dynamics(peer: Peer, states: States) -> None:
-    """In units that scale M: a finger's acceleration must not hide an arm's."""
-    M = peer.mass_matrix(states.q)
     ours, theirs = peer.robot.forward_dynamics(*states), peer.forward_dynamics(*states)
-    print("ERR", peer.model.name, error(ours, theirs), error(scaled(ours, M), scaled(theirs, M)), condition_bound(M,1)/2.2e-16)
-    assert_close(scaled(ours, M), scaled(theirs, M))
+    assert_same_solutions(ours, theirs, peer.mass_matrix(states.q))
 
 
 def test_bias_force(peer: Peer, states: States) -> None:
@@ -82,7 +70,7 @@ def test_placements_of_all_frames(peer: Peer, states: States) -> None:
 def test_frame_motion(peer: Peer, states: States, reference: str) -> None:
     """Jacobian, velocity and velocity-product acceleration."""
     q, v, _ = states
-    robot, names = peer.robot, watched_frames(peer)
+    robot, names = peer.robot, watched_frames(peer.robot)
     assert_close(robot.frame_jacobian(names, reference)(q), peer.frame_jacobian(names, reference, q))
     assert_close(robot.frame_velocity(names, reference)(q, v), peer.frame_velocity(names, reference, q, v))
     theirs = peer.frame_bias_acceleration(names, reference, q, v)
@@ -96,4 +84,4 @@ def test_external_forces(peer: Peer, states: States) -> None:
     ours = robot.inverse_dynamics(*states, external_forces=forces)
     assert_close(ours, peer.inverse_dynamics(*states, forces))
     pushed = robot.forward_dynamics(*states, external_forces=forces)
-    assert_close(scaled(pushed, M), scaled(peer.forward_dynamics(*states, forces), M))
+    assert_same_solutions(pushed, peer.forward_dynamics(*states, forces), M)

@@ -112,8 +112,7 @@ def _matrix(R: npt.NDArray[np.float64]) -> Matrix:
 
 def _with_types(description: fw.Description, kinds: list[str]) -> fw.Description:
     joints = [
-        dataclasses.replace(joint, type=fw.JointType(kind))
-        for joint, kind in zip(description.joints, kinds, strict=True)
+        dataclasses.replace(joint, type=fw.JointType(kind)) for joint, kind in zip(description.joints, kinds, strict=True)
     ]
     return dataclasses.replace(description, joints=tuple(joints))
 
@@ -140,7 +139,13 @@ TREES: dict[str, Callable[[], fw.Description]] = {
 """Trees on which two programs agree to rounding."""
 
 ILL_CONDITIONED: dict[str, Callable[[], fw.Description]] = {
-    f"light_and_heavy_{seed}": functools.partial(random_tree, 20, seed=seed, masses=LIGHT_AND_HEAVY)
-    for seed in range(4)
+    f"light_and_heavy_{seed}": functools.partial(random_tree, 20, seed=seed, masses=LIGHT_AND_HEAVY) for seed in range(4)
 }
 """Trees whose masses span eight orders of magnitude."""
+
+
+@functools.cache
+def tree(name: str) -> tuple[fw.Description, fw.Robot]:
+    """One of the trees above, built once."""
+    description = (TREES | ILL_CONDITIONED)[name]()
+    return description, fw.build(description)

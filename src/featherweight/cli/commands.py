@@ -76,16 +76,15 @@ def inspect(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption 
     """Show a robot's joints, bodies and totals, and what its file holds that dynamics does not use."""
     loaded = _load(robot, base, mimic)
     console = make_console()
-    for table in (tables.joints_table(loaded), tables.bodies_table(loaded), tables.totals_table(loaded)):
-        console.print(table)
+    console.print(tables.joints_table(loaded), "", tables.bodies_table(loaded), "", tables.totals_table(loaded), sep="\n")
     if loaded.report():
-        console.print(tables.unused_table(loaded))
+        console.print("", tables.unused_table(loaded), sep="\n")
 
 
 @app.command()
 def ops(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption = Mimic.REFUSE) -> None:
     """Count the operations of each function exactly."""
-    make_console().print(tables.operations_table(_load(robot, base, mimic)))
+    make_console().print(tables.operations_table(_moving(_load(robot, base, mimic))))
 
 
 @app.command()
@@ -101,16 +100,16 @@ def bench(
     """Measure the time of each function for one state, and draw it."""
     from .charts import save_timings
 
-    loaded = _load(robot, base, mimic)
+    loaded = _moving(_load(robot, base, mimic))
     console = make_console()
     used = threads or processors()
+    output.mkdir(parents=True, exist_ok=True)
     with progress(console, "measuring", len(loaded.functions)) as step:
         timings = time_functions(loaded, batch, used, repeats, step)
-    console.print(tables.timings_table(timings, batch, used))
-    output.mkdir(parents=True, exist_ok=True)
+    console.print(tables.timings_table(timings, batch, used), "", sep="\n")
     path = output / f"bench_{robot.stem}.png"
     save_timings(path, loaded, timings, batch, used)
-    console.print(f"Chart: {path}", soft_wrap=True, highlight=False)
+    console.print(f"Chart: {path}", soft_wrap=True)
 
 
 @app.command()
@@ -129,6 +128,12 @@ def demo(
 
 def _load(path: Path, base: Base, mimic: Mimic) -> Robot:
     return load(path, base.value, mimic=mimic.value)
+
+
+def _moving(robot: Robot) -> Robot:
+    if robot.nv == 0:
+        raise ModelError(f"{robot.model.source}: nothing in this robot moves, so there is nothing to compute")
+    return robot
 
 
 def _fail(message: str) -> int:

@@ -12,15 +12,22 @@ NARROWEST = 120  # columns, where no terminal says how many there are
 
 
 def make_console() -> Console:
-    """A console on stdout."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=max(console.width, NARROWEST))
+    """A console on stdout, which prints brackets in names as they are."""
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = max(console.width, NARROWEST)
+    return console
+
+
+def say(console: Console, text: str) -> None:
+    """Print a line of text that holds markup."""
+    console.print(text, markup=True, soft_wrap=True)
 
 
 @contextmanager
 def progress(console: Console, what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar, gone when done; call what it gives with the name of each step that is done."""
+    """A progress bar on a terminal, gone when done; call what it gives with the name of each step that is done."""
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[name]}")
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total, name="")
         yield lambda name: bar.update(task, advance=1, name=name)

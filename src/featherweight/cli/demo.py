@@ -14,7 +14,7 @@ from rich.table import Table
 from ..robot import Array, Robot, load
 from ..version import __version__
 from . import tables
-from .console import progress
+from .console import progress, say
 from .measure import time_functions
 
 ROBOT = "talos_reduced.urdf"
@@ -65,32 +65,27 @@ class Run(NamedTuple):
 def run_demo(console: Console, output: Path, states: int, threads: int, repeats: int) -> bool:
     """Print the demonstration to `console` and save its picture under `output`; whether its check passed."""
     path = talos_path()
+    output.mkdir(parents=True, exist_ok=True)
     robot = load(path, base="floating", mimic="independent")
-    console.print(
-        f"[bold]featherweight {__version__}[/bold]: dynamics of articulated robots, compiled for the robot at hand\n",
-        soft_wrap=True,
-    )
-    console.print(
-        f"Talos with a free-flyer, [bold]{len(robot.bodies)} bodies, nq = {robot.nq}, nv = {robot.nv}, "
-        f"{robot.mass:.1f} kg[/bold], from\n{path}\n",
-        soft_wrap=True,
-    )
-    q = standing(robot)
+    say(console, f"[bold]featherweight {__version__}[/bold]: dynamics of articulated robots, compiled for the robot at hand\n")
+    console.print(f"Talos, from {path}:", soft_wrap=True)
+    size = f"{len(robot.bodies)} bodies, nq = {robot.nq}, nv = {robot.nv}, {robot.mass:.1f} kg"
+    say(console, f"[bold]{size}[/bold] with a free-flyer as its base")
     seconds = _ready(robot)
-    console.print(f"{len(robot.functions)} functions compiled, or read from the cache, in {tables.duration(seconds)}\n")
-    console.print(one_state_table(robot, q))
-    console.print(tables.operations_table(robot))
+    say(console, f"{len(robot.functions)} functions, compiled or read from the cache in {tables.duration(seconds)}\n")
+    q = standing(robot)
+    console.print(one_state_table(robot, q), "", tables.operations_table(robot), "", sep="\n")
 
     run = many_states(console, robot, states, threads)
     _print_run(console, run, threads)
 
+    batch = min(BATCH, states)
     with progress(console, "measuring", len(robot.functions)) as step:
-        timings = time_functions(robot, min(BATCH, states), threads, repeats, step)
-    console.print(tables.timings_table(timings, min(BATCH, states), threads))
+        timings = time_functions(robot, batch, threads, repeats, step)
+    console.print(tables.timings_table(timings, batch, threads), "", sep="\n")
 
     from .picture import save_picture
 
-    output.mkdir(parents=True, exist_ok=True)
     picture = output / "demo.png"
     save_picture(picture, robot, q, timings, run.states / run.seconds, threads)
     console.print(f"Picture: {picture}", soft_wrap=True)
@@ -175,16 +170,16 @@ def _largest(rows: Array) -> Any:
 
 def _print_run(console: Console, run: Run, threads: int) -> None:
     on = f"{threads} threads" if threads > 1 else "1 thread"
-    console.print(
+    say(
+        console,
         f"[bold]Forward dynamics of {run.states:,} states[/bold] took {tables.duration(run.seconds)} on {on}: "
         f"[bold]{tables.rate(run.states / run.seconds)} states per second[/bold]",
-        soft_wrap=True,
     )
     verdict = "[bold green]pass[/bold green]" if run.passed else "[bold red]fail[/bold red]"
-    console.print(
+    say(
+        console,
         f"Inverse dynamics gives the forces of all {run.states:,} states back, with a relative error of at most "
         f"{run.error:.1e} (tolerance {TOLERANCE:.0e}): {verdict}\n",
-        soft_wrap=True,
     )
 
 

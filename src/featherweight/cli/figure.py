@@ -142,7 +142,7 @@ def _center_of_mass(ax: Axes, view: View, center: Array) -> None:
 
 def _key(ax: Axes) -> None:
     """Discs of known masses beside the figure."""
-    x, y = 0.66, 0.58
+    x, y = 0.66, 0.64
     ax.text(x, y + 0.05, "mass of a body", fontsize=8.5, ha="center", color=FAINT)
     for mass in (1.0, 5.0, 15.0):
         radius = MASS_RADIUS * math.sqrt(mass)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -72,8 +72,3 @@ def _time(call: Callable[[], Any], calls: int) -> float:
     for _ in range(calls):
         call()
     return time.perf_counter() - start
-
-
-def counts(robot: Robot) -> Mapping[str, Any]:
-    """The operation counts of every function by name."""
-    return {name: f.operations for name, f in robot.functions.items()}

@@ -56,7 +56,7 @@ def totals_table(robot: Robot) -> Table:
         ("degrees of freedom, nv", str(robot.nv)),
         ("mass", f"{robot.mass:.6g} kg"),
         ("gravity", f"({gravity}) m/s²"),
-        ("depth of the tree", f"{depth(robot)} joints"),
+        ("depth of the tree", _joints(depth(robot))),
     ):
         table.add_row(what, value)
     return table
@@ -73,7 +73,7 @@ def unused_table(robot: Robot) -> Table:
 def operations_table(robot: Robot) -> Table:
     """Exact operation counts of each function."""
     table = plain_table("Operations for one state", "add counts subtractions too, trig sines and cosines.")
-    for heading in ("function", "algorithm", "signature"):
+    for heading in ("function", "signature"):
         table.add_column(heading, overflow="fold")
     for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
         table.add_column(heading, justify="right")
@@ -81,26 +81,21 @@ def operations_table(robot: Robot) -> Table:
     for name, function in robot.functions.items():
         o = function.operations
         numbers = [f"{n:,}" for n in (*o, sum(o))]
-        table.add_row(name, function.algorithm, function.signature, *numbers, function.execution)
+        table.add_row(name, function.signature, *numbers, function.execution)
     return table
 
 
 def timings_table(timings: Sequence[Timing], batch: int, threads: int) -> Table:
     """Time of each function for one state."""
     table = plain_table("Time for one state", f"Medians. Batches of {batch:,} states, written into a given array.")
-    for heading in (
-        "function",
-        "call from Python",
-        "batch, 1 thread",
-        f"batch, {threads} threads",
-        "at best, per second",
-    ):
+    headings = ["function", "call from Python", "batch, 1 thread", f"batch, {threads} threads", "at best, per second"]
+    if threads == 1:
+        del headings[3]
+    for heading in headings:
         table.add_column(heading, justify="left" if heading == "function" else "right")
     for t in timings:
-        best = min(t.batch, t.threaded)
-        table.add_row(t.name, duration(t.single), duration(t.batch), duration(t.threaded), f"{rate(1 / best)}")
-    if threads == 1:
-        table.columns[3].header = "batch, as before"
+        batches = (t.batch,) if threads == 1 else (t.batch, t.threaded)
+        table.add_row(t.name, *(duration(x) for x in (t.single, *batches)), rate(1.0 / min(batches)))
     return table
 
 
@@ -142,7 +137,9 @@ def plain_table(title: str, caption: str | None = None) -> Table:
         title_style="bold",
         caption_style="dim",
         box=box.SIMPLE_HEAD,
+        collapse_padding=True,
         pad_edge=False,
+        show_edge=False,
     )
 
 
@@ -165,5 +162,9 @@ def _limits(joint: MovingJoint) -> str:
     return f"{joint.lower:.4g} … {joint.upper:.4g} {unit}".rstrip()
 
 
+def _joints(n: int) -> str:
+    return "1 joint" if n == 1 else f"{n} joints"
+
+
 def _vector(body: MovingBody) -> str:
-    return ", ".join(f"{x:.4f}" for x in body.center)
+    return ", ".join(f"{round(x, 4) + 0.0:.4f}" for x in body.center)

@@ -19,7 +19,7 @@ from .trace import BudgetExceeded, Operations, Trace, count, trace
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NODE_BUDGET = 250_000  # nodes of a trace, beyond which loops stay loops
-THREAD_GRAIN = 2_000_000  # operations that are worth another thread
+THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
 EXECUTIONS = ("auto", "traced", "rolled", "interpreted")
 
 _DOUBLE = np.dtype(np.float64)
@@ -73,8 +73,6 @@ class CompiledFunction:
         """ "traced", "rolled" or "interpreted": how it runs."""
         if self._asked != "auto":
             return self._asked
-        if min(a.size for a in self.program.arguments) == 0:
-            return "interpreted"
         return "rolled" if self._facts.get("too large") else "traced"
 
     def variant(self, option: str) -> CompiledFunction:
@@ -161,9 +159,7 @@ class CompiledFunction:
         return out
 
     def _rolled_rows(self, rows: list[Array], threads: int) -> Array:
-        from .rolled import rolled_kernel
-
-        run = rolled_kernel(self.program)
+        run = self._rolled
         result = np.empty((len(rows[0]), *self.program.output.shape))
         share_out(lambda i, j: run([a[i:j] for a in rows], result[i:j]), len(result), threads)
         return result
@@ -203,6 +199,18 @@ class CompiledFunction:
         made = entry.make_entry(self.name, address, table, general)
         self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": made, "__module__": __name__})
         return made
+
+    @cached_property
+    def _rolled(self) -> Callable[[list[Array], Array], None]:
+        """The kernel on rows, by Numba."""
+        try:
+            from .rolled import rolled_kernel
+        except ImportError:
+            reason = "was asked for" if self._asked == "rolled" else "is needed for a robot of this size"
+            raise ImportError(
+                f"{self.name}: the rolled execution {reason}, and it needs Numba: pip install 'featherweight[rolled]'"
+            ) from None
+        return rolled_kernel(self.program)
 
     def _ufunc(self, dtype: np.dtype[Any]) -> np.ufunc:
         """The gufunc for batches."""

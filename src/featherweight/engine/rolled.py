@@ -24,11 +24,11 @@ _methods: dict[str, dict[type, Callable[..., Any]]] = {}  # name -> class -> jit
 _taught: set[Any] = set()
 
 
-def rolled_kernel(program: Program) -> Callable[..., None]:
-    """A function of contiguous arrays (states, *core), the last one the result; it runs without the GIL."""
+def rolled_kernel(program: Program) -> Callable[[list[np.ndarray[Any, Any]], np.ndarray[Any, Any]], None]:
+    """A function of arrays (states, *core) and of the result, which it fills; it runs without the GIL."""
     kernel = program.kernel
     run = _driver(kernel, len(program.constants), len(program.inputs))
-    constants = _arrays(program)
+    constants = [_as_arrays(c) for c in program.constants]
     scalar = program.output.shape == ()
 
     def call(arrays: list[np.ndarray[Any, Any]], result: np.ndarray[Any, Any]) -> None:
@@ -41,13 +41,8 @@ def rolled_kernel(program: Program) -> Callable[..., None]:
     return call
 
 
-@functools.lru_cache(maxsize=64)
-def _arrays(program: Program) -> tuple[Any, ...]:
-    """The constants with nested tuples as arrays."""
-    return tuple(_as_arrays(c) for c in program.constants)
-
-
 def _as_arrays(constant: Any) -> Any:
+    """Nested tuples as arrays, in the named tuple that held them."""
     if hasattr(constant, "_fields"):
         return type(constant)(*(_as_arrays(c) for c in constant))
     return np.array(constant) if isinstance(constant, tuple) else constant

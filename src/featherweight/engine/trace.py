@@ -144,7 +144,7 @@ class Expression:
     def __bool__(self) -> bool:
         raise TypeError("a traced function may not branch on a value that depends on its inputs")
 
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()  # type: ignore[assignment]
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -176,6 +176,8 @@ class _Builder:
                     self.links[parent.body].append(joint.child)
             else:
                 self._add(joint, parent)
+        if not self.moving:
+            raise ModelError(f'{self.d.source}: no joint of the robot moves; if it is to fly, load it with base="floating"')
         inertias = self._merged()
         self._check(inertias)
         virtual = self.d.virtual
@@ -282,7 +284,7 @@ class _Builder:
         I = inertias.get(carrier.row, ZERO_RIGID)
         pose = carrier.pose.inverse()
         h = (I.moment.x, I.moment.y, I.moment.z)
-        center = Pose(pose.R, pose.p) @ Pose(p=tuple(x / I.mass for x in h)) if I.mass else Pose()  # type: ignore[arg-type]
+        center = Pose(pose.R, pose.p) @ Pose(p=tuple(x / I.mass for x in h)) if I.mass else Pose()
         return MovingBody(index, name, I.mass, center.p, tuple(self.links[name]))
 
     def _frames(self, ground: _Carrier) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:

@@ -1,0 +1,88 @@
+"""What the benchmarks share: robots, medians of interleaved runs, this machine's peak rate, tables."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import sysconfig
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from featherweight.engine.jit import compile_object, host, load_object
+
+ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
+FILES = {
+    "talos_reduced": ("talos_data/robots/talos_reduced.urdf", "floating"),
+    "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", "floating"),
+    "g1_29dof": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "floating"),
+    "panda": ("panda_description/urdf/panda.urdf", "fixed"),
+}
+
+
+def median_times(calls: Sequence[Callable[[], Any]], seconds: float = 1.0, rounds: int = 40) -> list[float]:
+    """Median time of each call [s]. The calls take turns, so that what slows the machine slows them all."""
+    repeats = []
+    for call in calls:
+        call()
+        begun = time.perf_counter()
+        call()
+        once = max(time.perf_counter() - begun, 1e-7)
+        repeats.append(max(1, int(seconds / rounds / len(calls) / once)))
+    samples: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, n, sample in zip(calls, repeats, samples, strict=True):
+            begun = time.perf_counter()
+            for _ in range(n):
+                call()
+            sample.append((time.perf_counter() - begun) / n)
+    return [statistics.median(s) for s in samples]
+
+
+def peak_flops() -> Callable[[], float]:
+    """A function that measures the rate of independent vector multiply-adds on one core [1/s], two operations each."""
+    lanes, chains, n = host().lanes("double"), 16, 20_000
+    V = f"<{lanes} x double>"
+    body = [f"%a{k} = phi {V} [ %x, %entry ], [ %b{k}, %loop ]" for k in range(chains)]
+    body += [f"%b{k} = call {V} @llvm.fma.v{lanes}f64({V} %a{k}, {V} %x, {V} %x)" for k in range(chains)]
+    total = [f"%s{k} = fadd {V} {f'%s{k - 1}' if k > 1 else '%b0'}, %b{k}" for k in range(1, chains)]
+    ir = "\n".join(
+        [
+            f"declare {V} @llvm.fma.v{lanes}f64({V}, {V}, {V})",
+            "define void @peak(i64 %n, ptr %p) #0 {",
+            f"entry:\n%x = load {V}, ptr %p, align 8\nbr label %loop",
+            "loop:\n%i = phi i64 [ 0, %entry ], [ %j, %loop ]",
+            *body,
+            "%j = add i64 %i, 1\n%go = icmp slt i64 %j, %n\nbr i1 %go, label %loop, label %exit\nexit:",
+            *total,
+            f"store {V} %s{chains - 1}, ptr %p, align 8\nret void\n}}",
+            f'attributes #0 = {{ "prefer-vector-width"="{64 * lanes}" }}',
+        ]
+    )
+    host()
+    [address] = load_object(compile_object(ir), "peak")
+    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(address)
+    x = np.full(lanes, 1e-3)
+
+    def measure() -> float:
+        begun = time.perf_counter()
+        run(n, x.ctypes.data)
+        return 2.0 * n * chains * lanes / (time.perf_counter() - begun)
+
+    return measure
+
+
+def machine() -> str:
+    """One line about where this was measured."""
+    h = host()
+    return f"{h.cpu}, {8 * h.vector_bytes}-bit vectors, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,143 @@
+"""Featherweight beside Pinocchio, in one run: one state from Python, and batches by each one's own batch call.
+
+    python benchmarks/peers/pinocchio_peer.py [--batch 4096] [--seconds 2] [ROBOT ...]
+
+Pinocchio is called at its best: model and data made once, double arrays in its own (column) order, results written to
+arrays made before. Ratios are of medians; the calls of both take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from measure import FILES, ROBOTS, machine, markdown, median_times, peak_flops
+
+import featherweight
+
+TARGETS = {
+    ("forward dynamics", "one"): dict.fromkeys(FILES, 3.0),
+    ("inverse dynamics", "one"): dict.fromkeys(FILES, 1.5),
+    ("mass matrix", "one"): dict.fromkeys(FILES, 1.5),
+    ("forward dynamics", "batch"): {"talos_reduced": 20.0, "g1_29dof": 20.0, "hyq": 15.0, "panda": 15.0},
+    ("inverse dynamics", "batch"): dict.fromkeys(FILES, 15.0),
+}
+
+
+class Pair:
+    """A robot in both libraries, with the same states in both."""
+
+    def __init__(self, name: str, batch: int) -> None:
+        file, base = FILES[name]
+        path = str(ROBOTS / file)
+        self.name, self.batch = name, batch
+        self.robot = featherweight.load(path, base, mimic="independent")
+        root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
+        self.model = pin.buildModelFromUrdf(path, *root)
+        self.data = self.model.createData()
+        self.pool = pin.ModelPool(self.model, 1)
+        assert (self.model.nq, self.model.nv) == (self.robot.nq, self.robot.nv)
+        rng = np.random.default_rng(0)
+        self.q = self.robot.random_configuration(rng, batch)
+        self.v, self.u = rng.standard_normal((2, batch, self.robot.nv))
+        self.out = np.empty_like(self.v)
+        self.order = self._order()
+        moved_q, moved_v = self.order
+        self.pq, self.pv, self.pu = (
+            np.asfortranarray(x.T) for x in (self.q[:, moved_q], self.v[:, moved_v], self.u[:, moved_v])
+        )
+        self.pout = np.asfortranarray(np.empty_like(self.v).T)
+
+    def _order(self) -> tuple[Any, Any]:
+        """Where Pinocchio's coordinates are in ours: it sorts the children of a body by name."""
+        joints = {j.name: j for j in self.robot.joints}
+        q: list[int] = []
+        v: list[int] = []
+        for name in self.model.names[1:]:
+            j = joints[name]
+            q += range(j.q_slice.start, j.q_slice.stop)
+            v += range(j.v_slice.start, j.v_slice.stop)
+        return np.array(q), np.array(v)
+
+    def check(self) -> float:
+        """Greatest relative difference of forward dynamics over the batch."""
+        ours = self.robot.forward_dynamics(self.q, self.v, self.u)[:, self.order[1]]
+        pin.abaInParallel(1, self.pool, self.pq, self.pv, self.pu, self.pout)
+        theirs = self.pout.T
+        return float((np.linalg.norm(ours - theirs, axis=1) / np.linalg.norm(theirs, axis=1)).max())
+
+    def one(self) -> dict[str, tuple[Any, Any]]:
+        r, m, d = self.robot, self.model, self.data
+        q, v, u = self.q[0].copy(), self.v[0].copy(), self.u[0].copy()
+        pq, pv, pu = (x[:, 0].copy() for x in (self.pq, self.pv, self.pu))
+        fd, id_, M = r.forward_dynamics, r.inverse_dynamics, r.mass_matrix
+        return {
+            "forward dynamics": (lambda: fd(q, v, u), lambda: pin.aba(m, d, pq, pv, pu)),
+            "inverse dynamics": (lambda: id_(q, v, u), lambda: pin.rnea(m, d, pq, pv, pu)),
+            "mass matrix": (lambda: M(q), lambda: pin.crba(m, d, pq)),
+        }
+
+    def many(self) -> dict[str, tuple[Any, Any]]:
+        r, pool = self.robot, self.pool
+        pq, pv, pu, pout = self.pq, self.pv, self.pu, self.pout
+        fd, id_ = r.forward_dynamics, r.inverse_dynamics
+        q, v, u, out = self.q, self.v, self.u, self.out
+        aba, rnea = pin.abaInParallel, pin.rneaInParallel
+        return {
+            "forward dynamics": (lambda: fd(q, v, u, out=out, threads=1), lambda: aba(1, pool, pq, pv, pu, pout)),
+            "inverse dynamics": (lambda: id_(q, v, u, out=out, threads=1), lambda: rnea(1, pool, pq, pv, pu, pout)),
+        }
+
+
+def use_of_the_machine(pair: Pair, peak: Callable[[], float], seconds: float) -> list[str]:
+    """Operations, their rate beside the machine's peak, and what a second thread brings, for batches."""
+    fd = pair.robot.forward_dynamics
+    measured: list[float] = []
+
+    def run(threads: int) -> Any:
+        return fd(pair.q, pair.v, pair.u, out=pair.out, threads=threads)
+
+    one, two, _ = median_times([lambda: run(1), lambda: run(2), lambda: measured.append(peak())], seconds)
+    rate, best = fd.operations.flops * pair.batch / one, statistics.median(measured)
+    return [
+        str(fd.operations.flops),
+        f"{rate / 1e9:.1f}",
+        f"{best / 1e9:.1f}",
+        f"{100 * rate / best:.0f} %",
+        f"{one / two:.2f}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robots", nargs="*", default=list(FILES))
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    options = parser.parse_args()
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {options.batch}\n")
+    rows, rates = [], []
+    peak = peak_flops()
+    for name in options.robots:
+        pair = Pair(name, options.batch)
+        print(f"{name}: forward dynamics agree to {pair.check():.1e}")
+        for kind, calls, states in (("one", pair.one(), 1), ("batch", pair.many(), options.batch)):
+            for what, (ours, theirs) in calls.items():
+                a, b = median_times([ours, theirs], options.seconds)
+                goal = TARGETS[what, kind][name]
+                met = "yes" if b / a >= goal else "no"
+                times = [f"{1e6 * t / states:.3f}" for t in (a, b)]
+                rows.append([name, what, "one state" if kind == "one" else "batch", *times, f"{b / a:.1f}", f"{goal:g}", met])
+        rates.append([name, *use_of_the_machine(pair, peak, options.seconds)])
+    print()
+    print(markdown(["robot", "function", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
+    print()
+    header = ["robot", "mul + add", "batch Gflop/s", "peak Gflop/s", "share of peak", "two threads"]
+    print(markdown(header, rates))
+
+
+if __name__ == "__main__":
+    main()

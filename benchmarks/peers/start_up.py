@@ -1,0 +1,88 @@
+"""How long a user waits: import, compiling, a second process, large trees.
+
+    python benchmarks/peers/start_up.py
+
+Each line is the median of several fresh processes, or of several compilations into an empty cache.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+from measure import FILES, ROBOTS, machine, markdown, median_times
+
+import featherweight
+from featherweight.engine.function import CompiledFunction
+from featherweight.model.generators import chain
+
+TALOS = str(ROBOTS / FILES["talos_reduced"][0])
+
+FIRST_RESULT = """
+import sys, time
+import featherweight, numpy
+begun = time.perf_counter()
+robot = featherweight.load(sys.argv[1], "floating", mimic="independent")
+q, v = robot.neutral(), numpy.zeros(robot.nv)
+robot.forward_dynamics(q, v, v)
+print(time.perf_counter() - begun)
+"""
+IMPORT = "import time; begun = time.perf_counter(); import featherweight; print(time.perf_counter() - begun)"
+
+
+def in_processes(code: str, *arguments: str, times: int = 9) -> float:
+    """Median of what `code` prints in fresh processes."""
+    command = [sys.executable, "-c", code, *arguments]
+    results = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(times)]
+    return statistics.median(map(float, results))
+
+
+def cold(function: CompiledFunction, batch: bool, times: int = 5) -> float:
+    """Median time from a function that was never called to its first result, with an empty cache [s]."""
+    inputs = [np.ones(a.shape) for a in function.program.inputs]
+    if batch:
+        inputs = [np.tile(x, (16, 1)) for x in inputs]
+    spent = []
+    for _ in range(times):
+        os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-")
+        fresh = CompiledFunction(function.program, "traced")
+        begun = time.perf_counter()
+        fresh(*inputs)
+        spent.append(time.perf_counter() - begun)
+    return statistics.median(spent)
+
+
+def rolled_per_body(n: int) -> float:
+    """Time per body of forward dynamics of a random chain, one thread [s]."""
+    robot = featherweight.build(chain(n), execution="rolled")
+    q, v, tau = np.random.default_rng(0).standard_normal((3, 8, n))
+    [t] = median_times([lambda: robot.forward_dynamics(q, v, tau, threads=1)])
+    return t / (8 * n)
+
+
+def main() -> None:
+    print(machine() + "\n")
+    talos = featherweight.load(TALOS, "floating", mimic="independent")
+    long = featherweight.build(chain(200), execution="traced")
+    os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-")
+    in_processes(FIRST_RESULT, TALOS, times=1)
+    rows = [
+        ["import featherweight", f"{1e3 * in_processes(IMPORT):.0f} ms", "250 ms"],
+        ["new process, load to first result, cache warm", f"{1e3 * in_processes(FIRST_RESULT, TALOS):.0f} ms", "80 ms"],
+        ["compile forward dynamics of talos_reduced, one state", f"{cold(talos.forward_dynamics, False):.2f} s", "1.5 s"],
+        ["compile forward dynamics of talos_reduced, batch", f"{cold(talos.forward_dynamics, True):.2f} s", "1.5 s"],
+        ["compile 200 general revolute joints, one state", f"{cold(long.forward_dynamics, False, 1):.1f} s", "15 s"],
+        ["compile 200 general revolute joints, batch", f"{cold(long.forward_dynamics, True, 1):.1f} s", "15 s"],
+    ]
+    for n in (100, 300, 1000, 3000):
+        rows.append([f"rolled, chain of {n}: time per body", f"{1e9 * rolled_per_body(n):.0f} ns", "140 ns at 1000"])
+    print(markdown(["what", "median", "goal"], rows))
+
+
+if __name__ == "__main__":
+    main()

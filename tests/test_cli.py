@@ -1,0 +1,186 @@
+"""The command line: what it prints, what it draws, and how it fails."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from featherweight import cli
+from featherweight.version import __version__
+
+ARM = """<robot name="arm">
+  <link name="base"/>
+  <link name="upper"><inertial><origin xyz="0 0 0.2"/><mass value="2"/>
+    <inertia ixx="0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.01"/></inertial>
+    <visual><geometry><sphere radius="0.1"/></geometry></visual></link>
+  <link name="lower"><inertial><origin xyz="0 0 0.1"/><mass value="1"/>
+    <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.01"/></inertial></link>
+  <link name="tool"><inertial><mass value="0.5"/>
+    <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+    <limit lower="-1.5" upper="1.25" effort="10" velocity="1"/></joint>
+  <joint name="slide" type="prismatic"><parent link="upper"/><child link="lower"/><origin xyz="0 0 0.4"/>
+    <axis xyz="0 0 1"/><limit lower="0" upper="0.3" effort="10" velocity="1"/>{mimic}</joint>
+  <joint name="wrist" type="fixed"><parent link="lower"/><child link="tool"/><origin xyz="0 0 0.2"/></joint>
+</robot>"""
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> str:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.format(mimic=""))
+    return str(path)
+
+
+@pytest.fixture
+def coupled_arm(tmp_path: Path) -> str:
+    path = tmp_path / "coupled.urdf"
+    path.write_text(ARM.format(mimic='<mimic joint="shoulder"/>'))
+    return str(path)
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"featherweight {__version__}\n"
+
+
+def test_inspect_shows_joints_bodies_totals_and_what_is_not_used(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["inspect", arm]) == 0
+    out = squeezed(capsys.readouterr().out)
+    assert "0 shoulder revolute world → upper 0 0 -1.5 … 1.25 rad –" in out
+    assert "1 slide prismatic upper → lower 1 1 0 … 0.3 m" in out
+    assert "mass [kg]" in out
+    assert "1 lower 1.5 0.0000, 0.0000, 0.1333 tool" in out
+    assert "mass 3.5 kg" in out
+    assert "depth of the tree 2 joints" in out
+    assert "1 visual" in out
+
+
+def test_inspect_with_a_floating_base_has_a_free_flyer(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path(arm).read_text().replace('<link name="base"/>', "").replace("base", "upper")
+    start, stop = text.index('<joint name="shoulder"'), text.index('<joint name="slide"')
+    Path(arm).write_text(text[:start] + text[stop:])
+    assert cli.main(["inspect", arm, "--base", "floating"]) == 0
+    out = squeezed(capsys.readouterr().out)
+    assert "floating world → upper 0:7 0:6 –" in out
+    assert "configuration, nq 8" in out
+
+
+def test_ops_prints_the_counts_of_each_function(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    import featherweight
+
+    assert cli.main(["ops", arm]) == 0
+    out = squeezed(capsys.readouterr().out)
+    function = featherweight.load(arm).forward_dynamics
+    mul, add, div, sqrt, trig = function.operations
+    total = mul + add + div + sqrt + trig
+    assert f"forward_dynamics (2),(2),(2)->(2) {mul} {add} {div} {sqrt} {trig} {total} traced" in out
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bench_draws_a_chart_and_prints_its_path(
+    arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], threads: int
+) -> None:
+    output = tmp_path / "charts"
+    options = ["--batch", "32", "--repeats", "1", "--threads", str(threads), "--output", str(output)]
+    assert cli.main(["bench", arm, *options]) == 0
+    out = capsys.readouterr().out
+    chart = output / "bench_arm.png"
+    assert f"Chart: {chart}" in out
+    assert chart.read_bytes().startswith(PNG)
+    assert "forward_dynamics" in out
+    assert ("batch, 2 threads" in out) == (threads == 2)
+
+
+def test_mimic_is_refused_unless_asked_for(coupled_arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["ops", coupled_arm]) == 1
+    assert "slide" in capsys.readouterr().err
+    assert cli.main(["ops", coupled_arm, "--mimic", "independent"]) == 0
+
+
+@pytest.mark.parametrize("command", ["inspect", "ops", "bench"])
+def test_a_missing_file_is_one_line_on_stderr(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([command, "nowhere/arm.urdf"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "nowhere/arm.urdf: No such file or directory" in err
+
+
+def test_a_refused_model_is_one_line_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = tmp_path / "damaged.urdf"
+    damaged.write_text("<robot name='x'><link name='a'>")
+    assert cli.main(["inspect", str(damaged)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert str(damaged) in err
+
+
+def test_a_robot_that_cannot_move_has_nothing_to_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rigid = tmp_path / "rigid.urdf"
+    rigid.write_text("<robot name='rigid'><link name='a'/></robot>")
+    assert cli.main(["ops", str(rigid)]) == 1
+    assert "nothing in this robot moves" in capsys.readouterr().err
+    assert cli.main(["inspect", str(rigid)]) == 0
+
+
+def test_an_unknown_option_value_is_a_usage_error(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["inspect", arm, "--base", "wobbly"]) == 2
+    assert "wobbly" in capsys.readouterr().err
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cli, "REQUIRED", ("typer", "no_such_package"))
+    assert cli.main(["--version"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "the command line needs no_such_package, not installed here: pip install 'featherweight[cli]'\n"
+
+
+def test_demo_prints_its_check_and_draws_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if not _installed("example-robot-data"):
+        pytest.skip("example-robot-data is not installed")
+    assert cli.main(["demo", "--states", "300", "--repeats", "1", "--output", str(tmp_path)]) == 0
+    out = squeezed(capsys.readouterr().out)
+    assert "33 bodies, nq = 39, nv = 38, 90.3 kg" in out
+    assert "Forward dynamics of 300 states took" in out
+    assert "(tolerance 1e-10): pass" in out
+    assert f"Picture: {tmp_path / 'demo.png'}" in out
+    assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
+
+
+def test_demo_without_its_robot_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def missing(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "files", missing)
+    assert cli.main(["demo", "--output", str(tmp_path)]) == 1
+    assert "pip install 'featherweight[demo]'" in capsys.readouterr().err
+
+
+def test_the_library_does_not_import_what_only_the_command_line_needs() -> None:
+    code = "import sys, featherweight; print(sorted({'typer', 'rich', 'matplotlib', 'numba'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
