@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -247,7 +248,7 @@ class Robot:
         bodies = _placements(self.model.placed_bodies)
         pushed = self._program(member, loaded, inputs, (output, (self.nv,)), (bodies,))
         forces = Argument("external_forces", (len(self.bodies), 6))
-        pushed = Program(pushed.name, pushed.kernel, pushed.constants, (*pushed.inputs, forces), pushed.output, pushed.doc)
+        pushed = replace(pushed, inputs=(*pushed.inputs, forces))
         return CompiledFunction(plain, self._execution, {forces.name: pushed}, kernel.__name__)
 
     def _of_frames(
@@ -268,8 +269,9 @@ class Robot:
             placements = _placements([self._placed(n) for n in names])
             more = (placements,) if reference is None else (placements, REFERENCES[reference])
             shape = core if isinstance(frame, str) else (len(names), *core)
-            function = self._function(member, kernel, inputs, (member.__name__, shape), more)
-            self._for_frames[key] = function
+            program = self._program(member, kernel, inputs, (member.__name__, shape), more)
+            program = replace(program, written=(len(names), *core))
+            function = self._for_frames[key] = CompiledFunction(program, self._execution)
         return function
 
     def _placed(self, name: str) -> Placed:

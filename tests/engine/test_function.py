@@ -142,6 +142,14 @@ def test_a_result_may_lie_on_an_argument() -> None:
         np.testing.assert_array_equal(z[at], wanted)
 
 
+def test_threads_wait_for_a_result_that_lies_on_an_argument() -> None:
+    f = swinging(4)
+    rows = RNG.standard_normal((60_001, 4))
+    wanted = f(rows[:-1].copy(), rows[0].copy())
+    f(rows[:-1], rows[0], out=rows[1:], threads=4)
+    np.testing.assert_array_equal(rows[1:], wanted)
+
+
 def test_numbers_lists_and_names_are_taken() -> None:
     f = swinging(3)
     x, y = [1.0, 2.0, 3.0], (4, 5, 6)

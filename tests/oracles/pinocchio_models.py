@@ -109,7 +109,7 @@ class Peer:
         call = pin.computeKineticEnergy
         bodies = _rows(lambda k: call(bare, self.data, self.q(q[k]), self.v(v[k])), len(q))
         rotors = np.array(self.model.armature)[self.columns]
-        return bodies + 0.5 * np.sum(rotors * v**2, axis=1)
+        return np.asarray(bodies + 0.5 * np.sum(rotors * v**2, axis=1))
 
     def potential_energy(self, q: Array) -> Array:
         return _rows(lambda k: pin.computePotentialEnergy(self.model, self.data, self.q(q[k])), len(q))

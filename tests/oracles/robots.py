@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 
 import featherweight as fw
+from oracles.trees import tree
 
 ROOT = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix/share/example-robot-data/robots"
 
@@ -45,6 +46,11 @@ def example(name: str, execution: str = "auto") -> fw.Robot:
     """Legged and flying robots with a floating base, all others with a fixed one; mimic joints move by themselves."""
     base = "floating" if name in FLOATING else "fixed"
     return fw.load(path(name), base=base, mimic="independent", execution=execution)
+
+
+def robot_of(name: str) -> fw.Robot:
+    """A robot of `example-robot-data`, or a tree of `oracles.trees`."""
+    return example(name) if name in NAMES else tree(name)[1]
 
 
 def watched_frames(robot: fw.Robot) -> list[str]:

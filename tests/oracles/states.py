@@ -34,6 +34,13 @@ def random_states(robot: fw.Robot, count: int, seed: int = 0) -> States:
     return States(q, rng.standard_normal((count, robot.nv)), rng.standard_normal((count, robot.nv)))
 
 
+def state(robot: fw.Robot, seed: int, speed: float = 1.0) -> States:
+    """One state without leading axes: q anywhere, velocities of size `speed`, accelerations or forces of size 1."""
+    rng = np.random.default_rng(seed)
+    q = robot.random_configuration(rng)
+    return States(q, speed * rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
+
+
 def norms(x: Any, states: int) -> Array:
     """The Euclidean norm of each state's result."""
     return np.asarray(np.linalg.norm(np.reshape(x, (states, -1)), axis=1), dtype=np.float64)

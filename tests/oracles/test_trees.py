@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -14,8 +16,11 @@ from oracles.states import States, assert_close, assert_same_solutions, random_s
 from oracles.trees import ILL_CONDITIONED, TREES, tree
 
 STATES = 8
-ORACLES = {"pinocchio": pinocchio_models.from_description, "mujoco": mujoco_models.from_description}
-Peer = pinocchio_models.Peer | mujoco_models.Peer
+Peer: TypeAlias = pinocchio_models.Peer | mujoco_models.Peer
+ORACLES: dict[str, Callable[[fw.Description, fw.Robot], Peer]] = {
+    "pinocchio": pinocchio_models.from_description,
+    "mujoco": mujoco_models.from_description,
+}
 
 
 @functools.cache

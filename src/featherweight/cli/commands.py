@@ -84,7 +84,7 @@ def inspect(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption 
 @app.command()
 def ops(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption = Mimic.REFUSE) -> None:
     """Count the operations of each function exactly."""
-    make_console().print(tables.operations_table(_moving(_load(robot, base, mimic))))
+    make_console().print(tables.operations_table(_load(robot, base, mimic)))
 
 
 @app.command()
@@ -100,7 +100,7 @@ def bench(
     """Measure the time of each function for one state, and draw it."""
     from .charts import save_timings
 
-    loaded = _moving(_load(robot, base, mimic))
+    loaded = _load(robot, base, mimic)
     console = make_console()
     used = threads or processors()
     output.mkdir(parents=True, exist_ok=True)
@@ -128,12 +128,6 @@ def demo(
 
 def _load(path: Path, base: Base, mimic: Mimic) -> Robot:
     return load(path, base.value, mimic=mimic.value)
-
-
-def _moving(robot: Robot) -> Robot:
-    if robot.nv == 0:
-        raise ModelError(f"{robot.model.source}: nothing in this robot moves, so there is nothing to compute")
-    return robot
 
 
 def _fail(message: str) -> int:

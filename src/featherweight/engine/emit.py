@@ -44,7 +44,12 @@ class Type(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """IR of `void @NAME(ptr in0, ..., ptr out, ptr workspace)` on arrays of lanes, index-major: x[index][lane]."""
+    """IR of `void @NAME(ptr in0, ..., ptr out, ptr workspace, i64 blocks)` on arrays of lanes, index-major.
+
+    x[index][lane] of one block lies after that of the block before. A kernel that fetches has two more arguments for
+    each array, `ptr ahead0, ..., i64 span0, ...`: memory that will be wanted next, asked for a little after each part of
+    each block.
+    """
 
     definitions: str
     declarations: tuple[str, ...]
@@ -52,14 +57,14 @@ class Kernel(NamedTuple):
     workspace: int  # slots of one machine type each
 
 
-def emit_kernel(t: Trace, type: Type, group: int = 1, name: str = "fw.kernel") -> Kernel:
+def emit_kernel(t: Trace, type: Type, group: int = 1, fetch: bool = False) -> Kernel:
     """The IR of a whole trace. A scalar kernel computes the sines and cosines of its inputs `group` at a time."""
-    return _Emitter(t, type, name, group).kernel()
+    return _Emitter(t, type, "fw.kernel", group, fetch).kernel()
 
 
 class _Emitter:
-    def __init__(self, t: Trace, type: Type, name: str, group: int) -> None:
-        self.trace, self.type, self.name = t, type, name
+    def __init__(self, t: Trace, type: Type, name: str, group: int, fetch: bool) -> None:
+        self.trace, self.type, self.name, self.fetch = t, type, name, fetch
         self.group = group if type.lanes == 1 else 1
         g = self.graph = t.graph
         self.fused = _fused(t)  # node of a sum -> the product fused into it
@@ -156,9 +161,13 @@ class _Emitter:
         sizes = {f"in{k}": n for k, n in enumerate(self.trace.inputs)}
         sizes |= {"out": len(self.trace.outputs), "ws": self.workspace}
         T = self.type.ir
+        arrays = range(len(sizes) - 1) if self.fetch else range(0)
+        ahead = "".join([f", ptr %ahead{a}" for a in arrays] + [f", i64 %span{a}" for a in arrays])
         text = [
-            f"define internal void @{self.name}({self.arguments}, i64 %blocks) #0 {{",
+            f"define internal void @{self.name}({self.arguments}, i64 %blocks{ahead}) #0 {{",
             "entry:",
+            f"  %calls = mul i64 %blocks, {max(1, len(parts))}",
+            *(f"  %share{a} = udiv i64 %span{a}, %calls" for a in arrays),
             "  br label %part0",
         ]
         for k, part in enumerate(parts):
@@ -169,6 +178,12 @@ class _Emitter:
                 text += [f"  %{name}.{k} = getelementptr {T}, ptr %{name}, i64 %o.{name}.{k}"]
             passed = ", ".join(f"ptr %{name}.{k}" for name in sizes)
             text += [f"  call void @{self.name}.{part}({passed})", f"  %j{k} = add i64 %i{k}, 1"]
+            if self.fetch:
+                text += [f"  %before{k} = mul i64 %blocks, {k}", f"  %call{k} = add i64 %before{k}, %i{k}"]
+            for a in arrays:
+                text += [f"  %from{k}.{a} = mul i64 %share{a}, %call{k}"]
+                text += [f"  %at{k}.{a} = getelementptr i8, ptr %ahead{a}, i64 %from{k}.{a}"]
+                text += [f"  call void @fw.fetch(ptr %at{k}.{a}, i64 %share{a})"]
             text += [f"  %c{k} = icmp ult i64 %j{k}, %blocks", f"  br i1 %c{k}, label %part{k}, label %part{k + 1}"]
         return [*text, f"part{len(parts)}:", "  ret void", "}"]
 

@@ -20,6 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 NODE_BUDGET = 250_000  # nodes of a trace, beyond which loops stay loops
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
+PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
 EXECUTIONS = ("auto", "traced", "rolled", "interpreted")
 
 _DOUBLE = np.dtype(np.float64)
@@ -95,7 +96,7 @@ class CompiledFunction:
         for option in self._options:
             value = named.pop(option, None)
             if value is not None:
-                return self.variant(option)(*args, value, out=out, threads=threads, **named)
+                return self.variant(option)(*args, out=out, threads=threads, **named, **{option: value})
         return self._general(self._bound(args, named), out, threads)
 
     def _general(self, args: tuple[Any, ...], out: Array | None, threads: int | None) -> Any:
@@ -103,7 +104,7 @@ class CompiledFunction:
             raise ValueError(f"{self.name}: threads must be at least 1; got {threads}")
         arrays = [np.asarray(a) for a in args]
         self._explain(arrays, out)
-        dtype = _DOUBLE if any(np.can_cast(a.dtype, _SINGLE) is False for a in arrays) else _SINGLE
+        dtype = _SINGLE if all(a.dtype.kind == "f" and a.itemsize <= 4 for a in arrays) else _DOUBLE
         inputs = self.program.inputs
         batch = np.broadcast_shapes(*(a.shape[: a.ndim - len(p.shape)] for a, p in zip(arrays, inputs, strict=True)))
         if self.execution != "traced":
@@ -115,7 +116,7 @@ class CompiledFunction:
             return self._entry(*map(_plain, arrays))
         ufunc = self._ufunc(dtype)
         parts = self._shares(states, threads)
-        if parts == 1:
+        if parts == 1 or (out is not None and any(np.may_share_memory(out, a) for a in arrays)):
             return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
         return self._threaded(ufunc, arrays, batch, dtype, out, parts)
 
@@ -138,7 +139,7 @@ class CompiledFunction:
             piece = (slice(None),) * axis + (slice(start, stop),)
             ufunc(*(a[piece] for a in full), out=result[piece])
 
-        share_out(run, batch[axis], parts)
+        share_out(run, batch[axis], parts, PIECE)
         return result
 
     def _by_rows(self, arrays: list[Array], batch: Any, dtype: np.dtype[Any], out: Any, threads: int | None) -> Any:
@@ -170,9 +171,9 @@ class CompiledFunction:
     def _facts(self) -> dict[str, Any]:
         """What is known of the trace without making it: counts, or that it is too large."""
         name = cache.key("facts", self.program.identity(), NODE_BUDGET)
-        entry = cache.read(name)
-        if entry is not None:
-            return entry[0]
+        found = cache.read(name)
+        if found is not None:
+            return found[0]
         try:
             facts: dict[str, Any] = {"operations": count(self._trace)}
         except BudgetExceeded:

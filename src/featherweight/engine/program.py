@@ -36,6 +36,7 @@ class Program:
     inputs: tuple[Argument, ...]
     output: Argument
     doc: str = ""
+    written: Shape | None = None  # the output's shape as the kernel writes it, if that has other axes of length one
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -45,17 +46,21 @@ class Program:
     def shapes(self) -> tuple[Shape, ...]:
         return tuple(a.shape for a in self.arguments)
 
+    @property
+    def kernel_output(self) -> Shape:
+        """The output's shape as the kernel writes it; a number is written to an array of one."""
+        return self.written or self.output.shape or (1,)
+
     def identity(self) -> tuple[Any, ...]:
         """Everything that the compiled code follows from, but for the machine."""
-        return (self.kernel.__module__, self.kernel.__qualname__, self.constants, self.shapes)
+        return (self.kernel.__module__, self.kernel.__qualname__, self.constants, self.shapes, self.written)
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
         """The kernel from flat lists of scalars to the flat list of results."""
-        output = nested([0.0] * self.output.size, self.output.shape)
+        output = nested([0.0] * self.output.size, self.kernel_output)
         arrays = [nested(list(x), a.shape) for x, a in zip(inputs, self.inputs, strict=True)]
-        box = [output] if self.output.shape == () else output
-        self.kernel(*self.constants, *arrays, box)
-        return flattened(box)
+        self.kernel(*self.constants, *arrays, output)
+        return flattened(output)
 
     def rows(self, *arrays: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The kernel in plain Python, on arrays of shape (batch, *core)."""

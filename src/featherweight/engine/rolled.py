@@ -29,14 +29,10 @@ def rolled_kernel(program: Program) -> Callable[[list[np.ndarray[Any, Any]], np.
     kernel = program.kernel
     run = _driver(kernel, len(program.constants), len(program.inputs))
     constants = [_as_arrays(c) for c in program.constants]
-    scalar = program.output.shape == ()
 
     def call(arrays: list[np.ndarray[Any, Any]], result: np.ndarray[Any, Any]) -> None:
-        run(
-            *constants,
-            *(np.require(a, requirements=("C", "W")) for a in arrays),
-            result.reshape(-1, 1) if scalar else result,
-        )
+        rows = [np.require(a, requirements=("C", "W")) for a in arrays]
+        run(*constants, *rows, result.reshape(-1, *program.kernel_output))
 
     return call
 

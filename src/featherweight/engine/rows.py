@@ -28,7 +28,7 @@ def emit_loop(t: Trace, shapes: Sequence[Shape], precision: str, lanes: int, fma
     `shapes` are the core shapes of the inputs and the output.
     """
     type = Type(precision, lanes)
-    kernel = emit_kernel(t, type)
+    kernel = emit_kernel(t, type, fetch=True)
     module = _Module(kernel, type, shapes)
     body = module.loop()
     return assemble(kernel, type, module.declarations, [*module.functions, body], fma)
@@ -67,6 +67,7 @@ class _Module:
         self.sizes = [math.prod(s) for s in shapes]
         self.functions: list[str] = []
         self.declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
+        self.declarations.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         first = len(shapes)  # NumPy's steps: the outer one of each argument, then the inner ones of each in turn
         self.inner: list[list[int]] = []
         for shape in shapes:
@@ -137,8 +138,10 @@ class _Module:
             "  br label %load.head",
         ]
         lines += self._each_block("load", range(last), "run")
-        passed = ", ".join(f"ptr %ws.{k}" for k in range(last + 2))
-        lines += ["run:", f"  call void @fw.kernel({passed}, i64 %now)", "  br label %save.head"]
+        lines += ["run:", *self._next_rows()]
+        passed = [f"ptr %ws.{k}" for k in range(last + 2)] + ["i64 %now"]
+        passed += [f"ptr %ahead{k}" for k in range(last + 1)] + [f"i64 %span{k}" for k in range(last + 1)]
+        lines += [f"  call void @fw.kernel({', '.join(passed)})", "  br label %save.head"]
         lines += self._each_block("save", [last], "done")
         lines += [
             "done:",
@@ -153,12 +156,31 @@ class _Module:
             "  ret void",
             "}",
         ]
+        self.functions.append(_FETCH)
         self.functions.append(self._copy("in", gather=True))
         self.functions.append(self._copy("out", gather=False))
         for k in range(last):
             self.functions.append(self._turned(k, gather=True))
         self.functions.append(self._turned(last, gather=False))
         return "\n".join(lines)
+
+    def _next_rows(self) -> list[str]:
+        """Where the rows after those of this group lie, and how many bytes they are; none where they are not adjacent."""
+        W = self.type.lanes
+        lines = [f"  %done.rows = mul i64 %now, {W}", "  %then.row = add i64 %start, %done.rows"]
+        lines += ["  %then.left = sub i64 %n, %then.row", "  %then.some = icmp sgt i64 %then.left, 0"]
+        lines += ["  %then.fewer = icmp slt i64 %then.left, %done.rows"]
+        lines += ["  %then.rows = select i1 %then.fewer, i64 %then.left, i64 %done.rows"]
+        for k, size in enumerate(self.sizes):
+            lines += [
+                f"  %then.off{k} = mul i64 %then.row, %step{k}",
+                f"  %ahead{k} = getelementptr i8, ptr %base{k}, i64 %then.off{k}",
+                f"  %dense{k} = icmp eq i64 %step{k}, {size * self.bytes}",
+                f"  %wanted{k} = and i1 %dense{k}, %then.some",
+                f"  %then.bytes{k} = mul i64 %then.rows, {size * self.bytes}",
+                f"  %span{k} = select i1 %wanted{k}, i64 %then.bytes{k}, i64 0",
+            ]
+        return lines
 
     def _each_block(self, name: str, arguments: Sequence[int], then: str) -> list[str]:
         """For each block of the group: move its rows of the given arguments into lanes, or out of them."""
@@ -238,10 +260,12 @@ class _Module:
         return "\n".join(lines)
 
     def _turned(self, k: int, gather: bool) -> str:
-        """W whole rows of argument k into lanes, or back: W x W tiles transposed in registers, masked where n < W."""
+        """W whole rows of argument k into lanes, or back: W x W tiles transposed in registers, then what is left.
+
+        A few columns go one by one. More are a tile that overlaps the one before, or that is masked where n < W.
+        """
         W, n = self.type.lanes, self.sizes[k]
         full, tail = divmod(n, W)
-        start = str(n - W if full else 0)  # the last tile overlaps the one before rather than being cut, if it can
         lines = [f"define internal void @fw.turn{k}(ptr %rows, i64 %step, ptr %lanes) #0 {{", "entry:"]
         for r in range(W):
             lines += [f"  %o{r} = mul i64 %step, {r}", f"  %r{r} = getelementptr i8, ptr %rows, i64 %o{r}"]
@@ -255,8 +279,13 @@ class _Module:
                 "  br i1 %go, label %tile, label %tail",
             ]
         lines += ["tail:"]
-        if tail:
-            lines += self._tile("m", start, W if full else tail, gather)
+        if tail <= W // 4:
+            for column in range(full * W, n):
+                lines += self._column(column, gather)
+        elif full:
+            lines += self._tile("m", str(n - W), W, gather)
+        else:
+            lines += self._tile("m", "0", tail, gather)
             half = _Vector(self.item, W // 2)
             mask = f"<{half.lanes} x i1>"
             self.declarations += [
@@ -264,6 +293,25 @@ class _Module:
                 f"declare void @llvm.masked.store.{half.mangled}.p0({half.ir}, ptr, {mask})",
             ]
         return "\n".join([*lines, "  ret void", "}"])
+
+    def _column(self, column: int, gather: bool) -> list[str]:
+        """One column of W rows, element by element."""
+        W, V, T = self.type.lanes, self.type.ir, self.item
+        tag = f"c{column}"
+        lines = [f"  %{tag}l = getelementptr {V}, ptr %lanes, i64 {column}"]
+        lines += [f"  %{tag}p{r} = getelementptr {T}, ptr %r{r}, i64 {column}" for r in range(W)]
+        if gather:
+            vector = "poison"
+            for r in range(W):
+                lines.append(f"  %{tag}x{r} = load {T}, ptr %{tag}p{r}, align {self.bytes}")
+                lines.append(f"  %{tag}v{r} = insertelement {V} {vector}, {T} %{tag}x{r}, i64 {r}")
+                vector = f"%{tag}v{r}"
+            return [*lines, f"  store {V} {vector}, ptr %{tag}l, align {W * self.bytes}"]
+        lines.append(f"  %{tag}v = load {V}, ptr %{tag}l, align {W * self.bytes}")
+        for r in range(W):
+            lines.append(f"  %{tag}x{r} = extractelement {V} %{tag}v, i64 {r}")
+            lines.append(f"  store {T} %{tag}x{r}, ptr %{tag}p{r}, align {self.bytes}")
+        return lines
 
     def _tile(self, tag: str, column: str, width: int, gather: bool) -> list[str]:
         """Transpose the tile of W rows and `width` columns that starts at `column`."""
@@ -327,6 +375,23 @@ class _Module:
                 else:
                     call = f"call void @llvm.masked.store.{half.mangled}.p0({half.ir} {name}, "
                     lines.append(f"  {call}ptr align {self.bytes} {address}, {mask})")
+
+
+_FETCH = """define internal void @fw.fetch(ptr %from, i64 %bytes) #0 {
+entry:
+  %some = icmp sgt i64 %bytes, 0
+  br i1 %some, label %line, label %exit
+line:
+  %i = phi i64 [ 0, %entry ], [ %j, %line ]
+  %p = getelementptr i8, ptr %from, i64 %i
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 2, i32 1)
+  %j = add i64 %i, 64
+  %more = icmp slt i64 %j, %bytes
+  br i1 %more, label %line, label %exit
+exit:
+  ret void
+}"""
+"""Ask for memory, a cache line at a time."""
 
 
 def _bits(n: int, of: int) -> str:

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-PIECES = 8  # a thread's share, so that one that wakes late, or is slowed, does less
-GRAIN = 64  # pieces start at multiples of this
+PIECES = 8  # a thread's share at most, so that one that wakes late, or is slowed, does less
 
 _lock = threading.Lock()
 _executors: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child starts its own threads
@@ -19,13 +18,15 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def share_out(run: Callable[[int, int], None], n: int, threads: int) -> None:
-    """Call `run(start, stop)` for pieces that make up range(n), on `threads` threads, this one included."""
+def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int = 1) -> None:
+    """Call `run(start, stop)` for pieces that make up range(n), on `threads` threads, this one included.
+
+    Pieces are not smaller than `grain`, unless threads would have nothing to do.
+    """
     if threads == 1 or n <= 1:
         run(0, n)
         return
-    size = max(1, n // (threads * PIECES))
-    size = -(-size // GRAIN) * GRAIN if size > GRAIN else size
+    size = max(n // (threads * PIECES), min(grain, -(-n // threads)), 1)
     starts = iter(range(0, n, size))
 
     def work() -> None:

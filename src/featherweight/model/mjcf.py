@@ -311,7 +311,10 @@ class _Builder:
         kind, armature = int(model.jnt_type[j]), self._armature(j, name)
         anchor = _vector(model.jnt_pos[j])
         if kind == kinds.mjJNT_FREE:
-            return Joint(name, JointType.FLOATING, parent, child, Pose(), armature=armature)
+            if armature != 0.0:
+                remedy = "set it to zero, or write <freejoint/>"
+                raise ModelError(f"{self.source}: joint '{name}': armature of a free joint is not supported; {remedy}")
+            return Joint(name, JointType.FLOATING, parent, child, Pose())
         if kind == kinds.mjJNT_BALL:
             return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, armature=armature)
         x, y, z = _vector(model.jnt_axis[j])

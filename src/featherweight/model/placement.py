@@ -41,9 +41,12 @@ def tidy(pose: Pose) -> Pose:
 def planar_rotations(R: Matrix) -> Planar:
     """(cosine, sine) of roll, pitch and yaw with R = Rz(yaw) Ry(pitch) Rx(roll)."""
     c = math.hypot(R[0][0], R[1][0])
-    if c < 1e-12:  # x points along ±z: yaw and roll turn about the same axis, and yaw is none
-        return ((R[1][1], -R[1][2]), (0.0, -math.copysign(1.0, R[2][0])), (1.0, 0.0))
-    return ((R[2][2] / c, R[2][1] / c), (c, -R[2][0]), (R[0][0] / c, R[1][0] / c))
+    upright = c < 1e-12  # x points along ±z: yaw and roll turn about the same axis, and yaw is none
+    cy, sy = (1.0, 0.0) if upright else (R[0][0] / c, R[1][0] / c)
+    # Row y of Rz(yaw)^T R. From the small entries R[2][1] and R[2][2] roll would lose digits as the pitch nears 90°.
+    cr, sr = cy * R[1][1] - sy * R[0][1], sy * R[0][2] - cy * R[1][2]
+    pitch = (0.0, -math.copysign(1.0, R[2][0])) if upright else (c, -R[2][0])
+    return ((cr, sr), pitch, (cy, sy))
 
 
 def _exact(x: float) -> float:
