@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -11,32 +11,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 from engine.guard import guarded
-from featherweight.engine import cache, entry
+from engine.kernels import expected, swinging
+from featherweight.engine import entry
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.jit import host
 from featherweight.engine.program import Argument, Program
-from featherweight.spatial import sincos
-
-
-def swing(length: float, x: Any, y: Any, out: Any) -> None:
-    """A kernel with some of everything; x and y have as many elements as out."""
-    for i in range(len(out)):
-        s, c = sincos(x[i])
-        out[i] = length * s / (2.0 + c) - y[i] * x[i - 1]
-
-
-def expected(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    result: np.ndarray[Any, Any] = 0.3 * np.sin(x) / (2.0 + np.cos(x)) - y * np.roll(x, 1, axis=-1)
-    return result
-
-
-def swinging(n: int, execution: str = "traced") -> CompiledFunction:
-    arguments = (Argument("x", (n,)), Argument("y", (n,)))
-    return CompiledFunction(Program("swing", swing, (0.3,), arguments, Argument("out", (n,))), execution)
+from featherweight.engine.rows import emit_loop
+from featherweight.engine.trace import trace
 
 
 def table(x: Any, out: Any) -> None:
@@ -273,94 +259,51 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
     assert swinging(50, "auto").operations == swinging(50).operations
 
 
-# the disk
+@pytest.fixture(params=[16, 32])
+def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Vectors of other processors, in bytes."""
+    real = host()
+    monkeypatch.setattr("featherweight.engine.function.host", lambda: real._replace(vector_bytes=request.param))
+    return int(request.param)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_narrower_vectors_give_the_same_bits(narrow: int, n: int, dtype: type) -> None:
+    wide = CompiledFunction(swinging(n).program, "traced")
+    narrow_one = swinging(n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("featherweight.engine.function.host", host)
+        x, y = RNG.standard_normal((2, 70, n)).astype(dtype)
+        wanted = wide(x, y)
+    for states in (1, 2, 3, 7, 64, 70):
+        out = guarded(np.zeros((states, n), dtype))
+        narrow_one(guarded(x[:states]), guarded(y[:states]), out=out)
+        np.testing.assert_array_equal(out, wanted[:states])
+    np.testing.assert_array_equal(narrow_one(x[3], y[3]), wanted[3])
 
 
-def check(n: int = 4) -> None:
-    x, y = RNG.standard_normal((2, 9, n))
-    np.testing.assert_allclose(swinging(n)(x, y), expected(x, y), rtol=0, atol=1e-13)
+@pytest.mark.parametrize(
+    ("triple", "cpu", "lanes"), [("aarch64-unknown-linux-gnu", "neoverse-n1", 2), ("x86_64-unknown-linux-gnu", "haswell", 4)]
+)
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_code_for_other_processors_calls_no_library_for_its_arithmetic(
+    triple: str, cpu: str, lanes: int, precision: str
+) -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    program = swinging(9).program
+    ir = emit_loop(trace(program.flat, [9, 9]), program.shapes, precision, lanes * (1 + (precision == "float")), True)
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2)
+    assembly = machine.emit_assembly(llvm.parse_assembly(ir))
+    assert "fmla" in assembly or "vfmadd" in assembly
+    called = set(re.findall(r"\b(?:call\w*|bl)\s+([A-Za-z_][\w.]*)", assembly))
+    beside = {"malloc", "free", "feclearexcept", "sin", "cos"}
+    assert all(name.startswith("fw.") or name in beside for name in called), called
 
 
-def test_code_is_kept_and_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check()
-    kept = sorted(folder.iterdir())
-    assert kept
-    monkeypatch.setattr("featherweight.engine.function.compile_object", lambda ir: pytest.fail("compiled again"))
-    check()
-    assert sorted(folder.iterdir()) == kept
-
-
-@pytest.mark.parametrize("damage", ["cut short", "emptied", "changed", "another file", "made a folder"])
-def test_damaged_files_are_made_anew(folder: Path, damage: str) -> None:
-    check()
-    for file in folder.iterdir():
-        data = bytearray(file.read_bytes())
-        if damage == "cut short":
-            file.write_bytes(data[: len(data) // 2])
-        elif damage == "emptied":
-            file.write_bytes(b"")
-        elif damage == "changed":
-            data[len(data) // 2] ^= 0x55
-            file.write_bytes(data)
-        elif damage == "another file":
-            file.write_bytes(b"\x7fELF nothing of ours")
-        else:
-            file.unlink()
-            file.mkdir()
-    check()
-    check()
-
-
-def test_a_cache_that_cannot_be_written_is_only_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path / "file" / "cache"))
-    check()
-
-
-def test_a_full_disk_is_only_slower(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("featherweight.engine.cache.os.replace", full)
-    check()
-    assert not list(folder.iterdir())
-
-
-def test_two_processes_may_write_at_once(folder: Path) -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import numpy as np\nfrom engine.test_function import swinging, expected\n"
-        "x = np.linspace(-3, 3, 120).reshape(10, 12)\n"
-        "assert np.allclose(swinging(12)(x, x), expected(x, x), atol=1e-13)\n"
-    )
-    command = [sys.executable, "-c", code, str(Path(__file__).parents[1])]
-    for process in [subprocess.Popen(command) for _ in range(4)]:
-        assert process.wait(120) == 0
-    assert not list(folder.glob("*.part"))
-
-
-def test_the_key_tells_apart_all_that_matters() -> None:
-    f, h = swinging(4), host()
-    keys = {
-        cache.key("object", f.program.identity(), h, "double"),
-        cache.key("object", f.program.identity(), h, "float"),
-        cache.key("object", swinging(5).program.identity(), h, "double"),
-        cache.key("object", f.program.identity(), h._replace(cpu="another"), "double"),
-        cache.key("object", f.program.identity(), h._replace(features="+none"), "double"),
-        cache.key("object", f.program.identity(), h._replace(llvm="another"), "double"),
-        cache.key("object", (*f.program.identity()[:2], (math.nextafter(0.3, 1),), *f.program.identity()[3:]), h, "double"),
-    }
-    assert len(keys) == 7
-
-
-def test_importing_the_package_is_light() -> None:
-    code = "import sys, featherweight; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"numba", "mujoco", "matplotlib", "typer", "rich", "scipy", "pinocchio"}
-    assert not heavy & set(loaded)
+def test_without_fused_multiply_add_products_are_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = host()
+    monkeypatch.setattr("featherweight.engine.function.host", lambda: real._replace(fma=False))
+    x, y = RNG.standard_normal((2, 30, 7))
+    np.testing.assert_allclose(swinging(7)(x, y), expected(x, y), rtol=0, atol=1e-14)

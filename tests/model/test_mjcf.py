@@ -170,6 +170,11 @@ def test_actuator_armature_reaches_the_joint_as_in_mujoco(tmp_path):
     assert M[0, 0] == pytest.approx(robot.joints[0].armature + 1.0, rel=1e-15)
 
 
+def test_armature_of_a_free_joint_is_refused(tmp_path):
+    text = message(tmp_path, arm('<joint name="loose" type="free" armature="0.5"/>'))
+    assert "joint 'loose': armature of a free joint" in text and "<freejoint/>" in text
+
+
 def test_armature_of_a_ball_or_free_joint_is_one_number(tmp_path):
     robot = load(tmp_path, arm('<joint type="ball" armature="0.25"/>'))
     assert robot.joints[0].armature == 0.25

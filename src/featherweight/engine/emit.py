@@ -57,17 +57,22 @@ class Kernel(NamedTuple):
     workspace: int  # slots of one machine type each
 
 
-def emit_kernel(t: Trace, type: Type, group: int = 1, fetch: bool = False) -> Kernel:
-    """The IR of a whole trace. A scalar kernel computes the sines and cosines of its inputs `group` at a time."""
-    return _Emitter(t, type, "fw.kernel", group, fetch).kernel()
+def emit_kernel(t: Trace, type: Type, fma: bool, group: int = 1, fetch: bool = False) -> Kernel:
+    """The IR of a whole trace; without `fma` in hardware nothing is fused.
+
+    A scalar kernel computes the sines and cosines of its inputs `group` at a time.
+    """
+    return _Emitter(t, type, fma, group, fetch).kernel()
 
 
 class _Emitter:
-    def __init__(self, t: Trace, type: Type, name: str, group: int, fetch: bool) -> None:
-        self.trace, self.type, self.name, self.fetch = t, type, name, fetch
+    name = "fw.kernel"
+
+    def __init__(self, t: Trace, type: Type, fma: bool, group: int, fetch: bool) -> None:
+        self.trace, self.type, self.fetch = t, type, fetch
         self.group = group if type.lanes == 1 else 1
         g = self.graph = t.graph
-        self.fused = _fused(t)  # node of a sum -> the product fused into it
+        self.fused = _fused(t) if fma else {}  # node of a sum -> the product fused into it
         gone = set(self.fused.values())
         self.turns = _turns(t)
         gone.update(i for i in t.live if g.op[i] in (SIN, COS) and g.operands(i)[0] in self.turns)

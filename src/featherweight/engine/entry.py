@@ -93,7 +93,7 @@ def emit_entry(t: Trace, shapes: Sequence[Shape], group: int, fma: bool) -> str:
     Sines and cosines of inputs are computed `group` at a time.
     """
     type = Type("double", 1)
-    kernel = emit_kernel(t, type, group)
+    kernel = emit_kernel(t, type, fma, group)
     declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
     return assemble(kernel, type, declarations, [_entry(shapes, kernel.workspace)], fma)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from . import cache, entry
 from .gufunc import make_gufunc, signature
 from .jit import compile_object, host, load_object
-from .program import Argument, Program
+from .program import Program
 from .rows import emit_loop
 from .threads import processors, share_out
 from .trace import BudgetExceeded, Operations, Trace, count, trace
@@ -102,20 +103,15 @@ class CompiledFunction:
     def _general(self, args: tuple[Any, ...], out: Array | None, threads: int | None) -> Any:
         if threads is not None and threads < 1:
             raise ValueError(f"{self.name}: threads must be at least 1; got {threads}")
-        arrays = [np.asarray(a) for a in args]
-        self._explain(arrays, out)
+        arrays = [a if a.__class__ is np.ndarray else np.asarray(a) for a in args]
+        batch = self._checked(arrays, out)
         dtype = _SINGLE if all(a.dtype.kind == "f" and a.itemsize <= 4 for a in arrays) else _DOUBLE
-        inputs = self.program.inputs
-        batch = np.broadcast_shapes(*(a.shape[: a.ndim - len(p.shape)] for a, p in zip(arrays, inputs, strict=True)))
         if self.execution != "traced":
             return self._by_rows(arrays, batch, dtype, out, threads)
-        states = 1
-        for n in batch:
-            states *= n
         if not batch and dtype is _DOUBLE and out is None and entry.usable():
             return self._entry(*map(_plain, arrays))
         ufunc = self._ufunc(dtype)
-        parts = self._shares(states, threads)
+        parts = 1 if threads == 1 else self._shares(math.prod(batch), threads)
         if parts == 1 or (out is not None and any(np.may_share_memory(out, a) for a in arrays)):
             return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
         return self._threaded(ufunc, arrays, batch, dtype, out, parts)
@@ -249,29 +245,33 @@ class CompiledFunction:
     def _call_text(self) -> str:
         return f"{self.name}({', '.join(a.name for a in self.program.inputs)})"
 
-    def _explain(self, args: Any, out: Any) -> None:
-        """Raise a ValueError or TypeError that names the argument at fault, if one is."""
-        given = [(a, np.asarray(x)) for a, x in zip(self.program.inputs, args, strict=False)]
-        for argument, x in given:
-            self._check(argument, x)
-        try:
-            batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in given))
-        except ValueError:
-            shapes = ", ".join(f"{a.name} {x.shape}" for a, x in given)
-            raise ValueError(f"{self.name}: batch axes do not broadcast: {shapes}") from None
-        if out is not None:
-            expected = batch + self.program.output.shape
-            if not isinstance(out, np.ndarray) or out.shape != expected:
-                got = out.shape if isinstance(out, np.ndarray) else type(out).__name__
-                raise ValueError(f"{self.name}: out must be an array of shape {expected}; got {got}")
+    def _checked(self, arrays: list[Array], out: Any) -> tuple[int, ...]:
+        """The batch axes; raises an error that names the argument at fault, if one is."""
+        batch: tuple[int, ...] | None = None
+        for a, (name, core) in zip(arrays, self.program.inputs, strict=True):
+            if a.dtype is not _DOUBLE and a.dtype.kind not in "fiub":
+                raise TypeError(f"{self.name}: {name} must hold real numbers; got dtype {a.dtype}")
+            axes = a.ndim - len(core)
+            if axes < 0 or a.shape[axes:] != core:
+                expected = ", ".join(["...", *map(str, core)])
+                raise ValueError(f"{self.name}: {name} must have shape ({expected}); got {a.shape}")
+            if batch is None:
+                batch = a.shape[:axes]
+            elif batch != a.shape[:axes]:
+                batch = self._broadcast(arrays, batch, a.shape[:axes])
+        assert batch is not None
+        expected_out = batch + self.program.output.shape
+        if out is not None and (not isinstance(out, np.ndarray) or out.shape != expected_out):
+            got = out.shape if isinstance(out, np.ndarray) else type(out).__name__
+            raise ValueError(f"{self.name}: out must be an array of shape {expected_out}; got {got}")
+        return batch
 
-    def _check(self, argument: Argument, x: Array) -> None:
-        if x.dtype.kind not in "fiub":
-            raise TypeError(f"{self.name}: {argument.name} must hold real numbers; got dtype {x.dtype}")
-        core = argument.shape
-        if x.ndim < len(core) or x.shape[x.ndim - len(core) :] != core:
-            expected = ", ".join(["...", *map(str, core)])
-            raise ValueError(f"{self.name}: {argument.name} must have shape ({expected}); got {x.shape}")
+    def _broadcast(self, arrays: list[Array], a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+        try:
+            return np.broadcast_shapes(a, b)
+        except ValueError:
+            shapes = ", ".join(f"{p.name} {x.shape}" for x, p in zip(arrays, self.program.inputs, strict=True))
+            raise ValueError(f"{self.name}: batch axes do not broadcast: {shapes}") from None
 
 
 def _plain(a: Array) -> Array:

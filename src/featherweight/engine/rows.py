@@ -19,7 +19,8 @@ Shape = tuple[int, ...]
 
 BLOCKS = 8  # at most, in one run of the kernel
 FLOATING_POINT_FLAGS = 0x3F  # all of them, on every processor: a NaN that comes in and goes out is not worth a warning
-BLOCK_BYTES = 400_000  # of workspace, at most: they should stay in the second-level cache
+NEAR_BYTES = 6 << 20  # arrays up to this size stay in a cache that is fast enough
+BLOCK_BYTES = 450_000  # of workspace, at most: they should stay in the second-level cache
 
 
 def emit_loop(t: Trace, shapes: Sequence[Shape], precision: str, lanes: int, fma: bool) -> str:
@@ -28,7 +29,7 @@ def emit_loop(t: Trace, shapes: Sequence[Shape], precision: str, lanes: int, fma
     `shapes` are the core shapes of the inputs and the output.
     """
     type = Type(precision, lanes)
-    kernel = emit_kernel(t, type, fetch=True)
+    kernel = emit_kernel(t, type, fma, fetch=True)
     module = _Module(kernel, type, shapes)
     body = module.loop()
     return assemble(kernel, type, module.declarations, [*module.functions, body], fma)
@@ -165,10 +166,16 @@ class _Module:
         return "\n".join(lines)
 
     def _next_rows(self) -> list[str]:
-        """Where the rows after those of this group lie, and how many bytes they are; none where they are not adjacent."""
+        """Where the rows after those of this group lie, and how many bytes they are.
+
+        None, so that nothing is asked for, where rows are not adjacent, or where all of them are near at hand anyway.
+        """
         W = self.type.lanes
         lines = [f"  %done.rows = mul i64 %now, {W}", "  %then.row = add i64 %start, %done.rows"]
-        lines += ["  %then.left = sub i64 %n, %then.row", "  %then.some = icmp sgt i64 %then.left, 0"]
+        lines += [f"  %then.all = mul i64 %n, {sum(self.sizes) * self.bytes}"]
+        lines += [f"  %then.far = icmp sgt i64 %then.all, {NEAR_BYTES}"]
+        lines += ["  %then.left = sub i64 %n, %then.row", "  %then.more = icmp sgt i64 %then.left, 0"]
+        lines += ["  %then.some = and i1 %then.far, %then.more"]
         lines += ["  %then.fewer = icmp slt i64 %then.left, %done.rows"]
         lines += ["  %then.rows = select i1 %then.fewer, i64 %then.left, i64 %done.rows"]
         for k, size in enumerate(self.sizes):
@@ -384,7 +391,7 @@ entry:
 line:
   %i = phi i64 [ 0, %entry ], [ %j, %line ]
   %p = getelementptr i8, ptr %from, i64 %i
-  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 2, i32 1)
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
   %j = add i64 %i, 64
   %more = icmp slt i64 %j, %bytes
   br i1 %more, label %line, label %exit

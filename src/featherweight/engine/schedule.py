@@ -10,8 +10,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-# cycles; twice the processors' own, which measured best
-LATENCY = {"add": 5, "sub": 5, "mul": 8, "div": 29, "sqrt": 42, "sin": 63, "cos": 63}
+# cycles; some three times the processors' own, which measured best
+LATENCY = {"add": 7, "sub": 7, "mul": 12, "div": 43, "sqrt": 60, "sin": 90, "cos": 90}
 
 
 def schedule(nodes: Sequence[int], reads: Callable[[int], tuple[int, ...]], latency: Callable[[int], int]) -> list[int]:

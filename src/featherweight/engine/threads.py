@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-PIECES = 8  # a thread's share at most, so that one that wakes late, or is slowed, does less
+PIECES = 4  # a thread's share at most, so that one that wakes late, or is slowed, does less
 
 _lock = threading.Lock()
 _executors: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child starts its own threads
