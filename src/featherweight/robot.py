@@ -19,6 +19,7 @@ from .model.load import load_description
 from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
 from .model.tree import Placements
 from .model.types import Description
+from .soundness import require_mass
 
 REFERENCES = {
     "local": frames.LOCAL,
@@ -45,14 +46,16 @@ def load(
 
     Raises ModelError, which names the file, the element and what to do.
     """
-    return Robot(build_model(load_description(path, mimic), base, gravity), execution)
+    return build(load_description(path, mimic), base, gravity, execution=execution)
 
 
 def build(
     description: Description, base: str = "fixed", gravity: Sequence[float] | None = None, *, execution: str = "auto"
 ) -> Robot:
     """A robot from a description made in Python; arguments as for `load`."""
-    return Robot(build_model(description, base, gravity), execution)
+    model = build_model(description, base, gravity)
+    require_mass(model)
+    return Robot(model, execution)
 
 
 class Robot:

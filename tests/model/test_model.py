@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from featherweight import build
 from featherweight.model.generators import random_tree
 from featherweight.model.model import Model, build_model
 from featherweight.model.placement import frame_with_z, planar_rotations
@@ -111,6 +112,14 @@ REFUSED = {
         described(hinge("a", "b"), bodies={"b": Inertia(1.0, (0.0, 0.0, 0.3))}),
         ["'a-b'", "without mass"],
     ),
+    "a hinge on a hinge with the same axis": (
+        described(hinge("a", "b"), hinge("b", "c"), bodies={"b": Inertia()}),
+        ["'a-b'", "without mass", "'b'"],
+    ),
+    "a point that a ball joint turns about itself": (
+        described(hinge("a", "b"), Joint("ball", JointType.SPHERICAL, "b", "c"), bodies={"c": Inertia(1.0, (0.1, 0.2, 0.0))}),
+        ["'ball'", "without mass", "'c'"],
+    ),
     "an indefinite inertia": (
         described(hinge("a", "b"), bodies={"b": Inertia(1.0, rotational=(1.0, 1.1, 0.0, 1.0, 0.0, 1.0))}),
         ["'b'", "principal moment -0.1"],
@@ -125,16 +134,23 @@ REFUSED = {
 @pytest.mark.parametrize(("description", "words"), REFUSED.values(), ids=REFUSED)
 def test_robots_whose_motion_is_not_defined_are_refused_by_name(description: Description, words: list[str]) -> None:
     with pytest.raises(ModelError) as caught:
-        build_model(description)
+        build(description)
     for word in ["robot.file", *words]:
         assert word in str(caught.value)
 
 
 def test_bodies_without_mass_between_joints_and_rotors_on_the_axis_are_fine() -> None:
     gimbal = described(hinge("a", "b", axis=(1.0, 0.0, 0.0)), hinge("b", "c", axis=(0.0, 1.0, 0.0)), bodies={"b": Inertia()})
-    assert build_model(gimbal).nv == 2
+    assert build(gimbal).nv == 2
     rotor = described(hinge("a", "b", armature=0.1), bodies={"b": Inertia(1.0, (0.0, 0.0, 0.3))})
-    assert build_model(rotor).nv == 1
+    assert build(rotor).nv == 1
+
+
+def test_a_flying_base_without_mass_is_refused_if_it_can_turn_alone() -> None:
+    arm = described(hinge("base", "arm"), bodies={"base": Inertia()})
+    assert build(arm).nv == 1
+    with pytest.raises(ModelError, match=r"'root_joint' moves a body without mass: 'base'"):
+        build(arm, "floating")
 
 
 def test_a_link_with_a_flawed_inertia_may_be_part_of_a_sound_body() -> None:
@@ -156,6 +172,8 @@ def test_a_free_flyer_needs_one_root_that_does_not_move_yet() -> None:
     two = described(hinge("world", "a"), hinge("world", "b"))
     with pytest.raises(ModelError, match=r"'a' \(revolute\), 'b' \(revolute\)"):
         build_model(two, "floating")
+    held = described(Joint("held", JointType.FIXED, "world", "a"), hinge("a", "b"))
+    assert [j.name for j in build_model(held, "floating").joints] == ["root_joint", "a-b"]
     free = described(Joint("free", JointType.FLOATING, "world", "a"))
     assert build_model(free, "floating") == build_model(free)
 

@@ -83,6 +83,7 @@ class Model:
     placed_frames: tuple[Placed, ...]  # one for each frame
     placed_bodies: tuple[Placed, ...]  # the file's frame of each moving body
     unused: tuple[tuple[str, str], ...]
+    solid: bool  # every moving body has mass, and inertia about every axis
 
     @property
     def nq(self) -> int:
@@ -138,7 +139,8 @@ def _ordered_joints(d: Description, base: str) -> list[Joint]:
                 f'{d.source}: base="floating" needs one root body that is fixed to the world; this file has '
                 + ", ".join(f"{j.child!r} ({j.type})" for j in top)
             )
-        joints[joints.index(top[0])] = Joint("root_joint", JointType.FLOATING, WORLD, top[0].child)
+        flyer = Joint("root_joint", JointType.FLOATING, WORLD, top[0].child)
+        joints[joints.index(top[0])] = top[0] = flyer
     children: dict[str, list[Joint]] = {}
     for j in joints:
         children.setdefault("" if j in top or j.child in roots else j.parent, []).append(j)
@@ -163,6 +165,7 @@ class _Builder:
         self.links: dict[str, list[str]] = {}  # moving body -> links
         self.moving: list[MovingJoint] = []
         self.nq = 0
+        self.solid = True
 
     def build(self, gravity: Vector) -> Model:
         ground = _Carrier(WORLD, -1, Pose())
@@ -194,6 +197,7 @@ class _Builder:
             placed_frames=placed,
             placed_bodies=tuple(Placed(*self.carriers[b.name][1:]) for b in bodies),
             unused=self.d.unused,
+            solid=self.solid,
         )
 
     def _add(self, joint: Joint, parent: _Carrier) -> None:
@@ -244,40 +248,17 @@ class _Builder:
         return inertias
 
     def _check(self, inertias: dict[int, RigidInertia]) -> None:
-        """Refuse bodies that no physics moves: indefinite inertia, or a joint that moves nothing."""
+        """Refuse bodies of indefinite inertia."""
         for joint in self.moving:
             row = joint.v_slice.stop - 1
             I = inertias.get(row, ZERO_RIGID)
             lowest, highest = _principal(I)
+            self.solid &= I.mass > 0.0 and lowest > 1e-9 * highest
             if lowest < -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass:
                 raise ModelError(
                     f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
                     f"about the centre of mass has the principal moment {lowest:.3g} kg m²; correct its <inertial>"
                 )
-        composite = {row: inertias.get(row, ZERO_RIGID) for row in range(len(self.rows))}
-        for row in reversed(range(len(self.rows))):
-            r = self.rows[row]
-            R, p = r["rotation"], r["translation"]
-            parent = r["parent"]
-            assert isinstance(parent, int)
-            if parent >= 0:
-                up = composite[row].rotate(_mat3(R)).translate(Vec3(*p))  # type: ignore[misc]
-                composite[parent] = composite[parent] + up
-        for joint in self.moving:
-            for row in range(joint.v_slice.start, joint.v_slice.stop):
-                axis = self.rows[row]["axis"]
-                assert isinstance(axis, int)
-                I = composite[joint.v_slice.stop - 1]
-                if axis < 3:
-                    moved = (I.rotational.xx, I.rotational.yy, I.rotational.zz)[axis]
-                    scale = I.rotational.xx + I.rotational.yy + I.rotational.zz
-                else:
-                    moved, scale = I.mass, I.mass
-                if moved + joint.armature <= 1e-13 * scale:
-                    raise ModelError(
-                        f"{self.d.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} and all that "
-                        "it carries have no inertia along the joint. Give them an inertia, or make the joint fixed"
-                    )
 
     def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:
         carrier = self.carriers[name]
