@@ -129,7 +129,8 @@ class CompiledFunction:
         inputs, core = self.program.inputs, self.program.output.shape
         result = np.empty(batch + core, dtype) if out is None else out
         axis = max(range(len(batch)), key=lambda k: batch[k])
-        full = [np.broadcast_to(a, batch + p.shape) for a, p in zip(arrays, inputs, strict=True)]
+        shapes = [batch + p.shape for p in inputs]
+        full = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, shapes, strict=True)]
 
         def run(start: int, stop: int) -> None:
             piece = (slice(None),) * axis + (slice(start, stop),)
