@@ -9,13 +9,11 @@ arrays made before. Ratios are of medians; the calls of both take turns.
 from __future__ import annotations
 
 import argparse
-import statistics
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import FILES, ROBOTS, machine, markdown, median_times, peak_flops
+from measure import FILES, ROBOTS, machine, markdown, median_times
 
 import featherweight
 
@@ -93,25 +91,6 @@ class Pair:
         }
 
 
-def use_of_the_machine(pair: Pair, peak: Callable[[], float], seconds: float) -> list[str]:
-    """Operations, their rate beside the machine's peak, and what a second thread brings, for batches."""
-    fd = pair.robot.forward_dynamics
-    measured: list[float] = []
-
-    def run(threads: int) -> Any:
-        return fd(pair.q, pair.v, pair.u, out=pair.out, threads=threads)
-
-    one, two, _ = median_times([lambda: run(1), lambda: run(2), lambda: measured.append(peak())], seconds)
-    rate, best = fd.operations.flops * pair.batch / one, statistics.median(measured)
-    return [
-        str(fd.operations.flops),
-        f"{rate / 1e9:.1f}",
-        f"{best / 1e9:.1f}",
-        f"{100 * rate / best:.0f} %",
-        f"{one / two:.2f}",
-    ]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="*", default=list(FILES))
@@ -119,8 +98,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
     options = parser.parse_args()
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {options.batch}\n")
-    rows, rates = [], []
-    peak = peak_flops()
+    rows = []
     for name in options.robots:
         pair = Pair(name, options.batch)
         print(f"{name}: forward dynamics agree to {pair.check():.1e}")
@@ -131,12 +109,8 @@ def main() -> None:
                 met = "yes" if b / a >= goal else "no"
                 times = [f"{1e6 * t / states:.3f}" for t in (a, b)]
                 rows.append([name, what, "one state" if kind == "one" else "batch", *times, f"{b / a:.1f}", f"{goal:g}", met])
-        rates.append([name, *use_of_the_machine(pair, peak, options.seconds)])
     print()
     print(markdown(["robot", "function", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
-    print()
-    header = ["robot", "mul + add", "batch Gflop/s", "peak Gflop/s", "share of peak", "two threads"]
-    print(markdown(header, rates))
 
 
 if __name__ == "__main__":

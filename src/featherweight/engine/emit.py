@@ -44,32 +44,31 @@ class Type(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """IR of `void @NAME(ptr in0, ..., ptr out, ptr workspace, i64 blocks)` on arrays of lanes, index-major.
+    """IR of the parts of a trace, `void @PART(ptr in0, ..., ptr out, ptr workspace)`, to be called in order.
 
-    x[index][lane] of one block lies after that of the block before. A kernel that fetches has two more arguments for
-    each array, `ptr ahead0, ..., i64 span0, ...`: memory that will be wanted next, asked for a little after each part of
-    each block.
+    They work on one block of arrays of lanes, index-major: x[index][lane].
     """
 
     definitions: str
     declarations: tuple[str, ...]
+    parts: tuple[str, ...]
     sincos_lanes: tuple[int, ...]  # widths of `@fw.sincos.MANGLED` that it calls
     workspace: int  # slots of one machine type each
 
 
-def emit_kernel(t: Trace, type: Type, fma: bool, group: int = 1, fetch: bool = False) -> Kernel:
+def emit_kernel(t: Trace, type: Type, fma: bool, group: int = 1) -> Kernel:
     """The IR of a whole trace; without `fma` in hardware nothing is fused.
 
     A scalar kernel computes the sines and cosines of its inputs `group` at a time.
     """
-    return _Emitter(t, type, fma, group, fetch).kernel()
+    return _Emitter(t, type, fma, group).kernel()
 
 
 class _Emitter:
     name = "fw.kernel"
 
-    def __init__(self, t: Trace, type: Type, fma: bool, group: int, fetch: bool) -> None:
-        self.trace, self.type, self.fetch = t, type, fetch
+    def __init__(self, t: Trace, type: Type, fma: bool, group: int) -> None:
+        self.trace, self.type = t, type
         self.group = group if type.lanes == 1 else 1
         g = self.graph = t.graph
         self.fused = _fused(t) if fma else {}  # node of a sum -> the product fused into it
@@ -150,47 +149,16 @@ class _Emitter:
                 self._store("%out", k, self.type.constant(x))
         text += self._function("rest", self.lines)
         parts = ["turns"] * bool(self.turns) + [str(k) for k in range(self.parts)] + ["rest"] * bool(self.lines)
-        text += self._driver(parts)
         T, m = self.type.ir, self.type.mangled
         widths = {self.type.lanes * self.group} if self.turns else set()
         if any(g.op[i] in (SIN, COS) for i in self.nodes):
             widths.add(self.type.lanes)
         declarations = (f"declare {T} @llvm.fma.{m}({T}, {T}, {T})", f"declare {T} @llvm.sqrt.{m}({T})")
-        return Kernel("\n".join(text), declarations, tuple(sorted(widths)), self.workspace)
+        names = tuple(f"{self.name}.{part}" for part in parts)
+        return Kernel("\n".join(text), declarations, names, tuple(sorted(widths)), self.workspace)
 
     def _function(self, part: str, lines: list[str]) -> list[str]:
         return [f"define internal void @{self.name}.{part}({self.arguments}) #0 {{", *lines, "  ret void", "}"]
-
-    def _driver(self, parts: list[str]) -> list[str]:
-        """The whole kernel: each part over all blocks before the next part, so that its code is fetched once."""
-        sizes = {f"in{k}": n for k, n in enumerate(self.trace.inputs)}
-        sizes |= {"out": len(self.trace.outputs), "ws": self.workspace}
-        T = self.type.ir
-        arrays = range(len(sizes) - 1) if self.fetch else range(0)
-        ahead = "".join([f", ptr %ahead{a}" for a in arrays] + [f", i64 %span{a}" for a in arrays])
-        text = [
-            f"define internal void @{self.name}({self.arguments}, i64 %blocks{ahead}) #0 {{",
-            "entry:",
-            f"  %calls = mul i64 %blocks, {max(1, len(parts))}",
-            *(f"  %share{a} = udiv i64 %span{a}, %calls" for a in arrays),
-            "  br label %part0",
-        ]
-        for k, part in enumerate(parts):
-            before = f"part{k - 1}" if k else "entry"
-            text += [f"part{k}:", f"  %i{k} = phi i64 [ 0, %{before} ], [ %j{k}, %part{k} ]"]
-            for name, size in sizes.items():
-                text += [f"  %o.{name}.{k} = mul i64 %i{k}, {size}"]
-                text += [f"  %{name}.{k} = getelementptr {T}, ptr %{name}, i64 %o.{name}.{k}"]
-            passed = ", ".join(f"ptr %{name}.{k}" for name in sizes)
-            text += [f"  call void @{self.name}.{part}({passed})", f"  %j{k} = add i64 %i{k}, 1"]
-            if self.fetch:
-                text += [f"  %before{k} = mul i64 %blocks, {k}", f"  %call{k} = add i64 %before{k}, %i{k}"]
-            for a in arrays:
-                text += [f"  %from{k}.{a} = mul i64 %share{a}, %call{k}"]
-                text += [f"  %at{k}.{a} = getelementptr i8, ptr %ahead{a}, i64 %from{k}.{a}"]
-                text += [f"  call void @fw.fetch(ptr %at{k}.{a}, i64 %share{a})"]
-            text += [f"  %c{k} = icmp ult i64 %j{k}, %blocks", f"  br i1 %c{k}, label %part{k}, label %part{k + 1}"]
-        return [*text, f"part{len(parts)}:", "  ret void", "}"]
 
     def _turn_lines(self) -> list[str]:
         """Sine and cosine of inputs. In a scalar kernel, a vector of angles at a time."""

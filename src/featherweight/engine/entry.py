@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .emit import Type, emit_kernel
+from .emit import Kernel, Type, emit_kernel
 from .gufunc import array_api
 from .rows import Shape, aligned, assemble
 from .trace import Trace
@@ -95,10 +95,10 @@ def emit_entry(t: Trace, shapes: Sequence[Shape], group: int, fma: bool) -> str:
     type = Type("double", 1)
     kernel = emit_kernel(t, type, fma, group)
     declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
-    return assemble(kernel, type, declarations, [_entry(shapes, kernel.workspace)], fma)
+    return assemble(kernel, type, declarations, [_entry(shapes, kernel)], fma)
 
 
-def _entry(shapes: Sequence[Shape], workspace: int) -> str:
+def _entry(shapes: Sequence[Shape], kernel: Kernel) -> str:
     *inputs, output = shapes
     n = len(inputs)
     text = _Text()
@@ -142,12 +142,13 @@ def _entry(shapes: Sequence[Shape], workspace: int) -> str:
     text.label("run")
     text.line(f"%result = phi ptr [ %a{n}, %{text.before_run} ], [ %made, %make ]")
     data = [f"ptr {text.pointer(f'%a{k}', _DATA)}" for k in range(n)] + [f"ptr {text.pointer('%result', _DATA)}"]
-    size = 8 * workspace + 64
+    size = 8 * kernel.workspace + 64
     stack = size <= STACK_BYTES
     text.line("%thread = call ptr %save_thread()")
     text.line(f"%heap = {f'alloca i8, i64 {size}, align 64' if stack else f'call ptr @malloc(i64 {size})'}")
     text.lines += aligned("%heap", "%ws")
-    text.line(f"call void @fw.kernel({', '.join(data)}, ptr %ws, i64 1)")
+    for part in kernel.parts:
+        text.line(f"call void @{part}({', '.join(data)}, ptr %ws)")
     if not stack:
         text.line("call void @free(ptr %heap)")
     text.line("call void %restore_thread(ptr %thread)")

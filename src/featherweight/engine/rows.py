@@ -29,7 +29,7 @@ def emit_loop(t: Trace, shapes: Sequence[Shape], precision: str, lanes: int, fma
     `shapes` are the core shapes of the inputs and the output.
     """
     type = Type(precision, lanes)
-    kernel = emit_kernel(t, type, fma, fetch=True)
+    kernel = emit_kernel(t, type, fma)
     module = _Module(kernel, type, shapes)
     body = module.loop()
     return assemble(kernel, type, module.declarations, [*module.functions, body], fma)
@@ -136,14 +136,11 @@ class _Module:
             f"  %leftblocks = sdiv i64 %leftup, {W}",
             "  %fewer = icmp slt i64 %leftblocks, %cap",
             "  %now = select i1 %fewer, i64 %leftblocks, i64 %cap",
-            "  br label %load.head",
+            *self._next_rows(),
+            "  br label %part0.head",
         ]
-        lines += self._each_block("load", range(last), "run")
-        lines += ["run:", *self._next_rows()]
-        passed = [f"ptr %ws.{k}" for k in range(last + 2)] + ["i64 %now"]
-        passed += [f"ptr %ahead{k}" for k in range(last + 1)] + [f"i64 %span{k}" for k in range(last + 1)]
-        lines += [f"  call void @fw.kernel({', '.join(passed)})", "  br label %save.head"]
-        lines += self._each_block("save", [last], "done")
+        for k in range(len(self.kernel.parts)):
+            lines += self._part(k)
         lines += [
             "done:",
             f"  %advance = mul i64 %now, {W}",
@@ -165,13 +162,43 @@ class _Module:
         self.functions.append(self._turned(last, gather=False))
         return "\n".join(lines)
 
+    def _part(self, k: int) -> list[str]:
+        """One part over all blocks of the group, before the next part, so that its code is fetched once.
+
+        Before the first part a block's rows are moved into lanes, after the last one out of them, and meanwhile a little
+        of the memory that the next group wants is asked for.
+        """
+        W, end, parts = self.type.lanes, len(self.shapes) - 1, self.kernel.parts
+        before = f"part{k - 1}.next" if k else "group"
+        lines = [f"part{k}.head:", f"  %b{k} = phi i64 [ 0, %{before} ], [ %b{k}.next, %part{k}.next ]"]
+        if k == 0:
+            lines += self._move("load", "%b0", range(end), "part0.call")
+        else:
+            lines += [f"  br label %part{k}.call"]
+        lines += [f"part{k}.call:"]
+        for a, size in enumerate([*self.sizes, self.kernel.workspace]):
+            lines += [f"  %o{k}.{a} = mul i64 %b{k}, {size * W}"]
+            lines += [f"  %x{k}.{a} = getelementptr {self.item}, ptr %ws.{a}, i64 %o{k}.{a}"]
+        passed = ", ".join(f"ptr %x{k}.{a}" for a in range(end + 2))
+        lines += [f"  call void @{parts[k]}({passed})", f"  %call{k}.0 = mul i64 %now, {k}"]
+        lines += [f"  %call{k} = add i64 %call{k}.0, %b{k}"]
+        for a in range(end + 1):
+            lines += [f"  %from{k}.{a} = mul i64 %share{a}, %call{k}"]
+            lines += [f"  %at{k}.{a} = getelementptr i8, ptr %ahead{a}, i64 %from{k}.{a}"]
+            lines += [f"  call void @fw.fetch(ptr %at{k}.{a}, i64 %share{a})"]
+        last = k == len(parts) - 1
+        lines += self._move("save", f"%b{k}", [end], f"part{k}.next") if last else [f"  br label %part{k}.next"]
+        lines += [f"part{k}.next:", f"  %b{k}.next = add i64 %b{k}, 1", f"  %b{k}.more = icmp slt i64 %b{k}.next, %now"]
+        return [*lines, f"  br i1 %b{k}.more, label %part{k}.head, label %{'done' if last else f'part{k + 1}.head'}"]
+
     def _next_rows(self) -> list[str]:
         """Where the rows after those of this group lie, and how many bytes they are.
 
         None, so that nothing is asked for, where rows are not adjacent, or where all of them are near at hand anyway.
         """
         W = self.type.lanes
-        lines = [f"  %done.rows = mul i64 %now, {W}", "  %then.row = add i64 %start, %done.rows"]
+        lines = [f"  %calls = mul i64 %now, {len(self.kernel.parts)}"]
+        lines += [f"  %done.rows = mul i64 %now, {W}", "  %then.row = add i64 %start, %done.rows"]
         lines += [f"  %then.all = mul i64 %n, {sum(self.sizes) * self.bytes}"]
         lines += [f"  %then.far = icmp sgt i64 %then.all, {NEAR_BYTES}"]
         lines += ["  %then.left = sub i64 %n, %then.row", "  %then.more = icmp sgt i64 %then.left, 0"]
@@ -186,30 +213,28 @@ class _Module:
                 f"  %wanted{k} = and i1 %dense{k}, %then.some",
                 f"  %then.bytes{k} = mul i64 %then.rows, {size * self.bytes}",
                 f"  %span{k} = select i1 %wanted{k}, i64 %then.bytes{k}, i64 0",
+                f"  %share{k} = udiv i64 %span{k}, %calls",
             ]
         return lines
 
-    def _each_block(self, name: str, arguments: Sequence[int], then: str) -> list[str]:
-        """For each block of the group: move its rows of the given arguments into lanes, or out of them."""
+    def _move(self, name: str, block: str, arguments: Sequence[int], then: str) -> list[str]:
+        """Move a block's rows of the given arguments into lanes ("load"), or out of them ("save"), and go on at `then`."""
         W = self.type.lanes
-        before = "group" if name == "load" else "run"
         direction = "in" if name == "load" else "out"
         lines = [
-            f"{name}.head:",
-            f"  %{name}.b = phi i64 [ 0, %{before} ], [ %{name}.c, %{name}.next ]",
-            f"  %{name}.o = mul i64 %{name}.b, {W}",
+            f"  %{name}.o = mul i64 {block}, {W}",
             f"  %{name}.row = add i64 %start, %{name}.o",
             f"  %{name}.left = sub i64 %n, %{name}.row",
             f"  %{name}.full = icmp sge i64 %{name}.left, {W}",
             f"  %{name}.rows = select i1 %{name}.full, i64 {W}, i64 %{name}.left",
-            f"  br label %{name}.a{arguments[0]}" if arguments else f"  br label %{name}.next",
+            f"  br label %{name}.a{arguments[0]}",
         ]
         for k in arguments:
             lines += [
                 f"{name}.a{k}:",
                 f"  %{name}.off{k} = mul i64 %{name}.row, %step{k}",
                 f"  %{name}.p{k} = getelementptr i8, ptr %base{k}, i64 %{name}.off{k}",
-                f"  %{name}.l{k} = mul i64 %{name}.b, {self.sizes[k] * W}",
+                f"  %{name}.l{k} = mul i64 {block}, {self.sizes[k] * W}",
                 f"  %{name}.w{k} = getelementptr {self.item}, ptr %ws.{k}, i64 %{name}.l{k}",
                 f"  %{name}.fast{k} = and i1 %whole{k}.0, %{name}.full",
                 f"  br i1 %{name}.fast{k}, label %{name}.fast.{k}, label %{name}.slow.{k}",
@@ -221,14 +246,9 @@ class _Module:
                 f"ptr %{name}.w{k})",
                 f"  br label %{name}.after{k}",
                 f"{name}.after{k}:",
-                f"  br label %{name}.a{k + 1}" if k != arguments[-1] else f"  br label %{name}.next",
+                f"  br label %{name}.a{k + 1}" if k != arguments[-1] else f"  br label %{then}",
             ]
-        lines += [
-            f"{name}.next:",
-            f"  %{name}.c = add i64 %{name}.b, 1",
-            f"  %{name}.go = icmp slt i64 %{name}.c, %now",
-        ]
-        return [*lines, f"  br i1 %{name}.go, label %{name}.head, label %{then}"]
+        return lines
 
     def _copy(self, name: str, gather: bool) -> str:
         """Move rows element by element, any strides; when gathering, the last row fills the spare lanes."""
