@@ -17,7 +17,10 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/peers/pinocchio.py
+	$(BIN)/python benchmarks/peers/pinocchio_peer.py
+	$(BIN)/python benchmarks/peers/machine_use.py
+	$(BIN)/python benchmarks/peers/engine.py
+	$(BIN)/python benchmarks/peers/start_up.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
