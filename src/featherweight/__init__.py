@@ -2,6 +2,7 @@
 
 from .engine.function import CompiledFunction
 from .engine.trace import Operations
+from .model import generators
 from .model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
 from .robot import Robot, build, load
 from .version import __version__
@@ -20,5 +21,6 @@ __all__ = [
     "Robot",
     "__version__",
     "build",
+    "generators",
     "load",
 ]

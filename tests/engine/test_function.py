@@ -259,6 +259,14 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
     assert swinging(50, "auto").operations == swinging(50).operations
 
 
+def test_without_numba_a_large_robot_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "featherweight.engine.rolled", None)
+    for f, words in ((swinging(4, "rolled"), "was asked for"), (swinging(50, "auto"), "robot of this size")):
+        monkeypatch.setattr("featherweight.engine.function.NODE_BUDGET", 20)
+        with pytest.raises(ImportError, match=rf"swing: .*{words}.*pip install 'featherweight\[rolled\]'"):
+            f(np.zeros(f.program.inputs[0].shape), np.zeros(f.program.inputs[1].shape))
+
+
 @pytest.fixture(params=[16, 32])
 def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Vectors of other processors, in bytes."""

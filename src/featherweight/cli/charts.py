@@ -112,11 +112,12 @@ def draw_times(ax: Axes, timings: Sequence[Timing], threads: int) -> None:
 def save_timings(path: Path, robot: Robot, timings: Sequence[Timing], batch: int, threads: int) -> None:
     """The chart of `featherweight bench`."""
     with style():
-        figure = Figure(figsize=(8.0, 1.7 + 0.36 * len(timings)), dpi=DPI)
+        figure = Figure(figsize=(8.0, 1.9 + 0.36 * len(timings)), dpi=DPI)
         figure.set_layout_engine("constrained", h_pad=0.12, w_pad=0.12)
         ax = figure.add_subplot()
         draw_times(ax, timings, threads)
-        ax.set_title(f"{robot.name}, {robot.nv} degrees of freedom: time for one state, in batches of {batch:,}")
+        name = robot.name if len(robot.name) <= 40 else robot.name[:39] + "…"
+        ax.set_title(f"{name}, {robot.nv} degrees of freedom\nTime for one state; batches have {batch:,}")
         figure.legend(loc="outside lower center", ncols=3)
         figure.savefig(path)
 

@@ -30,12 +30,13 @@ def directory() -> Path:
     chosen = os.environ.get("FEATHERWEIGHT_CACHE")
     if chosen:
         return Path(chosen)
+    home = Path(os.path.expanduser("~"))  # a user without a home is no error
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
+        base = home / "Library" / "Caches"
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     return base / "featherweight"
 
 
