@@ -1,0 +1,70 @@
+"""Real robots against MuJoCo, which gets them as the descriptions that were read from their files."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.model.load import load_description
+from oracles import mujoco_models
+from oracles.robots import FLOATING, NAMES, path
+from oracles.states import assert_close, assert_same_solutions, random_states
+
+STATES = 5
+
+
+def described(name: str) -> fw.Description:
+    """The robot's file, with a free-flyer where it walks or flies."""
+    description = load_description(path(name), mimic="independent")
+    if name not in FLOATING:
+        return description
+    moved = {j.child for j in description.joints}
+    [root] = [b.name for b in description.bodies if b.name not in moved]
+    flyer = fw.Joint("root_joint", fw.JointType.FLOATING, "world", root)
+    return replace(description, joints=(flyer, *description.joints))
+
+
+def acceptable(body: fw.Body) -> fw.Body:
+    """The body, or where MuJoCo would refuse its inertia as impossible, a ball of the same mean inertia."""
+    mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
+    low, middle, high = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if low > 0.0 and low + middle > 1.000001 * high:
+        return body
+    mean = max((xx + yy + zz) / 3, 1e-9 * mass)
+    return fw.Body(body.name, fw.Inertia(mass, center, (mean, 0.0, 0.0, mean, 0.0, mean)))
+
+
+@functools.cache
+def peer(name: str) -> mujoco_models.Peer:
+    description = described(name)
+    if "world" in {b.name for b in description.bodies}:  # MuJoCo's own name for the ground; this link is fixed to it
+        description = replace(description, bodies=tuple(b for b in description.bodies if b.name != "world"))
+    description = replace(description, bodies=tuple(map(acceptable, description.bodies)))
+    return mujoco_models.from_description(description, fw.build(description))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dynamics_agree_with_mujoco(name: str) -> None:
+    other = peer(name)
+    robot = other.robot
+    states = random_states(robot, STATES)
+    q, v, _ = states
+    assert_close(robot.inverse_dynamics(*states), other.inverse_dynamics(*states))
+    M = other.mass_matrix(q)
+    assert_close(robot.mass_matrix(q), M)
+    assert_same_solutions(robot.forward_dynamics(*states), other.forward_dynamics(*states), M)
+    assert_close(robot.kinetic_energy(q, v), other.kinetic_energy(q, v))
+    assert_close(robot.center_of_mass(q), other.center_of_mass(q))
+
+
+@pytest.mark.parametrize("name", FLOATING)
+def test_a_free_flyer_of_the_file_is_the_free_flyer_of_load(name: str) -> None:
+    robot = fw.build(described(name))
+    loaded = fw.load(path(name), base="floating", mimic="independent")
+    assert [j.name for j in loaded.joints] == [j.name for j in robot.joints]
+    states = random_states(robot, STATES)
+    np.testing.assert_array_equal(loaded.inverse_dynamics(*states), robot.inverse_dynamics(*states))
