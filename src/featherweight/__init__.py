@@ -2,6 +2,7 @@
 
 from .engine.function import CompiledFunction
 from .engine.trace import Operations
+from .factorization import Factorization, ltdl, ltl
 from .model import generators
 from .model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
 from .robot import Robot, build, load
@@ -11,6 +12,7 @@ __all__ = [
     "Body",
     "CompiledFunction",
     "Description",
+    "Factorization",
     "Frame",
     "Inertia",
     "Joint",
@@ -23,4 +25,6 @@ __all__ = [
     "build",
     "generators",
     "load",
+    "ltdl",
+    "ltl",
 ]

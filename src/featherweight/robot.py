@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .algorithms import aba, crba, energy, frames, rnea
-from .engine.function import CompiledFunction
+from .algorithms import aba, crba, energy, frames, inverse, joint_space, rnea
+from .engine.function import CompiledFunction, cheapest
 from .engine.program import Argument, Program, Shape
+from .factorization import Factorization
 from .model import configuration
 from .model.configuration import Coordinates
 from .model.load import load_description
@@ -71,6 +72,7 @@ class Robot:
         self.model = model
         self._execution = execution
         self._for_frames: dict[tuple[Any, ...], CompiledFunction] = {}
+        self._solvers: dict[int, CompiledFunction] = {}
 
     # the model
 
@@ -161,16 +163,55 @@ class Robot:
 
     @cached_property
     def forward_dynamics(self) -> CompiledFunction:
-        """a (nv) for joint forces tau, by the articulated-body algorithm (Featherstone 2008, table 7.1).
+        """a (nv) for joint forces tau.
 
-        `external_forces` as in `inverse_dynamics`.
+        By the articulated-body algorithm ("aba"; Featherstone 2008, table 7.1) or by the mass matrix, its sparse factors
+        and back-substitution ("crba-ltdl"; Featherstone 2005), whichever takes fewer operations for this robot;
+        `algorithm=` insists on one. `external_forces` as in `inverse_dynamics`.
         """
-        return self._with_forces(Robot.forward_dynamics, aba.aba, aba.aba_external, ("q", "v", "tau"), "a")
+        inputs = ("q", "v", "tau")
+        candidates = {
+            "aba": self._with_forces(Robot.forward_dynamics, aba.aba, aba.aba_external, inputs, "a"),
+            "crba-ltdl": self._with_forces(
+                Robot.forward_dynamics, joint_space.crba_ltdl, joint_space.crba_ltdl_external, inputs, "a"
+            ),
+        }
+        return cheapest(candidates)
 
     @cached_property
     def mass_matrix(self) -> CompiledFunction:
         """M(q) (nv, nv), full and symmetric, by the composite-rigid-body algorithm (Featherstone 2008, table 6.2)."""
         return self._function(Robot.mass_matrix, crba.crba, ("q",), ("M", (self.nv, self.nv)))
+
+    @cached_property
+    def inverse_mass_matrix(self) -> CompiledFunction:
+        """M(q)⁻¹ (nv, nv), full and symmetric, in Θ(nv²) (Drumwright 2012, algorithm 1)."""
+        return self._function(Robot.inverse_mass_matrix, inverse.inverse_mass_matrix, ("q",), ("Minv", (self.nv, self.nv)))
+
+    def solve_mass_matrix(self, q: Any, B: Any) -> Array:
+        """M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
+
+        Compiled for each m. Raises ValueError for a wrong shape.
+        """
+        B = np.asarray(B)
+        if B.ndim < 2 or B.shape[-2] != self.nv:
+            raise ValueError(f"solve_mass_matrix: B must have shape (..., {self.nv}, m); got {B.shape}")
+        m = B.shape[-1]
+        function = self._solvers.get(m)
+        if function is None:
+            program = self._program(Robot.solve_mass_matrix, inverse.solve_mass_matrix, ("q",), ("result", (self.nv, m)))
+            program = replace(program, inputs=(*program.inputs, Argument("B", (self.nv, m))))
+            function = self._solvers[m] = CompiledFunction(program, self._execution)
+        result: Array = function(q, B)
+        return result
+
+    def factorize(self, q: Any) -> Factorization:
+        """The sparse factors M(q) = Lᵀ D L (Featherstone 2005): an object with L, D, solve, logdet and products."""
+        return Factorization(np.asarray(self._factors(q)), tuple(self.model.tree.parent), True)
+
+    @cached_property
+    def _factors(self) -> CompiledFunction:
+        return self._function(Robot.factorize, joint_space.factors, ("q",), ("factors", (self.nv, self.nv)))
 
     @cached_property
     def bias_force(self) -> CompiledFunction:

@@ -26,6 +26,20 @@ def _sincos_of_float(x):
 sincos.rolled = _sincos_of_float  # type: ignore[attr-defined]  # Numba has no traced expressions to tell from floats
 
 
+def sqrt(x: Scalar) -> Scalar:
+    """Square root; NaN of a negative number."""
+    if isinstance(x, float):
+        return math.sqrt(x) if x >= 0.0 else math.nan
+    return x.sqrt()
+
+
+def _sqrt_of_float(x):
+    return math.sqrt(x)
+
+
+sqrt.rolled = _sqrt_of_float  # type: ignore[attr-defined]
+
+
 class Vec3(NamedTuple):
     """A vector of three scalars."""
 

@@ -48,6 +48,7 @@ class CompiledFunction:
         self._asked = execution
         self._options = options or {}
         self._variants: dict[str, CompiledFunction] = {}
+        self._candidates: dict[str, CompiledFunction] = {}
         self._ufuncs: dict[str, np.ufunc] = {}
         self.__doc__ = program.doc or CompiledFunction.__doc__
 
@@ -85,15 +86,30 @@ class CompiledFunction:
             self._variants[option] = CompiledFunction(self._options[option], self._asked, None, self.algorithm)
         return self._variants[option]
 
+    @property
+    def candidates(self) -> dict[str, Operations]:
+        """Operation counts of the algorithms that were compared, this one's included, by name."""
+        return {name: f.operations for name, f in self._candidates.items()}
+
     def __repr__(self) -> str:
         return f"<CompiledFunction {self.name}{self.signature}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CompiledFunction, (self.program, self._asked, self._options, self.algorithm)
+        return _rebuilt, ([f._recipe for f in self._candidates.values()] or [self._recipe],)
+
+    @property
+    def _recipe(self) -> tuple[Program, str, dict[str, Program], str]:
+        return self.program, self._asked, self._options, self.algorithm
 
     # calling it
 
     def __call__(self, *args: Any, out: Array | None = None, threads: int | None = None, **named: Any) -> Any:
+        algorithm = named.pop("algorithm", None)
+        if algorithm is not None and algorithm != self.algorithm:
+            if algorithm not in self._candidates:
+                known = ", ".join(self._candidates or (self.algorithm,))
+                raise ValueError(f"{self.name}: algorithm must be one of {known}; got {algorithm!r}")
+            return self._candidates[algorithm](*args, out=out, threads=threads, **named)
         for option in self._options:
             value = named.pop(option, None)
             if value is not None:
@@ -273,6 +289,27 @@ class CompiledFunction:
         except ValueError:
             shapes = ", ".join(f"{p.name} {x.shape}" for x, p in zip(arrays, self.program.inputs, strict=True))
             raise ValueError(f"{self.name}: batch axes do not broadcast: {shapes}") from None
+
+
+def cheapest(candidates: dict[str, CompiledFunction]) -> CompiledFunction:
+    """The candidate with the fewest operations; it answers for the others where a call insists on one of them.
+
+    Candidates whose trace goes past the node budget are out, unless all are: then the first is taken.
+    """
+    cost = {
+        name: sum(f.operations) - f.operations.trig for name, f in candidates.items() if f.execution == "traced"
+    }  # sines and cosines are the same in all
+    chosen = candidates[min(cost, key=cost.__getitem__) if cost else next(iter(candidates))]
+    for other, f in candidates.items():
+        f.algorithm = other
+    chosen._candidates = candidates
+    return chosen
+
+
+def _rebuilt(recipes: list[tuple[Program, str, dict[str, Program], str]]) -> CompiledFunction:
+    """A function from its pickle."""
+    functions = {recipe[3]: CompiledFunction(*recipe) for recipe in recipes}
+    return cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))
 
 
 def _plain(a: Array) -> Array:

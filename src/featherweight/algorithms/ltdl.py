@@ -1,0 +1,146 @@
+"""Sparse factorization of matrices with branch-induced sparsity (Featherstone 2005, section 2 and appendix).
+
+H is symmetric and positive definite, and H_ij is zero unless i and j are on one path to the ground of the tree `parent`.
+Then H = L^T D L (LTDL) or H = L^T L (LTL) fills in nothing: L has entries where H has them below the diagonal.
+
+    LTDL   for k = n to 1:  for i in ancestors of k:  a = H_ki / H_kk
+                                for j = i and its ancestors:  H_ij -= H_kj a
+                                H_ki = a
+    LTL    for k = n to 1:  H_kk = sqrt H_kk,  H_kj /= H_kk for ancestors j,  H_ij -= H_ki H_kj
+
+Both work in situ on the lower triangle. With D1 = sum of (d_i - 1) and D2 = sum of d_i (d_i - 1) / 2 over depths d_i they
+take D1 divisions and D2 multiplications and subtractions; LTL also n square roots.
+"""
+
+from __future__ import annotations
+
+from ..spatial import sqrt
+
+
+def ltdl_in_situ(parent, H) -> None:
+    """Leave D on the diagonal of H and the rest of L, whose diagonal is one, below it."""
+    for k in range(len(parent) - 1, -1, -1):
+        i = parent[k]
+        while i >= 0:
+            a = H[k][i] / H[k][k]
+            j = i
+            while j >= 0:
+                H[i][j] = H[i][j] - H[k][j] * a
+                j = parent[j]
+            H[k][i] = a
+            i = parent[i]
+
+
+def ltl_in_situ(parent, H) -> None:
+    """Leave L on and below the diagonal of H."""
+    for k in range(len(parent) - 1, -1, -1):
+        H[k][k] = sqrt(H[k][k])
+        j = parent[k]
+        while j >= 0:
+            H[k][j] = H[k][j] / H[k][k]
+            j = parent[j]
+        i = parent[k]
+        while i >= 0:
+            j = i
+            while j >= 0:
+                H[i][j] = H[i][j] - H[k][i] * H[k][j]
+                j = parent[j]
+            i = parent[i]
+
+
+def ltdl(parent, H, F) -> None:
+    """Factors of H in the lower triangle of F; zero above."""
+    copy_pattern(parent, H, F)
+    ltdl_in_situ(parent, F)
+
+
+def ltl(parent, H, F) -> None:
+    """The factor of H in the lower triangle of F; zero above."""
+    copy_pattern(parent, H, F)
+    ltl_in_situ(parent, F)
+
+
+def copy_pattern(parent, H, F) -> None:
+    """The entries of H, on and below the diagonal, that the tree allows."""
+    for i in range(len(parent)):
+        for j in range(len(parent)):
+            F[i][j] = 0.0
+        j = i
+        while j >= 0:
+            F[i][j] = H[i][j]
+            j = parent[j]
+
+
+def outside_pattern(parent, H, total) -> None:
+    """The sum of squares of the entries below the diagonal that the tree does not allow."""
+    n = len(parent)
+    total[0] = 0.0
+    for i in range(n):
+        allowed = [0] * n
+        j = parent[i]
+        while j >= 0:
+            allowed[j] = 1
+            j = parent[j]
+        for j in range(i):
+            if allowed[j] == 0:
+                total[0] = total[0] + H[i][j] * H[i][j]
+
+
+# Products with the factors: L has D on its diagonal where `unit` is 1 (LTDL), and its own diagonal where it is 0 (LTL).
+
+
+def multiply(parent, unit: int, L, x, y) -> None:
+    """y = L x."""
+    for i in range(len(parent)):
+        y[i] = x[i] if unit == 1 else L[i][i] * x[i]
+        j = parent[i]
+        while j >= 0:
+            y[i] = y[i] + L[i][j] * x[j]
+            j = parent[j]
+
+
+def multiply_transposed(parent, unit: int, L, x, y) -> None:
+    """y = L^T x."""
+    for i in range(len(parent)):
+        y[i] = x[i] if unit == 1 else L[i][i] * x[i]
+        j = parent[i]
+        while j >= 0:
+            y[j] = y[j] + L[i][j] * x[i]
+            j = parent[j]
+
+
+def divide(parent, unit: int, L, x, y) -> None:
+    """y = L^-1 x."""
+    for i in range(len(parent)):
+        y[i] = x[i]
+        j = parent[i]
+        while j >= 0:
+            y[i] = y[i] - L[i][j] * y[j]
+            j = parent[j]
+        if unit == 0:
+            y[i] = y[i] / L[i][i]
+
+
+def divide_transposed(parent, unit: int, L, x, y) -> None:
+    """y = L^-T x."""
+    n = len(parent)
+    for i in range(n):
+        y[i] = x[i]
+    for i in range(n - 1, -1, -1):
+        if unit == 0:
+            y[i] = y[i] / L[i][i]
+        j = parent[i]
+        while j >= 0:
+            y[j] = y[j] - L[i][j] * y[i]
+            j = parent[j]
+
+
+def solve(parent, unit: int, L, x, y) -> None:
+    """y = H^-1 x: L^-1 D^-1 L^-T x, where LTL has no D."""
+    n = len(parent)
+    z = [0.0] * n
+    divide_transposed(parent, unit, L, x, z)
+    if unit == 1:
+        for i in range(n):
+            z[i] = z[i] / L[i][i]
+    divide(parent, unit, L, z, y)
