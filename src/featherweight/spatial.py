@@ -222,6 +222,18 @@ class RigidInertia(NamedTuple):
     def rotate(a, R: Mat3) -> RigidInertia:
         return RigidInertia(a.mass, R @ a.moment, a.rotational.rotate(R))
 
+    def shift(a, d: Scalar) -> RigidInertia:
+        """The same body seen from an origin at -d along z."""
+        md = a.mass * d
+        z = a.moment.z + md
+        k = d * (a.moment.z + z)
+        I = a.rotational
+        return RigidInertia(
+            a.mass,
+            Vec3(a.moment.x, a.moment.y, z),
+            Sym3(I.xx + k, I.xy, I.xz - d * a.moment.x, I.yy + k, I.yz - d * a.moment.y, I.zz),
+        )
+
     def translate(a, p: Vec3) -> RigidInertia:
         """The same body seen from an origin at -p."""
         k = a.moment + (0.5 * a.mass) * p
@@ -331,6 +343,24 @@ class ArticulatedInertia(NamedTuple):
     def rotate(a, R: Mat3) -> ArticulatedInertia:
         return ArticulatedInertia(a.A.rotate(R), R.product(a.C).product(R.transpose()), a.D.rotate(R))
 
+    def shift(a, d: Scalar) -> ArticulatedInertia:
+        """The same map seen from an origin at -d along z."""
+        A, C, D = a.A, a.C, a.D
+        x = Vec3(C.x.x - d * D.xy, C.x.y - d * D.yy, C.x.z - d * D.yz)
+        y = Vec3(C.y.x + d * D.xx, C.y.y + d * D.xy, C.y.z + d * D.xz)
+        return ArticulatedInertia(
+            Sym3(
+                A.xx - d * (C.x.y + x.y),
+                A.xy + d * (C.x.x - y.y),
+                A.xz - d * C.z.y,
+                A.yy + d * (C.y.x + y.x),
+                A.yz + d * C.z.x,
+                A.zz,
+            ),
+            Mat3(x, y, C.z),
+            D,
+        )
+
     def translate(a, p: Vec3) -> ArticulatedInertia:
         """The same map seen from an origin at -p: C' = C + p x D, A' = A - C px - (C' px)^T."""
         A, C, D = a.A, a.C, a.D
@@ -359,45 +389,76 @@ class ArticulatedInertia(NamedTuple):
 class Transform(NamedTuple):
     """A frame (the child) placed in another (the parent).
 
-    `R` and `p` are its orientation and origin in the parent. The same orientation is also kept as the planar rotations
-    that make it up, Rz(yaw) Ry(pitch) Rx(roll) Rz(turn), each as (cosine, sine): inertias are cheapest to rotate so. A
-    joint whose rotation is not a turn about z says so by `dense`.
+    From the parent to the child: translate by `base`, turn about z by `yaw`, about x by `roll`, slide along z by `slide`,
+    turn about z by `turn`; turns are (cosine, sine). One axis at a time is the cheapest way to move inertias. A joint whose
+    rotation is not a turn about z says so by `dense` and has its orientation in `R`, and `base` = `p`. `p` is always the
+    child's origin in the parent.
     """
 
     R: Mat3
     p: Vec3
-    turn: tuple[Scalar, Scalar]
-    roll: tuple[Scalar, Scalar]
-    pitch: tuple[Scalar, Scalar]
+    base: Vec3
     yaw: tuple[Scalar, Scalar]
+    roll: tuple[Scalar, Scalar]
+    slide: Scalar
+    turn: tuple[Scalar, Scalar]
     dense: int
 
     def __matmul__(X, m: Motion) -> Motion:
         """A motion of the parent frame, in the child frame."""
-        T = X.R.transpose()
-        return Motion(T @ m.ang, T @ (m.lin - X.p.cross(m.ang)))
+        lin = m.lin - X.base.cross(m.ang)
+        if X.dense == 1:
+            T = X.R.transpose()
+            return Motion(T @ m.ang, T @ lin)
+        w = m.ang.spin(X.yaw[0], 0.0 - X.yaw[1]).cycle().spin(X.roll[0], 0.0 - X.roll[1]).cycle().cycle()
+        l = lin.spin(X.yaw[0], 0.0 - X.yaw[1]).cycle().spin(X.roll[0], 0.0 - X.roll[1]).cycle().cycle()
+        l = Vec3(l.x + X.slide * w.y, l.y - X.slide * w.x, l.z)
+        return Motion(w.spin(X.turn[0], 0.0 - X.turn[1]), l.spin(X.turn[0], 0.0 - X.turn[1]))
 
     def rotate_to_child(X, a: Vec3) -> Vec3:
-        return X.R.transpose() @ a
+        if X.dense == 1:
+            return X.R.transpose() @ a
+        b = a.spin(X.yaw[0], 0.0 - X.yaw[1]).cycle().spin(X.roll[0], 0.0 - X.roll[1]).cycle().cycle()
+        return b.spin(X.turn[0], 0.0 - X.turn[1])
+
+    def rotate_to_parent(X, a: Vec3) -> Vec3:
+        if X.dense == 1:
+            return X.R @ a
+        b = a.spin(X.turn[0], X.turn[1]).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
+        return b.spin(X.yaw[0], X.yaw[1])
+
+    def orientation(X) -> Mat3:
+        """The child's axes in the parent, as columns."""
+        x = X.rotate_to_parent(Vec3(1.0, 0.0, 0.0))
+        y = X.rotate_to_parent(Vec3(0.0, 1.0, 0.0))
+        z = X.rotate_to_parent(Vec3(0.0, 0.0, 1.0))
+        return Mat3(x, y, z).transpose()
 
     def force_to_parent(X, f: Force) -> Force:
         """X^T f."""
-        lin = X.R @ f.lin
-        return Force(X.R @ f.ang + X.p.cross(lin), lin)
+        if X.dense == 1:
+            lin = X.R @ f.lin
+            return Force(X.R @ f.ang + X.base.cross(lin), lin)
+        l = f.lin.spin(X.turn[0], X.turn[1])
+        n = f.ang.spin(X.turn[0], X.turn[1])
+        n = Vec3(n.x - X.slide * l.y, n.y + X.slide * l.x, n.z)
+        n = n.cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
+        l = l.cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
+        return Force(n + X.base.cross(l), l)
 
     def rigid_to_parent(X, I: RigidInertia) -> RigidInertia:
         """X^T I X."""
         if X.dense == 1:
-            return I.rotate(X.R).translate(X.p)
-        a = I.spin(X.turn[0], X.turn[1]).cycle().spin(X.roll[0], X.roll[1]).cycle().spin(X.pitch[0], X.pitch[1]).cycle()
-        return a.spin(X.yaw[0], X.yaw[1]).translate(X.p)
+            return I.rotate(X.R).translate(X.base)
+        a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
+        return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
 
     def articulated_to_parent(X, I: ArticulatedInertia) -> ArticulatedInertia:
         """X^T I X."""
         if X.dense == 1:
-            return I.rotate(X.R).translate(X.p)
-        a = I.spin(X.turn[0], X.turn[1]).cycle().spin(X.roll[0], X.roll[1]).cycle().spin(X.pitch[0], X.pitch[1]).cycle()
-        return a.spin(X.yaw[0], X.yaw[1]).translate(X.p)
+            return I.rotate(X.R).translate(X.base)
+        a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
+        return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
 
 
 def unit_motion(k: int, s: Scalar) -> Motion:
@@ -429,4 +490,4 @@ ZERO_FORCE = Force(ZERO3, ZERO3)
 ZERO_RIGID = RigidInertia(0.0, ZERO3, ZERO_SYM3)
 ZERO_ARTICULATED = ArticulatedInertia(ZERO_SYM3, Mat3(ZERO3, ZERO3, ZERO3), ZERO_SYM3)
 NO_TURN = (1.0, 0.0)
-IDENTITY = Transform(IDENTITY3, ZERO3, NO_TURN, NO_TURN, NO_TURN, NO_TURN, 0)
+IDENTITY = Transform(IDENTITY3, ZERO3, ZERO3, NO_TURN, NO_TURN, 0.0, NO_TURN, 0)

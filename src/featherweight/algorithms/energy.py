@@ -27,7 +27,7 @@ def first_moment(tree: Tree, X) -> Vec3:
     for j in range(n - 1, -1, -1):
         mass[j] = mass[j] + tree.mass[j]
         moment[j] = moment[j] + vec3(tree.moment, j)
-        in_parent = X[j].R @ moment[j] + mass[j] * X[j].p
+        in_parent = X[j].rotate_to_parent(moment[j]) + mass[j] * X[j].p
         p = tree.parent[j]
         if p >= 0:
             mass[p] = mass[p] + mass[j]

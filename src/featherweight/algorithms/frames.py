@@ -35,13 +35,13 @@ def world_poses(tree: Tree, X):
     for j in range(n):
         p = tree.parent[j]
         if p < 0:
-            R[j] = X[j].R
+            R[j] = X[j].orientation()
             o[j] = X[j].p
         elif tree.kind[j] == INNER:
             R[j] = R[p]
             o[j] = o[p]
         else:
-            R[j] = R[p].product(X[j].R)
+            R[j] = R[p].product(X[j].orientation())
             o[j] = o[p] + R[p] @ X[j].p
     return R, o
 
@@ -94,8 +94,9 @@ def frame_jacobian(tree: Tree, frames: Placements, reference: int, q, J) -> None
             if reference == LOCAL:
                 T = axes.transpose()
                 m = Motion(T @ s.ang, T @ (s.lin + s.ang.cross(at)))
-                at = X[j].p + X[j].R @ at
-                axes = X[j].R.product(axes)
+                R_up = X[j].orientation()
+                at = X[j].p + R_up @ at
+                axes = R_up.product(axes)
             else:
                 point = of[k] if reference == LOCAL_WORLD_ALIGNED else ZERO3
                 ang = R[j] @ s.ang

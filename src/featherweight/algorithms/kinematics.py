@@ -15,7 +15,6 @@ from __future__ import annotations
 from ..model.tree import INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Placements, Tree
 from ..spatial import (
     IDENTITY,
-    NO_TURN,
     ZERO3,
     ZERO_FORCE,
     ZERO_MOTION,
@@ -91,25 +90,28 @@ def joint_transform(tree: Tree, j: int, q) -> Transform:
     k = tree.q_index[j]
     R = mat3(tree.rotation, j)
     p = vec3(tree.translation, j)
-    roll, pitch, yaw = turns(tree.planar, j)
+    base = vec3(tree.base, j)
+    yaw, roll, twist = turns(tree.turns, j)
+    d = tree.slide[j]
     if kind == REVOLUTE:
-        s, c = sincos(q[k])
-        return Transform(turned(R, c, s), p, (c, s), roll, pitch, yaw, 0)
+        s, c = sincos(q[k] + tree.offset[j])
+        return Transform(R, p, base, yaw, roll, d, twisted(c, s, twist), 0)
     if kind == PRISMATIC:
-        return Transform(R, p + R @ Vec3(0.0, 0.0, q[k]), NO_TURN, roll, pitch, yaw, 0)
+        return Transform(R, p + R @ Vec3(0.0, 0.0, q[k]), base, yaw, roll, d + q[k], twist, 0)
     if kind == PLANAR:
-        c, s = q[k + 2], q[k + 3]
-        return Transform(turned(R, c, s), p + R @ Vec3(q[k], q[k + 1], 0.0), (c, s), roll, pitch, yaw, 0)
+        shift = R @ Vec3(q[k], q[k + 1], 0.0)
+        return Transform(R, p + shift, base + shift, yaw, roll, d, twisted(q[k + 2], q[k + 3], twist), 0)
     if kind == SPHERICAL:
         E = R.product(rotation_from_quaternion(q[k], q[k + 1], q[k + 2], q[k + 3]))
-        return Transform(E, p, NO_TURN, roll, pitch, yaw, 1)
+        return Transform(E, p, p, yaw, roll, d, twist, 1)
     E = R.product(rotation_from_quaternion(q[k + 3], q[k + 4], q[k + 5], q[k + 6]))
-    return Transform(E, p + R @ Vec3(q[k], q[k + 1], q[k + 2]), NO_TURN, roll, pitch, yaw, 1)
+    o = p + R @ Vec3(q[k], q[k + 1], q[k + 2])
+    return Transform(E, o, o, yaw, roll, d, twist, 1)
 
 
-def turned(R: Mat3, c, s) -> Mat3:
-    """R Rz."""
-    return Mat3(R.x.spin(c, 0.0 - s), R.y.spin(c, 0.0 - s), R.z.spin(c, 0.0 - s))
+def twisted(c, s, twist):
+    """Cosine and sine of a turn, with a constant turn added."""
+    return (c * twist[0] - s * twist[1], s * twist[0] + c * twist[1])
 
 
 def joint_transforms(tree: Tree, q):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .placement import internal_frame, planar_rotations, tidy
+from .placement import ALONG_Z, Line, internal_frame, tidy, way
 from .topology import Topology
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
-from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector
+from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector, rotate
 
 _KIND = {
     JointType.REVOLUTE: (REVOLUTE, (2,)),
@@ -156,6 +156,22 @@ def _ordered_joints(d: Description, base: str) -> list[Joint]:
     return ordered
 
 
+def _carried_lines(joints: list[Joint]) -> dict[str, list[Line]]:
+    """For each moving body the axes of the joints that it carries, at zero, in its frame of the file."""
+    lines: dict[str, list[Line]] = {}
+    links: dict[str, tuple[str, Pose]] = {}  # link -> moving body, and its pose there
+    for joint in joints:
+        body, pose = links.get(joint.parent, (WORLD, Pose()))
+        at = pose @ joint.placement
+        if joint.type == JointType.FIXED:
+            links[joint.child] = (body, at)
+            continue
+        if joint.type in ALONG_Z:
+            lines.setdefault(body, []).append(Line((at @ Pose(p=joint.anchor)).p, rotate(at.R, joint.axis)))
+        links[joint.child] = (joint.child, Pose())
+    return lines
+
+
 class _Builder:
     def __init__(self, description: Description, joints: list[Joint]) -> None:
         self.d = description
@@ -166,6 +182,7 @@ class _Builder:
         self.moving: list[MovingJoint] = []
         self.nq = 0
         self.solid = True
+        self.lines = _carried_lines(joints)
 
     def build(self, gravity: Vector) -> Model:
         ground = _Carrier(WORLD, -1, Pose())
@@ -203,7 +220,7 @@ class _Builder:
     def _add(self, joint: Joint, parent: _Carrier) -> None:
         """The rows of a joint, and the internal frame of its child."""
         kind, axes = _KIND[joint.type]
-        internal = internal_frame(joint)  # in the child's frame of the file
+        internal = internal_frame(joint, self.lines.get(joint.child, ()))  # in the child's frame of the file
         zero = tidy(parent.pose @ joint.placement @ internal)
         if joint.zero:
             c, s = math.cos(joint.zero), -math.sin(joint.zero)
@@ -212,6 +229,10 @@ class _Builder:
         first, v = len(self.rows), len(self.rows)
         for k, axis in enumerate(axes):
             at = zero if k == 0 else Pose()
+            steps = way(at)
+            offset = 0.0
+            if kind == REVOLUTE and 0.0 not in steps.twist:  # an addition is cheaper than a turn
+                offset, steps = math.atan2(steps.twist[1], steps.twist[0]), steps._replace(twist=(1.0, 0.0))
             self.rows.append(
                 dict(
                     parent=parent.row if k == 0 else first + k - 1,
@@ -221,8 +242,11 @@ class _Builder:
                     kind=kind if k == 0 else INNER,
                     q_index=self.nq,
                     rotation=at.R,
-                    planar=planar_rotations(at.R),
                     translation=at.p,
+                    base=steps.base,
+                    turns=(steps.yaw, steps.roll, steps.twist),
+                    slide=steps.slide,
+                    offset=offset,
                     armature=joint.armature,
                 )
             )

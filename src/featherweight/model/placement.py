@@ -1,19 +1,106 @@
-"""Where the internal frame of a body lies, and its orientation as planar rotations."""
+"""Where the internal frame of a body lies, and how to get from one to the next one axis at a time.
+
+A frame is placed by the joint's axis only up to a turn about it and a slide along it. Where one child of a body can have
+it, the frame is put so that the way to that child's axis is two axial screws, as Denavit and Hartenberg do; the frame is
+the one of several candidates from which the ways to all children take the fewest operations.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from .types import Joint, JointType, Matrix, Pose, Vector, dot, scale, transpose
+from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, matmul, rotate, scale, transpose
 
-Planar = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+Turn = tuple[float, float]  # cosine and sine
+ALONG_Z = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
+
+TURN, MOVE = 55, 28  # operations that turn an articulated inertia about an axis, or move it along one
 
 
-def internal_frame(joint: Joint) -> Pose:
-    """The frame at the joint's anchor whose z is the joint's axis, in the child's frame of the file."""
+class Line(NamedTuple):
+    """A joint's axis in the frame of the body that carries it."""
+
+    point: Vector
+    direction: Vector
+
+
+class Way(NamedTuple):
+    """A placement one axis at a time: translate by `base`, turn about z, about x, slide along z, turn about z."""
+
+    base: Vector
+    yaw: Turn
+    roll: Turn
+    slide: float
+    twist: Turn
+
+    @property
+    def cost(self) -> int:
+        """Operations, nearly, that an articulated inertia takes on this way; the last turn is the joint's own."""
+        turns = sum(0.0 not in t for t in (self.yaw, self.roll))
+        moves = sum(x != 0.0 for x in (*self.base, self.slide))
+        return TURN * turns + MOVE * moves + (0.0 not in self.twist)
+
+
+def internal_frame(joint: Joint, children: Sequence[Line] = ()) -> Pose:
+    """The frame on the joint's anchor and axis, in the child's frame of the file, for a body that carries `children`."""
     if joint.type in (JointType.FLOATING, JointType.SPHERICAL):
         return Pose(p=joint.anchor)
-    return Pose(frame_with_z(joint.axis), joint.anchor)
+    plain = Pose(frame_with_z(joint.axis), joint.anchor)
+    if joint.type not in ALONG_Z:
+        return plain
+    candidates = [plain, *(facing(Line(joint.anchor, joint.axis), child) for child in children)]
+    return min(candidates, key=lambda frame: sum(_to_line(frame, child).cost for child in children))
+
+
+def facing(axis: Line, other: Line) -> Pose:
+    """The frame on `axis` whose x axis points along the common normal to `other`, at its foot."""
+    z, w = axis.direction, other.direction
+    between = add(other.point, scale(-1.0, axis.point))
+    normal = _cross(z, w)
+    sine = math.sqrt(dot(normal, normal))
+    if sine < 1e-9:  # parallel
+        normal = add(between, scale(-dot(between, z), z))
+        length = math.sqrt(dot(normal, normal))
+        if length < 1e-9:
+            return Pose(frame_with_z(z), axis.point)
+        return _frame(z, scale(1.0 / length, normal), axis.point)
+    x = scale(1.0 / sine, normal)
+    along = dot(_cross(between, w), normal) / (sine * sine)
+    return _frame(z, x, add(axis.point, scale(along, z)))
+
+
+def _to_line(frame: Pose, line: Line) -> Way:
+    inverse = frame.inverse()
+    direction = rotate(inverse.R, line.direction)
+    return way(Pose(frame_with_z(_unit_vector(direction)), (inverse @ Pose(p=line.point)).p))
+
+
+def way(placement: Pose) -> Way:
+    """A placement one axis at a time: R = Rz(yaw) Rx(roll) Rz(twist), and the origin by a slide that saves the most."""
+    R = placement.R
+    s = math.hypot(R[0][2], R[1][2])
+    if s < 1e-12:
+        s, yaw = 0.0, (1.0, 0.0)
+    else:
+        flip = -1.0 if R[1][2] > 0.0 or (R[1][2] == 0.0 and R[0][2] < 0.0) else 1.0
+        s, yaw = flip * s, (-flip * R[1][2] / s, flip * R[0][2] / s)
+    yaw = _exact_turn(yaw)
+    c, d = yaw
+    roll = _exact_turn((R[2][2], s))
+    twist = _exact_turn((c * R[0][0] + d * R[1][0], -(c * R[0][1] + d * R[1][1])))
+    z = (R[0][2], R[1][2], R[2][2])
+    slides = [0.0, *(placement.p[i] / z[i] for i in range(3) if abs(z[i]) > 1e-3)]
+    ways = [Way(_without(placement.p, scale(x, z)), yaw, roll, x, twist) for x in slides]
+    return min(ways, key=lambda w: w.cost)
+
+
+def _without(p: Vector, q: Vector) -> Vector:
+    """p - q, exactly zero where it is only rounding."""
+    size = math.sqrt(dot(p, p))
+    x, y, z = (0.0 if abs(a - b) < 4e-16 * (size + abs(b)) else a - b for a, b in zip(p, q, strict=True))
+    return (x, y, z)
 
 
 def frame_with_z(axis: Vector) -> Matrix:
@@ -28,8 +115,7 @@ def frame_with_z(axis: Vector) -> Matrix:
         return transpose((_unit(i, 1.0), _unit(j, sign), _unit(k, sign)))
     least = min((i, j), key=lambda m: abs(axis[m]))
     x = _cross(_unit(least, 1.0), axis) if axis[least] else _unit(least, 1.0)
-    x = scale(1.0 / math.sqrt(dot(x, x)), x)
-    return transpose((x, _cross(axis, x), axis))
+    return _frame(axis, _unit_vector(x), (0.0, 0.0, 0.0)).R
 
 
 def tidy(pose: Pose) -> Pose:
@@ -38,15 +124,25 @@ def tidy(pose: Pose) -> Pose:
     return Pose(rows, pose.p)  # type: ignore[arg-type]
 
 
-def planar_rotations(R: Matrix) -> Planar:
-    """(cosine, sine) of roll, pitch and yaw with R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    c = math.hypot(R[0][0], R[1][0])
-    upright = c < 1e-12  # x points along ±z: yaw and roll turn about the same axis, and yaw is none
-    cy, sy = (1.0, 0.0) if upright else (R[0][0] / c, R[1][0] / c)
-    # Row y of Rz(yaw)^T R. From the small entries R[2][1] and R[2][2] roll would lose digits as the pitch nears 90°.
-    cr, sr = cy * R[1][1] - sy * R[0][1], sy * R[0][2] - cy * R[1][2]
-    pitch = (0.0, -math.copysign(1.0, R[2][0])) if upright else (c, -R[2][0])
-    return ((cr, sr), pitch, (cy, sy))
+def rotation_of(w: Way) -> Matrix:
+    """Rz(yaw) Rx(roll) Rz(twist)."""
+    return matmul(_about_z(w.yaw), matmul(_about_x(w.roll), _about_z(w.twist)))
+
+
+def _about_z(t: Turn) -> Matrix:
+    return ((t[0], -t[1], 0.0), (t[1], t[0], 0.0), (0.0, 0.0, 1.0))
+
+
+def _about_x(t: Turn) -> Matrix:
+    return ((1.0, 0.0, 0.0), (0.0, t[0], -t[1]), (0.0, t[1], t[0]))
+
+
+def _frame(z: Vector, x: Vector, p: Vector) -> Pose:
+    return tidy(Pose(transpose((x, _cross(z, x), z)), p))
+
+
+def _exact_turn(t: Turn) -> Turn:
+    return (_exact(t[0]), _exact(t[1]))
 
 
 def _exact(x: float) -> float:
@@ -57,6 +153,11 @@ def _exact(x: float) -> float:
 
 def _unit(k: int, sign: float) -> Vector:
     return (sign if k == 0 else 0.0, sign if k == 1 else 0.0, sign if k == 2 else 0.0)
+
+
+def _unit_vector(v: Vector) -> Vector:
+    x, y, z = (_exact(c) for c in scale(1.0 / math.sqrt(dot(v, v)), v))
+    return (x, y, z)
 
 
 def _cross(a: Vector, b: Vector) -> Vector:

@@ -22,8 +22,11 @@ class Tree(NamedTuple):
     kind: Any  # (n,) int, REVOLUTE ... for a first row, INNER for others
     q_index: Any  # (n,) int, where the joint's configuration starts
     rotation: Any  # (n, 3, 3) the joint's frame at zero in the parent row's frame
-    planar: Any  # (n, 3, 2) the same as cosine and sine of roll, pitch, yaw
-    translation: Any  # (n, 3) [m]
+    translation: Any  # (n, 3) [m], its origin there
+    base: Any  # (n, 3) [m] the same placement one axis at a time: translate by base,
+    turns: Any  # (n, 3, 2) turn about z (yaw), about x (roll), and again about z (twist) as cosine and sine,
+    slide: Any  # (n,) [m] sliding along z before the twist
+    offset: Any  # (n,) [rad] what is added to a revolute joint's angle, rather than turned by a twist
     mass: Any  # (n,) [kg]
     moment: Any  # (n, 3) mass times centre of mass [kg m]
     inertia: Any  # (n, 6) xx xy xz yy yz zz about the frame's origin [kg m²]
