@@ -201,6 +201,19 @@ class RigidInertia(NamedTuple):
         """The force that the angular velocity w needs when the frame's origin is momentarily at rest."""
         return Force(w.cross(a.rotational @ w), w.cross(w.cross(a.moment)))
 
+    def rate(a, B: Mat3, o: Vec3) -> Force:
+        """The force for points that accelerate by o + B r; 2/3 of the work of a product and a gyroscopic force."""
+        I, h = a.rotational, a.moment
+        half = 0.5 * (I.xx + I.yy + I.zz)
+        x, y, z = half - I.xx, half - I.yy, half - I.zz  # second moments of mass; the mixed ones are -xy, -xz, -yz
+        yy_xx, zz_yy, xx_zz = B.y.y - B.x.x, B.z.z - B.y.y, B.x.x - B.z.z
+        n = Vec3(
+            I.xz * B.y.x - I.xy * B.z.x + y * B.z.y - z * B.y.z - I.yz * zz_yy,
+            I.xy * B.z.y - I.yz * B.x.y + z * B.x.z - x * B.z.x - I.xz * xx_zz,
+            I.yz * B.x.z - I.xz * B.y.z + x * B.y.x - y * B.x.y - I.xy * yy_xx,
+        )
+        return Force(n + h.cross(o), a.mass * o + B @ h)
+
     def column(a, k: int) -> Force:
         """The force for the unit motion along axis k."""
         return a @ unit_motion(k, 1.0)
@@ -459,6 +472,17 @@ class Transform(NamedTuple):
             return I.rotate(X.R).translate(X.base)
         a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
         return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
+
+
+def acceleration_field(w: Vec3, alpha: Vec3) -> Mat3:
+    """B with B r the acceleration, beside the origin's, of a point at r: skew(alpha) + skew(w)^2."""
+    xx, yy, zz = w.x * w.x, w.y * w.y, w.z * w.z
+    xy, xz, yz = w.x * w.y, w.x * w.z, w.y * w.z
+    return Mat3(
+        Vec3(0.0 - (yy + zz), xy - alpha.z, xz + alpha.y),
+        Vec3(xy + alpha.z, 0.0 - (xx + zz), yz - alpha.x),
+        Vec3(xz - alpha.y, yz + alpha.x, 0.0 - (xx + yy)),
+    )
 
 
 def unit_motion(k: int, s: Scalar) -> Motion:

@@ -139,17 +139,24 @@ def angular_velocities(tree: Tree, X, v):
     return w, carried
 
 
-def velocity_products(tree: Tree, X, w, carried, v):
-    """c[j] of the header, summed at the first row of each joint."""
+def joint_products(tree: Tree, w, carried, v):
+    """The terms of c[j] in the header that have the joint's own velocity, summed at the first row of each joint."""
     n = len(tree.parent)
     c = [ZERO_MOTION] * n
     for j in range(n):
         i = tree.first[j]
         s = unit_motion(tree.axis[j], v[j])
         c[i] = c[i] + Motion(carried[j].cross(s.ang), (w[tree.last[j]] + carried[j]).cross(s.lin))
+    return c
+
+
+def velocity_products(tree: Tree, X, w, carried, v):
+    """c[j] of the header, summed at the first row of each joint."""
+    c = joint_products(tree, w, carried, v)
+    for j in range(len(tree.parent)):
         p = tree.parent[j]
         if p >= 0 and tree.kind[j] != INNER:
-            c[i] = c[i] + Motion(ZERO3, X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].p))))
+            c[j] = c[j] + Motion(ZERO3, X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].p))))
     return c
 
 

@@ -1,22 +1,18 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm (Featherstone 2008, section 5.3, table 5.1).
 
-pass 1   a_i = X a_p + c_i + S_i q''_i                      (velocities as in kinematics.py)
-         f_i = I_i a_i + w_i x* I_i w_i - f_ext
-pass 2   tau_i = S_i^T f_i,  f_p += X^T f_i
+    pass 1   a_i = X a_p + c_i + S_i q''_i                      (velocities as in kinematics.py)
+             f_i = I_i a_i + w_i x* I_i w_i - f_ext
+    pass 2   tau_i = S_i^T f_i,  f_p += X^T f_i
+
+Angular velocity and acceleration enter the body's force and its children's origins only as the matrix of its field of
+accelerations, B_i = skew(alpha_i) + skew(w_i)^2 (Balafoutis, Patel and Misra 1988): o_i = R^T (o_p + B_p p).
 """
 
 from __future__ import annotations
 
 from ..model.tree import INNER, Placements, Tree
-from ..spatial import ZERO_FORCE, ZERO_MOTION, unit_motion
-from .kinematics import (
-    angular_velocities,
-    base_acceleration,
-    external_forces,
-    joint_transforms,
-    rigid_inertia,
-    velocity_products,
-)
+from ..spatial import IDENTITY3, ZERO3, ZERO_FORCE, acceleration_field, unit_motion
+from .kinematics import angular_velocities, base_acceleration, external_forces, joint_products, joint_transforms, rigid_inertia
 
 
 def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
@@ -24,28 +20,35 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
     n = len(tree.parent)
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, carried, v)
-    a = [ZERO_MOTION] * n
+    c = joint_products(tree, w, carried, v)
+    alpha = [ZERO3] * n
+    o = [ZERO3] * n
+    B = [IDENTITY3] * n
     f = [ZERO_FORCE] * n
 
     for j in range(n):
         p = tree.parent[j]
         if tree.kind[j] == INNER:
-            a[j] = a[p]
+            alpha[j] = alpha[p]
+            o[j] = o[p]
         elif p >= 0:
-            a[j] = X[j] @ a[p] + c[j]
+            alpha[j] = X[j].rotate_to_child(alpha[p]) + c[j].ang
+            o[j] = X[j].rotate_to_child(o[p] + B[p] @ X[j].p) + c[j].lin
         else:
-            a[j] = X[j] @ base_acceleration(tree) + c[j]
-        a[j] = a[j] + unit_motion(tree.axis[j], qdd[j])
+            alpha[j] = c[j].ang
+            o[j] = X[j].rotate_to_child(base_acceleration(tree).lin) + c[j].lin
+        s = unit_motion(tree.axis[j], qdd[j])
+        alpha[j] = alpha[j] + s.ang
+        o[j] = o[j] + s.lin
         if tree.last[j] == j:
-            I = rigid_inertia(tree, j)
-            f[j] = I @ a[j] + I.gyroscopic(w[j]) - external[j]
+            B[j] = acceleration_field(w[j], alpha[j])
+            f[j] = rigid_inertia(tree, j).rate(B[j], o[j]) - external[j]
 
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
         tau[j] = f[j].component(tree.axis[j]) + tree.armature[j] * qdd[j]
         if p >= 0:
-            f[p] = f[p] + X[j].force_to_parent(f[j])
+            f[p] = f[p] + (f[j] if tree.kind[j] == INNER else X[j].force_to_parent(f[j]))
 
 
 def rnea(tree: Tree, q, v, qdd, tau) -> None:

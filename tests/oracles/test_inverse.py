@@ -1,0 +1,314 @@
+"""The inverse of the mass matrix, its sparse factors, and the two algorithms of forward dynamics.
+
+Against LAPACK, Pinocchio and MuJoCo. Entries have the units of their joints: where results are compared, they are scaled
+to a mass matrix with unit diagonal, so that no joint's units hide another's errors.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import featherweight as fw
+from featherweight.engine.function import CompiledFunction
+from oracles import mujoco_models, pinocchio_models
+from oracles.robots import NAMES, robot_of
+from oracles.states import ROUNDING, Array, assert_same_solutions, norms, random_states
+from oracles.trees import ILL_CONDITIONED, TREES, tree
+
+STATES = 4
+EPS = np.finfo(np.float64).eps
+LARGE = 40  # degrees of freedom, beyond which trees run in plain Python: compiling takes longer
+ALL = (*NAMES, *TREES, *ILL_CONDITIONED)
+
+
+def robot_for(name: str) -> fw.Robot:
+    """A robot or tree; the compiler meets large robots, but not large trees."""
+    robot = robot_of(name)
+    return robot if name in NAMES or robot.nv <= LARGE else fw.build(tree(name)[0], execution="interpreted")
+
+
+@pytest.fixture(params=ALL)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def robot(name: str) -> fw.Robot:
+    return robot_for(name)
+
+
+@pytest.fixture
+def q(robot: fw.Robot) -> Array:
+    return random_states(robot, STATES).q
+
+
+def sizes(M: Array) -> Array:
+    return np.sqrt(np.diagonal(M, axis1=1, axis2=2))
+
+
+def scaled(M: Array) -> Array:
+    """With unit diagonal."""
+    size = sizes(M)
+    return np.asarray(M / (size[:, :, None] * size[:, None, :]))
+
+
+def residual(M: Array, inverse: Array) -> float:
+    """||M X - 1||, the largest of all states."""
+    return float(np.max(norms(M @ inverse - np.eye(M.shape[1]), len(M))))
+
+
+def assert_same_columns(X: Array, Y: Array, M: Array) -> None:
+    """Two solutions of M X = B, as `assert_same_solutions` has it for one column."""
+    size = sizes(M)[:, :, None]
+    bound = np.maximum(ROUNDING, 20 * EPS * np.linalg.cond(scaled(M)))
+    assert np.all(norms(size * (X - Y), len(M)) <= bound * norms(size * Y, len(M)))
+
+
+# the inverse
+
+
+def test_inverse_is_as_good_as_lapacks(robot: fw.Robot, q: Array) -> None:
+    """The residual is at most four times LAPACK's inverse's.
+
+    LAPACK inverts the very matrix by which the residual is taken; here the inverse comes from q, and differs from that
+    matrix's by the rounding of both: about twice as much is expected. Residuals of single roundings are noise, which n eps
+    covers.
+    """
+    M, inverse = robot.mass_matrix(q), robot.inverse_mass_matrix(q)
+    floor = 4 * robot.nv * EPS
+    size = sizes(M)
+    ours = inverse * size[:, :, None] * size[:, None, :]
+    assert residual(scaled(M), ours) <= 4 * residual(scaled(M), np.linalg.inv(scaled(M))) + floor
+    assert_same_columns(inverse * size[:, None, :], np.linalg.inv(M) * size[:, None, :], M)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inverse_is_as_good_as_lapacks_in_the_units_of_joints(name: str) -> None:
+    robot = robot_of(name)
+    q = random_states(robot, STATES).q
+    M = robot.mass_matrix(q)
+    assert residual(M, robot.inverse_mass_matrix(q)) <= 4 * residual(M, np.linalg.inv(M)) + 4 * robot.nv * EPS
+
+
+def test_inverse_is_pinocchios(name: str, robot: fw.Robot, q: Array) -> None:
+    if name in NAMES:
+        peer = pinocchio_models.example(name)
+    else:
+        peer = pinocchio_models.from_description(*tree(name))
+    theirs = []
+    for x in q:
+        upper = np.triu(pin.computeMinverse(peer.model, peer.data, peer.q(x)))
+        theirs.append((upper + np.triu(upper, 1).T)[np.ix_(peer.columns, peer.columns)])
+    M = peer.mass_matrix(q)
+    size = sizes(M)[:, None, :]
+    assert_same_columns(robot.inverse_mass_matrix(q) * size, np.array(theirs) * size, M)
+
+
+def test_inverse_is_symmetric_to_the_last_bit_and_positive(robot: fw.Robot, q: Array) -> None:
+    inverse = robot.inverse_mass_matrix(q)
+    np.testing.assert_array_equal(inverse, np.swapaxes(inverse, 1, 2))
+    assert np.all(np.diagonal(inverse, axis1=1, axis2=2) > 0.0)
+
+
+@pytest.mark.parametrize("name", ["roots", "allegro", "pr2", "tiago"])
+def test_robots_with_several_roots_move_apart(name: str) -> None:
+    """Blocks of the inverse between different roots are exactly zero."""
+    robot = robot_for(name)
+    parent = robot.model.tree.parent
+    root: list[int] = []
+    for i, p in enumerate(parent):
+        root.append(i if p < 0 else root[p])
+    apart = np.not_equal.outer(root, root)
+    assert np.any(apart)
+    inverse = robot.inverse_mass_matrix(random_states(robot, STATES).q)
+    assert np.all(inverse[:, apart] == 0.0)
+    assert np.all(robot.factorize(random_states(robot, STATES).q).L[:, apart] == 0.0)
+
+
+def test_solutions_for_matrices(robot: fw.Robot, q: Array) -> None:
+    M = robot.mass_matrix(q)
+    B = np.random.default_rng(2).standard_normal((STATES, robot.nv, 2))
+    X = robot.solve_mass_matrix(q, B)
+    assert X.shape == B.shape
+    assert_same_columns(X, np.linalg.solve(M, B), M)
+
+
+@pytest.mark.parametrize("name", ["panda", "solo12", "roots"])
+def test_solutions_for_the_unit_matrix_are_the_inverse(name: str) -> None:
+    robot = robot_for(name)
+    q = random_states(robot, STATES).q
+    M, size = robot.mass_matrix(q), sizes(robot.mass_matrix(q))[:, None, :]
+    assert_same_columns(robot.solve_mass_matrix(q, np.eye(robot.nv)) * size, robot.inverse_mass_matrix(q) * size, M)
+
+
+def test_solutions_broadcast() -> None:
+    robot = robot_of("panda")
+    q, B = random_states(robot, 3).q, np.random.default_rng(3).standard_normal((4, 1, robot.nv, 2))
+    X = robot.solve_mass_matrix(q, B)
+    assert X.shape == (4, 3, robot.nv, 2)
+    np.testing.assert_allclose(X[2, 1], robot.solve_mass_matrix(q[1], B[2, 0]), rtol=1e-12, atol=1e-12)
+    assert robot.solve_mass_matrix(q[0], B[0, 0].tolist()).shape == (robot.nv, 2)
+    single = robot.solve_mass_matrix(q.astype(np.float32), B.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, X, rtol=0.0, atol=1e-4 * np.max(np.abs(X)))
+
+
+@pytest.mark.parametrize("shape", [(), (9,), (8, 3), (3, 9), (9, 9, 3)])
+def test_wrong_shapes_are_named(shape: tuple[int, ...]) -> None:
+    robot = robot_of("panda")
+    q = robot.neutral()
+    if shape == (9, 9, 3):
+        with pytest.raises(ValueError, match="broadcast"):
+            robot.solve_mass_matrix(np.broadcast_to(q, (2, robot.nq)), np.ones(shape))
+        return
+    with pytest.raises(ValueError, match=r"B must have shape \(\.\.\., 9, m\)"):
+        robot.solve_mass_matrix(q, np.ones(shape))
+    with pytest.raises(ValueError, match=r"q must have shape \(\.\.\., 9\)"):
+        robot.solve_mass_matrix(np.ones(10), np.ones((9, 3)))
+
+
+# factors
+
+
+def test_factors_multiply_to_the_mass_matrix(robot: fw.Robot, q: Array) -> None:
+    """LTDL is backward stable: entries differ by n eps of the diagonal."""
+    M, F = robot.mass_matrix(q), robot.factorize(q)
+    difference = np.swapaxes(F.L, 1, 2) @ (F.D[:, :, None] * F.L) - M
+    size = sizes(M)
+    assert np.all(np.abs(difference) <= robot.nv * EPS * size[:, :, None] * size[:, None, :])
+    assert np.all(F.D > 0.0)
+    np.testing.assert_array_equal(np.diagonal(F.L, axis1=1, axis2=2), 1.0)
+
+
+def test_factors_have_entries_only_for_ancestors(robot: fw.Robot, q: Array) -> None:
+    tree = fw.model.topology.Topology(robot.model.tree.parent)
+    outside = np.ones((robot.nv, robot.nv), dtype=bool)
+    for i in range(robot.nv):
+        outside[i, list(tree.support(i))] = False
+    assert np.all(robot.factorize(q).L[:, outside] == 0.0)
+
+
+def test_factors_solve_and_give_the_determinant(robot: fw.Robot, q: Array) -> None:
+    M, F = robot.mass_matrix(q), robot.factorize(q)
+    b = np.random.default_rng(4).standard_normal((STATES, robot.nv))
+    assert_same_solutions(F.solve(b), np.linalg.solve(M, b[:, :, None])[:, :, 0], M)
+    sign, logdet = np.linalg.slogdet(M)
+    assert np.all(sign == 1.0)
+    bound = np.maximum(ROUNDING, robot.nv * EPS * np.linalg.cond(scaled(M)))
+    assert np.all(np.abs(F.logdet() - logdet) <= bound)
+
+
+@pytest.mark.parametrize("name", ["talos", "allegro", "mixed_13", "balanced"])
+def test_factors_are_those_of_the_mass_matrix(name: str) -> None:
+    robot = robot_for(name)
+    q = random_states(robot, STATES).q
+    F, G = robot.factorize(q), fw.ltdl(robot.mass_matrix(q), robot.model.tree.parent)
+    assert F.parent == G.parent
+    np.testing.assert_allclose(F.L, G.L, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(F.D, G.D, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["side_branches", "balanced", "grid", "all_revolute", "all_spherical", "anchored"])
+def test_factors_are_mujocos(name: str) -> None:
+    """MuJoCo, too, has M = L^T D L, in compressed rows whose last entry is the diagonal."""
+    robot = robot_of(name)
+    peer = mujoco_models.from_description(*tree(name))
+    model, data = peer.model, peer.data
+    q = random_states(robot, STATES).q
+    F = robot.factorize(q)
+    for k in range(STATES):
+        peer._set(q[k])
+        mujoco.mj_forward(model, data)
+        theirs = np.zeros((robot.nv, robot.nv))
+        for i in range(robot.nv):
+            row = slice(model.M_rowadr[i], model.M_rowadr[i] + model.M_rownnz[i])
+            theirs[i, model.M_colind[row]] = data.qLD[row]
+        np.testing.assert_allclose(F.packed[k], theirs, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(1.0 / F.D[k], data.qLDiagInv, rtol=1e-10)
+
+
+# forward dynamics
+
+
+def test_forward_dynamics_by_both_algorithms(robot: fw.Robot) -> None:
+    states, M = random_states(robot, STATES), robot.mass_matrix(random_states(robot, STATES).q)
+    f = robot.forward_dynamics
+    one, other = f(*states, algorithm="aba"), f(*states, algorithm="crba-ltdl")
+    assert_same_solutions(one, other, M)
+    np.testing.assert_array_equal(f(*states), {"aba": one, "crba-ltdl": other}[f.algorithm])
+
+
+@pytest.mark.parametrize("name", ["hyq", "panda", "mixed_8", "roots", "floating_inside", "fixed_between", "anchored"])
+def test_external_forces_by_both_algorithms(name: str) -> None:
+    robot = robot_for(name)
+    states, f = random_states(robot, STATES), robot.forward_dynamics
+    forces = np.random.default_rng(5).standard_normal((STATES, len(robot.bodies), 6))
+    one = f(*states, external_forces=forces, algorithm="aba")
+    other = f(*states, algorithm="crba-ltdl", external_forces=forces)
+    assert_same_solutions(one, other, robot.mass_matrix(states.q))
+    assert not np.allclose(other, f(*states, algorithm="crba-ltdl"))
+    # forces are undone by those that inverse dynamics asks for
+    tau = robot.inverse_dynamics(*states, external_forces=forces)
+    back = f(states.q, states.v, tau, external_forces=forces, algorithm="crba-ltdl")
+    assert_same_solutions(back, states.a, robot.mass_matrix(states.q))
+
+
+@pytest.mark.parametrize("name", [*NAMES, "balanced", "side_branches", "roots", "depth_one", "mixed_21"])
+def test_the_algorithm_with_the_fewest_operations_is_chosen(name: str) -> None:
+    """Of those that are no sine or cosine, which are the same in all."""
+    f = robot_of(name).forward_dynamics
+    found = f.candidates
+    assert set(found) == {"aba", "crba-ltdl"}
+    assert len({o.trig for o in found.values()}) == 1
+    assert f.algorithm == min(found, key=lambda a: sum(found[a][:4]))
+    assert f.operations == found[f.algorithm]
+
+
+def test_each_algorithm_is_chosen_for_some_robot() -> None:
+    shallow = fw.build(fw.generators.from_parents([-1] * 4))
+    assert shallow.forward_dynamics.algorithm == "crba-ltdl"
+    assert fw.build(fw.generators.chain(12)).forward_dynamics.algorithm == "aba"
+
+
+@pytest.mark.parametrize("name", ["panda", "depth_one"])
+def test_an_unknown_algorithm_is_refused(name: str) -> None:
+    robot = robot_of(name)
+    states = random_states(robot, 2)
+    with pytest.raises(ValueError, match=r"forward_dynamics: algorithm must be one of aba, crba-ltdl; got 'rnea'"):
+        robot.forward_dynamics(*states, algorithm="rnea")
+    with pytest.raises(ValueError, match=r"inverse_dynamics: algorithm must be one of rnea; got 'aba'"):
+        robot.inverse_dynamics(*states, algorithm="aba")
+    np.testing.assert_array_equal(robot.inverse_dynamics(*states, algorithm="rnea"), robot.inverse_dynamics(*states))
+
+
+@pytest.mark.parametrize("algorithm", ["aba", "crba-ltdl"])
+def test_an_algorithm_may_be_asked_for_one_state_after_another(algorithm: str) -> None:
+    """Also once the function for one state has become a built-in."""
+    robot = robot_of("double_pendulum")
+    q, v, tau = random_states(robot, 3)
+    batch = robot.forward_dynamics(q, v, tau, algorithm=algorithm)
+    for k in range(3):
+        one = robot.forward_dynamics(q[k], v[k], tau[k], algorithm=algorithm)
+        np.testing.assert_allclose(one, batch[k], rtol=1e-12)
+        robot.forward_dynamics(q[k], v[k], tau[k])
+
+
+def test_pickles_keep_the_algorithms() -> None:
+    robot = robot_of("panda")
+    states = random_states(robot, 2)
+    f: CompiledFunction = robot.forward_dynamics
+    g: CompiledFunction = pickle.loads(pickle.dumps(f))
+    assert (g.algorithm, g.candidates) == (f.algorithm, f.candidates)
+    again: fw.Robot = pickle.loads(pickle.dumps(robot))
+    forces = np.ones((len(robot.bodies), 6))
+    for algorithm in f.candidates:
+        expected = f(*states, algorithm=algorithm)
+        np.testing.assert_array_equal(g(*states, algorithm=algorithm), expected)
+        np.testing.assert_array_equal(again.forward_dynamics(*states, algorithm=algorithm), expected)
+        pushed = g(*states, algorithm=algorithm, external_forces=forces)
+        np.testing.assert_array_equal(pushed, f(*states, algorithm=algorithm, external_forces=forces))
