@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .placement import ALONG_Z, Line, internal_frame, tidy, way
+from .regroup import regroup
 from .topology import Topology
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector, rotate
@@ -176,7 +177,7 @@ class _Builder:
     def __init__(self, description: Description, joints: list[Joint]) -> None:
         self.d = description
         self.joints = joints
-        self.rows: list[dict[str, object]] = []
+        self.rows: list[dict[str, Any]] = []
         self.carriers: dict[str, _Carrier] = {}
         self.links: dict[str, list[str]] = {}  # moving body -> links
         self.moving: list[MovingJoint] = []
@@ -310,6 +311,12 @@ class _Builder:
         return tuple(frames), tuple(placed)
 
     def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:
+        turning = [
+            (row, r["parent"], _mat3(r["rotation"]), Vec3(*r["translation"]))
+            for row, r in enumerate(self.rows)
+            if r["kind"] == REVOLUTE
+        ]
+        inertias = regroup(inertias, turning)
         for row, r in enumerate(self.rows):
             I = inertias.get(row, ZERO_RIGID)
             r |= dict(mass=I.mass, moment=tuple(I.moment), inertia=tuple(I.rotational))
