@@ -113,6 +113,8 @@ def _factorize(kernel: Callable[..., None], H: Any, parent: Sequence[int], unit:
     n = len(tree)
     if H.ndim < 2 or H.shape[-2:] != (n, n):
         raise ValueError(f"H must have shape (..., {n}, {n}), as parent has {n} entries; got {H.shape}")
+    if H.dtype.kind not in "fiub":
+        raise TypeError(f"H must hold real numbers; got dtype {H.dtype}")
     if check:
         _require_pattern(H, tree)
     return Factorization(np.asarray(_matrix_function(kernel, tree, (n, n))(H)), tree, unit)
@@ -133,7 +135,8 @@ def _product(kernel: Callable[..., None], parent: tuple[int, ...], unit: int) ->
 
 def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:
     """Refuse matrices with entries that the tree does not allow."""
-    outside = np.atleast_1d(_matrix_function(algorithms.outside_pattern, parent, ())(H))
+    large = np.asarray(H, dtype=np.float64) * 1e150  # so that squares of small entries do not vanish
+    outside = np.atleast_1d(_matrix_function(algorithms.outside_pattern, parent, ())(large))
     if np.count_nonzero(outside) == 0:
         return
     where = tuple(int(k) for k in np.argwhere(outside)[0])

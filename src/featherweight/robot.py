@@ -166,8 +166,8 @@ class Robot:
         """a (nv) for joint forces tau.
 
         By the articulated-body algorithm ("aba"; Featherstone 2008, table 7.1) or by the mass matrix, its sparse factors
-        and back-substitution ("crba-ltdl"; Featherstone 2005), whichever takes fewer operations for this robot;
-        `algorithm=` insists on one. `external_forces` as in `inverse_dynamics`.
+        and back-substitution ("crba-ltdl"; Featherstone 2005), whichever takes fewer operations for this robot, a division
+        counted as eight; `algorithm=` insists on one. `external_forces` as in `inverse_dynamics`.
         """
         inputs = ("q", "v", "tau")
         candidates = {

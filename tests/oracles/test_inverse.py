@@ -81,9 +81,10 @@ def test_inverses_of_robots_are_as_good_as_lapacks(name: str) -> None:
 
     LAPACK inverts the very matrix by which the residual is taken; here the inverse comes from q, and differs from that
     matrix's by the rounding of both: some twice as much is expected. A few roundings, which n eps covers, are noise.
+    The largest of many states is taken, since the ratio of two roundings is anything in one: up to 20 was seen.
     """
     robot = robot_of(name)
-    q = random_states(robot, STATES).q
+    q = random_states(robot, 100).q
     M = robot.mass_matrix(q)
     assert residual(M, robot.inverse_mass_matrix(q)) <= 4 * residual(M, np.linalg.inv(M)) + 4 * robot.nv * EPS
 
@@ -99,7 +100,7 @@ def test_inverses_of_trees_are_nearly_as_good_as_lapacks(name: str) -> None:
 
 
 def test_inverse_is_pinocchios(name: str, robot: fw.Robot, q: Array) -> None:
-    """Pinocchio's residual is up to 60 times LAPACK's where matrices are ill-conditioned: icub's, at 6e5."""
+    """Pinocchio is up to 160 eps cond(M) from LAPACK, a thousand times farther than this package: icub's, at 6e5."""
     if name in NAMES:
         peer = pinocchio_models.example(name)
     else:
@@ -110,7 +111,7 @@ def test_inverse_is_pinocchios(name: str, robot: fw.Robot, q: Array) -> None:
         theirs.append((upper + np.triu(upper, 1).T)[np.ix_(peer.columns, peer.columns)])
     M = peer.mass_matrix(q)
     size = sizes(M)[:, None, :]
-    assert_same_columns(robot.inverse_mass_matrix(q) * size, np.array(theirs) * size, M, growth=100)
+    assert_same_columns(robot.inverse_mass_matrix(q) * size, np.array(theirs) * size, M, growth=500)
 
 
 def test_inverse_is_symmetric_to_the_last_bit_and_positive(robot: fw.Robot, q: Array) -> None:

@@ -291,15 +291,22 @@ class CompiledFunction:
             raise ValueError(f"{self.name}: batch axes do not broadcast: {shapes}") from None
 
 
+DIVISION = 8  # multiplications that a division or a root takes the time of
+
+
 def cheapest(candidates: dict[str, CompiledFunction]) -> CompiledFunction:
     """The candidate with the fewest operations; it answers for the others where a call insists on one of them.
 
-    Candidates whose trace goes past the node budget are out, unless all are: then the first is taken.
+    Divisions and roots count `DIVISION` times; sines and cosines, which are the same in all, not at all. Candidates whose
+    trace goes past the node budget are out, unless all are: then the first is taken.
     """
-    cost = {
-        name: sum(f.operations) - f.operations.trig for name, f in candidates.items() if f.execution == "traced"
-    }  # sines and cosines are the same in all
-    chosen = candidates[min(cost, key=cost.__getitem__) if cost else next(iter(candidates))]
+
+    def cost(f: CompiledFunction) -> int:
+        o = f.operations
+        return o.flops + DIVISION * (o.div + o.sqrt)
+
+    costs = {name: cost(f) for name, f in candidates.items() if f.execution == "traced"}
+    chosen = candidates[min(costs, key=costs.__getitem__) if costs else next(iter(candidates))]
     for other, f in candidates.items():
         f.algorithm = other
     chosen._candidates = candidates

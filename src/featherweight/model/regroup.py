@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..spatial import Mat3, RigidInertia, Sym3, Vec3
+from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+
+LIMIT = 10.0  # times its own mass and inertia that a body may be handed
 
 
 def on_axis(I: RigidInertia) -> RigidInertia:
@@ -28,9 +30,17 @@ def regroup(inertias: dict[int, RigidInertia], revolute: Sequence[tuple[int, int
             continue
         I = grouped[row]
         rod = on_axis(I)
+        moved = rod.rotate(R).translate(p)
+        if parent not in grouped or not _comparable(moved, inertias.get(parent, ZERO_RIGID)):
+            continue
         r, s = I.rotational, rod.rotational
         rest = Sym3(r.xx - s.xx, r.xy, r.xz, r.yy - s.yy, r.yz, r.zz)
         grouped[row] = RigidInertia(0.0, Vec3(I.moment.x, I.moment.y, 0.0), rest)
-        moved = rod.rotate(R).translate(p)
-        grouped[parent] = grouped[parent] + moved if parent in grouped else moved
+        grouped[parent] = grouped[parent] + moved
     return grouped
+
+
+def _comparable(moved: RigidInertia, own: RigidInertia) -> bool:
+    """Whether the parent keeps its digits beside what is handed on to it."""
+    a, b = moved.rotational, own.rotational
+    return bool(moved.mass <= LIMIT * own.mass and a.xx + a.yy + a.zz <= LIMIT * (b.xx + b.yy + b.zz))
