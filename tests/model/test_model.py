@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from featherweight import build
 from featherweight.model.generators import random_tree
 from featherweight.model.model import Model, build_model
-from featherweight.model.placement import frame_with_z, planar_rotations
+from featherweight.model.placement import Line, facing, frame_with_z, rotation_of, way
 from featherweight.model.topology import Topology
 from featherweight.model.tree import FLOATING, INNER, REVOLUTE
 from featherweight.model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
@@ -80,20 +81,56 @@ def test_an_axis_along_a_coordinate_only_renames_axes(axis: Any) -> None:
     assert np.linalg.det(R) == 1.0
 
 
-def test_any_axis_becomes_z_and_any_rotation_three_turns() -> None:
-    rng = np.random.default_rng(1)
-    axes = [*rng.standard_normal((200, 3)), (1, 1, 0), (0, 1e-9, 1), (3, 0, -4), (1e-200, 0, 1)]
-    for axis in axes:
-        unit = np.asarray(axis, float) / np.linalg.norm(axis)
-        R = np.array(frame_with_z(tuple(unit.tolist())))
-        np.testing.assert_allclose(R[:, 2], unit, atol=1e-15)
-        np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
-        assert np.linalg.det(R) > 0
-        (cr, sr), (cp, sp), (cy, sy) = planar_rotations(tuple(map(tuple, R.tolist())))  # type: ignore[arg-type]
-        x = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
-        y = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
-        z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
-        np.testing.assert_allclose(z @ y @ x, R, atol=2e-15)
+AXES = [*np.random.default_rng(1).standard_normal((100, 3)), (1, 1, 0), (0, 1e-9, 1), (3, 0, -4), (1e-200, 0, 1), (0, 0, -1)]
+
+
+@pytest.mark.parametrize("axis", AXES, ids=str)
+def test_any_axis_becomes_z(axis: Any) -> None:
+    unit = np.asarray(axis, float) / np.linalg.norm(axis)
+    R = np.array(frame_with_z(tuple(unit.tolist())))
+    np.testing.assert_allclose(R[:, 2], unit, atol=1e-15)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(R) > 0
+
+
+def placements() -> list[Pose]:
+    rng = np.random.default_rng(2)
+    right = np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    rotations = [
+        *Rotation.random(100, rng=rng).as_matrix(),
+        np.eye(3),
+        right,
+        right.T,
+        np.diag([1, -1, -1]),
+        np.diag([-1, -1, 1]),
+    ]
+    rotations += [Rotation.from_rotvec([angle, 0, 0]).as_matrix() for angle in (1e-9, 1e-6, 1.5708, 3.14159)]
+    origins = [*rng.standard_normal((len(rotations) - 2, 3)), (0, 0, 0), (0, 0.3, 0)]
+    return [Pose(tuple(map(tuple, R.tolist())), tuple(map(float, p))) for R, p in zip(rotations, origins, strict=True)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("placement", placements(), ids=str)
+def test_any_placement_is_a_way_of_one_axis_at_a_time(placement: Pose) -> None:
+    w = way(placement)
+    R = np.array(rotation_of(w))
+    np.testing.assert_allclose(R, placement.R, atol=4e-15)
+    np.testing.assert_allclose(w.base + R @ (0, 0, w.slide), placement.p, atol=4e-14)
+
+
+def test_two_axes_are_two_screws_apart() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        points, directions = rng.standard_normal((2, 2, 3))
+        axes = [
+            Line(tuple(p.tolist()), tuple((u / np.linalg.norm(u)).tolist())) for p, u in zip(points, directions, strict=True)
+        ]
+        frame = facing(axes[0], axes[1])
+        np.testing.assert_allclose(np.array(frame.R)[:, 2], axes[0].direction, atol=1e-14)
+        u = np.array(frame.R).T @ axes[1].direction
+        p = np.array(frame.R).T @ (np.array(axes[1].point) - frame.p)
+        assert abs(u[0]) < 1e-14
+        foot = p - u * (p @ u - p[0] * u[0]) / (1 - u[0] ** 2)
+        np.testing.assert_allclose(foot[1:], 0.0, atol=1e-12)
 
 
 def test_a_model_is_the_same_whatever_the_order_of_bodies_in_the_file() -> None:

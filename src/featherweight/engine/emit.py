@@ -74,7 +74,11 @@ class _Emitter:
         self.fused = _fused(t) if fma else {}  # node of a sum -> the product fused into it
         gone = set(self.fused.values())
         self.turns = _turns(t)
-        gone.update(i for i in t.live if g.op[i] in (SIN, COS) and g.operands(i)[0] in self.turns)
+        turned = {i for i in t.live if g.op[i] in (SIN, COS) and g.operands(i)[0] in self.turns}
+        wanted = {j for i in t.live if i not in turned for j in g.operands(i)} | {
+            x[0] for x in t.outputs if isinstance(x, tuple)
+        }
+        gone |= turned | (set(self.turns) - wanted)
         nodes = [i for i in t.live if g.op[i] not in (INPUT, CONSTANT) and i not in gone]
         self.nodes = schedule(nodes, self.reads, lambda i: LATENCY[OP_NAMES[g.op[i]]])
         self.part_of = {i: k // PART for k, i in enumerate(self.nodes)}
@@ -168,6 +172,9 @@ class _Emitter:
         T = wide.ir
         for k in range(0, len(angles), self.group):
             group = angles[k : k + self.group]
+            for angle in group:
+                if self.graph.op[angle] != INPUT:
+                    self._instruction(angle)
             value = self._value(group[0])
             if self.group > 1:
                 previous = "zeroinitializer"
@@ -271,10 +278,15 @@ class _Emitter:
 
 
 def _turns(t: Trace) -> dict[int, None]:
-    """The inputs whose sine or cosine is wanted, in order."""
+    """The inputs, and inputs with a constant added, whose sine or cosine is wanted, in order."""
     g = t.graph
+
+    def early(i: int) -> bool:
+        shifted = g.op[i] in (ADD, SUB) and sorted(g.op[j] for j in g.operands(i)) == [INPUT, CONSTANT]
+        return g.op[i] == INPUT or shifted
+
     angles = (g.operands(i)[0] for i in t.live if g.op[i] in (SIN, COS))
-    return {angle: None for angle in angles if g.op[angle] == INPUT}
+    return {angle: None for angle in angles if early(angle)}
 
 
 _INSTRUCTION = {ADD: "fadd", SUB: "fsub", MUL: "fmul", DIV: "fdiv"}

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .placement import ALONG_Z, Line, internal_frame, tidy, way
-from .regroup import regroup
 from .topology import Topology
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector, rotate
@@ -311,12 +310,6 @@ class _Builder:
         return tuple(frames), tuple(placed)
 
     def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:
-        turning = [
-            (row, r["parent"], _mat3(r["rotation"]), Vec3(*r["translation"]))
-            for row, r in enumerate(self.rows)
-            if r["kind"] == REVOLUTE
-        ]
-        inertias = regroup(inertias, turning)
         for row, r in enumerate(self.rows):
             I = inertias.get(row, ZERO_RIGID)
             r |= dict(mass=I.mass, moment=tuple(I.moment), inertia=tuple(I.rotational))
