@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .schedule import LATENCY, schedule
 from .trace import ADD, CONSTANT, COS, DIV, INPUT, MUL, OP_NAMES, SIN, SQRT, SUB, Trace
 
-PART = 2000  # nodes a function; its code should fit the first-level instruction cache
+PART = 1400  # nodes a function; its code should fit the first-level instruction cache
 
 
 class Type(NamedTuple):

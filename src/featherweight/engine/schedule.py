@@ -10,8 +10,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-# cycles; some three times the processors' own, which measured best
-LATENCY = {"add": 7, "sub": 7, "mul": 12, "div": 43, "sqrt": 60, "sin": 90, "cos": 90}
+# cycles; nearly twice the processors' own, which measured best
+LATENCY = {"add": 4, "sub": 4, "mul": 7, "div": 26, "sqrt": 36, "sin": 54, "cos": 54}
 
 
 def schedule(nodes: Sequence[int], reads: Callable[[int], tuple[int, ...]], latency: Callable[[int], int]) -> list[int]:
