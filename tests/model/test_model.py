@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from featherweight import build
 from featherweight.model.generators import random_tree
 from featherweight.model.model import Model, build_model
-from featherweight.model.placement import Line, facing, frame_with_z, rotation_of, way
+from featherweight.model.placement import Line, Way, facing, frame_with_z, way
 from featherweight.model.topology import Topology
 from featherweight.model.tree import FLOATING, INNER, REVOLUTE
 from featherweight.model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
@@ -109,10 +109,20 @@ def placements() -> list[Pose]:
     return [Pose(tuple(map(tuple, R.tolist())), tuple(map(float, p))) for R, p in zip(rotations, origins, strict=True)]  # type: ignore[arg-type]
 
 
+def rotation_of(w: Way) -> np.ndarray[Any, Any]:
+    """Rz(yaw) Rx(roll) Rz(twist)."""
+
+    def about_z(c: float, s: float) -> np.ndarray[Any, Any]:
+        return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+
+    c, s = w.roll
+    return about_z(*w.yaw) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]) @ about_z(*w.twist)
+
+
 @pytest.mark.parametrize("placement", placements(), ids=str)
 def test_any_placement_is_a_way_of_one_axis_at_a_time(placement: Pose) -> None:
     w = way(placement)
-    R = np.array(rotation_of(w))
+    R = rotation_of(w)
     np.testing.assert_allclose(R, placement.R, atol=4e-15)
     np.testing.assert_allclose(w.base + R @ (0, 0, w.slide), placement.p, atol=4e-14)
 

@@ -21,34 +21,32 @@ from .kinematics import joint_transforms, rigid_inertia
 
 
 def articulated_inertias(tree: Tree, X):
-    """For each row U_i and d_i of the header."""
+    """For each row d_i U_i and d_i of the header."""
     n = len(tree.parent)
     IA = [ZERO_ARTICULATED] * n
-    U = [ZERO_FORCE] * n
+    W = [ZERO_FORCE] * n
     d = [0.0] * n
     for j in range(n - 1, -1, -1):
         if tree.last[j] == j:
             IA[j] = IA[j] + rigid_inertia(tree, j).articulated()
         p = tree.parent[j]
         k = tree.axis[j]
-        U[j] = IA[j].column(k)
-        d[j] = 1.0 / (U[j].component(k) + tree.armature[j])
+        U = IA[j].column(k)
+        d[j] = 1.0 / (U.component(k) + tree.armature[j])
+        W[j] = d[j] * U
         if p >= 0:
-            Ia = IA[j].minus_dyad(U[j], d[j] * U[j])
+            Ia = IA[j].minus_dyad(U, W[j])
             if tree.armature[j] == 0.0:
                 Ia = Ia.without(k)
             IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else X[j].articulated_to_parent(Ia))
-    return U, d
+    return W, d
 
 
 def inverse_mass_matrix(tree: Tree, q, inverse) -> None:
     """Write the inverse, n by n."""
     n = len(tree.parent)
     X = joint_transforms(tree, q)
-    U, d = articulated_inertias(tree, X)
-    W = [ZERO_FORCE] * n
-    for j in range(n):
-        W[j] = d[j] * U[j]
+    W, d = articulated_inertias(tree, X)
     for k in range(n):
         u = [0.0] * n
         u[k] = 1.0
@@ -75,10 +73,7 @@ def solve_mass_matrix(tree: Tree, q, B, result) -> None:
     """Write the inverse times B, both n by m."""
     n = len(tree.parent)
     X = joint_transforms(tree, q)
-    U, d = articulated_inertias(tree, X)
-    W = [ZERO_FORCE] * n
-    for j in range(n):
-        W[j] = d[j] * U[j]
+    W, d = articulated_inertias(tree, X)
     for c in range(len(B[0])):
         u = [0.0] * n
         Y = [ZERO_FORCE] * n

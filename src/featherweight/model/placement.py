@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, matmul, rotate, scale, transpose
+from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, rotate, scale, transpose
 
 Turn = tuple[float, float]  # cosine and sine
 ALONG_Z = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
@@ -122,19 +122,6 @@ def tidy(pose: Pose) -> Pose:
     """The pose with entries of its rotation that are rounding errors of 0 and ±1 made exact."""
     rows = tuple(tuple(_exact(x) for x in row) for row in pose.R)
     return Pose(rows, pose.p)  # type: ignore[arg-type]
-
-
-def rotation_of(w: Way) -> Matrix:
-    """Rz(yaw) Rx(roll) Rz(twist)."""
-    return matmul(_about_z(w.yaw), matmul(_about_x(w.roll), _about_z(w.twist)))
-
-
-def _about_z(t: Turn) -> Matrix:
-    return ((t[0], -t[1], 0.0), (t[1], t[0], 0.0), (0.0, 0.0, 1.0))
-
-
-def _about_x(t: Turn) -> Matrix:
-    return ((1.0, 0.0, 0.0), (0.0, t[0], -t[1]), (0.0, t[1], t[0]))
 
 
 def _frame(z: Vector, x: Vector, p: Vector) -> Pose:
