@@ -20,6 +20,7 @@ Shape = tuple[int, ...]
 BLOCKS = 8  # at most, in one run of the kernel
 FLOATING_POINT_FLAGS = 0x3F  # all of them, on every processor: a NaN that comes in and goes out is not worth a warning
 NEAR_BYTES = 6 << 20  # arrays up to this size stay in a cache that is fast enough
+STREAMED_ROW = 1024  # bytes of a result's row from which on large results go past the caches
 BLOCK_BYTES = 450_000  # of workspace, at most: they should stay in the second-level cache
 
 
@@ -68,7 +69,10 @@ class _Module:
         self.sizes = [math.prod(s) for s in shapes]
         self.functions: list[str] = []
         self.declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
+        self.declarations.append("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         self.declarations.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.streams = self.sizes[-1] * self.bytes >= STREAMED_ROW
+        self.padded = -(-self.sizes[-1] * self.bytes // 64) * 64  # a row of the result that starts a cache line
         first = len(shapes)  # NumPy's steps: the outer one of each argument, then the inner ones of each in turn
         self.inner: list[list[int]] = []
         for shape in shapes:
@@ -121,13 +125,18 @@ class _Module:
             f"  %few = icmp slt i64 %all, {blocks}",
             f"  %cap = select i1 %few, i64 %all, i64 {blocks}",
             f"  %bytes0 = mul i64 %cap, {per_block}",
-            "  %bytes = add i64 %bytes0, 64",
+            f"  %bytes = add i64 %bytes0, {64 + (self.padded * W if self.streams else 0)}",
             "  %heap = call ptr @malloc(i64 %bytes)",
             *aligned("%heap", "%ws.0"),
         ]
         for k, size in enumerate(sizes[:-1]):
             lines += [f"  %len{k} = mul i64 %cap, {size * W}"]
             lines += [f"  %ws.{k + 1} = getelementptr {self.item}, ptr %ws.{k}, i64 %len{k}"]
+        if self.streams:
+            lines += [f"  %rows.len = mul i64 %cap, {sizes[-1] * W}"]
+            lines += [f"  %rows.out = getelementptr {self.item}, ptr %ws.{last + 1}, i64 %rows.len"]
+            lines += [f"  %out.bytes = mul i64 %n, {self.sizes[last] * self.bytes}"]
+            lines += [f"  %streamed = icmp sgt i64 %out.bytes, {NEAR_BYTES}"]
         lines += ["  br label %head", "head:", "  %start = phi i64 [ 0, %entry ], [ %following, %done ]"]
         lines += ["  %more = icmp slt i64 %start, %n", "  br i1 %more, label %group, label %exit", "group:"]
         lines += [
@@ -149,6 +158,7 @@ class _Module:
         ]
         lines += [
             "exit:",
+            *(["  fence seq_cst"] if self.streams else []),  # what went past the caches is there before the call returns
             "  call void @free(ptr %heap)",
             f"  call i32 @feclearexcept(i32 {FLOATING_POINT_FLAGS})",
             "  ret void",
@@ -160,6 +170,8 @@ class _Module:
         for k in range(last):
             self.functions.append(self._turned(k, gather=True))
         self.functions.append(self._turned(last, gather=False))
+        if self.streams:
+            self.functions.append(self._stream())
         return "\n".join(lines)
 
     def _part(self, k: int) -> list[str]:
@@ -203,6 +215,8 @@ class _Module:
         lines += [f"  %then.far = icmp sgt i64 %then.all, {NEAR_BYTES}"]
         lines += ["  %then.left = sub i64 %n, %then.row", "  %then.more = icmp sgt i64 %then.left, 0"]
         lines += ["  %then.some = and i1 %then.far, %then.more"]
+        if self.streams:
+            lines += ["  %unstreamed = xor i1 %streamed, true", "  %then.fetched = and i1 %then.some, %unstreamed"]
         lines += ["  %then.fewer = icmp slt i64 %then.left, %done.rows"]
         lines += ["  %then.rows = select i1 %then.fewer, i64 %then.left, i64 %done.rows"]
         for k, size in enumerate(self.sizes):
@@ -210,7 +224,7 @@ class _Module:
                 f"  %then.off{k} = mul i64 %then.row, %step{k}",
                 f"  %ahead{k} = getelementptr i8, ptr %base{k}, i64 %then.off{k}",
                 f"  %dense{k} = icmp eq i64 %step{k}, {size * self.bytes}",
-                f"  %wanted{k} = and i1 %dense{k}, %then.some",
+                f"  %wanted{k} = and i1 %dense{k}, %then.{'fetched' if self.streams and k == len(self.sizes) - 1 else 'some'}",
                 f"  %then.bytes{k} = mul i64 %then.rows, {size * self.bytes}",
                 f"  %span{k} = select i1 %wanted{k}, i64 %then.bytes{k}, i64 0",
                 f"  %share{k} = udiv i64 %span{k}, %calls",
@@ -239,7 +253,7 @@ class _Module:
                 f"  %{name}.fast{k} = and i1 %whole{k}.0, %{name}.full",
                 f"  br i1 %{name}.fast{k}, label %{name}.fast.{k}, label %{name}.slow.{k}",
                 f"{name}.fast.{k}:",
-                f"  call void @fw.turn{k}(ptr %{name}.p{k}, i64 %step{k}, ptr %{name}.w{k})",
+                *self._turn(name, k),
                 f"  br label %{name}.after{k}",
                 f"{name}.slow.{k}:",
                 f"  call void @fw.copy.{direction}(ptr %{name}.p{k}, i64 %step{k}, i64 %{name}.rows, {self._strides(k)}, "
@@ -249,6 +263,66 @@ class _Module:
                 f"  br label %{name}.a{k + 1}" if k != arguments[-1] else f"  br label %{then}",
             ]
         return lines
+
+    def _turn(self, name: str, k: int) -> list[str]:
+        """Call the transposition of argument k; large results go through whole rows past the caches."""
+        there = f"call void @fw.turn{k}(ptr %{name}.p{k}, i64 %step{k}, ptr %{name}.w{k})"
+        if name == "load" or not self.streams:
+            return [f"  {there}"]
+        return [
+            "  br i1 %streamed, label %stream, label %keep",
+            "stream:",
+            f"  call void @fw.turn{k}(ptr %rows.out, i64 {self.padded}, ptr %{name}.w{k})",
+            f"  call void @fw.stream(ptr %{name}.p{k}, i64 %step{k}, ptr %rows.out)",
+            f"  br label %{name}.after{k}",
+            "keep:",
+            f"  {there}",
+        ]
+
+    def _stream(self) -> str:
+        """Write W rows from a buffer: the part that is whole cache lines without reading what was there before."""
+        size, T = self.sizes[-1], self.item
+        V, step = f"<{64 // self.bytes} x {T}>", 64 // self.bytes
+        return f"""define internal void @fw.stream(ptr %out, i64 %step, ptr %buffer) #0 {{
+entry:
+  br label %row
+row:
+  %r = phi i64 [ 0, %entry ], [ %r1, %next ]
+  %o = mul i64 %r, %step
+  %to = getelementptr i8, ptr %out, i64 %o
+  %b = mul i64 %r, {self.padded}
+  %from = getelementptr i8, ptr %buffer, i64 %b
+  %address = ptrtoint ptr %to to i64
+  %up = sub i64 0, %address
+  %short = and i64 %up, 63
+  %head = udiv i64 %short, {self.bytes}
+  %left = sub i64 {size}, %head
+  %lines = udiv i64 %left, {step}
+  %body = mul i64 %lines, {step}
+  %tail = add i64 %head, %body
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %short, i1 false)
+  br label %line
+line:
+  %i = phi i64 [ %head, %row ], [ %i1, %line ]
+  %f = getelementptr {T}, ptr %from, i64 %i
+  %t = getelementptr {T}, ptr %to, i64 %i
+  %x = load {V}, ptr %f, align {self.bytes}
+  store {V} %x, ptr %t, align 64, !nontemporal !{{i32 1}}
+  %i1 = add i64 %i, {step}
+  %more = icmp slt i64 %i1, %tail
+  br i1 %more, label %line, label %next
+next:
+  %rest = sub i64 {size}, %tail
+  %rest.bytes = mul i64 %rest, {self.bytes}
+  %f1 = getelementptr {T}, ptr %from, i64 %tail
+  %t1 = getelementptr {T}, ptr %to, i64 %tail
+  call void @llvm.memcpy.p0.p0.i64(ptr %t1, ptr %f1, i64 %rest.bytes, i1 false)
+  %r1 = add i64 %r, 1
+  %again = icmp slt i64 %r1, {self.type.lanes}
+  br i1 %again, label %row, label %exit
+exit:
+  ret void
+}}"""
 
     def _copy(self, name: str, gather: bool) -> str:
         """Move rows element by element, any strides; when gathering, the last row fills the spare lanes."""
