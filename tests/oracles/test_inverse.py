@@ -69,8 +69,9 @@ def assert_same_columns(X: Array, Y: Array, M: Array, growth: float = 20) -> Non
 # the inverse
 
 
-def test_inverse_is_lapacks(robot: fw.Robot, q: Array) -> None:
-    M, inverse = robot.mass_matrix(q), robot.inverse_mass_matrix(q)
+@pytest.mark.parametrize("algorithm", ["global", "local", "crba-ltdl"])
+def test_inverse_is_lapacks(robot: fw.Robot, q: Array, algorithm: str) -> None:
+    M, inverse = robot.mass_matrix(q), robot.inverse_mass_matrix(q, algorithm=algorithm)
     size = sizes(M)[:, None, :]
     assert_same_columns(inverse * size, np.linalg.inv(M) * size, M)
 
@@ -112,6 +113,25 @@ def test_inverse_is_pinocchios(name: str, robot: fw.Robot, q: Array) -> None:
     M = peer.mass_matrix(q)
     size = sizes(M)[:, None, :]
     assert_same_columns(robot.inverse_mass_matrix(q) * size, np.array(theirs) * size, M, growth=500)
+
+
+@pytest.mark.parametrize("name", ["mixed_21", "all_spherical", "roots", "grid", "one_dof_60"])
+@pytest.mark.parametrize("parts", [2, 3])
+def test_threads_that_share_columns_write_the_whole_inverse(name: str, parts: int) -> None:
+    """Bit by bit; each part writes its columns and the rows opposite, and nothing else."""
+    robot = fw.build(tree(name)[0], execution="interpreted")
+    program = fw.build(tree(name)[0], execution="rolled").inverse_mass_matrix.program
+    shares = program.shares(parts)
+    assert 2 <= len(shares) <= parts
+    q = random_states(robot, 1).q[0].tolist()
+    whole = [[np.nan] * robot.nv for _ in range(robot.nv)]
+    program.kernel(*program.constants, q, whole)
+    assert np.all(np.isfinite(whole))
+    together = [[np.nan] * robot.nv for _ in range(robot.nv)]
+    for k, share in enumerate(shares):
+        share.kernel(*share.constants, q, together)
+        assert np.any(np.isnan(together)) == (k < len(shares) - 1)
+    np.testing.assert_array_equal(together, whole)
 
 
 def test_inverse_is_symmetric_to_the_last_bit_and_positive(robot: fw.Robot, q: Array) -> None:

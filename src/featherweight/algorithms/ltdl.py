@@ -144,3 +144,37 @@ def solve(parent, unit: int, L, x, y) -> None:
         for i in range(n):
             z[i] = z[i] / L[i][i]
     divide(parent, unit, L, z, y)
+
+
+def invert_unit(parent, L, N) -> None:
+    """N = L^-1 for L with a unit diagonal; entries for ancestors only."""
+    for k in range(len(parent)):
+        N[k][k] = 1.0
+        r = parent[k]
+        while r >= 0:
+            s = L[k][r]
+            j = parent[k]
+            while j > r:
+                s = s + L[k][j] * N[j][r]
+                j = parent[j]
+            N[k][r] = 0.0 - s
+            r = parent[r]
+
+
+def product_with_transpose(parent, N, d, P) -> None:
+    """P = N diag(d) N^T, full and symmetric, for N with a unit diagonal and entries for ancestors only."""
+    n = len(parent)
+    for i in range(n):
+        E = [0.0] * n  # row i of N diag(d)
+        j = i
+        while j >= 0:
+            E[j] = N[i][j] * d[j]
+            j = parent[j]
+        for k in range(i + 1):
+            s = 0.0
+            j = k
+            while j >= 0:  # E is zero where j is no ancestor of i
+                s = s + N[k][j] * E[j]
+                j = parent[j]
+            P[i][k] = s
+            P[k][i] = s

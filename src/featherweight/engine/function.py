@@ -22,6 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 NODE_BUDGET = 250_000  # nodes of a trace, beyond which loops stay loops
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
 PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
+COLUMN_GRAIN = 200_000  # entries of one matrix that are worth more than one thread
 EXECUTIONS = ("auto", "traced", "rolled", "interpreted")
 
 _DOUBLE = np.dtype(np.float64)
@@ -50,6 +51,7 @@ class CompiledFunction:
         self._variants: dict[str, CompiledFunction] = {}
         self._candidates: dict[str, CompiledFunction] = {}
         self._ufuncs: dict[str, np.ufunc] = {}
+        self._shares_of_columns: dict[int, list[Callable[[list[Array], Array], None]]] = {}
         self.__doc__ = program.doc or CompiledFunction.__doc__
 
     # what it is
@@ -76,7 +78,12 @@ class CompiledFunction:
         """ "traced", "rolled" or "interpreted": how it runs."""
         if self._asked != "auto":
             return self._asked
-        return "rolled" if self._facts.get("too large") else "traced"
+        return "rolled" if self.too_large else "traced"
+
+    @property
+    def too_large(self) -> bool:
+        """Whether its trace goes past the node budget, which only a function that is to be traced may do."""
+        return bool(self._facts.get("too large"))
 
     def variant(self, option: str) -> CompiledFunction:
         """The function with a further argument, which is also used when that argument is given in a call."""
@@ -165,18 +172,31 @@ class CompiledFunction:
         if self.execution == "interpreted":
             result = self.program.rows(*rows)
         else:
-            result = self._rolled_rows(rows, 1 if threads == 1 else threads or processors())
+            shape = (len(rows[0]), *core)
+            straight = out is not None and out.dtype == _DOUBLE and out.flags.c_contiguous
+            straight = straight and not any(np.may_share_memory(out, r) for r in rows)
+            result = out.reshape(shape) if straight else np.empty(shape)
+            self._rolled_rows(rows, result, 1 if threads == 1 else threads or processors())
+            if straight:
+                return out
         shaped = result.reshape(batch + core).astype(dtype, copy=False)
         if out is None:
             return shaped if batch + core else shaped[()]
         np.copyto(out, shaped, casting="same_kind")
         return out
 
-    def _rolled_rows(self, rows: list[Array], threads: int) -> Array:
+    def _rolled_rows(self, rows: list[Array], result: Array, threads: int) -> None:
         run = self._rolled
-        result = np.empty((len(rows[0]), *self.program.output.shape))
+        if self.program.part is not None and len(rows[0]) < threads and result[0].size >= COLUMN_GRAIN:
+            shares = self._column_shares(threads)
+
+            def run_shares(start: int, stop: int) -> None:
+                for share in shares[start:stop]:
+                    share(rows, result)
+
+            share_out(run_shares, len(shares), len(shares))
+            return
         share_out(lambda i, j: run([a[i:j] for a in rows], result[i:j]), len(result), threads)
-        return result
 
     # compiling it
 
@@ -196,7 +216,7 @@ class CompiledFunction:
 
     @cached_property
     def _trace(self) -> Trace:
-        budget = NODE_BUDGET if self._asked == "auto" else None
+        budget = None if self._asked == "traced" else NODE_BUDGET
         return trace(self.program.flat, [a.size for a in self.program.inputs], budget)
 
     @cached_property
@@ -225,6 +245,14 @@ class CompiledFunction:
                 f"{self.name}: the rolled execution {reason}, and it needs Numba: pip install 'featherweight[rolled]'"
             ) from None
         return rolled_kernel(self.program)
+
+    def _column_shares(self, threads: int) -> list[Callable[[list[Array], Array], None]]:
+        """Kernels for parts of the columns, one a thread."""
+        from .rolled import rolled_kernel
+
+        if threads not in self._shares_of_columns:
+            self._shares_of_columns[threads] = [rolled_kernel(p) for p in self.program.shares(threads)]
+        return self._shares_of_columns[threads]
 
     def _ufunc(self, dtype: np.dtype[Any]) -> np.ufunc:
         """The gufunc for batches."""
@@ -298,14 +326,15 @@ def cheapest(candidates: dict[str, CompiledFunction]) -> CompiledFunction:
     """The candidate with the fewest operations; it answers for the others where a call insists on one of them.
 
     Divisions and roots count `DIVISION` times; sines and cosines, which are the same in all, not at all. Candidates whose
-    trace goes past the node budget are out, unless all are: then the first is taken.
+    trace goes past the node budget are out, unless all are, or loops were asked for: then the first is taken.
     """
 
     def cost(f: CompiledFunction) -> int:
         o = f.operations
         return o.flops + DIVISION * (o.div + o.sqrt)
 
-    costs = {name: cost(f) for name, f in candidates.items() if f.execution == "traced"}
+    countable = {name: f for name, f in candidates.items() if f._asked != "rolled" and not f.too_large}
+    costs = {name: cost(f) for name, f in countable.items()}
     chosen = candidates[min(costs, key=costs.__getitem__) if costs else next(iter(candidates))]
     for other, f in candidates.items():
         f.algorithm = other

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 Shape = tuple[int, ...]
+
+COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of this
 
 
 class Argument(NamedTuple):
@@ -37,6 +40,7 @@ class Program:
     output: Argument
     doc: str = ""
     written: Shape | None = None  # the output's shape as the kernel writes it, if that has other axes of length one
+    part: int | None = None  # which constant says what part of its columns, (first, stop), the kernel writes
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -50,6 +54,15 @@ class Program:
     def kernel_output(self) -> Shape:
         """The output's shape as the kernel writes it; a number is written to an array of one."""
         return self.written or self.output.shape or (1,)
+
+    def shares(self, count: int) -> list[Program]:
+        """Programs that write `count` parts of the columns, each in the time of the others if column k takes k steps."""
+        assert self.part is not None
+        first, stop = self.constants[self.part]
+        ends = [first + round((stop - first) * math.sqrt(k / count) / COLUMN_BLOCK) * COLUMN_BLOCK for k in range(count)]
+        ends = sorted({*ends, stop})
+        before, after = self.constants[: self.part], self.constants[self.part + 1 :]
+        return [replace(self, constants=(*before, pair, *after)) for pair in pairwise(ends)]
 
     def identity(self) -> tuple[Any, ...]:
         """Everything that the compiled code follows from, but for the machine."""

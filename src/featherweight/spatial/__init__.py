@@ -1,0 +1,38 @@
+"""Spatial vector algebra (Featherstone, *Rigid Body Dynamics Algorithms*, chapter 2) on named tuples of scalars.
+
+A scalar is a float, a traced expression, or a Numba float: the same source serves all three executions. Vectors are
+ordered [angular; linear]. Inertias are stored by their distinct entries, so that symmetry is never computed twice.
+"""
+
+from .inertia import ZERO_ARTICULATED, ZERO_MOBILITY, ZERO_RIGID, ArticulatedInertia, Mobility, RigidInertia
+from .motion import ZERO_FORCE, ZERO_MOTION, Force, Motion, acceleration_field, unit_motion
+from .transform import IDENTITY, NO_TURN, Transform
+from .vectors import IDENTITY3, ZERO3, ZERO_SYM3, Mat3, Scalar, Sym3, Vec3, rotation_from_quaternion, sincos, sqrt
+
+__all__ = [
+    "IDENTITY",
+    "IDENTITY3",
+    "NO_TURN",
+    "ZERO3",
+    "ZERO_ARTICULATED",
+    "ZERO_FORCE",
+    "ZERO_MOBILITY",
+    "ZERO_MOTION",
+    "ZERO_RIGID",
+    "ZERO_SYM3",
+    "ArticulatedInertia",
+    "Force",
+    "Mat3",
+    "Mobility",
+    "Motion",
+    "RigidInertia",
+    "Scalar",
+    "Sym3",
+    "Transform",
+    "Vec3",
+    "acceleration_field",
+    "rotation_from_quaternion",
+    "sincos",
+    "sqrt",
+    "unit_motion",
+]

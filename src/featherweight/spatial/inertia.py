@@ -1,0 +1,270 @@
+"""Inertias, rigid and articulated, stored by their distinct entries so that symmetry is never computed twice."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .motion import Force, Motion, unit_motion
+from .vectors import ZERO3, ZERO_SYM3, Mat3, Scalar, Sym3, Vec3
+
+
+class RigidInertia(NamedTuple):
+    """A rigid body: mass, first moment of mass (mass times centre), and rotational inertia about the frame's origin."""
+
+    mass: Scalar
+    moment: Vec3
+    rotational: Sym3
+
+    def __add__(a, b: RigidInertia) -> RigidInertia:  # type: ignore[override]
+        return RigidInertia(a.mass + b.mass, a.moment + b.moment, a.rotational + b.rotational)
+
+    def __matmul__(a, m: Motion) -> Force:
+        return Force(a.rotational @ m.ang + a.moment.cross(m.lin), a.mass * m.lin - a.moment.cross(m.ang))
+
+    def gyroscopic(a, w: Vec3) -> Force:
+        """The force that the angular velocity w needs when the frame's origin is momentarily at rest."""
+        return Force(w.cross(a.rotational @ w), w.cross(w.cross(a.moment)))
+
+    def rate(a, B: Mat3, o: Vec3) -> Force:
+        """The force for points that accelerate by o + B r; 2/3 of the work of a product and a gyroscopic force."""
+        I, h = a.rotational, a.moment
+        half = 0.5 * (I.xx + I.yy + I.zz)
+        x, y, z = half - I.xx, half - I.yy, half - I.zz  # second moments of mass; the mixed ones are -xy, -xz, -yz
+        yy_xx, zz_yy, xx_zz = B.y.y - B.x.x, B.z.z - B.y.y, B.x.x - B.z.z
+        n = Vec3(
+            I.xz * B.y.x - I.xy * B.z.x + y * B.z.y - z * B.y.z - I.yz * zz_yy,
+            I.xy * B.z.y - I.yz * B.x.y + z * B.x.z - x * B.z.x - I.xz * xx_zz,
+            I.yz * B.x.z - I.xz * B.y.z + x * B.y.x - y * B.x.y - I.xy * yy_xx,
+        )
+        return Force(n + h.cross(o), a.mass * o + B @ h)
+
+    def column(a, k: int) -> Force:
+        """The force for the unit motion along axis k."""
+        return a @ unit_motion(k, 1.0)
+
+    def articulated(a) -> ArticulatedInertia:
+        h = a.moment
+        return ArticulatedInertia(
+            a.rotational,
+            Mat3(Vec3(0.0, 0.0 - h.z, h.y), Vec3(h.z, 0.0, 0.0 - h.x), Vec3(0.0 - h.y, h.x, 0.0)),
+            Sym3(a.mass, 0.0, 0.0, a.mass, 0.0, a.mass),
+        )
+
+    def spin(a, c: Scalar, s: Scalar) -> RigidInertia:
+        return RigidInertia(a.mass, a.moment.spin(c, s), a.rotational.spin(c, s))
+
+    def cycle(a) -> RigidInertia:
+        return RigidInertia(a.mass, a.moment.cycle(), a.rotational.cycle())
+
+    def rotate(a, R: Mat3) -> RigidInertia:
+        return RigidInertia(a.mass, R @ a.moment, a.rotational.rotate(R))
+
+    def shift(a, d: Scalar) -> RigidInertia:
+        """The same body seen from an origin at -d along z."""
+        md = a.mass * d
+        z = a.moment.z + md
+        k = d * (a.moment.z + z)
+        I = a.rotational
+        return RigidInertia(
+            a.mass,
+            Vec3(a.moment.x, a.moment.y, z),
+            Sym3(I.xx + k, I.xy, I.xz - d * a.moment.x, I.yy + k, I.yz - d * a.moment.y, I.zz),
+        )
+
+    def translate(a, p: Vec3) -> RigidInertia:
+        """The same body seen from an origin at -p."""
+        k = a.moment + (0.5 * a.mass) * p
+        x, y, z = k.x * p.x, k.y * p.y, k.z * p.z
+        x, y, z = x + x, y + y, z + z
+        I = a.rotational
+        return RigidInertia(
+            a.mass,
+            a.moment + a.mass * p,
+            Sym3(
+                I.xx + (y + z),
+                I.xy - (k.x * p.y + k.y * p.x),
+                I.xz - (k.x * p.z + k.z * p.x),
+                I.yy + (x + z),
+                I.yz - (k.y * p.z + k.z * p.y),
+                I.zz + (x + y),
+            ),
+        )
+
+
+class ArticulatedInertia(NamedTuple):
+    """A symmetric map [[A, C], [C^T, D]] from motion to force."""
+
+    A: Sym3
+    C: Mat3
+    D: Sym3
+
+    def __add__(a, b: ArticulatedInertia) -> ArticulatedInertia:  # type: ignore[override]
+        return ArticulatedInertia(a.A + b.A, a.C + b.C, a.D + b.D)
+
+    def __matmul__(a, m: Motion) -> Force:
+        return Force(a.A @ m.ang + a.C @ m.lin, a.C.transpose() @ m.ang + a.D @ m.lin)
+
+    def column(a, k: int) -> Force:
+        """The force for the unit motion along axis k."""
+        A, C, D = a.A, a.C, a.D
+        if k == 2:
+            return Force(Vec3(A.xz, A.yz, A.zz), C.z)
+        if k == 0:
+            return Force(Vec3(A.xx, A.xy, A.xz), C.x)
+        if k == 1:
+            return Force(Vec3(A.xy, A.yy, A.yz), C.y)
+        if k == 3:
+            return Force(Vec3(C.x.x, C.y.x, C.z.x), Vec3(D.xx, D.xy, D.xz))
+        if k == 4:
+            return Force(Vec3(C.x.y, C.y.y, C.z.y), Vec3(D.xy, D.yy, D.yz))
+        return Force(Vec3(C.x.z, C.y.z, C.z.z), Vec3(D.xz, D.yz, D.zz))
+
+    def minus_dyad(a, u: Force, w: Force) -> ArticulatedInertia:
+        """a - u w^T for parallel u and w."""
+        A, C, D = a.A, a.C, a.D
+        m, f, n, g = u.ang, u.lin, w.ang, w.lin
+        return ArticulatedInertia(
+            Sym3(
+                A.xx - m.x * n.x,
+                A.xy - m.x * n.y,
+                A.xz - m.x * n.z,
+                A.yy - m.y * n.y,
+                A.yz - m.y * n.z,
+                A.zz - m.z * n.z,
+            ),
+            Mat3(C.x - m.x * g, C.y - m.y * g, C.z - m.z * g),
+            Sym3(
+                D.xx - f.x * g.x,
+                D.xy - f.x * g.y,
+                D.xz - f.x * g.z,
+                D.yy - f.y * g.y,
+                D.yz - f.y * g.z,
+                D.zz - f.z * g.z,
+            ),
+        )
+
+    def without(a, k: int) -> ArticulatedInertia:
+        """The same map with row and column k set to the zeros that they are after a joint along k has been freed."""
+        A, C, D = a.A, a.C, a.D
+        if k == 2:
+            return ArticulatedInertia(Sym3(A.xx, A.xy, 0.0, A.yy, 0.0, 0.0), Mat3(C.x, C.y, ZERO3), D)
+        if k == 0:
+            return ArticulatedInertia(Sym3(0.0, 0.0, 0.0, A.yy, A.yz, A.zz), Mat3(ZERO3, C.y, C.z), D)
+        if k == 1:
+            return ArticulatedInertia(Sym3(A.xx, 0.0, A.xz, 0.0, 0.0, A.zz), Mat3(C.x, ZERO3, C.z), D)
+        x, y, z = C.x, C.y, C.z
+        if k == 3:
+            return ArticulatedInertia(
+                A,
+                Mat3(Vec3(0.0, x.y, x.z), Vec3(0.0, y.y, y.z), Vec3(0.0, z.y, z.z)),
+                Sym3(0.0, 0.0, 0.0, D.yy, D.yz, D.zz),
+            )
+        if k == 4:
+            return ArticulatedInertia(
+                A,
+                Mat3(Vec3(x.x, 0.0, x.z), Vec3(y.x, 0.0, y.z), Vec3(z.x, 0.0, z.z)),
+                Sym3(D.xx, 0.0, D.xz, 0.0, 0.0, D.zz),
+            )
+        return ArticulatedInertia(
+            A,
+            Mat3(Vec3(x.x, x.y, 0.0), Vec3(y.x, y.y, 0.0), Vec3(z.x, z.y, 0.0)),
+            Sym3(D.xx, D.xy, 0.0, D.yy, 0.0, 0.0),
+        )
+
+    def spin(a, c: Scalar, s: Scalar) -> ArticulatedInertia:
+        return ArticulatedInertia(a.A.spin(c, s), a.C.spin(c, s), a.D.spin(c, s))
+
+    def cycle(a) -> ArticulatedInertia:
+        return ArticulatedInertia(a.A.cycle(), a.C.cycle(), a.D.cycle())
+
+    def rotate(a, R: Mat3) -> ArticulatedInertia:
+        return ArticulatedInertia(a.A.rotate(R), R.product(a.C).product(R.transpose()), a.D.rotate(R))
+
+    def shift(a, d: Scalar) -> ArticulatedInertia:
+        """The same map seen from an origin at -d along z."""
+        A, C, D = a.A, a.C, a.D
+        x = Vec3(C.x.x - d * D.xy, C.x.y - d * D.yy, C.x.z - d * D.yz)
+        y = Vec3(C.y.x + d * D.xx, C.y.y + d * D.xy, C.y.z + d * D.xz)
+        return ArticulatedInertia(
+            Sym3(
+                A.xx - d * (C.x.y + x.y),
+                A.xy + d * (C.x.x - y.y),
+                A.xz - d * C.z.y,
+                A.yy + d * (C.y.x + y.x),
+                A.yz + d * C.z.x,
+                A.zz,
+            ),
+            Mat3(x, y, C.z),
+            D,
+        )
+
+    def translate(a, p: Vec3) -> ArticulatedInertia:
+        """The same map seen from an origin at -p: C' = C + p x D, A' = A - C px - (C' px)^T."""
+        A, C, D = a.A, a.C, a.D
+        u, v, w = p.cross(Vec3(D.xx, D.xy, D.xz)), p.cross(Vec3(D.xy, D.yy, D.yz)), p.cross(Vec3(D.xz, D.yz, D.zz))
+        E = Mat3(
+            Vec3(C.x.x + u.x, C.x.y + v.x, C.x.z + w.x),
+            Vec3(C.y.x + u.y, C.y.y + v.y, C.y.z + w.y),
+            Vec3(C.z.x + u.z, C.z.y + v.z, C.z.z + w.z),
+        )
+        x, y, z = C.x.cross(p), C.y.cross(p), C.z.cross(p)
+        r, s, t = E.x.cross(p), E.y.cross(p), E.z.cross(p)
+        return ArticulatedInertia(
+            Sym3(
+                A.xx - (x.x + r.x),
+                A.xy - (x.y + s.x),
+                A.xz - (x.z + t.x),
+                A.yy - (y.y + s.y),
+                A.yz - (y.z + t.y),
+                A.zz - (z.z + t.z),
+            ),
+            E,
+            D,
+        )
+
+
+class Mobility(NamedTuple):
+    """The inverse of an articulated inertia: the motion of a body for a force on it.
+
+    Its blocks, [[linear for linear, linear for angular], [., angular for angular]], move between frames as an inertia's.
+    """
+
+    blocks: ArticulatedInertia
+
+    def motion(a, f: Force) -> Motion:
+        """The motion for a force."""
+        D, C, A = a.blocks
+        return Motion(C.transpose() @ f.lin + A @ f.ang, D @ f.lin + C @ f.ang)
+
+    def plus_symmetric(a, s: Motion, g: Motion) -> Mobility:
+        """a + s g^T + g s^T."""
+        D, C, A = a.blocks
+        w, v, u, h = s.ang, s.lin, g.ang, g.lin
+        return Mobility(
+            ArticulatedInertia(
+                D + _symmetric_product(v, h),
+                Mat3(C.x + (v.x * u + h.x * w), C.y + (v.y * u + h.y * w), C.z + (v.z * u + h.z * w)),
+                A + _symmetric_product(w, u),
+            )
+        )
+
+    def translate(a, p: Vec3) -> Mobility:
+        """The same map seen from an origin at p."""
+        return Mobility(a.blocks.translate(Vec3(0.0 - p.x, 0.0 - p.y, 0.0 - p.z)))
+
+
+def _symmetric_product(a: Vec3, b: Vec3) -> Sym3:
+    """a b^T + b a^T."""
+    return Sym3(
+        2.0 * (a.x * b.x),
+        a.x * b.y + b.x * a.y,
+        a.x * b.z + b.x * a.z,
+        2.0 * (a.y * b.y),
+        a.y * b.z + b.y * a.z,
+        2.0 * (a.z * b.z),
+    )
+
+
+ZERO_RIGID = RigidInertia(0.0, ZERO3, ZERO_SYM3)
+ZERO_ARTICULATED = ArticulatedInertia(ZERO_SYM3, Mat3(ZERO3, ZERO3, ZERO3), ZERO_SYM3)
+ZERO_MOBILITY = Mobility(ZERO_ARTICULATED)

@@ -1,0 +1,88 @@
+"""Frames placed in other frames."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .inertia import ArticulatedInertia, RigidInertia
+from .motion import Force, Motion
+from .vectors import IDENTITY3, ZERO3, Mat3, Scalar, Vec3
+
+
+class Transform(NamedTuple):
+    """A frame (the child) placed in another (the parent).
+
+    From the parent to the child: translate by `base`, turn about z by `yaw`, about x by `roll`, slide along z by `slide`,
+    turn about z by `turn`; turns are (cosine, sine). One axis at a time is the cheapest way to move inertias. A joint whose
+    rotation is not a turn about z says so by `dense` and has its orientation in `R`, and `base` = `p`. `p` is always the
+    child's origin in the parent.
+    """
+
+    R: Mat3
+    p: Vec3
+    base: Vec3
+    yaw: tuple[Scalar, Scalar]
+    roll: tuple[Scalar, Scalar]
+    slide: Scalar
+    turn: tuple[Scalar, Scalar]
+    dense: int
+
+    def __matmul__(X, m: Motion) -> Motion:
+        """A motion of the parent frame, in the child frame."""
+        lin = m.lin - X.base.cross(m.ang)
+        if X.dense == 1:
+            T = X.R.transpose()
+            return Motion(T @ m.ang, T @ lin)
+        w = m.ang.spin(X.yaw[0], 0.0 - X.yaw[1]).cycle().spin(X.roll[0], 0.0 - X.roll[1]).cycle().cycle()
+        l = lin.spin(X.yaw[0], 0.0 - X.yaw[1]).cycle().spin(X.roll[0], 0.0 - X.roll[1]).cycle().cycle()
+        l = Vec3(l.x + X.slide * w.y, l.y - X.slide * w.x, l.z)
+        return Motion(w.spin(X.turn[0], 0.0 - X.turn[1]), l.spin(X.turn[0], 0.0 - X.turn[1]))
+
+    def rotate_to_child(X, a: Vec3) -> Vec3:
+        if X.dense == 1:
+            return X.R.transpose() @ a
+        b = a.spin(X.yaw[0], 0.0 - X.yaw[1]).cycle().spin(X.roll[0], 0.0 - X.roll[1]).cycle().cycle()
+        return b.spin(X.turn[0], 0.0 - X.turn[1])
+
+    def rotate_to_parent(X, a: Vec3) -> Vec3:
+        if X.dense == 1:
+            return X.R @ a
+        b = a.spin(X.turn[0], X.turn[1]).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
+        return b.spin(X.yaw[0], X.yaw[1])
+
+    def orientation(X) -> Mat3:
+        """The child's axes in the parent, as columns."""
+        x = X.rotate_to_parent(Vec3(1.0, 0.0, 0.0))
+        y = X.rotate_to_parent(Vec3(0.0, 1.0, 0.0))
+        z = X.rotate_to_parent(Vec3(0.0, 0.0, 1.0))
+        return Mat3(x, y, z).transpose()
+
+    def force_to_parent(X, f: Force) -> Force:
+        """X^T f."""
+        if X.dense == 1:
+            lin = X.R @ f.lin
+            return Force(X.R @ f.ang + X.base.cross(lin), lin)
+        l = f.lin.spin(X.turn[0], X.turn[1])
+        n = f.ang.spin(X.turn[0], X.turn[1])
+        n = Vec3(n.x - X.slide * l.y, n.y + X.slide * l.x, n.z)
+        n = n.cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
+        l = l.cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
+        return Force(n + X.base.cross(l), l)
+
+    def rigid_to_parent(X, I: RigidInertia) -> RigidInertia:
+        """X^T I X."""
+        if X.dense == 1:
+            return I.rotate(X.R).translate(X.base)
+        a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
+        return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
+
+    def articulated_to_parent(X, I: ArticulatedInertia) -> ArticulatedInertia:
+        """X^T I X."""
+        if X.dense == 1:
+            return I.rotate(X.R).translate(X.base)
+        a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
+        return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
+
+
+NO_TURN = (1.0, 0.0)
+IDENTITY = Transform(IDENTITY3, ZERO3, ZERO3, NO_TURN, NO_TURN, 0.0, NO_TURN, 0)

@@ -1,0 +1,162 @@
+"""Vectors and matrices of three, as named tuples of scalars."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+Scalar = Any  # float, or a traced expression with the arithmetic of one
+
+
+def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
+    """Sine and cosine of an angle in radians."""
+    if isinstance(x, float):
+        return math.sin(x), math.cos(x)
+    return x.sin(), x.cos()
+
+
+def _sincos_of_float(x):
+    return math.sin(x), math.cos(x)
+
+
+sincos.rolled = _sincos_of_float  # type: ignore[attr-defined]  # Numba has no traced expressions to tell from floats
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """Square root; NaN of a negative number."""
+    if isinstance(x, float):
+        return math.sqrt(x) if x >= 0.0 else math.nan
+    return x.sqrt()
+
+
+def _sqrt_of_float(x):
+    return math.sqrt(x)
+
+
+sqrt.rolled = _sqrt_of_float  # type: ignore[attr-defined]
+
+
+class Vec3(NamedTuple):
+    """A vector of three scalars."""
+
+    x: Scalar
+    y: Scalar
+    z: Scalar
+
+    def __add__(a, b: Vec3) -> Vec3:  # type: ignore[override]
+        return Vec3(a.x + b.x, a.y + b.y, a.z + b.z)
+
+    def __sub__(a, b: Vec3) -> Vec3:
+        return Vec3(a.x - b.x, a.y - b.y, a.z - b.z)
+
+    def __rmul__(a, s: Scalar) -> Vec3:
+        return Vec3(s * a.x, s * a.y, s * a.z)
+
+    def dot(a, b: Vec3) -> Scalar:
+        return a.x * b.x + a.y * b.y + a.z * b.z
+
+    def cross(a, b: Vec3) -> Vec3:
+        return Vec3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+
+    def spin(a, c: Scalar, s: Scalar) -> Vec3:
+        """Rotate about z: Rz a."""
+        return Vec3(c * a.x - s * a.y, s * a.x + c * a.y, a.z)
+
+    def cycle(a) -> Vec3:
+        """The same vector on axes renamed y, z, x."""
+        return Vec3(a.y, a.z, a.x)
+
+
+class Mat3(NamedTuple):
+    """A 3x3 matrix by rows."""
+
+    x: Vec3
+    y: Vec3
+    z: Vec3
+
+    def __add__(a, b: Mat3) -> Mat3:  # type: ignore[override]
+        return Mat3(a.x + b.x, a.y + b.y, a.z + b.z)
+
+    def __sub__(a, b: Mat3) -> Mat3:
+        return Mat3(a.x - b.x, a.y - b.y, a.z - b.z)
+
+    def __matmul__(a, v: Vec3) -> Vec3:
+        return Vec3(a.x.dot(v), a.y.dot(v), a.z.dot(v))
+
+    def transpose(a) -> Mat3:
+        return Mat3(Vec3(a.x.x, a.y.x, a.z.x), Vec3(a.x.y, a.y.y, a.z.y), Vec3(a.x.z, a.y.z, a.z.z))
+
+    def product(a, b: Mat3) -> Mat3:
+        """The matrix product a b."""
+        t = b.transpose()
+        return Mat3(t @ a.x, t @ a.y, t @ a.z)
+
+    def spin(a, c: Scalar, s: Scalar) -> Mat3:
+        """Rz a Rz^T, with four products for the upper left block: its trace and skew part do not change."""
+        k = s * (a.y.y - a.x.x) - c * (a.x.y + a.y.x)
+        sk, ck = s * k, c * k
+        right = Vec3(a.x.z, a.y.z, a.z.z).spin(c, s)
+        below = a.z.spin(c, s)
+        return Mat3(Vec3(a.x.x + sk, (0.0 - ck) - a.y.x, right.x), Vec3((0.0 - ck) - a.x.y, a.y.y - sk, right.y), below)
+
+    def cycle(a) -> Mat3:
+        """The same matrix on axes renamed y, z, x."""
+        return Mat3(a.y.cycle(), a.z.cycle(), a.x.cycle())
+
+
+class Sym3(NamedTuple):
+    """A symmetric 3x3 matrix by its six distinct entries."""
+
+    xx: Scalar
+    xy: Scalar
+    xz: Scalar
+    yy: Scalar
+    yz: Scalar
+    zz: Scalar
+
+    def __add__(a, b: Sym3) -> Sym3:  # type: ignore[override]
+        return Sym3(a.xx + b.xx, a.xy + b.xy, a.xz + b.xz, a.yy + b.yy, a.yz + b.yz, a.zz + b.zz)
+
+    def __sub__(a, b: Sym3) -> Sym3:
+        return Sym3(a.xx - b.xx, a.xy - b.xy, a.xz - b.xz, a.yy - b.yy, a.yz - b.yz, a.zz - b.zz)
+
+    def __matmul__(a, v: Vec3) -> Vec3:
+        return Vec3(
+            a.xx * v.x + a.xy * v.y + a.xz * v.z,
+            a.xy * v.x + a.yy * v.y + a.yz * v.z,
+            a.xz * v.x + a.yz * v.y + a.zz * v.z,
+        )
+
+    def spin(a, c: Scalar, s: Scalar) -> Sym3:
+        """Rz a Rz^T, with four products for the upper left block."""
+        k = s * (a.yy - a.xx) - c * (a.xy + a.xy)
+        sk = s * k
+        side = Vec3(a.xz, a.yz, a.zz).spin(c, s)
+        return Sym3(a.xx + sk, (0.0 - c * k) - a.xy, side.x, a.yy - sk, side.y, a.zz)
+
+    def cycle(a) -> Sym3:
+        """The same matrix on axes renamed y, z, x."""
+        return Sym3(a.yy, a.yz, a.xy, a.zz, a.xz, a.xx)
+
+    def rotate(a, R: Mat3) -> Sym3:
+        """R a R^T for any rotation R."""
+        x, y, z = a @ R.x, a @ R.y, a @ R.z
+        return Sym3(R.x.dot(x), R.x.dot(y), R.x.dot(z), R.y.dot(y), R.y.dot(z), R.z.dot(z))
+
+
+def rotation_from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat3:
+    """The rotation matrix of a unit quaternion with scalar part w."""
+    a, b, c = x + x, y + y, z + z
+    xx, yy, zz = a * x, b * y, c * z
+    xy, xz, yz = a * y, a * z, b * z
+    wx, wy, wz = a * w, b * w, c * w
+    return Mat3(
+        Vec3(1.0 - (yy + zz), xy - wz, xz + wy),
+        Vec3(xy + wz, 1.0 - (xx + zz), yz - wx),
+        Vec3(xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+
+ZERO3 = Vec3(0.0, 0.0, 0.0)
+ZERO_SYM3 = Sym3(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+IDENTITY3 = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
