@@ -13,6 +13,7 @@ from featherweight.algorithms import ltdl as kernels
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.program import Argument, Program, flattened
 from featherweight.engine.trace import Operations, count, trace
+from featherweight.factorization import packed_size
 from featherweight.model.topology import Topology
 from oracles.matrices import PARENTS, close, sample, vectors
 
@@ -48,10 +49,10 @@ def counted_product(kernel: Callable[..., None], parent: list[int], unit: int) -
 
     def run(flat: list[Any], x: list[Any]) -> list[Any]:
         y = [0.0] * n
-        kernel(parent, unit, [flat[i * n : (i + 1) * n] for i in range(n)], x, y)
+        kernel(parent, unit, flat, x, y)
         return flattened(y)
 
-    return count(trace(run, [n * n, n]))
+    return count(trace(run, [packed_size(tuple(parent)), n]))
 
 
 def test_factors_take_the_operations_of_the_paper(parent: list[int]) -> None:
@@ -95,9 +96,10 @@ def test_products_take_the_operations_of_the_paper(parent: list[int]) -> None:
 
 def program(kernel: Callable[..., None], parent: tuple[int, ...], unit: int | None) -> Program:
     n = len(parent)
+    entries = packed_size(parent)
     if unit is None:
-        return Program(kernel.__name__, kernel, (parent,), (Argument("H", (n, n)),), Argument("out", (n, n)))
-    inputs = (Argument("L", (n, n)), Argument("x", (n,)))
+        return Program(kernel.__name__, kernel, (parent,), (Argument("H", (n, n)),), Argument("out", (entries,)))
+    inputs = (Argument("F", (entries,)), Argument("x", (n,)))
     return Program(kernel.__name__, kernel, (parent, unit), inputs, Argument("y", (n,)))
 
 

@@ -24,31 +24,37 @@ class Factorization:
     """
 
     def __init__(self, packed: Array, parent: tuple[int, ...], unit: bool) -> None:
-        """`packed` (..., n, n) has L below the diagonal, and on it D (LTDL, `unit`) or the diagonal of L (LTL)."""
-        _require_positive(packed)
+        """`packed` (..., entries) has the rows of L from the diagonal to the root's column, D on the diagonal if `unit`."""
         self.packed = packed
         self.parent = parent
         self.unit = unit
+        self._entries = _entries(parent)
+        _require_positive(self._diagonal)
+
+    @property
+    def _diagonal(self) -> Array:
+        """What is stored on the diagonal (..., n)."""
+        rows, columns = self._entries
+        return self.packed[..., rows == columns]
 
     @property
     def L(self) -> Array:
         """The lower triangular factor (..., n, n)."""
-        L = self.packed.copy()
+        n = len(self.parent)
+        L = np.zeros((*self.packed.shape[:-1], n, n), self.packed.dtype)
+        L[(..., *self._entries)] = self.packed
         if self.unit:
-            n = len(self.parent)
             L[..., range(n), range(n)] = 1.0
         return L
 
     @property
     def D(self) -> Array:
         """The diagonal of D (..., n); ones for LTL."""
-        diagonal = np.diagonal(self.packed, axis1=-2, axis2=-1)
-        return diagonal.copy() if self.unit else np.ones_like(diagonal)
+        return self._diagonal if self.unit else np.ones_like(self._diagonal)
 
     def logdet(self) -> Any:
         """The logarithm of the determinant of H (...)."""
-        diagonal = np.diagonal(self.packed, axis1=-2, axis2=-1)
-        return np.log(diagonal).sum(axis=-1) * (1.0 if self.unit else 2.0)
+        return np.log(self._diagonal).sum(axis=-1) * (1.0 if self.unit else 2.0)
 
     def solve(self, b: Any) -> Array:
         """H⁻¹ b for vectors b (..., n)."""
@@ -80,7 +86,7 @@ class Factorization:
         if X.ndim < 2 or X.shape[-2] != len(self.parent):
             raise ValueError(f"matrices must have shape (..., {len(self.parent)}, m); got {X.shape}")
         each = Factorization.__new__(Factorization)  # the factors, once for all columns of a matrix
-        each.packed, each.parent, each.unit = self.packed[..., None, :, :], self.parent, self.unit
+        each.packed, each.parent, each.unit = self.packed[..., None, :], self.parent, self.unit
         rows = getattr(each, product.__name__)(np.ascontiguousarray(np.swapaxes(X, -1, -2)))
         return np.swapaxes(rows, -1, -2)
 
@@ -89,25 +95,27 @@ class Factorization:
         return result
 
 
-def ltdl(H: Any, parent: Sequence[int], *, check: bool = True) -> Factorization:
+def ltdl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factors H = Lᵀ D L of symmetric positive-definite matrices H (..., n, n) (Featherstone 2005, appendix).
 
     `parent` says where H may have entries: H[i, j] below the diagonal only where j is an ancestor of i, with parent[i] < i
     and -1 for the ground. parent[i] = i - 1 allows all. Only the lower triangle is read. `check=False` leaves out the look
-    for entries where there may be none.
+    for entries where there may be none. `threads` share a large batch, all processors unless given.
 
     Raises ValueError for what is no parent array, or an entry outside the pattern; numpy.linalg.LinAlgError, which names
     row and matrix, for a matrix that is not positive definite.
     """
-    return _factorize(algorithms.ltdl, H, parent, True, check)
+    return _factorize(algorithms.ltdl, H, parent, True, check, threads)
 
 
-def ltl(H: Any, parent: Sequence[int], *, check: bool = True) -> Factorization:
+def ltl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factors H = Lᵀ L of symmetric positive-definite matrices (Featherstone 2005, section 2); as `ltdl`."""
-    return _factorize(algorithms.ltl, H, parent, False, check)
+    return _factorize(algorithms.ltl, H, parent, False, check, threads)
 
 
-def _factorize(kernel: Callable[..., None], H: Any, parent: Sequence[int], unit: bool, check: bool) -> Factorization:
+def _factorize(
+    kernel: Callable[..., None], H: Any, parent: Sequence[int], unit: bool, check: bool, threads: int | None
+) -> Factorization:
     tree = Topology([int(p) for p in parent]).parent
     H = np.asarray(H)
     n = len(tree)
@@ -117,7 +125,22 @@ def _factorize(kernel: Callable[..., None], H: Any, parent: Sequence[int], unit:
         raise TypeError(f"H must hold real numbers; got dtype {H.dtype}")
     if check:
         _require_pattern(H, tree)
-    return Factorization(np.asarray(_matrix_function(kernel, tree, (n, n))(H)), tree, unit)
+    packed = _matrix_function(kernel, tree, (packed_size(tree),))(H, threads=threads)
+    return Factorization(np.asarray(packed), tree, unit)
+
+
+def packed_size(parent: tuple[int, ...]) -> int:
+    """Entries of a factor that may be other than zero."""
+    return len(_entries(parent)[0])
+
+
+@functools.lru_cache(maxsize=256)
+def _entries(parent: tuple[int, ...]) -> tuple[Array, Array]:
+    """Rows and columns of the entries of a packed factor."""
+    tree = Topology(parent)
+    pairs = [(i, j) for i in range(len(parent)) for j in tree.support(i)[::-1]]
+    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return rows, columns
 
 
 @functools.lru_cache(maxsize=256)
@@ -129,7 +152,7 @@ def _matrix_function(kernel: Callable[..., None], parent: tuple[int, ...], outpu
 @functools.lru_cache(maxsize=256)
 def _product(kernel: Callable[..., None], parent: tuple[int, ...], unit: int) -> CompiledFunction:
     n = len(parent)
-    inputs = (Argument("factors", (n, n)), Argument("x", (n,)))
+    inputs = (Argument("factors", (packed_size(parent),)), Argument("x", (n,)))
     return CompiledFunction(Program(kernel.__name__, kernel, (parent, unit), inputs, Argument("y", (n,))))
 
 
@@ -152,9 +175,8 @@ def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:
                 )
 
 
-def _require_positive(packed: Array) -> None:
+def _require_positive(diagonal: Array) -> None:
     """Refuse factors with a pivot that is not positive, by its row; rows are eliminated from the last to the first."""
-    diagonal = np.diagonal(packed, axis1=-2, axis2=-1)
     good = diagonal > 0.0
     if good.all():
         return

@@ -13,7 +13,7 @@ import numpy as np
 from .algorithms import aba, crba, energy, frames, inverse, joint_space, rnea
 from .engine.function import CompiledFunction, cheapest
 from .engine.program import Argument, Program, Shape
-from .factorization import Factorization
+from .factorization import Factorization, packed_size
 from .model import configuration
 from .model.configuration import Coordinates
 from .model.load import load_description
@@ -230,7 +230,8 @@ class Robot:
 
     @cached_property
     def _factors(self) -> CompiledFunction:
-        return self._function(Robot.factorize, joint_space.factors, ("q",), ("factors", (self.nv, self.nv)))
+        entries = packed_size(tuple(self.model.tree.parent))
+        return self._function(Robot.factorize, joint_space.factors, ("q",), ("factors", (entries,)))
 
     @cached_property
     def bias_force(self) -> CompiledFunction:

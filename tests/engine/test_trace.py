@@ -75,13 +75,38 @@ def test_what_algebra_settles_is_no_operation(identity: Any) -> None:
         (lambda x: [x[0] * x[1], -x[0] * x[1], x[1] * -x[0], (-x[0]) * (-x[1])], Operations(1, 0, 0, 0, 0)),
         (lambda x: [x[0] / x[1], -x[0] / x[1], x[0] / -x[1]], Operations(0, 0, 1, 0, 0)),
         (lambda x: [x[0].sin(), (-x[0]).sin(), x[0].cos(), (-x[0]).cos()], Operations(0, 0, 0, 0, 2)),
-        (lambda x: [x[0].sqrt(), x[0].sqrt() * 2.0, x[0].sqrt() * -2.0], Operations(1, 0, 0, 1, 0)),
-        (lambda x: [x[0] * 2.0, x[0] * -2.0, 2.0 * -x[0]], Operations(1, 0, 0, 0, 0)),
+        (lambda x: [x[0].sqrt(), x[0].sqrt() * 3.0, x[0].sqrt() * -3.0], Operations(1, 0, 0, 1, 0)),
+        (lambda x: [x[0] * 3.0, x[0] * -3.0, 3.0 * -x[0]], Operations(1, 0, 0, 0, 0)),
+        (lambda x: [x[0] * 2.0, x[0] * -2.0, 2.0 * -x[0], x[0] + x[0]], Operations(0, 1, 0, 0, 0)),
         (lambda x: [x[0] + 2.0, 2.0 + x[0], -2.0 - x[0], -x[0] - 2.0], Operations(0, 1, 0, 0, 0)),
     ],
 )
 def test_equal_expressions_are_computed_once_whatever_their_sign(twice: Any, operations: Operations) -> None:
     assert counted(twice) == operations
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    "difference",
+    [
+        lambda x, y: x + (y - x),
+        lambda x, y: (y - x) + x,
+        lambda x, y: (x + y) - x,
+        lambda x, y: (y + x) - x,
+        lambda x, y: -x + (x + y),
+        lambda x, y: x - (x - y),
+        lambda x, y: -((x - y) - x),
+        lambda x, y: -(x - (x + y)),
+    ],
+)
+def test_what_is_added_and_taken_away_again_goes_out(difference: Any, sign: float) -> None:
+    def function(x: Any) -> Any:
+        return [difference(sign * x[0], x[1]), difference(x[0], sign * x[1])]
+
+    assert function([3.0, 5.0]) == [5.0, sign * 5.0]
+    traced = trace(function, [2])
+    y = traced.graph.input(0, 1).node
+    assert traced.outputs == ((y, False), (y, sign < 0))
 
 
 def test_what_no_result_needs_is_not_counted() -> None:

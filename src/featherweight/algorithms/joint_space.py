@@ -6,18 +6,17 @@ from ..model.tree import Placements, Tree
 from ..spatial import ZERO_FORCE
 from .crba import crba
 from .kinematics import external_forces
-from .ltdl import ltdl_in_situ, solve
+from .ltdl import ltdl_in_situ, pack, row_starts, solve
 from .rnea import newton_euler
 
 
 def factors(tree: Tree, q, F) -> None:
-    """The LTDL factors of the inertia matrix in the lower triangle of F; zero above."""
+    """The packed LTDL factors of the inertia matrix."""
     n = len(tree.parent)
-    crba(tree, q, F)
-    ltdl_in_situ(tree.parent, F)
-    for i in range(n):
-        for j in range(i + 1, n):
-            F[i][j] = 0.0
+    H = [[0.0] * n for _ in range(n)]
+    crba(tree, q, H)
+    ltdl_in_situ(tree.parent, H)
+    pack(tree.parent, H, F)
 
 
 def forward_dynamics(tree: Tree, q, v, tau, external, qdd) -> None:
@@ -26,11 +25,14 @@ def forward_dynamics(tree: Tree, q, v, tau, external, qdd) -> None:
     bias = [0.0] * n
     newton_euler(tree, q, v, [0.0] * n, external, bias)
     H = [[0.0] * n for _ in range(n)]
+    starts = row_starts(tree.parent)
+    F = [0.0] * (starts[n - 1] + n)
     crba(tree, q, H)
     ltdl_in_situ(tree.parent, H)
+    pack(tree.parent, H, F)
     for i in range(n):
         bias[i] = tau[i] - bias[i]
-    solve(tree.parent, 1, H, bias, qdd)
+    solve(tree.parent, 1, F, bias, qdd)
 
 
 def crba_ltdl(tree: Tree, q, v, tau, qdd) -> None:

@@ -156,7 +156,9 @@ def velocity_products(tree: Tree, X, w, carried, v):
     for j in range(len(tree.parent)):
         p = tree.parent[j]
         if p >= 0 and tree.kind[j] != INNER:
-            c[j] = c[j] + Motion(ZERO3, X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].p))))
+            lin = X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].base)))
+            out = Vec3(0.0, 0.0, X[j].slide)  # along the child's z, where the parent's w is at hand
+            c[j] = c[j] + Motion(ZERO3, lin + carried[j].cross(carried[j].cross(out)))
     return c
 
 

@@ -49,26 +49,55 @@ def ltl_in_situ(parent, H) -> None:
 
 
 def ltdl(parent, H, F) -> None:
-    """Factors of H in the lower triangle of F; zero above."""
-    copy_pattern(parent, H, F)
-    ltdl_in_situ(parent, F)
+    """The packed factors of H."""
+    A = on_pattern(parent, H)
+    ltdl_in_situ(parent, A)
+    pack(parent, A, F)
 
 
 def ltl(parent, H, F) -> None:
-    """The factor of H in the lower triangle of F; zero above."""
-    copy_pattern(parent, H, F)
-    ltl_in_situ(parent, F)
+    """The packed factor of H."""
+    A = on_pattern(parent, H)
+    ltl_in_situ(parent, A)
+    pack(parent, A, F)
 
 
-def copy_pattern(parent, H, F) -> None:
-    """The entries of H, on and below the diagonal, that the tree allows."""
-    for i in range(len(parent)):
-        for j in range(len(parent)):
-            F[i][j] = 0.0
+def on_pattern(parent, H):
+    """A copy of the entries of H, on and below the diagonal, that the tree allows."""
+    n = len(parent)
+    A = [[0.0] * n for _ in range(n)]
+    for i in range(n):
         j = i
         while j >= 0:
-            F[i][j] = H[i][j]
+            A[i][j] = H[i][j]
             j = parent[j]
+    return A
+
+
+# Packed, a factor is its entries that are not zero: for each row its diagonal, its parent's column, and so on to the root.
+
+
+def pack(parent, A, F) -> None:
+    """The entries of a factor one after the other."""
+    k = 0
+    for i in range(len(parent)):
+        j = i
+        while j >= 0:
+            F[k] = A[i][j]
+            k += 1
+            j = parent[j]
+
+
+def row_starts(parent):
+    """Where each row of a packed factor begins."""
+    n = len(parent)
+    depth = [0] * n
+    start = [0] * n
+    for i in range(n):
+        depth[i] = 1 if parent[i] < 0 else depth[parent[i]] + 1
+        if i > 0:
+            start[i] = start[i - 1] + depth[i - 1]
+    return start
 
 
 def outside_pattern(parent, H, total) -> None:
@@ -86,64 +115,77 @@ def outside_pattern(parent, H, total) -> None:
                 total[0] = total[0] + H[i][j] * H[i][j]
 
 
-# Products with the factors: L has D on its diagonal where `unit` is 1 (LTDL), and its own diagonal where it is 0 (LTL).
+# Products with a packed factor: it has D on its diagonal where `unit` is 1 (LTDL), and its own diagonal where it is 0 (LTL).
 
 
-def multiply(parent, unit: int, L, x, y) -> None:
+def multiply(parent, unit: int, F, x, y) -> None:
     """y = L x."""
+    k = 0
     for i in range(len(parent)):
-        y[i] = x[i] if unit == 1 else L[i][i] * x[i]
+        y[i] = x[i] if unit == 1 else F[k] * x[i]
+        k += 1
         j = parent[i]
         while j >= 0:
-            y[i] = y[i] + L[i][j] * x[j]
+            y[i] = y[i] + F[k] * x[j]
+            k += 1
             j = parent[j]
 
 
-def multiply_transposed(parent, unit: int, L, x, y) -> None:
+def multiply_transposed(parent, unit: int, F, x, y) -> None:
     """y = L^T x."""
+    k = 0
     for i in range(len(parent)):
-        y[i] = x[i] if unit == 1 else L[i][i] * x[i]
+        y[i] = x[i] if unit == 1 else F[k] * x[i]
+        k += 1
         j = parent[i]
         while j >= 0:
-            y[j] = y[j] + L[i][j] * x[i]
+            y[j] = y[j] + F[k] * x[i]
+            k += 1
             j = parent[j]
 
 
-def divide(parent, unit: int, L, x, y) -> None:
+def divide(parent, unit: int, F, x, y) -> None:
     """y = L^-1 x."""
+    start = row_starts(parent)
     for i in range(len(parent)):
         y[i] = x[i]
+        k = start[i] + 1
         j = parent[i]
         while j >= 0:
-            y[i] = y[i] - L[i][j] * y[j]
+            y[i] = y[i] - F[k] * y[j]
+            k += 1
             j = parent[j]
         if unit == 0:
-            y[i] = y[i] / L[i][i]
+            y[i] = y[i] / F[start[i]]
 
 
-def divide_transposed(parent, unit: int, L, x, y) -> None:
+def divide_transposed(parent, unit: int, F, x, y) -> None:
     """y = L^-T x."""
+    start = row_starts(parent)
     n = len(parent)
     for i in range(n):
         y[i] = x[i]
     for i in range(n - 1, -1, -1):
         if unit == 0:
-            y[i] = y[i] / L[i][i]
+            y[i] = y[i] / F[start[i]]
+        k = start[i] + 1
         j = parent[i]
         while j >= 0:
-            y[j] = y[j] - L[i][j] * y[i]
+            y[j] = y[j] - F[k] * y[i]
+            k += 1
             j = parent[j]
 
 
-def solve(parent, unit: int, L, x, y) -> None:
+def solve(parent, unit: int, F, x, y) -> None:
     """y = H^-1 x: L^-1 D^-1 L^-T x, where LTL has no D."""
+    start = row_starts(parent)
     n = len(parent)
     z = [0.0] * n
-    divide_transposed(parent, unit, L, x, z)
+    divide_transposed(parent, unit, F, x, z)
     if unit == 1:
         for i in range(n):
-            z[i] = z[i] / L[i][i]
-    divide(parent, unit, L, z, y)
+            z[i] = z[i] / F[start[i]]
+    divide(parent, unit, F, z, y)
 
 
 def invert_unit(parent, L, N) -> None:

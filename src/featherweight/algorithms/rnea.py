@@ -5,13 +5,14 @@
     pass 2   tau_i = S_i^T f_i,  f_p += X^T f_i
 
 Angular velocity and acceleration enter the body's force and its children's origins only as the matrix of its field of
-accelerations, B_i = skew(alpha_i) + skew(w_i)^2 (Balafoutis, Patel and Misra 1988): o_i = R^T (o_p + B_p p).
+accelerations, B_i = skew(alpha_i) + skew(w_i)^2 (Balafoutis, Patel and Misra 1988): o_i = R^T (o_p + B_p p). Where p has a
+part d along the child's z axis, on which points of both bodies accelerate alike, that part is d B_i z instead.
 """
 
 from __future__ import annotations
 
 from ..model.tree import INNER, Placements, Tree
-from ..spatial import IDENTITY3, ZERO3, ZERO_FORCE, acceleration_field, unit_motion
+from ..spatial import IDENTITY3, ZERO3, ZERO_FORCE, Vec3, acceleration_field, unit_motion
 from .kinematics import angular_velocities, base_acceleration, external_forces, joint_products, joint_transforms, rigid_inertia
 
 
@@ -33,7 +34,8 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
             o[j] = o[p]
         elif p >= 0:
             alpha[j] = X[j].rotate_to_child(alpha[p]) + c[j].ang
-            o[j] = X[j].rotate_to_child(o[p] + B[p] @ X[j].p) + c[j].lin
+            away = X[j].p if tree.last[j] > j else X[j].base
+            o[j] = X[j].rotate_to_child(o[p] + B[p] @ away) + c[j].lin
         else:
             alpha[j] = c[j].ang
             o[j] = X[j].rotate_to_child(base_acceleration(tree).lin) + c[j].lin
@@ -42,6 +44,8 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
         o[j] = o[j] + s.lin
         if tree.last[j] == j:
             B[j] = acceleration_field(w[j], alpha[j])
+            if p >= 0 and tree.first[j] == j:
+                o[j] = o[j] + X[j].slide * Vec3(B[j].x.z, B[j].y.z, B[j].z.z)
             f[j] = rigid_inertia(tree, j).rate(B[j], o[j]) - external[j]
 
     for j in range(n - 1, -1, -1):

@@ -152,7 +152,8 @@ class _Emitter:
             if not isinstance(x, tuple):
                 self._store("%out", k, self.type.constant(x))
         text += self._function("rest", self.lines)
-        parts = ["turns"] * bool(self.turns) + [str(k) for k in range(self.parts)] + ["rest"] * bool(self.lines)
+        parts = ["turns"] * bool(self.turns) + [str(k) for k in range(self.parts)]
+        parts += ["rest"] * (bool(self.lines) or not parts)
         T, m = self.type.ir, self.type.mangled
         widths = {self.type.lanes * self.group} if self.turns else set()
         if any(g.op[i] in (SIN, COS) for i in self.nodes):

@@ -1,8 +1,9 @@
 """Symbolic scalars: a function of scalars runs once on them and leaves its expression graph.
 
-The tracer does what algebra allows and nothing else: constants fold, 0 x, 1 x, x + 0 and x - x simplify, equal
-expressions are one node, and signs are carried outside the nodes (an expression is a node and a sign), so that a - b and
-b - a, or (-a) b and a b, share their work and a negation costs nothing. The same function gives the same graph always.
+The tracer does what algebra allows and nothing else: constants fold, 0 x, 1 x, x + 0, x - x and x + (y - x) simplify, 2 x
+is x + x, equal expressions are one node, and signs are carried outside the nodes (an expression is a node and a sign), so
+that a - b and b - a, or (-a) b and a b, share their work and a negation costs nothing. The same function gives the same
+graph always.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ class Expression:
                 return self
             if other == -1.0:
                 return -self
+            if abs(other) == 2.0:
+                return self + self if other > 0.0 else -(self + self)
             a, b = self.node, g.node(CONSTANT, abs(float(other)))
             negative = self.negative != (other < 0.0)
         else:
@@ -152,11 +155,27 @@ def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression |
     """(±a) + (±b), with the operands in the order of their numbers."""
     if b < a:
         a, minus_a, b, minus_b = b, minus_b, a, minus_a
-    if minus_a == minus_b:
-        return Expression(g, g.node(ADD, a, b), minus_a)
-    if a == b:
+    if a == b and minus_a != minus_b:
         return 0.0
-    return Expression(g, g.node(SUB, a, b), minus_a)
+    left = _cancelled(g, a, minus_a, b, minus_b)
+    if left is None:
+        left = _cancelled(g, b, minus_b, a, minus_a)
+    if left is not None:
+        return left
+    return Expression(g, g.node(ADD if minus_a == minus_b else SUB, a, b), minus_a)
+
+
+def _cancelled(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | None:
+    """What is left of (±a) + (±b) where b is a sum or difference in which a goes out, as in x + (y - x)."""
+    if g.op[b] not in (ADD, SUB):
+        return None
+    first, second = g.operands(b)
+    minus_second = minus_b != (g.op[b] == SUB)
+    if first == a and minus_b != minus_a:
+        return Expression(g, second, minus_second)
+    if second == a and minus_second != minus_a:
+        return Expression(g, first, minus_b)
+    return None
 
 
 def _positive(x: Expression) -> int:

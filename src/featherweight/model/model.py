@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .placement import ALONG_Z, Line, internal_frame, tidy, way
+from .placement import ALONG_Z, Line, exact_zeros, internal_frame, tidy, way
 from .topology import Topology
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector, rotate
@@ -156,20 +156,37 @@ def _ordered_joints(d: Description, base: str) -> list[Joint]:
     return ordered
 
 
-def _carried_lines(joints: list[Joint]) -> dict[str, list[Line]]:
-    """For each moving body the axes of the joints that it carries, at zero, in its frame of the file."""
-    lines: dict[str, list[Line]] = {}
+class _Load(NamedTuple):
+    """What a moving body carries, in its frame of the file."""
+
+    axes: list[Line]  # of joints, at zero
+    masses: list[tuple[float, Vector]]  # with their centres
+
+    @property
+    def center(self) -> Vector | None:
+        mass = sum(m for m, _ in self.masses)
+        if mass <= 0.0:
+            return None
+        x, y, z = (sum(m * c[k] for m, c in self.masses) / mass for k in range(3))
+        return (x, y, z)
+
+
+def _loads(d: Description, joints: list[Joint]) -> dict[str, _Load]:
+    """For each moving body what it carries."""
+    inertias = {b.name: b.inertia for b in d.bodies}
+    loads: dict[str, _Load] = {}
     links: dict[str, tuple[str, Pose]] = {}  # link -> moving body, and its pose there
     for joint in joints:
         body, pose = links.get(joint.parent, (WORLD, Pose()))
         at = pose @ joint.placement
-        if joint.type == JointType.FIXED:
-            links[joint.child] = (body, at)
-            continue
-        if joint.type in ALONG_Z:
-            lines.setdefault(body, []).append(Line((at @ Pose(p=joint.anchor)).p, rotate(at.R, joint.axis)))
-        links[joint.child] = (joint.child, Pose())
-    return lines
+        if joint.type != JointType.FIXED:
+            if joint.type in ALONG_Z and body in loads:
+                loads[body].axes.append(Line((at @ Pose(p=joint.anchor)).p, rotate(at.R, joint.axis)))
+            body, at = joint.child, Pose()
+        links[joint.child] = (body, at)
+        I = inertias[joint.child]
+        loads.setdefault(body, _Load([], [])).masses.append((I.mass, (at @ Pose(p=I.center)).p))
+    return loads
 
 
 class _Builder:
@@ -182,7 +199,7 @@ class _Builder:
         self.moving: list[MovingJoint] = []
         self.nq = 0
         self.solid = True
-        self.lines = _carried_lines(joints)
+        self.loads = _loads(description, joints)
 
     def build(self, gravity: Vector) -> Model:
         ground = _Carrier(WORLD, -1, Pose())
@@ -220,8 +237,11 @@ class _Builder:
     def _add(self, joint: Joint, parent: _Carrier) -> None:
         """The rows of a joint, and the internal frame of its child."""
         kind, axes = _KIND[joint.type]
-        internal = internal_frame(joint, self.lines.get(joint.child, ()))  # in the child's frame of the file
+        load = self.loads[joint.child]
+        internal = internal_frame(joint, load.axes, load.center)  # in the child's frame of the file
         zero = tidy(parent.pose @ joint.placement @ internal)
+        reach = sum(math.hypot(*pose.p) for pose in (parent.pose, joint.placement, internal))
+        zero = Pose(zero.R, exact_zeros(zero.p, reach))
         if joint.zero:
             c, s = math.cos(joint.zero), -math.sin(joint.zero)
             shift = Pose(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
@@ -269,6 +289,9 @@ class _Builder:
             if carrier.row >= 0:
                 part = _rigid(body.inertia, carrier.pose)
                 inertias[carrier.row] = inertias.get(carrier.row, ZERO_RIGID) + part
+        for row, I in inertias.items():
+            h = (I.moment.x, I.moment.y, I.moment.z)
+            inertias[row] = I._replace(moment=Vec3(*exact_zeros(h, math.hypot(*h))))
         return inertias
 
     def _check(self, inertias: dict[int, RigidInertia]) -> None:

@@ -43,13 +43,21 @@ class Way(NamedTuple):
         return TURN * turns + MOVE * moves + (0.0 not in self.twist)
 
 
-def internal_frame(joint: Joint, children: Sequence[Line] = ()) -> Pose:
-    """The frame on the joint's anchor and axis, in the child's frame of the file, for a body that carries `children`."""
+def internal_frame(joint: Joint, children: Sequence[Line] = (), center: Vector | None = None) -> Pose:
+    """The frame on the joint's anchor and axis, in the child's frame of the file, for a body that carries `children`.
+
+    A body that carries none has its `center` of mass on the x axis, unless the joint's axis has a zero in the file's frame,
+    in which what is fixed to the body is likely to be simple then.
+    """
     if joint.type in (JointType.FLOATING, JointType.SPHERICAL):
         return Pose(p=joint.anchor)
     plain = Pose(frame_with_z(joint.axis), joint.anchor)
     if joint.type not in ALONG_Z:
         return plain
+    if not children and 0.0 not in joint.axis and center is not None:
+        along = dot(add(center, scale(-1.0, joint.anchor)), joint.axis)
+        foot = add(joint.anchor, scale(along, joint.axis))
+        return facing(Line(foot, joint.axis), Line(center, joint.axis))
     candidates = [plain, *(facing(Line(joint.anchor, joint.axis), child) for child in children)]
     return min(candidates, key=lambda frame: sum(_to_line(frame, child).cost for child in children))
 
@@ -122,6 +130,12 @@ def tidy(pose: Pose) -> Pose:
     """The pose with entries of its rotation that are rounding errors of 0 and ±1 made exact."""
     rows = tuple(tuple(_exact(x) for x in row) for row in pose.R)
     return Pose(rows, pose.p)  # type: ignore[arg-type]
+
+
+def exact_zeros(p: Vector, size: float) -> Vector:
+    """The vector with entries that are rounding errors of terms of the given size made exactly zero."""
+    x, y, z = (0.0 if abs(a) <= 1e-15 * size else a for a in p)
+    return (x, y, z)
 
 
 def _frame(z: Vector, x: Vector, p: Vector) -> Pose:

@@ -129,7 +129,7 @@ class Sym3(NamedTuple):
 
     def spin(a, c: Scalar, s: Scalar) -> Sym3:
         """Rz a Rz^T, with four products for the upper left block."""
-        k = s * (a.yy - a.xx) - c * (a.xy + a.xy)
+        k = s * (a.yy - a.xx) - (c + c) * a.xy  # c + c is often a constant, or made once for several
         sk = s * k
         side = Vec3(a.xz, a.yz, a.zz).spin(c, s)
         return Sym3(a.xx + sk, (0.0 - c * k) - a.xy, side.x, a.yy - sk, side.y, a.zz)

@@ -1,0 +1,105 @@
+"""The inverse and the sparse factors of the mass matrix, beside Pinocchio's and NumPy's, in one run.
+
+    python benchmarks/peers/joint_space.py [--batch 4096] [--seconds 2] [ROBOT ...]
+
+Pinocchio's inverse has its upper triangle only, so its user copies it to the lower one, by a mask made before into an array
+made before. It has no batch calls for
+these, so a batch is a loop over states. Ratios are of medians; the calls of both take turns; one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from measure import FILES, machine, markdown, median_times
+from pinocchio_peer import Pair
+
+import featherweight
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Call = Callable[[], Any]
+
+
+class Peers:
+    """What Pinocchio's user calls for one state, with everything made before."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.model, self.data = pair.model, pair.data
+        n = pair.robot.nv
+        self.full = np.empty((n, n))
+        self.below = np.tri(n, k=-1, dtype=bool)
+
+    def inverse(self, q: Array) -> Array:
+        pin.computeMinverse(self.model, self.data, q)
+        upper = self.data.Minv
+        np.copyto(self.full, upper)
+        np.copyto(self.full, upper.T, where=self.below)
+        return self.full
+
+    def decompose_all(self, states: list[Array]) -> None:
+        for q in states:
+            pin.crba(self.model, self.data, q)
+            pin.cholesky.decompose(self.model, self.data)
+
+
+def calls(pair: Pair) -> dict[str, tuple[Call, Call, int, float]]:
+    """What is compared: our call, the peer's, how many states they do, and the ratio to reach."""
+    robot, n, peers = pair.robot, pair.batch, Peers(pair)
+    inverse, factors, parent = robot.inverse_mass_matrix, robot._factors, robot.model.tree.parent
+    q, p = pair.q[0].copy(), pair.pq[:, 0].copy()
+    states = [pair.pq[:, k] for k in range(n)]
+    out = np.empty((n, robot.nv, robot.nv))
+    packed = factors(pair.q)
+    M = robot.mass_matrix(pair.q)
+    return {
+        "inverse, one state": (lambda: inverse(q), lambda: peers.inverse(p), 1, 2.0),
+        "inverse, batch": (
+            lambda: inverse(pair.q, out=out, threads=1),
+            lambda: [peers.inverse(s) for s in states],
+            n,
+            15.0,
+        ),
+        "CRBA and LTDL, batch": (
+            lambda: factors(pair.q, out=packed, threads=1),
+            lambda: peers.decompose_all(states),
+            n,
+            12.0,
+        ),
+        "LTDL of a matrix against numpy.linalg.cholesky, batch": (
+            lambda: featherweight.ltdl(M, parent, check=False, threads=1),
+            lambda: np.linalg.cholesky(M),
+            n,
+            20.0,
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robots", nargs="*", default=list(FILES))
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    options = parser.parse_args()
+    print(f"{machine()}; Pinocchio {pin.__version__}, NumPy {np.__version__}; batches of {options.batch}\n")
+    rows = []
+    for name in options.robots:
+        pair = Pair(name, options.batch)
+        order = pair.order[1]
+        ours = pair.robot.inverse_mass_matrix(pair.q[0])[np.ix_(order, order)]
+        theirs = Peers(pair).inverse(pair.pq[:, 0].copy())
+        difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+        print(f"{name}: inverses agree to {difference:.1e}; ours is by {pair.robot.inverse_mass_matrix.algorithm!r}")
+        for what, (call, peer, states, goal) in calls(pair).items():
+            a, b = median_times([call, peer], options.seconds)
+            times = [f"{1e6 * t / states:.3f}" for t in (a, b)]
+            rows.append([name, what, *times, f"{b / a:.1f}", f"{goal:g}", "yes" if b / a >= goal else "no"])
+    print()
+    print(markdown(["robot", "what", "ours µs", "peer µs", "ratio", "goal", "met"], rows))
+
+
+if __name__ == "__main__":
+    main()
