@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench papers lint clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -21,6 +21,9 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/machine_use.py
 	$(BIN)/python benchmarks/peers/engine.py
 	$(BIN)/python benchmarks/peers/start_up.py
+
+papers: $(VENV)/.test
+	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/papers/make_report.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,9 +1,9 @@
 """Forward dynamics: the articulated-body algorithm (Featherstone 2008, section 7.3, table 7.1).
 
 pass 1   w_i, c_i, pA_i = w_i x* I_i w_i - f_ext            (velocities as in kinematics.py)
-pass 2   U_i = IA_i S_i,  D_i = S_i^T U_i,  u_i = tau_i - S_i^T pA_i
-         IA_p += X^T (IA_i - U_i U_i^T / D_i) X,  pA_p += X^T (pA_i + Ia c_i + U_i u_i / D_i)
-pass 3   a' = X a_p + c_i,  q''_i = (u_i - U_i^T a') / D_i,  a_i = a' + S_i q''_i
+pass 2   U_i = IA_i S_i,  d_i = 1 / S_i^T U_i,  W_i = d_i U_i,  u_i = tau_i - S_i^T pA_i
+         IA_p += X^T (IA_i - U_i W_i^T) X,  pA_p += X^T (pA_i + Ia c_i + W_i u_i)
+pass 3   a' = X a_p + c_i,  q''_i = d_i u_i - W_i^T a',  a_i = a' + S_i q''_i
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
     c = velocity_products(tree, X, w, carried, v)
     IA = [ZERO_ARTICULATED] * n
     pA = [ZERO_FORCE] * n
-    U = [ZERO_FORCE] * n
+    W = [ZERO_FORCE] * n
     d = [0.0] * n
     u = [0.0] * n
     a = [ZERO_MOTION] * n
@@ -42,15 +42,17 @@ def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
         k = tree.axis[j]
-        U[j] = IA[j].column(k)
-        d[j] = 1.0 / (U[j].component(k) + tree.armature[j])
+        U = IA[j].column(k)
+        d[j] = 1.0 / (U.component(k) + tree.armature[j])
+        W[j] = d[j] * U
+        if tree.armature[j] == 0.0:
+            W[j] = W[j].replaced(k, 1.0)  # it is d S^T U
         u[j] = tau[j] - pA[j].component(k)
         if p >= 0:
-            W = d[j] * U[j]
-            Ia = IA[j].minus_dyad(U[j], W)
+            Ia = IA[j].minus_dyad(U, W[j])
             if tree.armature[j] == 0.0:
                 Ia = Ia.without(k)
-            pa = pA[j] + u[j] * W
+            pa = pA[j] + u[j] * W[j]
             if tree.first[j] == j:
                 pa = pa + Ia @ c[j]
                 IA[p] = IA[p] + X[j].articulated_to_parent(Ia)
@@ -67,7 +69,7 @@ def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
             a[j] = X[j] @ a[p] + c[j]
         else:
             a[j] = X[j] @ base_acceleration(tree) + c[j]
-        qdd[j] = d[j] * (u[j] - U[j].power(a[j]))
+        qdd[j] = d[j] * u[j] - W[j].power(a[j])
         a[j] = a[j] + unit_motion(tree.axis[j], qdd[j])
 
 

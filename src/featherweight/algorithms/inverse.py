@@ -56,6 +56,8 @@ def articulated_inertias(tree: Tree, X):
         U = IA[j].column(k)
         d[j] = 1.0 / (U.component(k) + tree.armature[j])
         W[j] = d[j] * U
+        if tree.armature[j] == 0.0:
+            W[j] = W[j].replaced(k, 1.0)  # it is d S^T U, so that Y - (S^T Y) W has a zero there
         if p >= 0:
             Ia = IA[j].minus_dyad(U, W[j])
             if tree.armature[j] == 0.0:

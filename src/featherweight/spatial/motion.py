@@ -44,6 +44,14 @@ class Force(NamedTuple):
     def component(a, k: int) -> Scalar:
         return (a.ang.x, a.ang.y, a.ang.z, a.lin.x, a.lin.y, a.lin.z)[k]
 
+    def replaced(a, k: int, s: Scalar) -> Force:
+        """The same force with another component k."""
+        n, f = a.ang, a.lin
+        return Force(
+            Vec3(s if k == 0 else n.x, s if k == 1 else n.y, s if k == 2 else n.z),
+            Vec3(s if k == 3 else f.x, s if k == 4 else f.y, s if k == 5 else f.z),
+        )
+
     def translate(a, p: Vec3) -> Force:
         """The same force seen from an origin at -p."""
         return Force(a.ang + p.cross(a.lin), a.lin)
