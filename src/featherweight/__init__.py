@@ -1,5 +1,6 @@
 """Dynamics of articulated robots, compiled for the robot at hand."""
 
+from .contacts import Contact
 from .engine.function import CompiledFunction
 from .engine.trace import Operations
 from .factorization import Factorization, ltdl, ltl
@@ -11,6 +12,7 @@ from .version import __version__
 __all__ = [
     "Body",
     "CompiledFunction",
+    "Contact",
     "Description",
     "Factorization",
     "Frame",

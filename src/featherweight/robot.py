@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from .algorithms import aba, crba, energy, frames, inverse, joint_space, rnea
+from .algorithms.delassus import efpa, kjr, pv_osim, pv_osimr
+from .algorithms.delassus import joint_space as joint_space_delassus
+from .contacts import Contact, Resolved, checked
 from .engine.function import CompiledFunction, cheapest
 from .engine.program import Argument, Program, Shape
 from .factorization import Factorization, packed_size
@@ -21,6 +24,16 @@ from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, bui
 from .model.tree import Placements
 from .model.types import Description
 from .soundness import require_mass
+
+DELASSUS = {
+    "pv-osimr": pv_osimr.pv_osimr,
+    "pv-osim": pv_osim.pv_osim,
+    "pv-osimr-some": pv_osimr.pv_osimr,
+    "efpa": efpa.efpa,
+    "kjr": kjr.kjr,
+    "ltl": joint_space_delassus.ltl,
+    "dense": joint_space_delassus.dense,
+}
 
 REFERENCES = {
     "local": frames.LOCAL,
@@ -287,6 +300,63 @@ class Robot:
         """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of `reference`."""
         kernel = frames.frame_bias_acceleration
         return self._of_frames(Robot.frame_bias_acceleration, kernel, frame, reference, ("q", "v"), (6,))
+
+    # contacts
+
+    def contact_jacobian(self, contacts: Contact | Iterable[Contact]) -> CompiledFunction:
+        """Function of q: the matrix K J (m, nv) with (K J) v the velocities that m constraint rows see."""
+        return self._of_contacts(Robot.contact_jacobian, joint_space_delassus.contact_jacobian, contacts, ("q",), "mn")
+
+    def delassus(self, contacts: Contact | Iterable[Contact], algorithm: str = "auto") -> CompiledFunction:
+        """Function of q: the Delassus matrix K J M⁻¹ Jᵀ Kᵀ (m, m), the inverse of the operational-space inertia.
+
+        Constraint rows are in the order of the contacts. `algorithm` is "pv-osimr" or "pv-osim" (Sathya, Decré and Swevers,
+        algorithms 3 and 1), "pv-osimr-some" (the former, but only where branches are worth it), "efpa" (Wensing,
+        Featherstone and Orin 2012, table I), "kjr" (Kreutz-Delgado, Jain and Rodriguez 1992), "ltl" (Featherstone 2010),
+        "dense", or "auto": the one with the fewest operations for this robot and these contacts, a division counted as
+        eight; `.candidates` has all counts. A robot that is too large to count takes the first. Contacts on the ground give
+        zeros.
+
+        Raises ValueError for a frame that the robot does not have, for no contacts, or an unknown algorithm.
+        """
+        if algorithm != "auto" and algorithm not in DELASSUS:
+            raise ValueError(f"algorithm must be auto or one of {', '.join(DELASSUS)}; got {algorithm!r}")
+        made = checked(contacts, "delassus")
+
+        def candidate(name: str) -> CompiledFunction:
+            return self._of_contacts(Robot.delassus, DELASSUS[name], made, ("q",), "mm", algorithm=name)
+
+        if algorithm != "auto":
+            return candidate(algorithm)
+        key = ("delassus", "auto", tuple(c.key for c in made))
+        function = self._for_frames.get(key)
+        if function is None:
+            function = self._for_frames[key] = cheapest({name: candidate(name).copy() for name in DELASSUS})
+        return function
+
+    def _of_contacts(
+        self,
+        member: Any,
+        kernel: Any,
+        contacts: Contact | Iterable[Contact],
+        inputs: Sequence[str],
+        shape: str,
+        algorithm: str = "",
+    ) -> CompiledFunction:
+        """A function for contacts, whose result has the axes `shape`: m for constraint rows, n for degrees of freedom."""
+        made = checked(contacts, member.__name__)
+        key = (member.__name__, algorithm, tuple(c.key for c in made))
+        function = self._for_frames.get(key)
+        if function is None:
+            resolved = Resolved(self.model, made, [self._placed(c.frame) for c in made])
+            more: tuple[Any, ...] = (resolved.contacts,)
+            if kernel is pv_osimr.pv_osimr:
+                more = (*more, resolved.branches(resolved.branching if algorithm == "pv-osimr" else resolved.some))
+            sizes = {"m": sum(resolved.sizes), "n": self.nv}
+            output = (member.__name__, tuple(sizes[axis] for axis in shape))
+            program = self._program(member, kernel, inputs, output, more)
+            function = self._for_frames[key] = CompiledFunction(program, self._execution, None, algorithm)
+        return function
 
     # how they are made
 

@@ -93,6 +93,10 @@ class CompiledFunction:
             self._variants[option] = CompiledFunction(self._options[option], self._asked, None, self.algorithm)
         return self._variants[option]
 
+    def copy(self) -> CompiledFunction:
+        """The same function, not compiled yet."""
+        return CompiledFunction(self.program, self._asked, self._options, self.algorithm)
+
     @property
     def candidates(self) -> dict[str, Operations]:
         """Operation counts of the algorithms that were compared, this one's included, by name."""

@@ -4,7 +4,7 @@ A scalar is a float, a traced expression, or a Numba float: the same source serv
 ordered [angular; linear]. Inertias are stored by their distinct entries, so that symmetry is never computed twice.
 """
 
-from .inertia import ZERO_ARTICULATED, ZERO_MOBILITY, ZERO_RIGID, ArticulatedInertia, Mobility, RigidInertia
+from .inertia import ZERO_ARTICULATED, ZERO_MOBILITY, ZERO_RIGID, ArticulatedInertia, Mobility, RigidInertia, mobility
 from .motion import ZERO_FORCE, ZERO_MOTION, Force, Motion, acceleration_field, unit_motion
 from .transform import IDENTITY, NO_TURN, Transform
 from .vectors import IDENTITY3, ZERO3, ZERO_SYM3, Mat3, Scalar, Sym3, Vec3, rotation_from_quaternion, sincos, sqrt
@@ -31,6 +31,7 @@ __all__ = [
     "Transform",
     "Vec3",
     "acceleration_field",
+    "mobility",
     "rotation_from_quaternion",
     "sincos",
     "sqrt",

@@ -253,6 +253,18 @@ class Mobility(NamedTuple):
         return Mobility(a.blocks.translate(Vec3(0.0 - p.x, 0.0 - p.y, 0.0 - p.z)))
 
 
+def mobility(G, k: int) -> Mobility:
+    """From the lower triangle of its matrix on [torque; force], which begins in row and column k of G."""
+    a, b, c, x, y, z = G[k], G[k + 1], G[k + 2], G[k + 3], G[k + 4], G[k + 5]
+    return Mobility(
+        ArticulatedInertia(
+            Sym3(x[k + 3], y[k + 3], z[k + 3], y[k + 4], z[k + 4], z[k + 5]),
+            Mat3(Vec3(x[k], x[k + 1], x[k + 2]), Vec3(y[k], y[k + 1], y[k + 2]), Vec3(z[k], z[k + 1], z[k + 2])),
+            Sym3(a[k], b[k], c[k], b[k + 1], c[k + 1], c[k + 2]),
+        )
+    )
+
+
 def _symmetric_product(a: Vec3, b: Vec3) -> Sym3:
     """a b^T + b a^T."""
     return Sym3(

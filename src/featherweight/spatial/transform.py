@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .inertia import ArticulatedInertia, RigidInertia
+from .inertia import ArticulatedInertia, Mobility, RigidInertia
 from .motion import Force, Motion
 from .vectors import IDENTITY3, ZERO3, Mat3, Scalar, Vec3
 
@@ -82,6 +82,14 @@ class Transform(NamedTuple):
             return I.rotate(X.R).translate(X.base)
         a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
         return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
+
+    def mobility_to_child(X, O: Mobility) -> Mobility:
+        """The parent frame's mobility, in the child frame."""
+        b = O.blocks.translate(Vec3(0.0 - X.base.x, 0.0 - X.base.y, 0.0 - X.base.z))
+        if X.dense == 1:
+            return Mobility(b.rotate(X.R.transpose()))
+        b = b.spin(X.yaw[0], 0.0 - X.yaw[1]).cycle().spin(X.roll[0], 0.0 - X.roll[1]).cycle().cycle()
+        return Mobility(b.shift(0.0 - X.slide).spin(X.turn[0], 0.0 - X.turn[1]))
 
 
 NO_TURN = (1.0, 0.0)

@@ -1,0 +1,143 @@
+"""Contacts: constraints on the motion of frames of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from .algorithms.delassus.contacts import Branches, Contacts
+from .model.end_effectors import EndEffectors, Spans, worthwhile
+from .model.model import Model, Placed
+from .model.tree import INNER
+from .model.types import Pose
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+KINDS = {"point": 3, "surface": 6}  # constraint rows
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Constraint rows K on the velocity (linear, angular) of a frame, at its origin and in its own axes.
+
+    `kind` "point" is the linear velocity (3 rows), "surface" all of it (6 rows); `rows` (m, 6) are any others instead.
+    `placement` (4, 4) is the contact frame in the frame named `frame`, if it is not that frame itself.
+
+    Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or a placement that is none.
+    """
+
+    frame: str
+    kind: str = "surface"
+    rows: Any = None
+    placement: Any = None
+    matrix: Array = field(init=False, repr=False)
+    pose: Pose = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        K = np.eye(6)[: KINDS[self.kind]] if self.rows is None else np.array(self.rows, dtype=np.float64)
+        if K.ndim != 2 or K.shape[1] != 6 or len(K) == 0:
+            raise ValueError(f"rows of the contact on {self.frame!r} must have shape (m, 6), m at least 1; got {K.shape}")
+        if not np.isfinite(K).all():
+            raise ValueError(f"rows of the contact on {self.frame!r} must be finite numbers")
+        K.flags.writeable = False
+        object.__setattr__(self, "matrix", K)
+        object.__setattr__(self, "pose", Pose() if self.placement is None else self._pose())
+
+    def _pose(self) -> Pose:
+        T = np.array(self.placement, dtype=np.float64)
+        named = f"placement of the contact on {self.frame!r}"
+        if T.shape != (4, 4) or not np.isfinite(T).all():
+            raise ValueError(f"{named} must be a homogeneous matrix (4, 4) of finite numbers; got shape {T.shape}")
+        R = T[:3, :3]
+        if not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0 or not np.array_equal(T[3], [0, 0, 0, 1]):
+            raise ValueError(f"{named} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
+        rows = tuple((float(x), float(y), float(z)) for x, y, z in R)
+        return Pose(rows, (float(T[0, 3]), float(T[1, 3]), float(T[2, 3])))  # type: ignore[arg-type]
+
+    @property
+    def size(self) -> int:
+        """Constraint rows."""
+        return len(self.matrix)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the contact is, hashable."""
+        return (self.frame, self.pose, self.matrix.tobytes())
+
+
+def checked(contacts: Contact | Iterable[Contact], what: str) -> tuple[Contact, ...]:
+    """The contacts as a tuple; raises an error for an empty one, or for what is no contact."""
+    made = (contacts,) if isinstance(contacts, Contact) else tuple(contacts)
+    if not made:
+        raise ValueError(f"{what} needs one contact at least; got none")
+    for c in made:
+        if not isinstance(c, Contact):
+            raise TypeError(f"{what} takes featherweight.Contact objects; got {type(c).__name__}")
+    return made
+
+
+class Resolved:
+    """What the algorithms read, for contacts on frames that lie at `placed`."""
+
+    def __init__(self, model: Model, contacts: Sequence[Contact], placed: Sequence[Placed]) -> None:
+        self.sizes = [c.size for c in contacts]
+        self._kinds = model.tree.kind
+        self.ends = EndEffectors(model.topology, [p.row for p in placed])
+        begin = [0, *accumulate(self.sizes)]
+        owner = [e for e, size in enumerate(self.sizes) for _ in range(size)]
+        each = range(len(contacts))
+        first, carried = _lists([[r for e in s for r in range(begin[e], begin[e + 1])] for s in self.ends.supported])
+        self.contacts = Contacts(
+            link=self.ends.links,
+            begin=tuple(begin),
+            wrench=tuple(w for c, at in zip(contacts, placed, strict=True) for w in _wrenches(c.matrix, at.pose @ c.pose)),
+            owner=tuple(owner),
+            meet=tuple(tuple(self.ends.common_ancestor(e, f) for f in each) for e in each),
+            first=first,
+            carried=carried,
+        )
+
+    @property
+    def branching(self) -> tuple[int, ...]:
+        """All branching rows."""
+        return tuple(i for i, branching in enumerate(self.ends.branching) if branching)
+
+    @property
+    def some(self) -> tuple[int, ...]:
+        """The branching rows at which it is worth the while to change to six columns."""
+        return worthwhile(self.ends, self.sizes, [kind == INNER for kind in self._kinds])
+
+    def branches(self, at: Sequence[int]) -> Branches:
+        """The stretches between the rows `at`."""
+        spans = Spans(self.ends, at, self.sizes)
+        number = {row: k for k, row in enumerate(spans.at)}
+        first, passing = _lists(spans.passing)
+        each = range(len(self.sizes))
+        return Branches(
+            row=(*spans.at, -1),
+            number=tuple(number.get(i, -1) for i in range(len(self.ends.tree))),
+            above=(*(spans.above(k) for k in range(len(spans.at))), -1),
+            end_above=tuple(spans.end_above(e) for e in each),
+            meet=tuple(tuple(spans.meet(e, f) for f in each) for e in each),
+            first=first,
+            passing=passing,
+        )
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Lists one after the other: where each begins, and all; with one entry that is none, so that it has a type."""
+    return (0, *accumulate(map(len, lists))), (*(x for one in lists for x in one), -1)
+
+
+def _wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
+    """(torque, force) of unit forces of constraint rows K on (linear, angular) velocity, in the frame that holds `pose`."""
+    R, p = np.array(pose.R), np.array(pose.p)
+    forces = K[:, :3] @ R.T
+    torques = K[:, 3:] @ R.T + np.cross(p, forces)
+    return [tuple(map(float, w + 0.0)) for w in np.hstack([torques, forces])]
