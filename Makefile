@@ -18,8 +18,10 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/pinocchio_peer.py
+	$(BIN)/python benchmarks/peers/joint_space.py
+	$(BIN)/python benchmarks/peers/contacts.py
 	$(BIN)/python benchmarks/peers/machine_use.py
-	$(BIN)/python benchmarks/peers/engine.py
+	$(BIN)/python benchmarks/peers/entry_cost.py
 	$(BIN)/python benchmarks/peers/start_up.py
 
 papers: $(VENV)/.test

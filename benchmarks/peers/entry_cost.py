@@ -1,6 +1,6 @@
 """The engine's own figures: what moving rows costs beside the arithmetic, and the error of sine and cosine.
 
-python benchmarks/peers/engine.py
+python benchmarks/peers/entry_cost.py
 """
 
 from __future__ import annotations

@@ -1,0 +1,96 @@
+"""Costs as the papers write them, and the counts of traced functions as such costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from featherweight import factorization
+from featherweight.algorithms import ltdl as kernels
+from featherweight.engine.function import CompiledFunction
+from featherweight.engine.trace import ADD, DIV, MUL, SUB, Graph, Operations, trace
+from featherweight.robot import Robot
+from featherweight.spatial import rotation_from_quaternion
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Multiplications and additions."""
+
+    m: int
+    a: int
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.m + other.m, self.a + other.a)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.m - other.m, self.a - other.a)
+
+    def __rmul__(self, times: int) -> Cost:
+        return Cost(times * self.m, times * self.a)
+
+    def __str__(self) -> str:
+        return f"{self.m:,}m + {self.a:,}a" if self.m or self.a else "0"
+
+
+def cost(operations: Operations) -> Cost:
+    """Divisions count as multiplications; sines and cosines are not counted."""
+    return Cost(operations.mul + operations.div, operations.add)
+
+
+def rotation_cost(function: CompiledFunction) -> Cost:
+    """What a function of a floating-base robot spends on the entries of the base's rotation matrix.
+
+    The papers take rotation matrices as given; ours begins with a quaternion. The entries are computed once more from the
+    quaternion in the function's own graph, where equal expressions are one node: the live nodes among them are the cost.
+    """
+    program = function.program
+    t = trace(program.flat, [a.size for a in program.inputs])
+    R = rotation_from_quaternion(*(t.graph.input(0, i) for i in range(3, 7)))
+    entries = needed(t.graph, [entry.node for row in R for entry in row])
+    return cost_of_nodes(t.graph, entries.intersection(t.live))
+
+
+def needed(graph: Graph, nodes: Iterable[int]) -> set[int]:
+    """The nodes that some nodes are computed from, themselves included."""
+    waiting, found = list(nodes), set()
+    while waiting:
+        i = waiting.pop()
+        if i not in found:
+            found.add(i)
+            waiting += graph.operands(i)
+    return found
+
+
+def cost_of_nodes(graph: Graph, nodes: Iterable[int]) -> Cost:
+    operations = [graph.op[i] for i in nodes]
+    n = operations.count
+    return Cost(n(MUL) + n(DIV), n(ADD) + n(SUB))
+
+
+def factorization_operations(parent: Sequence[int], unit: bool) -> Operations:
+    """Of the function that factorizes a given matrix: LTDL where L has a unit diagonal, else LTL."""
+    tree = tuple(parent)
+    kernel = kernels.ltdl if unit else kernels.ltl
+    return factorization._matrix_function(kernel, tree, (factorization.packed_size(tree),)).operations
+
+
+def product_operations(kernel: Callable[..., None], parent: Sequence[int], unit: bool) -> Operations:
+    """Of the function that multiplies or divides a vector by sparse factors."""
+    return factorization._product(kernel, tuple(parent), int(unit)).operations
+
+
+def candidate(function: CompiledFunction, algorithm: str) -> CompiledFunction:
+    """One of the algorithms that a function was chosen from."""
+    return function._candidates[algorithm]
+
+
+def dynamics(robot: Robot) -> dict[str, CompiledFunction]:
+    """The functions that the papers count, by the names of their algorithms."""
+    forward = robot.forward_dynamics
+    return {
+        "CRBA": robot.mass_matrix,
+        "RNEA": robot.inverse_dynamics,
+        "ABA": candidate(forward, "aba"),
+        "by CRBA": candidate(forward, "crba-ltdl"),
+    }

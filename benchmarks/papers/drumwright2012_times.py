@@ -1,0 +1,127 @@
+"""Times of the inverse inertia matrix, ours and LAPACK's, as JSON: what drumwright2012.py starts in a process of its own.
+
+    OPENBLAS_NUM_THREADS=1 PYTHONPATH=benchmarks/peers python benchmarks/papers/drumwright2012_times.py
+
+A process of its own, because OpenBLAS reads its number of threads, and the kernels that it is to use, when it is loaded.
+With one thread everything is measured, with more LAPACK only.
+
+LAPACK is at its best: the inertia matrix, which our composite-rigid-body algorithm writes in full, is Fortran's as it lies,
+dpotrf and dpotri work in place, and nothing is copied; of the inverse they leave one triangle, ours is full.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from measure import median_times
+from mechanisms import branched
+from scipy.linalg import lapack
+
+from featherweight import Robot, build, generators
+
+SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 181, 256, 362, 512, 724, 1000, 1024, 1448)
+SMALL = (4, 8, 16, 24, 32, 48)  # compiled for the robot, as robots of this size are unless loops are asked for
+CHAIN_LIMIT = 1024  # of sparse factors: beyond, those of a chain take seconds
+SHARED_FROM = 128  # for smaller ones more threads only wait for each other
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+LOWER = 1  # of the Fortran matrix; as fast as upper or faster
+
+
+class Case:
+    """A robot, a configuration, and arrays for results."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.q = robot.random_configuration(0)
+        self.M: Array = np.empty((robot.nv, robot.nv))
+        self.inverse: Array = np.empty((robot.nv, robot.nv))
+
+    def form(self) -> None:
+        self.robot.mass_matrix(self.q, out=self.M, threads=1)
+
+    def factor(self) -> None:
+        self.form()
+        lapack.dpotrf(self.M.T, lower=LOWER, clean=0, overwrite_a=1)
+
+    def lapack(self) -> None:
+        self.factor()
+        lapack.dpotri(self.M.T, lower=LOWER, overwrite_c=1)
+
+    def lapack_inverse(self) -> Array:
+        """LAPACK's, with both triangles; what it takes for granted is checked: all is in place in M."""
+        self.form()
+        M = self.M.copy()
+        self.lapack()
+        half: Array = np.tril(self.M.T)
+        inverse: Array = half + np.tril(half, -1).T
+        assert np.abs(M @ inverse - np.eye(len(M))).max() < 1e-6
+        return inverse
+
+    def ours(self, threads: int = 1) -> None:
+        self.robot.inverse_mass_matrix(self.q, out=self.inverse, threads=threads)
+
+    def sparse(self) -> None:
+        self.robot.inverse_mass_matrix(self.q, out=self.inverse, threads=1, algorithm="crba-ltdl")
+
+
+def rolled(n: int) -> Case:
+    return Case(build(generators.chain(n), execution="rolled"))
+
+
+def timed(calls: dict[str, Callable[[], None]]) -> dict[str, float]:
+    return dict(zip(calls, median_times(list(calls.values())), strict=True))
+
+
+def times(n: int) -> dict[str, float]:
+    """One chain: all ways to its inverse [s]."""
+    case = rolled(n)
+    case.lapack_inverse()
+    calls: dict[str, Callable[[], None]] = {"form": case.form, "factor": case.factor, "lapack": case.lapack}
+    return timed(calls | {"ours": case.ours, "two": partial(case.ours, 2)})
+
+
+def sparse_times(n: int) -> dict[str, float]:
+    """By sparse factors, for a chain and for a branched tree, and ours for that tree [s]."""
+    tree = Case(build(branched(n), execution="rolled"))
+    calls = {"branched": tree.sparse, "ours branched": tree.ours}
+    if n <= CHAIN_LIMIT:
+        calls["serial"] = rolled(n).sparse
+    return dict(zip(calls, median_times(list(calls.values()), 0.5, 20 if n <= 256 else 3), strict=True))
+
+
+def small_times(n: int) -> dict[str, Any]:
+    case = Case(build(generators.chain(n)))
+    found: dict[str, Any] = timed({"factor": case.factor, "lapack": case.lapack, "ours": case.ours})
+    return found | {"algorithm": case.robot.inverse_mass_matrix.algorithm}
+
+
+def residuals(n: int) -> dict[str, float]:
+    """||M Minv - 1||, Frobenius, of both inverses, and the condition of M."""
+    case = rolled(n)
+    case.form()
+    M, theirs = case.M.copy(), case.lapack_inverse()
+    case.ours()
+    norms = {name: float(np.linalg.norm(M @ N - np.eye(n))) for name, N in (("lapack", theirs), ("ours", case.inverse))}
+    return norms | {"condition": float(np.linalg.cond(M))}
+
+
+def main() -> None:
+    found: dict[str, Any] = {}
+    if os.environ["OPENBLAS_NUM_THREADS"] == "1":
+        found["chain"] = {n: times(n) for n in SIZES}
+        found["sparse"] = {n: sparse_times(n) for n in SIZES}
+        found["small"] = {n: small_times(n) for n in SMALL}
+        found["residuals"] = {n: residuals(n) for n in (16, 64, 256, 1000)}
+    else:
+        found["lapack"] = {n: timed({"lapack": rolled(n).lapack})["lapack"] for n in SIZES if n >= SHARED_FROM}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""Featherstone (2005), "Efficient Factorization of the Joint-Space Inertia Matrix for Branched Kinematic Trees".
+
+    PYTHONPATH=benchmarks/peers python benchmarks/papers/featherstone2005.py [--output output/papers]
+
+Sections 4 here, sections 5 and 6 in featherstone2005_humanoid.py. International Journal of Robotics Research 24(6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import featherstone2005_humanoid
+from costs import factorization_operations, product_operations
+from matplotlib.axes import Axes
+from report import Report, run
+
+from featherweight import generators
+from featherweight.algorithms import ltdl as kernels
+from featherweight.cli.charts import BLUE, INK
+from featherweight.cli.figure import GREEN, ORANGE
+from featherweight.engine.trace import Operations
+from featherweight.model.topology import Topology
+
+Parent = Sequence[int]
+
+
+class Family(NamedTuple):
+    """A row of table 2."""
+
+    name: str
+    parents: Callable[[int], list[int]]
+    D1: Callable[[int], int]
+    D2: Callable[[int], int]
+    formulae: tuple[str, str, str]  # D1, D2 and the order, as text
+    counted: tuple[int, ...]  # m of the trees that are traced
+    plotted: tuple[int, ...]  # m of figure 5
+    color: str
+
+
+FAMILIES = (
+    Family(
+        "unbranched",
+        generators.unbranched_parents,
+        lambda n: (n**2 - n) // 2,
+        lambda n: (n**3 - n) // 6,
+        ("(n² − n)/2", "(n³ − n)/6", "n³"),
+        (1, 4, 16, 30, 48, 64),
+        tuple(range(2, 257)),
+        INK,
+    ),
+    Family(
+        "short side branches",
+        generators.short_side_branches_parents,
+        lambda m: m**2,
+        lambda m: (2 * m**3 + 3 * m**2 + m) // 6,
+        ("m²", "(2m³ + 3m² + m)/6", "n³"),
+        (1, 3, 8, 16, 32, 48),
+        tuple(range(1, 129)),
+        ORANGE,
+    ),
+    Family(
+        "balanced tree",
+        generators.balanced_tree_parents,
+        lambda m: sum(i * 2**i for i in range(1, m)),
+        lambda m: sum(i * (i + 1) * 2 ** (i - 1) for i in range(1, m)),
+        ("Σ i 2ⁱ", "Σ i (i + 1) 2ⁱ⁻¹", "n (log n)²"),
+        (1, 2, 3, 4, 5, 6, 7, 8),
+        tuple(range(2, 9)),
+        GREEN,
+    ),
+    Family(
+        "spanning tree of a grid",
+        generators.span_grid_parents,
+        lambda m: m**3 - m**2,
+        lambda m: (7 * m**4 - 6 * m**3 - m**2) // 12,
+        ("m³ − m²", "(7m⁴ − 6m³ − m²)/12", "n²"),
+        (1, 2, 4, 6, 8, 12, 16),
+        tuple(range(2, 17)),
+        BLUE,
+    ),
+)
+UNBRANCHED, SIDE_BRANCHES, BALANCED, GRID = FAMILIES
+
+# Section 4.2: how much cheaper than a dense matrix, D1 + 2 D2 counted, by the m of the tree.
+RATIOS = ((BALANCED, 4, 7.8), (BALANCED, 8, 430.0), (GRID, 4, 5.3), (GRID, 16, 74.0))
+
+
+def distances(parent: Parent) -> tuple[int, int]:
+    """D1 and D2 as sums over the depths of all nodes, equations (8) and (9)."""
+    depth = Topology(parent).depth
+    return sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
+
+
+# Table 1: an operation, its costs with LTL and with LTDL for n, D1, D2, and the functions that are counted.
+
+
+class Operation(NamedTuple):
+    name: str
+    formulae: tuple[str, str]
+    ltl: Callable[[int, int, int], Operations]
+    ltdl: Callable[[int, int, int], Operations]
+    kernels: tuple[Callable[..., None], ...]
+
+
+def _operations(mul: int, add: int, div: int = 0, sqrt: int = 0) -> Operations:
+    return Operations(mul, add, div, sqrt, 0)
+
+
+TABLE1 = (
+    Operation(
+        "factorize",
+        ("n √ + D1 div + D2 (m + a)", "D1 div + D2 (m + a)"),
+        lambda n, D1, D2: _operations(D2, D2, D1, n),
+        lambda n, D1, D2: _operations(D2, D2, D1),
+        (),
+    ),
+    Operation(
+        "back-substitute",
+        ("2n div + 2 D1 (m + a)", "n div + 2 D1 (m + a)"),
+        lambda n, D1, D2: _operations(2 * D1, 2 * D1, 2 * n),
+        lambda n, D1, D2: _operations(2 * D1, 2 * D1, n),
+        (kernels.solve,),
+    ),
+    Operation(
+        "L x, Lᵀ x",
+        ("n m + D1 (m + a)", "D1 (m + a)"),
+        lambda n, D1, D2: _operations(n + D1, D1),
+        lambda n, D1, D2: _operations(D1, D1),
+        (kernels.multiply, kernels.multiply_transposed),
+    ),
+    Operation(
+        "L⁻¹ x, L⁻ᵀ x",
+        ("n div + D1 (m + a)", "D1 (m + a)"),
+        lambda n, D1, D2: _operations(D1, D1, n),
+        lambda n, D1, D2: _operations(D1, D1),
+        (kernels.divide, kernels.divide_transposed),
+    ),
+)
+
+
+def table1_differences(operation: Operation, parent: Parent, unit: bool) -> int:
+    """By how many operations our functions miss the formula, summed over all kinds of operations."""
+    formula = (operation.ltdl if unit else operation.ltl)(len(parent), *distances(parent))
+    counts = [product_operations(k, parent, unit) for k in operation.kernels] or [factorization_operations(parent, unit)]
+    return sum(abs(x - y) for c in counts for x, y in zip(c, formula, strict=True))
+
+
+def dense_cost(n: int) -> int:
+    return UNBRANCHED.D1(n) + 2 * UNBRANCHED.D2(n)
+
+
+def traced_cost(parent: Parent) -> int:
+    """D1 + 2 D2 as section 4.2 counts: all operations of the LTDL factorization."""
+    o = factorization_operations(parent, True)
+    return o.div + o.flops
+
+
+def with_long_branches(m: int, branch: int) -> list[int]:
+    """A chain of m bodies, each of which carries a side branch of `branch` bodies in series."""
+    step = branch + 1
+    return [(i - 1 if i % step else i - step) if i else -1 for i in range(m * step)]
+
+
+def with_two_branches(m: int) -> list[int]:
+    """A chain of m bodies, each of which carries two side branches of one body."""
+    return [(i - i % 3 if i % 3 else i - 3) if i else -1 for i in range(3 * m)]
+
+
+def sections(report: Report) -> None:
+    report.heading("Featherstone (2005): sparse factorization of the inertia matrix", 2)
+    _table1(report)
+    _table2(report)
+    _figure5(report)
+    _limits(report)
+    featherstone2005_humanoid.sections(report)
+
+
+def _table1(report: Report) -> None:
+    trees = [family.parents(m) for family in FAMILIES for m in family.counted if m < 48]
+    report.heading("Table 1: costs with sparse factors")
+    report.text(
+        f"""Our counts are those of `ltdl(H, parent)`, `ltl(H, parent)` and the methods of their results, for {len(trees)}
+        trees of the four families of table 2, the largest with {max(map(len, trees))} bodies. The last columns add up, over
+        all trees and all kinds of operations, by how many a count differs from the formula."""
+    )
+    rows = []
+    for operation in TABLE1:
+        off = [sum(table1_differences(operation, tree, unit) for tree in trees) for unit in (False, True)]
+        rows.append([operation.name, *operation.formulae, *off])
+    report.table(["", "LTL, the paper", "LTDL, the paper", "LTL, our difference", "LTDL, our difference"], rows)
+
+
+def _table2(report: Report) -> None:
+    report.heading("Table 2: D1 and D2 of four families of trees")
+    report.text(
+        """Each number three times: by the paper's formula, by its definition as a sum over the depths of all bodies
+        (equations 8 and 9), and as traced, D1 the divisions and D2 the multiplications of our LTDL factorization."""
+    )
+    header = ["tree", "order", "n", "D1", "formula", "depths", "traced", "D2", "formula", "depths", "traced"]
+    rows: list[list[object]] = []
+    for family in FAMILIES:
+        D1, D2, order = family.formulae
+        for m in (family.counted[2], family.counted[-1]):
+            parent = family.parents(m)
+            sums, o = distances(parent), factorization_operations(parent, True)
+            rows.append([family.name, order, len(parent), D1, family.D1(m), sums[0], o.div, D2, family.D2(m), sums[1], o.mul])
+    report.table(header, rows)
+    report.text(
+        "n is 2m with short side branches, 2ᵐ − 1 in the balanced tree, whose sums go from 1 to m − 1, and m² in the grid."
+    )
+
+
+def _figure5(report: Report) -> None:
+    report.heading("Figure 5: cost of factorization against n")
+    with report.picture("featherstone2005_figure5", "Cost of factorization against n for four families of trees") as ax:
+        draw_figure5(ax)
+    report.text("What the branches save of a dense factorization (section 4.2):")
+    rows = []
+    for family, m, paper in RATIOS:
+        parent = family.parents(m)
+        ours = dense_cost(len(parent)) / traced_cost(parent)
+        rows.append([family.name, len(parent), f"{paper:g}", f"{ours:.{1 if ours < 10 else 0}f}"])
+    report.table(["tree", "n", "times cheaper, the paper", "ours, traced"], rows)
+
+
+def draw_figure5(ax: Axes) -> None:
+    for family in FAMILIES:
+        line = [(len(family.parents(m)), family.D1(m) + 2 * family.D2(m)) for m in family.plotted]
+        ax.plot(*zip(*line, strict=True), color=family.color, linewidth=1.4)
+        dots = [(len(p), traced_cost(p)) for p in map(family.parents, family.counted[2:])]
+        ax.plot(*zip(*dots, strict=True), "o", color=family.color, markersize=4.0)
+        n, top = line[-1]
+        ax.annotate(family.name, (n, top), (6, 0), "data", "offset points", va="center", color=family.color)
+    ax.set(xscale="log", yscale="log", xlabel="n", xlim=(3, 1400), ylim=(3, 3e7))
+    ax.set_xticks([4, 8, 16, 32, 64, 128, 256], ["4", "8", "16", "32", "64", "128", "256"])
+    ax.minorticks_off()
+    ax.grid()
+    ax.set_title("D1 + 2 D2: lines by the formulae, dots as traced")
+
+
+def _limits(report: Report) -> None:
+    report.text(
+        """Long chains with side branches have, in the limit, a share β of the D1 and β² of the D2 of an unbranched chain,
+        where β is the main chain's part of all bodies (sums over depths):"""
+    )
+    cases = (
+        ("one body a branch", 2, lambda m: with_long_branches(m, 1)),
+        ("two bodies a branch", 3, lambda m: with_long_branches(m, 2)),
+        ("two branches of one body", 3, with_two_branches),
+    )
+    rows = []
+    for name, inverse_beta, parents in cases:
+        row: list[object] = [name, f"1/{inverse_beta}, 1/{inverse_beta**2}"]
+        for n in (60, 600, 6000):
+            D1, D2 = distances(parents(n // inverse_beta))
+            row.append(f"1/{UNBRANCHED.D1(n) / D1:.3f}, 1/{UNBRANCHED.D2(n) / D2:.3f}")
+        rows.append(row)
+    report.table(["side branches", "limit, the paper", "n = 60", "n = 600", "n = 6000"], rows)
+
+
+if __name__ == "__main__":
+    run(sections, __doc__)

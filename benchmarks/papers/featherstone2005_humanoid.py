@@ -1,0 +1,232 @@
+"""Featherstone (2005), sections 5 and 6: what the composite-rigid-body algorithm and forward dynamics cost for a humanoid
+and for the chain of as many bodies; 25 bodies and 30 degrees of freedom both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from costs import Cost, cost, dynamics, factorization_operations, product_operations, rotation_cost
+from matplotlib.axes import Axes
+from mechanisms import CHAIN, HUMANOID, floating
+from report import Report, difference
+
+from featherweight import Robot, build
+from featherweight.algorithms import ltdl as kernels
+from featherweight.cli.charts import BLUE, FAINT, PALE
+from featherweight.model.topology import Topology
+
+MECHANISMS = {"humanoid": HUMANOID, "chain": CHAIN}
+GREY, DARK = "#b9c0c8", "#7c8794"
+
+# The paper's costs of one operation (section 5): rigid-body add; rigid-body and vector transforms at nodes with
+# Denavit-Hartenberg parameters and at others; and what a floating parent saves of both.
+RA = Cost(0, 10)
+RX_A, RX_B, RX_C = Cost(32, 33), Cost(47, 48), Cost(18, 21)
+VX_A, VX_B, VX_C = Cost(20, 12), Cost(24, 18), Cost(12, 8)
+
+# Section 6, as printed: (humanoid, chain).
+D_QUANTITIES = {
+    "D0a": (21, 24),
+    "D1a": (66, 300),
+    "D0b": (3, 0),
+    "D1b": (18, 0),
+    "D0c": (1, 1),
+    "D1c": (6, 24),
+}
+PAPER = {
+    "factorize": (Cost(1258, 1039), Cost(4930, 4495)),
+    "back-substitute": (Cost(468, 438), Cost(900, 870)),
+    "CRBA": (Cost(2475, 2124), Cost(6462, 4419)),
+    "RNEA": (Cost(2275, 1996), Cost(2263, 1972)),
+    "ABA": (Cost(5544, 5054), Cost(5346, 4883)),
+    "by CRBA": (Cost(6476, 5597), Cost(14555, 11756)),
+}
+EXPANDED = {"D1": 219, "D2": 1039, "zeros": 48.0}  # of the humanoid's expanded tree; zeros in per cent
+RATIOS = {  # (additions as dear as multiplications, additions free)
+    "CRBA, chain to humanoid": (2.37, 2.61),
+    "forward dynamics by CRBA, chain to humanoid": (2.18, 2.25),
+    "humanoid, by CRBA to ABA": (1.14, 1.17),
+}
+ROUND_RATIOS = {"chain, by CRBA to ABA": 2.6, "humanoid, by CRBA to ABA": 1.15, "by CRBA, chain to humanoid": 2.2}
+
+
+def crba_quantities(parent: Sequence[int]) -> dict[str, int]:
+    """D0a to D1c, equation (19): of the children of a body, the one with the most descendants is the DH node.
+
+    Body 0 is a floating base.
+    """
+    tree = Topology(parent)
+    size = [len(tree.subtree(i)) for i in range(len(tree))]
+    with_dh = [max(children, key=size.__getitem__) for children in tree.children if children]
+    without = [i for i, p in enumerate(parent) if p >= 0 and i not in with_dh]
+    on_base = [i for i in with_dh if parent[i] == 0]
+    sets = {"a": with_dh, "b": without, "c": on_base}
+    return {f"D{k}{x}": sum(size[i] if k else 1 for i in nodes) for x, nodes in sets.items() for k in (0, 1)}
+
+
+def crba_formula(D: dict[str, int]) -> Cost:
+    """Equation (21)."""
+    at_dh = D["D0a"] * (RA + RX_A) + D["D1a"] * VX_A
+    at_others = D["D0b"] * (RA + RX_B) + D["D1b"] * VX_B
+    return at_dh + at_others - D["D0c"] * RX_C - D["D1c"] * VX_C
+
+
+def formulae(parent: Sequence[int]) -> dict[str, Cost]:
+    """The costs of section 6 from the formulae that it names, so that what is printed can be checked."""
+    D = crba_quantities(parent)
+    bodies, branches = len(parent), D["D0b"]
+    depth = [d + 5 for d in Topology(parent).depth]  # in the expanded tree, where the base is six rows
+    D1 = sum(d - 1 for d in [1, 2, 3, 4, 5, *depth])
+    D2 = sum(d * (d - 1) // 2 for d in [1, 2, 3, 4, 5, *depth])
+    n = len(depth) + 5
+    found = {
+        "factorize": Cost(D1 + D2, D2),
+        "back-substitute": Cost(n + 2 * D1, 2 * D1),
+        "CRBA": crba_formula(D),
+        "RNEA": Cost(93 * bodies - 69 + 7, 81 * bodies - 66 + 13) + branches * Cost(4, 8),
+        "ABA": Cost(224 * (bodies - 1) - 30, 205 * (bodies - 1) - 37) + branches * Cost(66, 57),
+    }
+    parts = ("CRBA", "RNEA", "factorize", "back-substitute")
+    return found | {"by CRBA": sum((found[p] for p in parts), Cost(0, 0))}
+
+
+@cache
+def robot(name: str) -> Robot:
+    return build(floating(MECHANISMS[name]))
+
+
+@cache
+def ours(name: str) -> dict[str, Cost]:
+    """Counts of our functions, without the base's rotation matrix where it comes in."""
+    tree = tuple(robot(name).model.tree.parent)
+    found = {
+        "factorize": cost(factorization_operations(tree, True)),
+        "back-substitute": cost(product_operations(kernels.solve, tree, True)),
+    }
+    for algorithm, function in dynamics(robot(name)).items():
+        found[algorithm] = cost(function.operations) - rotation_cost(function)
+    return found
+
+
+def ratios(costs: dict[str, dict[str, Cost]]) -> dict[str, tuple[float, float]]:
+    """As in RATIOS, from the costs of both mechanisms."""
+    humanoid, chain = costs["humanoid"], costs["chain"]
+    pairs = {
+        "CRBA, chain to humanoid": (chain["CRBA"], humanoid["CRBA"]),
+        "forward dynamics by CRBA, chain to humanoid": (chain["by CRBA"], humanoid["by CRBA"]),
+        "humanoid, by CRBA to ABA": (humanoid["by CRBA"], humanoid["ABA"]),
+        "chain, by CRBA to ABA": (chain["by CRBA"], chain["ABA"]),
+    }
+    return {name: ((x.m + x.a) / (y.m + y.a), x.m / y.m) for name, (x, y) in pairs.items()}
+
+
+def zeros(name: str) -> tuple[float, float]:
+    """Zeros in the inertia matrix at a random configuration, in per cent: those that branches make, and all."""
+    M = robot(name).mass_matrix(robot(name).random_configuration(0))
+    tree = Topology(robot(name).model.tree.parent)
+    apart = np.ones(M.shape, dtype=bool)
+    for i in range(len(tree)):
+        path = list(tree.support(i))
+        apart[i, path] = apart[path, i] = False
+    assert not M[apart].any()
+    return float(100 * apart.mean()), float(100 * np.mean(M == 0.0))
+
+
+def sections(report: Report) -> None:
+    _section5(report)
+    _section6(report)
+    _ratios(report)
+    report.heading("Figure 7: forward dynamics by both algorithms")
+    with report.picture("featherstone2005_figure7", "Operations of forward dynamics, the paper's and ours", (6.4, 3.4)) as ax:
+        draw_figure7(ax)
+
+
+def _section5(report: Report) -> None:
+    report.heading("Section 5: cost of the composite-rigid-body algorithm")
+    report.text(
+        """The numbers of equation (19), found from the parent arrays, and the cost by equation (21). The mechanisms have
+        general geometry and inertias; a torso with four limbs of six bodies, and a chain of 25 bodies, on a floating base."""
+    )
+    found = [crba_quantities(parent) for parent in MECHANISMS.values()]
+    rows: list[list[object]] = [
+        [name, printed[0], found[0][name], printed[1], found[1][name]] for name, printed in D_QUANTITIES.items()
+    ]
+    printed = PAPER["CRBA"]
+    rows.append(["equation (21)", printed[0], crba_formula(found[0]), printed[1], crba_formula(found[1])])
+    counts = [ours(name)["CRBA"] for name in MECHANISMS]
+    rows.append(["**our function, traced**", "", f"**{counts[0]}**", "", f"**{counts[1]}**"])
+    report.table(["", "humanoid, the paper", "found", "chain, the paper", "found"], rows)
+
+
+def _section6(report: Report) -> None:
+    report.heading("Section 6: a humanoid and a chain of 30 degrees of freedom")
+    tree = Topology(robot("humanoid").model.tree.parent)
+    D1, D2 = sum(d - 1 for d in tree.depth), sum(d * (d - 1) // 2 for d in tree.depth)
+    branching, every = zeros("humanoid")
+    report.text(
+        f"""The humanoid's expanded tree has D1 = {D1} (the paper: {EXPANDED["D1"]}) and D2 = {D2:,} ({EXPANDED["D2"]:,}).
+        In its inertia matrix at a random configuration {branching:.0f} % are zeros by branching ({EXPANDED["zeros"]:.0f} %),
+        and {every:.0f} % are zeros in all, as the base's own block has some, too. The chain's matrix is dense."""
+    )
+    report.text(
+        """A division counts as a multiplication; sines and cosines are not counted, and nor is the base's rotation matrix,
+        which the paper takes as given and our functions compute from a quaternion. What it costs in each function is
+        counted (last column): the live operations that the entries of that matrix are computed by. Gravity needs its third
+        row only, and the inertia matrix none."""
+    )
+    header = ["", "m, the paper", "m, ours", "difference", "a, the paper", "a, ours", "difference", "rotation, not counted"]
+    rows: list[list[object]] = []
+    for k, name in enumerate(MECHANISMS):
+        functions = dynamics(robot(name))
+        for what, printed in PAPER.items():
+            paper, us = printed[k], ours(name)[what]
+            rotation = rotation_cost(functions[what]) if what in functions else "—"
+            columns = (paper.m, us.m, difference(us.m, paper.m), paper.a, us.a, difference(us.a, paper.a))
+            rows.append([f"{name}: {what}", *columns, rotation])
+    report.table(header, rows)
+    off = [
+        f"{what} of the {name}"
+        for k, name in enumerate(MECHANISMS)
+        for what, c in formulae(MECHANISMS[name]).items()
+        if c != PAPER[what][k]
+    ]
+    report.text(f"The paper's numbers follow from its own formulae, but for: {', '.join(off) or 'none'}.")
+
+
+def _ratios(report: Report) -> None:
+    both = {
+        "the paper's costs": {name: {w: c[k] for w, c in PAPER.items()} for k, name in enumerate(MECHANISMS)},
+        "ours": {name: ours(name) for name in MECHANISMS},
+    }
+    evaluated, us = (ratios(costs) for costs in both.values())
+    report.text("Ratios of costs, with additions as dear as multiplications and, after the comma, with additions free:")
+    rows = []
+    for name in us:
+        printed = RATIOS.get(name)
+        text = f"{printed[0]}, {printed[1]}" if printed else f"{ROUND_RATIOS[name]}"
+        rows.append([name, text, *(f"{r[name][0]:.2f}, {r[name][1]:.2f}" for r in (evaluated, us))])
+    report.table(["", "the paper", "from its costs", "ours"], rows)
+
+
+def draw_figure7(ax: Axes) -> None:
+    """A pair of bars for each mechanism and algorithm."""
+    bars = [(name, what) for name in MECHANISMS for what in ("by CRBA", "ABA")]
+    labels = []
+    for row, (name, what) in enumerate(bars):
+        k = list(MECHANISMS).index(name)
+        for shift, c, colors in ((-0.2, PAPER[what][k], (DARK, GREY)), (0.2, ours(name)[what], (BLUE, PALE))):
+            ax.barh(row + shift, c.m, height=0.36, color=colors[0])
+            ax.barh(row + shift, c.a, left=c.m, height=0.36, color=colors[1])
+            ax.text(c.m + c.a + 250, row + shift, f"{c.m + c.a:,}", va="center", fontsize=8.0, color=FAINT)
+        labels.append(f"{name}, {what}")
+    ax.set_yticks(range(len(bars)), labels)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 30000)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.grid(axis="x")
+    handles = [ax.barh(0, 0, color=color) for color in (DARK, GREY, BLUE, PALE)]
+    names = ["the paper, multiplications", "additions", "ours, multiplications", "additions"]
+    ax.legend(handles, names, loc="lower right", fontsize=8.0)
+    ax.set_title("Operations of forward dynamics")

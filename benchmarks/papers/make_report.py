@@ -1,0 +1,44 @@
+"""The tables and figures of the papers that the library builds on, computed anew: one Markdown report with pictures.
+
+PYTHONPATH=benchmarks/peers python benchmarks/papers/make_report.py [--output docs/papers] [--no-times]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import drumwright2012
+import featherstone2005
+from measure import machine
+from report import Report, arguments
+
+PAPERS: tuple[Callable[[Report], None], ...] = (featherstone2005.sections, drumwright2012.sections)
+
+
+def write_report(folder: Path, times: bool) -> Path:
+    """Write README.md and the pictures to a folder."""
+    report = Report(folder, times)
+    report.heading("The papers' tables and figures", 1)
+    report.text(
+        """Every table and figure of these papers that can be computed, beside the paper's own numbers; `make papers`
+        writes this file. Operations are counted in the traced functions that the library compiles, so they are
+        exact. In costs, *m* is a multiplication and *a* an addition or
+        subtraction; differences are ours less the paper's."""
+    )
+    if times:
+        report.text(f"Times are medians of runs that take turns, on two cores of this machine: {machine()}.")
+    for sections in PAPERS:
+        sections(report)
+    path = folder / "README.md"
+    path.write_text(report.markdown)
+    return path
+
+
+def main() -> None:
+    given = arguments(__doc__, Path("docs/papers"))
+    print(write_report(given.output, not given.no_times))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The mechanisms that the papers count and time, with general geometry and general inertias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from featherweight import Description, Joint, JointType, Pose, build, generators
+
+HUMANOID = [-1] + [0 if k % 6 == 0 else k for k in range(24)]  # a torso and four limbs of six bodies each
+CHAIN = list(range(-1, 24))
+
+
+def floating(parents: Sequence[int], seed: int = 0) -> Description:
+    """A floating base with revolute joints, whose base frame lies where the joint of its first child does.
+
+    The frame of a floating base is the modeller's choice, and Featherstone (2005, section 5) makes the same one: three of
+    the four parameters between the base and one of its children are zero. The base's inertia is as general in one frame as
+    in another.
+    """
+    made = generators.from_parents(parents, seed=seed)
+    first, *others = made.joints
+    base = Joint(first.name, JointType.FLOATING, first.parent, first.child)
+    made = replace(made, joints=(base, *others))
+    tree, row = build(made).model.tree, base.type.nv
+    frame = Pose(tree.rotation[row], tree.translation[row])
+    moved = [replace(j, placement=frame.inverse() @ j.placement) if j.parent == base.child else j for j in others]
+    return replace(made, joints=(base, *moved))
+
+
+def branched(n: int, seed: int = 0) -> Description:
+    """The branched tree of Drumwright (2012, section 6.1), of expected depth n/2.
+
+    Each link becomes, with probability 0.5, a sibling of an earlier one, and else the end of the chain; none has more than
+    two children.
+    """
+    rng = np.random.default_rng(seed)
+    parents, end = [-1], 0
+    alone: list[int] = []  # links with one child
+    for i in range(1, n):
+        if alone and rng.random() < 0.5:
+            parents.append(alone.pop(int(rng.integers(len(alone)))))
+        else:
+            parents.append(end)
+            alone.append(end)
+            end = i
+    return generators.from_parents(parents, seed=rng, name=f"branched_{n}")

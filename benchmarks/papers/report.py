@@ -1,0 +1,81 @@
+"""What the papers' scripts share: a report of Markdown sections, tables and pictures.
+
+A paper's script has a function `sections(report)` that adds its tables and figures; `make_report.py` runs them all.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from measure import markdown
+
+from featherweight.cli.charts import style
+
+DPI = 150
+MINUS = "−"
+
+
+class Report:
+    """Markdown in the order in which it is added, and pictures, which are saved to `folder` at once."""
+
+    def __init__(self, folder: Path, times: bool = True) -> None:
+        self.folder = folder
+        self.times = times  # whether to measure times, too
+        self._parts: list[str] = []
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def heading(self, title: str, level: int = 3) -> None:
+        self._parts.append(f"{'#' * level} {title}")
+
+    def text(self, paragraph: str) -> None:
+        self._parts.append(" ".join(paragraph.split()))
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Whole numbers get separators; all else is written as it is."""
+        self._parts.append(markdown(header, [[cell(x) for x in row] for row in rows]))
+
+    @contextmanager
+    def picture(self, name: str, caption: str, size: tuple[float, float] = (6.4, 3.8)) -> Iterator[Axes]:
+        """Axes to draw on; saved as name.png."""
+        with style():
+            figure = Figure(figsize=size, dpi=DPI)
+            figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)
+            ax = figure.add_subplot()
+            yield ax
+            figure.savefig(self.folder / f"{name}.png")
+        self._parts.append(f"![{caption}]({name}.png)")
+
+    @property
+    def markdown(self) -> str:
+        return "\n\n".join(self._parts) + "\n"
+
+
+def cell(x: object) -> str:
+    return f"{x:,}".replace("-", MINUS) if isinstance(x, int) else str(x)
+
+
+def difference(ours: float, paper: float) -> str:
+    """Ours less the paper's, and as a part of the paper's."""
+    if ours == paper:
+        return "0"
+    return f"{ours - paper:+,.0f} ({100 * (ours / paper - 1):+.1f} %)".replace("-", MINUS)
+
+
+def arguments(doc: str, output: Path) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=output, help=f"folder for what is written (default: {output})")
+    parser.add_argument("--no-times", action="store_true", help="leave out what takes time to measure")
+    return parser.parse_args()
+
+
+def run(sections: Callable[[Report], None], doc: str) -> None:
+    """One paper alone: prints its sections, saves its pictures."""
+    given = arguments(doc, Path("output/papers"))
+    report = Report(given.output, not given.no_times)
+    sections(report)
+    print(report.markdown)

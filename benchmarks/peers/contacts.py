@@ -1,0 +1,93 @@
+"""The Delassus matrix of Talos's contacts, beside Pinocchio's, in one run.
+
+    python benchmarks/peers/contacts.py [--batch 4096] [--seconds 2]
+
+Pinocchio is called at its best: model, data, constraint models and the result made before. It has no batch call for this, so
+a batch is a loop over states. Ratios are of medians; the calls of both take turns; one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from measure import machine, markdown, median_times
+from pinocchio_peer import Pair
+
+import featherweight as fw
+
+FEET = ("left_sole_link", "right_sole_link")
+HANDS = ("gripper_left_base_link", "gripper_right_base_link")
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Call = Callable[[], Any]
+
+
+class Peer:
+    """Pinocchio's Delassus matrix of 6-D contacts on frames."""
+
+    def __init__(self, pair: Pair, frames: tuple[str, ...]) -> None:
+        self.model, self.data = pair.model, pair.data
+        self.constraints = pin.StdVec_RigidConstraintModel()
+        self.datas = pin.StdVec_RigidConstraintData()
+        for name in frames:
+            self.constraints.append(self._contact(name))
+            self.datas.append(self.constraints[-1].createData())
+        pin.initConstraintDynamics(self.model, self.data, self.constraints, self.datas)
+        self.settings = pin.ProximalSettings(1e-12, 0.0, 1)
+
+    def _contact(self, name: str) -> Any:
+        frame = self.model.frames[self.model.getFrameId(name)]
+        return pin.RigidConstraintModel(
+            pin.ContactType.CONTACT_6D, self.model, frame.parentJoint, frame.placement, pin.ReferenceFrame.LOCAL
+        )
+
+    def delassus(self, q: Array) -> Any:
+        return pin.computeDelassusMatrix(self.model, self.data, q, self.constraints, self.datas)
+
+
+def delassus_rows(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> list[list[str]]:
+    """Rows of the table, for one state and for the batch."""
+    delassus = pair.robot.delassus([fw.Contact(f) for f in frames])
+    peer = Peer(pair, frames)
+    q, p = pair.q[0].copy(), pair.pq[:, 0].copy()
+    states = list(pair.pq.T)
+    theirs = np.array(peer.delassus(p))
+    print(f"{what}: agree to {np.abs(delassus(q) - theirs).max() / np.abs(theirs).max():.1e}, by {delassus.algorithm!r}")
+    out = delassus(pair.q)
+    calls: dict[str, tuple[Call, Call, int, float]] = {
+        "one state": (lambda: delassus(q), lambda: peer.delassus(p), 1, 2.0),
+        "batch": (
+            lambda: delassus(pair.q, out=out, threads=1),
+            lambda: [peer.delassus(s) for s in states],
+            len(states),
+            15.0,
+        ),
+    }
+    rows = []
+    for kind, (ours, other, count, goal) in calls.items():
+        a, b = median_times([ours, other], seconds)
+        times = [f"{1e6 * t / count:.3f}" for t in (a, b)]
+        rows.append([what, kind, *times, f"{b / a:.1f}", f"{goal:g}", "yes" if b / a >= goal else "no"])
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    options = parser.parse_args()
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {options.batch}\n")
+    pair = Pair("talos_reduced", options.batch)
+    rows: list[list[str]] = []
+    for what, frames in (("two feet", FEET), ("feet and hands", FEET + HANDS)):
+        rows += delassus_rows(pair, what, frames, options.seconds)
+    print()
+    print(markdown(["contacts, 6-D", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
+
+
+if __name__ == "__main__":
+    main()

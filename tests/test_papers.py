@@ -1,0 +1,104 @@
+"""The papers' figures: formulae against counts, our counts against the papers', and the report itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import drumwright2012
+import featherstone2005
+import featherstone2005_humanoid as humanoid
+import pytest
+from costs import Cost, dynamics, factorization_operations, rotation_cost
+from make_report import write_report
+from mechanisms import branched
+
+import featherweight as fw
+
+TREES = [(family, m) for family in featherstone2005.FAMILIES for m in family.counted[:4]]
+NAMES = [f"{family.name}, m = {m}" for family, m in TREES]
+
+
+@pytest.mark.parametrize(("family", "m"), TREES, ids=NAMES)
+def test_sparse_factors_take_the_operations_of_the_formulae(family: featherstone2005.Family, m: int) -> None:
+    """Featherstone (2005), tables 1 and 2."""
+    parent = family.parents(m)
+    D = (family.D1(m), family.D2(m))
+    ltdl = factorization_operations(parent, True)
+    assert D == featherstone2005.distances(parent) == (ltdl.div, ltdl.mul)
+    for operation in featherstone2005.TABLE1:
+        assert featherstone2005.table1_differences(operation, parent, True) == 0
+        assert featherstone2005.table1_differences(operation, parent, False) == 0
+
+
+def test_the_cost_of_crba_follows_from_the_parent_array() -> None:
+    """Featherstone (2005), equations (19) and (21) and the formulae of section 6, against its printed numbers."""
+    for k, (name, parent) in enumerate(humanoid.MECHANISMS.items()):
+        printed = {quantity: values[k] for quantity, values in humanoid.D_QUANTITIES.items()}
+        assert humanoid.crba_quantities(parent) == printed, name
+        assert humanoid.formulae(parent) == {what: costs[k] for what, costs in humanoid.PAPER.items()}, name
+
+
+@pytest.mark.parametrize("name", humanoid.MECHANISMS)
+def test_dynamics_take_no_more_operations_than_the_paper(name: str) -> None:
+    """Featherstone (2005), section 6."""
+    k = list(humanoid.MECHANISMS).index(name)
+    ours = humanoid.ours(name)
+    for what, paper in humanoid.PAPER.items():
+        assert ours[what].m <= paper[k].m and ours[what].a <= paper[k].a, what
+    assert (ours["factorize"], ours["back-substitute"]) == (
+        humanoid.PAPER["factorize"][k],
+        humanoid.PAPER["back-substitute"][k],
+    )
+
+
+def test_the_humanoid_has_the_zeros_of_the_paper() -> None:
+    assert round(humanoid.zeros("humanoid")[0]) == humanoid.EXPANDED["zeros"]
+    assert humanoid.zeros("chain")[0] == 0.0
+
+
+def test_the_rotation_of_the_base_is_counted_where_it_is_used() -> None:
+    """The inertia matrix does not depend on how the base is turned; gravity comes in by one row of the rotation."""
+    functions = dynamics(humanoid.robot("humanoid"))
+    assert rotation_cost(functions["CRBA"]) == Cost(0, 0)
+    assert rotation_cost(functions["RNEA"]) == Cost(6, 6)
+    forward = humanoid.robot("humanoid").frame_placement("body0")
+    assert rotation_cost(forward) == Cost(9, 15)
+
+
+def test_rows_of_the_tables_add_up_to_their_totals() -> None:
+    """Drumwright (2012), tables 1 to 3."""
+    tables = {"table 1": drumwright2012.TABLE1, "table 2": drumwright2012.TABLE2, "table 3": drumwright2012.TABLE3}
+    for name, printed in drumwright2012.PRINTED_TOTALS.items():
+        for n in (10, 100):
+            assert drumwright2012.total(tables[name], n) == drumwright2012.total({"all": printed}, n), name
+
+
+@pytest.mark.parametrize("n", [2, 5, 10, 30])
+def test_the_inverse_of_a_chain_takes_no_more_operations_than_the_paper(n: int) -> None:
+    """Drumwright (2012), table 1."""
+    paper, ours = drumwright2012.total(drumwright2012.TABLE1, n), drumwright2012.inverse_cost(n, "global")
+    assert ours.m <= paper.m and ours.a <= paper.a
+
+
+def test_branched_trees_are_half_as_deep_as_they_have_links() -> None:
+    """Drumwright (2012), section 6.1."""
+    n = 400
+    joints = branched(n).joints
+    parents = [j.parent for j in joints]
+    assert max(parents.count(p) for p in parents) == 2
+    robot = fw.build(branched(n), execution="rolled")
+    depth = [0] * n
+    for i, p in enumerate(robot.model.tree.parent):
+        depth[i] = depth[p] + 1 if p >= 0 else 1
+    assert abs(max(depth) / n - 0.5) < 0.05
+
+
+def test_the_report_is_written_without_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drumwright2012, "COUNTED", (10, 20, 30, 40))
+    monkeypatch.setattr(drumwright2012, "ALL_COUNTED", (10, 20))
+    monkeypatch.setattr(drumwright2012, "PROCESSORS", (10,))
+    text = write_report(tmp_path, times=False).read_text()
+    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
+    assert pictures == ["drumwright2012_figure1.png", "featherstone2005_figure5.png", "featherstone2005_figure7.png"]
+    for name in pictures:
+        assert f"({name})" in text and (tmp_path / name).stat().st_size < 150_000
