@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -40,12 +40,7 @@ class Contact:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
-        K = np.eye(6)[: KINDS[self.kind]] if self.rows is None else np.array(self.rows, dtype=np.float64)
-        if K.ndim != 2 or K.shape[1] != 6 or len(K) == 0:
-            raise ValueError(f"rows of the contact on {self.frame!r} must have shape (m, 6), m at least 1; got {K.shape}")
-        if not np.isfinite(K).all():
-            raise ValueError(f"rows of the contact on {self.frame!r} must be finite numbers")
-        K.flags.writeable = False
+        K = checked_rows(self.rows, np.eye(6)[: KINDS[self.kind]], f"the contact on {self.frame!r}")
         object.__setattr__(self, "matrix", K)
         object.__setattr__(self, "pose", Pose() if self.placement is None else self._pose())
 
@@ -66,20 +61,24 @@ class Contact:
         return len(self.matrix)
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> Any:
         """What the contact is, hashable."""
         return (self.frame, self.pose, self.matrix.tobytes())
 
+    def __str__(self) -> str:
+        return f"the contact on {self.frame!r}"
 
-def checked(contacts: Contact | Iterable[Contact], what: str) -> tuple[Contact, ...]:
-    """The contacts as a tuple; raises an error for an empty one, or for what is no contact."""
-    made = (contacts,) if isinstance(contacts, Contact) else tuple(contacts)
-    if not made:
-        raise ValueError(f"{what} needs one contact at least; got none")
-    for c in made:
-        if not isinstance(c, Contact):
-            raise TypeError(f"{what} takes featherweight.Contact objects; got {type(c).__name__}")
-    return made
+
+def checked_rows(rows: Any, default: Array, what: str) -> Array:
+    """Rows as a matrix that cannot be written to; raises ValueError unless they are as wide as the default, and finite."""
+    width = default.shape[1]
+    K = default.copy() if rows is None else np.array(rows, dtype=np.float64)
+    if K.ndim != 2 or K.shape[1] != width or len(K) == 0:
+        raise ValueError(f"rows of {what} must have shape (m, {width}), m at least 1; got {K.shape}")
+    if not np.isfinite(K).all():
+        raise ValueError(f"rows of {what} must be finite numbers")
+    K.flags.writeable = False
+    return K
 
 
 class Resolved:
@@ -96,7 +95,7 @@ class Resolved:
         self.contacts = Contacts(
             link=self.ends.links,
             begin=tuple(begin),
-            wrench=tuple(w for c, at in zip(contacts, placed, strict=True) for w in _wrenches(c.matrix, at.pose @ c.pose)),
+            wrench=tuple(w for c, at in zip(contacts, placed, strict=True) for w in wrenches(c.matrix, at.pose @ c.pose)),
             owner=tuple(owner),
             meet=tuple(tuple(self.ends.common_ancestor(e, f) for f in each) for e in each),
             first=first,
@@ -135,7 +134,7 @@ def _lists(lists: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, 
     return (0, *accumulate(map(len, lists))), (*(x for one in lists for x in one), -1)
 
 
-def _wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
+def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
     """(torque, force) of unit forces of constraint rows K on (linear, angular) velocity, in the frame that holds `pose`."""
     R, p = np.array(pose.R), np.array(pose.p)
     forces = K[:, :3] @ R.T

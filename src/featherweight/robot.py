@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from .algorithms import aba, crba, energy, frames, inverse, joint_space, rnea
-from .algorithms.delassus import efpa, kjr, pv_osim, pv_osimr
-from .algorithms.delassus import joint_space as joint_space_delassus
-from .contacts import Contact, Resolved, checked
+from .constraints import Constraint, checked
 from .engine.function import CompiledFunction, cheapest
 from .engine.program import Argument, Program, Shape
 from .factorization import Factorization, packed_size
@@ -23,17 +21,9 @@ from .model.load import load_description
 from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
 from .model.tree import Placements
 from .model.types import Description
+from .operational_space import DELASSUS as DELASSUS
+from .operational_space import OperationalSpace
 from .soundness import require_mass
-
-DELASSUS = {
-    "pv-osimr": pv_osimr.pv_osimr,
-    "pv-osim": pv_osim.pv_osim,
-    "pv-osimr-some": pv_osimr.pv_osimr,
-    "efpa": efpa.efpa,
-    "kjr": kjr.kjr,
-    "ltl": joint_space_delassus.ltl,
-    "dense": joint_space_delassus.dense,
-}
 
 REFERENCES = {
     "local": frames.LOCAL,
@@ -83,8 +73,9 @@ class Robot:
 
     def __init__(self, model: Model, execution: str = "auto") -> None:
         self.model = model
-        self._execution = execution
+        self.execution = execution
         self._for_frames: dict[tuple[Any, ...], CompiledFunction] = {}
+        self._spaces: dict[tuple[Any, ...], OperationalSpace] = {}
         self._solvers: dict[int, CompiledFunction] = {}
 
     # the model
@@ -137,7 +128,7 @@ class Robot:
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Robot, (self.model, self._execution)
+        return Robot, (self.model, self.execution)
 
     # the configuration space
 
@@ -210,7 +201,7 @@ class Robot:
         def candidate(kernel: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
             output = ("Minv", (self.nv, self.nv))
             program = self._program(Robot.inverse_mass_matrix, kernel, ("q",), output, more)
-            return CompiledFunction(replace(program, part=1 if more else None), self._execution)
+            return CompiledFunction(replace(program, part=1 if more else None), self.execution)
 
         return cheapest(
             {
@@ -233,7 +224,7 @@ class Robot:
         if function is None:
             program = self._program(Robot.solve_mass_matrix, inverse.solve_mass_matrix, ("q",), ("result", (self.nv, m)))
             program = replace(program, inputs=(*program.inputs, Argument("B", (self.nv, m))))
-            function = self._solvers[m] = CompiledFunction(program, self._execution)
+            function = self._solvers[m] = CompiledFunction(program, self.execution)
         result: Array = function(q, B)
         return result
 
@@ -303,60 +294,36 @@ class Robot:
 
     # contacts
 
-    def contact_jacobian(self, contacts: Contact | Iterable[Contact]) -> CompiledFunction:
-        """Function of q: the matrix K J (m, nv) with (K J) v the velocities that m constraint rows see."""
-        return self._of_contacts(Robot.contact_jacobian, joint_space_delassus.contact_jacobian, contacts, ("q",), "mn")
+    def operational_space(self, contacts: Constraint | Iterable[Constraint]) -> OperationalSpace:
+        """The dynamics as contacts and other constraints see it: Λ, bias, consistent inverse, constrained dynamics.
 
-    def delassus(self, contacts: Contact | Iterable[Contact], algorithm: str = "auto") -> CompiledFunction:
-        """Function of q: the Delassus matrix K J M⁻¹ Jᵀ Kᵀ (m, m), the inverse of the operational-space inertia.
+        Raises ValueError for a frame that the robot does not have, or for no contacts.
+        """
+        made = checked(contacts, "operational_space")
+        key = tuple(c.key for c in made)
+        if key not in self._spaces:
+            space = OperationalSpace(self, made)
+            space.size  # noqa: B018  # looks up frames
+            self._spaces[key] = space
+        return self._spaces[key]
+
+    def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
+        """Function of q: the matrix J (m, nv) with J v the velocities that m constraint rows see."""
+        return self.operational_space(checked(contacts, "contact_jacobian")).jacobian
+
+    def delassus(self, contacts: Constraint | Iterable[Constraint], algorithm: str = "auto") -> CompiledFunction:
+        """Function of q: the Delassus matrix J M⁻¹ Jᵀ (m, m), the inverse of the operational-space inertia.
 
         Constraint rows are in the order of the contacts. `algorithm` is "pv-osimr" or "pv-osim" (Sathya, Decré and Swevers,
         algorithms 3 and 1), "pv-osimr-some" (the former, but only where branches are worth it), "efpa" (Wensing,
         Featherstone and Orin 2012, table I), "kjr" (Kreutz-Delgado, Jain and Rodriguez 1992), "ltl" (Featherstone 2010),
         "dense", or "auto": the one with the fewest operations for this robot and these contacts, a division counted as
-        eight; `.candidates` has all counts. A robot that is too large to count takes the first. Contacts on the ground give
-        zeros.
+        eight; `.candidates` has all counts. A robot that is too large to count takes the first. With constraints that are
+        no contacts it is "pv-osim", "ltl" or "dense". Contacts on the ground give zeros.
 
         Raises ValueError for a frame that the robot does not have, for no contacts, or an unknown algorithm.
         """
-        if algorithm != "auto" and algorithm not in DELASSUS:
-            raise ValueError(f"algorithm must be auto or one of {', '.join(DELASSUS)}; got {algorithm!r}")
-        made = checked(contacts, "delassus")
-
-        def candidate(name: str) -> CompiledFunction:
-            return self._of_contacts(Robot.delassus, DELASSUS[name], made, ("q",), "mm", algorithm=name)
-
-        if algorithm != "auto":
-            return candidate(algorithm)
-        key = ("delassus", "auto", tuple(c.key for c in made))
-        function = self._for_frames.get(key)
-        if function is None:
-            function = self._for_frames[key] = cheapest({name: candidate(name).copy() for name in DELASSUS})
-        return function
-
-    def _of_contacts(
-        self,
-        member: Any,
-        kernel: Any,
-        contacts: Contact | Iterable[Contact],
-        inputs: Sequence[str],
-        shape: str,
-        algorithm: str = "",
-    ) -> CompiledFunction:
-        """A function for contacts, whose result has the axes `shape`: m for constraint rows, n for degrees of freedom."""
-        made = checked(contacts, member.__name__)
-        key = (member.__name__, algorithm, tuple(c.key for c in made))
-        function = self._for_frames.get(key)
-        if function is None:
-            resolved = Resolved(self.model, made, [self._placed(c.frame) for c in made])
-            more: tuple[Any, ...] = (resolved.contacts,)
-            if kernel is pv_osimr.pv_osimr:
-                more = (*more, resolved.branches(resolved.branching if algorithm == "pv-osimr" else resolved.some))
-            sizes = {"m": sum(resolved.sizes), "n": self.nv}
-            output = (member.__name__, tuple(sizes[axis] for axis in shape))
-            program = self._program(member, kernel, inputs, output, more)
-            function = self._for_frames[key] = CompiledFunction(program, self._execution, None, algorithm)
-        return function
+        return self.operational_space(checked(contacts, "delassus")).delassus(algorithm)
 
     # how they are made
 
@@ -366,7 +333,7 @@ class Robot:
     def _function(
         self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
     ) -> CompiledFunction:
-        return CompiledFunction(self._program(member, kernel, inputs, output, more), self._execution)
+        return CompiledFunction(self._program(member, kernel, inputs, output, more), self.execution)
 
     def _program(
         self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
@@ -383,7 +350,7 @@ class Robot:
         pushed = self._program(member, loaded, inputs, (output, (self.nv,)), (bodies,))
         forces = Argument("external_forces", (len(self.bodies), 6))
         pushed = replace(pushed, inputs=(*pushed.inputs, forces))
-        return CompiledFunction(plain, self._execution, {forces.name: pushed}, kernel.__name__)
+        return CompiledFunction(plain, self.execution, {forces.name: pushed}, kernel.__name__)
 
     def _of_frames(
         self,
@@ -400,15 +367,16 @@ class Robot:
         key = (member.__name__, isinstance(frame, str), names, reference)
         function = self._for_frames.get(key)
         if function is None:
-            placements = _placements([self._placed(n) for n in names])
+            placements = _placements([self.placed(n) for n in names])
             more = (placements,) if reference is None else (placements, REFERENCES[reference])
             shape = core if isinstance(frame, str) else (len(names), *core)
             program = self._program(member, kernel, inputs, (member.__name__, shape), more)
             program = replace(program, written=(len(names), *core))
-            function = self._for_frames[key] = CompiledFunction(program, self._execution)
+            function = self._for_frames[key] = CompiledFunction(program, self.execution)
         return function
 
-    def _placed(self, name: str) -> Placed:
+    def placed(self, name: str) -> Placed:
+        """Where a frame lies on the row of the tree that carries it; raises ValueError for a name that is none."""
         for frame, placed in zip(self.model.frames, self.model.placed_frames, strict=True):
             if frame.name == name:
                 return placed

@@ -1,8 +1,7 @@
 """Forward dynamics: the articulated-body algorithm (Featherstone 2008, section 7.3, table 7.1).
 
 pass 1   w_i, c_i, pA_i = w_i x* I_i w_i - f_ext            (velocities as in kinematics.py)
-pass 2   U_i = IA_i S_i,  d_i = 1 / S_i^T U_i,  W_i = d_i U_i,  u_i = tau_i - S_i^T pA_i
-         IA_p += X^T (IA_i - U_i W_i^T) X,  pA_p += X^T (pA_i + Ia c_i + W_i u_i)
+pass 2   u_i = tau_i - S_i^T pA_i,  pA_p += X^T (pA_i + Ia c_i + W_i u_i)      (d_i, W_i, Ia as in articulated.py)
 pass 3   a' = X a_p + c_i,  q''_i = d_i u_i - W_i^T a',  a_i = a' + S_i q''_i
 """
 
@@ -10,6 +9,7 @@ from __future__ import annotations
 
 from ..model.tree import INNER, Placements, Tree
 from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, unit_motion
+from .articulated import freed, released
 from .kinematics import (
     angular_velocities,
     base_acceleration,
@@ -22,36 +22,34 @@ from .kinematics import (
 
 def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
     """Write the accelerations that `tau` and `external`, one Force a row, give to `qdd`."""
-    n = len(tree.parent)
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
+    W, d, u = articulated_bodies(tree, X, w, c, tau, external)
+    accelerations(tree, X, c, W, d, u, qdd)
+
+
+def articulated_bodies(tree: Tree, X, w, c, tau, external):
+    """Pass 2: W, d and u."""
+    n = len(tree.parent)
     IA = [ZERO_ARTICULATED] * n
     pA = [ZERO_FORCE] * n
     W = [ZERO_FORCE] * n
     d = [0.0] * n
     u = [0.0] * n
-    a = [ZERO_MOTION] * n
-
     for j in range(n):
         if tree.last[j] == j:
             I = rigid_inertia(tree, j)
             IA[j] = I.articulated()
             pA[j] = I.gyroscopic(w[j]) - external[j]
-
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
-        k = tree.axis[j]
-        U = IA[j].column(k)
-        d[j] = 1.0 / (U.component(k) + tree.armature[j])
-        W[j] = d[j] * U
-        if tree.armature[j] == 0.0:
-            W[j] = W[j].replaced(k, 1.0)  # it is d S^T U
-        u[j] = tau[j] - pA[j].component(k)
+        U = IA[j].column(tree.axis[j])
+        d[j] = 1.0 / (U.component(tree.axis[j]) + tree.armature[j])
+        W[j] = released(tree, U, d[j], j)
+        u[j] = tau[j] - pA[j].component(tree.axis[j])
         if p >= 0:
-            Ia = IA[j].minus_dyad(U, W[j])
-            if tree.armature[j] == 0.0:
-                Ia = Ia.without(k)
+            Ia = freed(tree, IA[j], U, W[j], j)
             pa = pA[j] + u[j] * W[j]
             if tree.first[j] == j:
                 pa = pa + Ia @ c[j]
@@ -60,7 +58,13 @@ def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
             else:
                 IA[p] = IA[p] + Ia
                 pA[p] = pA[p] + pa
+    return W, d, u
 
+
+def accelerations(tree: Tree, X, c, W, d, u, qdd):
+    """Pass 3: write q'' and return a, in which the ground accelerates upwards instead of gravity pulling down."""
+    n = len(tree.parent)
+    a = [ZERO_MOTION] * n
     for j in range(n):
         p = tree.parent[j]
         if tree.kind[j] == INNER:
@@ -71,6 +75,7 @@ def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
             a[j] = X[j] @ base_acceleration(tree) + c[j]
         qdd[j] = d[j] * u[j] - W[j].power(a[j])
         a[j] = a[j] + unit_motion(tree.axis[j], qdd[j])
+    return a
 
 
 def aba(tree: Tree, q, v, tau, qdd) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from ..model.tree import INNER, Placements, Tree
 from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Motion, Vec3, unit_motion
 from .kinematics import (
+    accelerations_of_velocities,
     angular_velocities,
     joint_transforms,
     mat3,
@@ -121,16 +122,12 @@ def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocit
 
 def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v, acceleration) -> None:
     """Velocity-product accelerations (frames, 6)."""
-    n = len(tree.parent)
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
     u = spatial_velocities(tree, X, v)
     R, o = frame_poses(tree, frames, X)
-    a = [ZERO_MOTION] * n
-    for j in range(n):
-        p = tree.parent[j]
-        a[j] = (X[j] @ a[p] if p >= 0 else ZERO_MOTION) + c[j]
+    a = accelerations_of_velocities(tree, X, c)
     for k in range(len(frames.row)):
         j = frames.row[k]
         m = ZERO_MOTION

@@ -36,34 +36,11 @@ from ..spatial import (
     Motion,
     unit_motion,
 )
+from .articulated import articulated_inertias, joint_forces, responses
 from .columns import carry, clear, columns, cross, meet, mirror, sweep
 from .crba import crba
 from .kinematics import joint_transforms, rigid_inertia
 from .ltdl import invert_unit, ltdl_in_situ, product_with_transpose
-
-
-def articulated_inertias(tree: Tree, X):
-    """For each row W_i and d_i of the header, in its own frame."""
-    n = len(tree.parent)
-    IA = [ZERO_ARTICULATED] * n
-    W = [ZERO_FORCE] * n
-    d = [0.0] * n
-    for j in range(n - 1, -1, -1):
-        if tree.last[j] == j:
-            IA[j] = IA[j] + rigid_inertia(tree, j).articulated()
-        p = tree.parent[j]
-        k = tree.axis[j]
-        U = IA[j].column(k)
-        d[j] = 1.0 / (U.component(k) + tree.armature[j])
-        W[j] = d[j] * U
-        if tree.armature[j] == 0.0:
-            W[j] = W[j].replaced(k, 1.0)  # it is d S^T U, so that Y - (S^T Y) W has a zero there
-        if p >= 0:
-            Ia = IA[j].minus_dyad(U, W[j])
-            if tree.armature[j] == 0.0:
-                Ia = Ia.without(k)
-            IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else X[j].articulated_to_parent(Ia))
-    return W, d
 
 
 def turned_to_root(tree: Tree, X):
@@ -210,19 +187,8 @@ def solve_mass_matrix(tree: Tree, q, B, result) -> None:
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
     for c in range(len(B[0])):
-        u = [0.0] * n
-        Y = [ZERO_FORCE] * n
-        for i in range(n - 1, -1, -1):
-            p = tree.parent[i]
-            u[i] = B[i][c] - Y[i].component(tree.axis[i])
-            if p >= 0:
-                pushed = Y[i] + u[i] * W[i]
-                Y[p] = Y[p] + (pushed if tree.kind[i] == INNER else X[i].force_to_parent(pushed))
-        a = [ZERO_MOTION] * n
+        u = joint_forces(tree, X, W, [B[i][c] for i in range(n)], [ZERO_FORCE] * n)
+        column = [0.0] * n
+        responses(tree, X, W, d, u, column)
         for i in range(n):
-            p = tree.parent[i]
-            if p >= 0:
-                a[i] = a[p] if tree.kind[i] == INNER else X[i] @ a[p]
-            qdd = d[i] * u[i] - W[i].power(a[i])
-            a[i] = a[i] + unit_motion(tree.axis[i], qdd)
-            result[i][c] = qdd
+            result[i][c] = column[i]

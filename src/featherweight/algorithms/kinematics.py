@@ -162,6 +162,16 @@ def velocity_products(tree: Tree, X, w, carried, v):
     return c
 
 
+def accelerations_of_velocities(tree: Tree, X, c):
+    """The acceleration of each row, with its origin as a point, when no joint accelerates; c from `velocity_products`."""
+    n = len(tree.parent)
+    a = [ZERO_MOTION] * n
+    for j in range(n):
+        p = tree.parent[j]
+        a[j] = (X[j] @ a[p] if p >= 0 else ZERO_MOTION) + c[j]
+    return a
+
+
 def base_acceleration(tree: Tree) -> Motion:
     """The ground accelerates upwards instead of gravity pulling down."""
     g = tree.gravity

@@ -67,9 +67,6 @@ def _addresses() -> tuple[int, ...]:
     )  # fmt: skip
 
 
-_kept: list[Any] = []  # Python keeps the addresses of method definitions
-
-
 def make_entry(name: str, address: int, table: int, general: Callable[..., Any]) -> Any:
     """A built-in function around the entry at `address`; `general` answers the calls that it does not."""
     ctypes.memmove(table, (ctypes.c_void_p * len(_TABLE))(*_addresses()), 8 * len(_TABLE))
@@ -81,7 +78,7 @@ def make_entry(name: str, address: int, table: int, general: Callable[..., Any])
 
     fastcall_with_keywords = 0x82
     definition = MethodDefinition(name.encode(), address, fastcall_with_keywords, None)
-    _kept.append(definition)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))  # for ever: functions read it when they go, at exit the last
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return new(ctypes.addressof(definition), general, None)

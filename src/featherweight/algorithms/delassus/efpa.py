@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...model.tree import Tree
 from ...spatial import ZERO_FORCE, ZERO_MOTION, unit_motion
-from ..inverse import articulated_inertias
+from ..articulated import articulated_inertias
 from ..kinematics import joint_transforms
 from .contacts import Contacts, clear, handed_down, mirror, passed_on, wrench
 

@@ -71,10 +71,16 @@ def ltl(tree: Tree, contacts: Contacts, q, D) -> None:
 def dense(tree: Tree, contacts: Contacts, q, D) -> None:
     """Write the Delassus matrix, by Cholesky's factors of the full inertia matrix."""
     n, m = len(tree.parent), len(contacts.owner)
-    H = [[0.0] * n for _ in range(n)]
     J = [[0.0] * n for _ in range(m)]
-    crba(tree, q, H)
     jacobian(tree, contacts, joint_transforms(tree, q), J)
+    by_cholesky(tree, q, J, D)
+
+
+def by_cholesky(tree: Tree, q, J, D) -> None:
+    """Write the Delassus matrix of the rows J, of which nothing is left."""
+    n, m = len(tree.parent), len(J)
+    H = [[0.0] * n for _ in range(n)]
+    crba(tree, q, H)
     for i in range(n):
         for j in range(i + 1):
             x = H[i][j]

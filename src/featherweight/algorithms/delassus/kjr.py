@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ...model.tree import INNER, Tree
 from ...spatial import ZERO_MOBILITY, ZERO_MOTION, Force, Motion, Vec3, unit_motion
-from ..inverse import articulated_inertias
+from ..articulated import articulated_inertias
 from ..kinematics import joint_transforms
 from .contacts import Contacts, clear, handed_down, mirror, wrench
 

@@ -6,16 +6,21 @@ K_p = K_i P^T,   L_p = L_i + K_i S d S^T K_i^T       over all constraints that r
 from __future__ import annotations
 
 from ...model.tree import Tree
-from ..inverse import articulated_inertias
+from ..articulated import articulated_inertias
 from ..kinematics import joint_transforms
 from .contacts import Contacts, clear, mirror, passed_on, wrench
 
 
 def pv_osim(tree: Tree, contacts: Contacts, q, D) -> None:
     """Write the Delassus matrix."""
-    n, m = len(tree.parent), len(contacts.owner)
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
+    by_pairs(tree, contacts, X, W, d, D)
+
+
+def by_pairs(tree: Tree, contacts: Contacts, X, W, d, D) -> None:
+    """The recursion, with the articulated inertias given."""
+    n, m = len(tree.parent), len(contacts.owner)
     Y = [wrench(contacts, r) for r in range(m)]
     u = [0.0] * m
     clear(m, D)

@@ -14,16 +14,21 @@ from __future__ import annotations
 
 from ...model.tree import Tree
 from ...spatial import ZERO_FORCE, ZERO_MOBILITY, ZERO_MOTION, Force, mobility, unit_motion
-from ..inverse import articulated_inertias
+from ..articulated import articulated_inertias
 from ..kinematics import joint_transforms
 from .contacts import Branches, Contacts, mirror, passed_on, wrench
 
 
 def pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, D) -> None:
     """Write the Delassus matrix."""
-    m, E = len(contacts.owner), len(contacts.link)
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
+    by_branches(tree, contacts, branches, X, W, d, D)
+
+
+def by_branches(tree: Tree, contacts: Contacts, branches: Branches, X, W, d, D) -> None:
+    """The recursion, with the articulated inertias given."""
+    m, E = len(contacts.owner), len(contacts.link)
     Y, G = propagators(tree, contacts, branches, X, W, d)
     O = mobilities(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)

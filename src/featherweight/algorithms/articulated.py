@@ -1,0 +1,75 @@
+"""Articulated inertias, which all recursions without the joint-space inertia matrix share (Featherstone 2008, table 7.1).
+
+    U_i = IA_i S_i,  d_i = 1 / S_i^T U_i,  W_i = d_i U_i,  IA_p += X^T (IA_i - U_i W_i^T) X
+
+An armature adds to S_i^T U_i. A wrench on body i, against its motion, leaves the force u = tau - S^T p at its joint; p + W u
+goes on to the parent.
+"""
+
+from __future__ import annotations
+
+from ..model.tree import INNER, Tree
+from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, unit_motion
+from .kinematics import rigid_inertia
+
+
+def released(tree: Tree, U: Force, d, j: int):
+    """W_j of the header."""
+    W = d * U
+    if tree.armature[j] == 0.0:
+        return W.replaced(tree.axis[j], 1.0)  # it is d S^T U, so that p - (S^T p) W has a zero there
+    return W
+
+
+def freed(tree: Tree, IA: ArticulatedInertia, U: Force, W: Force, j: int) -> ArticulatedInertia:
+    """IA_j - U_j W_j^T of the header."""
+    Ia = IA.minus_dyad(U, W)
+    if tree.armature[j] == 0.0:
+        return Ia.without(tree.axis[j])
+    return Ia
+
+
+def articulated_inertias(tree: Tree, X):
+    """For each row W_i and d_i of the header, in its own frame."""
+    n = len(tree.parent)
+    IA = [ZERO_ARTICULATED] * n
+    W = [ZERO_FORCE] * n
+    d = [0.0] * n
+    for j in range(n):
+        if tree.last[j] == j:
+            IA[j] = rigid_inertia(tree, j).articulated()
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        U = IA[j].column(tree.axis[j])
+        d[j] = 1.0 / (U.component(tree.axis[j]) + tree.armature[j])
+        W[j] = released(tree, U, d[j], j)
+        if p >= 0:
+            Ia = freed(tree, IA[j], U, W[j], j)
+            IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else X[j].articulated_to_parent(Ia))
+    return W, d
+
+
+def joint_forces(tree: Tree, X, W, tau, Y):
+    """u for the joint forces tau and the wrench Y against the motion of each row, which gets what its children pass on."""
+    n = len(tree.parent)
+    u = [0.0] * n
+    for i in range(n - 1, -1, -1):
+        p = tree.parent[i]
+        u[i] = tau[i] - Y[i].component(tree.axis[i])
+        if p >= 0:
+            pushed = Y[i] + u[i] * W[i]
+            Y[p] = Y[p] + (pushed if tree.kind[i] == INNER else X[i].force_to_parent(pushed))
+    return u
+
+
+def responses(tree: Tree, X, W, d, u, qdd):
+    """Write the joint accelerations for u, at no velocity and without gravity; return those of the rows."""
+    n = len(tree.parent)
+    a = [ZERO_MOTION] * n
+    for i in range(n):
+        p = tree.parent[i]
+        if p >= 0:
+            a[i] = a[p] if tree.kind[i] == INNER else X[i] @ a[p]
+        qdd[i] = d[i] * u[i] - W[i].power(a[i])
+        a[i] = a[i] + unit_motion(tree.axis[i], qdd[i])
+    return a
