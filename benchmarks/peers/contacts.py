@@ -1,9 +1,10 @@
-"""The Delassus matrix of Talos's contacts, beside Pinocchio's, in one run.
+"""Talos in contact, beside Pinocchio in one run: the Delassus matrix and constrained forward dynamics.
 
     python benchmarks/peers/contacts.py [--batch 4096] [--seconds 2]
 
-Pinocchio is called at its best: model, data, constraint models and the result made before. It has no batch call for this, so
-a batch is a loop over states. Ratios are of medians; the calls of both take turns; one thread.
+Pinocchio is called at its best: model, data, constraint models and the result made before, one proximal iteration without
+regularization. It has no batch call for this, so a batch is a loop over states. Ratios are of medians; the calls of both take
+turns; one thread.
 """
 
 from __future__ import annotations
@@ -45,34 +46,62 @@ class Peer:
             pin.ContactType.CONTACT_6D, self.model, frame.parentJoint, frame.placement, pin.ReferenceFrame.LOCAL
         )
 
+    def dynamics(self, q: Array, v: Array, tau: Array) -> Any:
+        return pin.constraintDynamics(self.model, self.data, q, v, tau, self.constraints, self.datas, self.settings)
+
     def delassus(self, q: Array) -> Any:
         return pin.computeDelassusMatrix(self.model, self.data, q, self.constraints, self.datas)
 
 
-def delassus_rows(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> list[list[str]]:
-    """Rows of the table, for one state and for the batch."""
-    delassus = pair.robot.delassus([fw.Contact(f) for f in frames])
+def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> list[list[str]]:
+    """Rows of the table: both functions, for one state and for the batch."""
+    space = pair.robot.operational_space([fw.Contact(f) for f in frames])
+    delassus, dynamics = space.delassus(), space.constrained_dynamics
     peer = Peer(pair, frames)
-    q, p = pair.q[0].copy(), pair.pq[:, 0].copy()
-    states = list(pair.pq.T)
-    theirs = np.array(peer.delassus(p))
-    print(f"{what}: agree to {np.abs(delassus(q) - theirs).max() / np.abs(theirs).max():.1e}, by {delassus.algorithm!r}")
-    out = delassus(pair.q)
-    calls: dict[str, tuple[Call, Call, int, float]] = {
-        "one state": (lambda: delassus(q), lambda: peer.delassus(p), 1, 2.0),
-        "batch": (
-            lambda: delassus(pair.q, out=out, threads=1),
-            lambda: [peer.delassus(s) for s in states],
+    q, v, tau = (x[0].copy() for x in (pair.q, pair.v, pair.u))
+    p, pv, ptau = (x[:, 0].copy() for x in (pair.pq, pair.pv, pair.pu))
+    states = [tuple(np.ascontiguousarray(x) for x in state) for state in zip(pair.pq.T, pair.pv.T, pair.pu.T, strict=True)]
+    expected, accelerations = np.array(peer.delassus(p)), np.array(peer.dynamics(p, pv, ptau))
+    errors = [_error(delassus(q), expected), _error(dynamics(q, v, tau)[pair.order[1]], accelerations)]
+    print(f"{what}: agree to {errors[0]:.1e}, by {delassus.algorithm!r}, and {errors[1]:.1e}, by {dynamics.algorithm!r}")
+    matrices, results = delassus(pair.q), dynamics(pair.q, pair.v, pair.u)
+    calls: list[tuple[str, str, Call, Call, int, float]] = [
+        ("Delassus matrix", "one state", lambda: delassus(q), lambda: peer.delassus(p), 1, 2.0),
+        (
+            "Delassus matrix",
+            "batch",
+            lambda: delassus(pair.q, out=matrices, threads=1),
+            lambda: [peer.delassus(s[0]) for s in states],
             len(states),
             15.0,
         ),
-    }
+        (
+            "constrained dynamics",
+            "one state",
+            lambda: space.forward_dynamics(q, v, tau),
+            lambda: peer.dynamics(p, pv, ptau),
+            1,
+            2.5,
+        ),
+        (
+            "constrained dynamics",
+            "batch",
+            lambda: dynamics(pair.q, pair.v, pair.u, out=results, threads=1),
+            lambda: [peer.dynamics(*s) for s in states],
+            len(states),
+            15.0,
+        ),
+    ]
     rows = []
-    for kind, (ours, other, count, goal) in calls.items():
+    for function, kind, ours, other, count, goal in calls:
         a, b = median_times([ours, other], seconds)
         times = [f"{1e6 * t / count:.3f}" for t in (a, b)]
-        rows.append([what, kind, *times, f"{b / a:.1f}", f"{goal:g}", "yes" if b / a >= goal else "no"])
+        rows.append([what, function, kind, *times, f"{b / a:.1f}", f"{goal:g}", "yes" if b / a >= goal else "no"])
     return rows
+
+
+def _error(ours: Array, theirs: Array) -> float:
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
 
 
 def main() -> None:
@@ -84,9 +113,9 @@ def main() -> None:
     pair = Pair("talos_reduced", options.batch)
     rows: list[list[str]] = []
     for what, frames in (("two feet", FEET), ("feet and hands", FEET + HANDS)):
-        rows += delassus_rows(pair, what, frames, options.seconds)
+        rows += compared(pair, what, frames, options.seconds)
     print()
-    print(markdown(["contacts, 6-D", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
+    print(markdown(["contacts, 6-D", "function", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
 
 
 if __name__ == "__main__":

@@ -96,6 +96,10 @@ class OperationalSpace:
     def _independent(self) -> Independent:
         return Independent(self)
 
+    @cached_property
+    def _least_squares(self) -> bool:
+        return bool(self._independent.report)
+
     @property
     def dependence(self) -> str:
         """Which rows depend on each other, in words; empty if none do.
@@ -181,15 +185,26 @@ class OperationalSpace:
         the sense of least squares. Warns where independent rows come close to depending on each other, as those of two
         feet may with stretched legs: forces have no meaning there.
         """
-        options = {} if target is None else {"target": target}
-        if algorithm is not None:
-            options["algorithm"] = algorithm
-        raw = self.constrained_dynamics(q, v, tau, threads=threads, **options)
-        n = self.robot.nv
-        strain = raw[..., -1]
-        if not (strain < STRAIN).all() if strain.ndim else strain >= STRAIN:
-            warnings.warn(self._strained(strain), RuntimeWarning, stacklevel=2)
-        return ConstrainedMotion(raw[..., :n], raw[..., n:-1], bool(self._independent.report))
+        if target is None and algorithm is None and threads is None:
+            raw = self.constrained_dynamics(q, v, tau)
+        else:
+            options = {"target": target, "algorithm": algorithm, "threads": threads}
+            given = {name: value for name, value in options.items() if value is not None}
+            raw = self.constrained_dynamics(q, v, tau, **given)
+        a, f, strain = self._parts
+        if raw.ndim == 1:  # indices without `...` and a float take a third of the time
+            if not raw.item(strain) < STRAIN:
+                warnings.warn(self._strained(raw[strain]), RuntimeWarning, stacklevel=2)
+            return ConstrainedMotion(raw[a], raw[f], self._least_squares)
+        if not (raw[..., strain] < STRAIN).all():
+            warnings.warn(self._strained(raw[..., strain]), RuntimeWarning, stacklevel=2)
+        return ConstrainedMotion(raw[..., a], raw[..., f], self._least_squares)
+
+    @cached_property
+    def _parts(self) -> tuple[slice, slice, int]:
+        """Where accelerations, forces and strain are in a result."""
+        n, m = self.robot.nv, self.size
+        return slice(n), slice(n, n + m), n + m
 
     def _strained(self, strain: Array) -> str:
         at = f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}" if strain.ndim else ""
