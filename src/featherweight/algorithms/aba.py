@@ -8,8 +8,8 @@ pass 3   a' = X a_p + c_i,  q''_i = d_i u_i - W_i^T a',  a_i = a' + S_i q''_i
 from __future__ import annotations
 
 from ..model.tree import INNER, Placements, Tree
-from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, unit_motion
-from .articulated import freed, released
+from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION
+from .articulated import freed, joint_acceleration, released, with_joint
 from .kinematics import (
     angular_velocities,
     base_acceleration,
@@ -73,8 +73,8 @@ def accelerations(tree: Tree, X, c, W, d, u, qdd):
             a[j] = X[j] @ a[p] + c[j]
         else:
             a[j] = X[j] @ base_acceleration(tree) + c[j]
-        qdd[j] = d[j] * u[j] - W[j].power(a[j])
-        a[j] = a[j] + unit_motion(tree.axis[j], qdd[j])
+        qdd[j] = joint_acceleration(tree, j, W[j], d[j] * u[j], a[j])
+        a[j] = with_joint(tree, j, W[j], d[j] * u[j], a[j])
     return a
 
 

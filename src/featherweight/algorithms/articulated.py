@@ -9,7 +9,7 @@ goes on to the parent.
 from __future__ import annotations
 
 from ..model.tree import INNER, Tree
-from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, unit_motion
+from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, Motion, unit_motion
 from .kinematics import rigid_inertia
 
 
@@ -27,6 +27,35 @@ def freed(tree: Tree, IA: ArticulatedInertia, U: Force, W: Force, j: int) -> Art
     if tree.armature[j] == 0.0:
         return Ia.without(tree.axis[j])
     return Ia
+
+
+def joint_acceleration(tree: Tree, j: int, W: Force, x, a: Motion):
+    """x - W^T a, for a row that accelerates by a apart from its own joint, with x = d u."""
+    k = tree.axis[j]
+    return (x - W.replaced(k, 0.0).power(a)) - W.component(k) * a.component(k)
+
+
+def with_joint(tree: Tree, j: int, W: Force, x, a: Motion) -> Motion:
+    """a with the joint's own acceleration; the part of a along the axis goes out where W is one there."""
+    k = tree.axis[j]
+    if tree.armature[j] == 0.0:
+        return a.replaced(k, x - W.replaced(k, 0.0).power(a))
+    return a + unit_motion(k, joint_acceleration(tree, j, W, x, a))
+
+
+# The rolled execution, whose k is no constant, must not pick components out.
+
+
+def _joint_acceleration_at_once(tree, j, W, x, a):
+    return x - W.power(a)
+
+
+def _with_joint_at_once(tree, j, W, x, a):
+    return a + unit_motion(tree.axis[j], x - W.power(a))
+
+
+joint_acceleration.rolled = _joint_acceleration_at_once  # type: ignore[attr-defined]
+with_joint.rolled = _with_joint_at_once  # type: ignore[attr-defined]
 
 
 def articulated_inertias(tree: Tree, X):
@@ -70,6 +99,6 @@ def responses(tree: Tree, X, W, d, u, qdd):
         p = tree.parent[i]
         if p >= 0:
             a[i] = a[p] if tree.kind[i] == INNER else X[i] @ a[p]
-        qdd[i] = d[i] * u[i] - W[i].power(a[i])
-        a[i] = a[i] + unit_motion(tree.axis[i], qdd[i])
+        qdd[i] = joint_acceleration(tree, i, W[i], d[i] * u[i], a[i])
+        a[i] = with_joint(tree, i, W[i], d[i] * u[i], a[i])
     return a

@@ -25,6 +25,14 @@ class Motion(NamedTuple):
     def component(a, k: int) -> Scalar:
         return (a.ang.x, a.ang.y, a.ang.z, a.lin.x, a.lin.y, a.lin.z)[k]
 
+    def replaced(a, k: int, s: Scalar) -> Motion:
+        """The same motion with another component k."""
+        w, v = a.ang, a.lin
+        return Motion(
+            Vec3(s if k == 0 else w.x, s if k == 1 else w.y, s if k == 2 else w.z),
+            Vec3(s if k == 3 else v.x, s if k == 4 else v.y, s if k == 5 else v.z),
+        )
+
 
 class Force(NamedTuple):
     """A spatial force vector."""

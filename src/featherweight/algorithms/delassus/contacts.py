@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Tree
-from ...spatial import Force, Motion, Vec3, unit_motion
+from ...spatial import Force, Motion, Vec3
+from ..articulated import with_joint
 
 
 class Contacts(NamedTuple):
@@ -61,7 +62,7 @@ def passed_on(tree: Tree, X, W: Force, j: int, u, Y: Force) -> Force:
 def handed_down(tree: Tree, X, W: Force, j: int, a: Motion) -> Motion:
     """The acceleration of row j, free of forces of its own, for that of its parent (the motion propagator P^T)."""
     b = a if tree.kind[j] == INNER else X[j] @ a
-    return b - unit_motion(tree.axis[j], W.power(b))
+    return with_joint(tree, j, W, 0.0, b)
 
 
 def clear(m: int, D) -> None:
