@@ -1,6 +1,6 @@
 """The tables and figures of the papers that the library builds on, computed anew: one Markdown report with pictures.
 
-PYTHONPATH=benchmarks/peers python benchmarks/papers/make_report.py [--output docs/papers] [--no-times]
+PYTHONPATH=benchmarks/peers python benchmarks/papers/make_report.py [--output docs/papers] [--no-times] [--robots FOLDER]
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from pathlib import Path
 
 import drumwright2012
 import featherstone2005
+import sathya2023
 from measure import machine
 from report import Report, arguments
 
-PAPERS: tuple[Callable[[Report], None], ...] = (featherstone2005.sections, drumwright2012.sections)
+PAPERS: tuple[Callable[[Report], None], ...] = (featherstone2005.sections, drumwright2012.sections, sathya2023.sections)
 
 
-def write_report(folder: Path, times: bool) -> Path:
-    """Write README.md and the pictures to a folder."""
-    report = Report(folder, times)
+def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
+    """Write README.md and the pictures to a folder; `robots` is one of robot files that no package has."""
+    report = Report(folder, times, robots)
     report.heading("The papers' tables and figures", 1)
     report.text(
         """Every table and figure of these papers that can be computed, beside the paper's own numbers; `make papers`
@@ -37,7 +38,7 @@ def write_report(folder: Path, times: bool) -> Path:
 
 def main() -> None:
     given = arguments(__doc__, Path("docs/papers"))
-    print(write_report(given.output, not given.no_times))
+    print(write_report(given.output, not given.no_times, given.robots))
 
 
 if __name__ == "__main__":

@@ -23,9 +23,10 @@ MINUS = "−"
 class Report:
     """Markdown in the order in which it is added, and pictures, which are saved to `folder` at once."""
 
-    def __init__(self, folder: Path, times: bool = True) -> None:
+    def __init__(self, folder: Path, times: bool = True, robots: Path | None = None) -> None:
         self.folder = folder
         self.times = times  # whether to measure times, too
+        self.robots = robots  # the folder of robot files that no package has
         self._parts: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -42,11 +43,16 @@ class Report:
     @contextmanager
     def picture(self, name: str, caption: str, size: tuple[float, float] = (6.4, 3.8)) -> Iterator[Axes]:
         """Axes to draw on; saved as name.png."""
+        with self.panels(name, caption, (1, 1), size) as [ax]:
+            yield ax
+
+    @contextmanager
+    def panels(self, name: str, caption: str, shape: tuple[int, int], size: tuple[float, float]) -> Iterator[list[Axes]]:
+        """Rows and columns of axes, row by row, in one picture."""
         with style():
             figure = Figure(figsize=size, dpi=DPI)
             figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)
-            ax = figure.add_subplot()
-            yield ax
+            yield list(figure.subplots(*shape, squeeze=False).flat)
             figure.savefig(self.folder / f"{name}.png")
         self._parts.append(f"![{caption}]({name}.png)")
 
@@ -70,12 +76,13 @@ def arguments(doc: str, output: Path) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--output", type=Path, default=output, help=f"folder for what is written (default: {output})")
     parser.add_argument("--no-times", action="store_true", help="leave out what takes time to measure")
+    parser.add_argument("--robots", type=Path, help="folder of robot files that no package has; without, no such robot")
     return parser.parse_args()
 
 
 def run(sections: Callable[[Report], None], doc: str) -> None:
     """One paper alone: prints its sections, saves its pictures."""
     given = arguments(doc, Path("output/papers"))
-    report = Report(given.output, not given.no_times)
+    report = Report(given.output, not given.no_times, given.robots)
     sections(report)
     print(report.markdown)

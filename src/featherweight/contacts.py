@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .algorithms.delassus.contacts import Branches, Contacts
-from .model.end_effectors import EndEffectors, Spans, worthwhile
+from .model.end_effectors import EndEffectors, Spans, stations, worthwhile
 from .model.model import Model, Placed
 from .model.tree import INNER
 from .model.types import Pose
@@ -18,6 +18,7 @@ from .model.types import Pose
 Array = np.ndarray[Any, np.dtype[Any]]
 
 KINDS = {"point": 3, "surface": 6}  # constraint rows
+EXACT = 1e-15  # of the terms of a sum, below which it is a rounding error of zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +39,15 @@ class Contact:
     pose: Pose = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
         K = checked_rows(self.rows, np.eye(6)[: KINDS[self.kind]], f"the contact on {self.frame!r}")
         object.__setattr__(self, "matrix", K)
         object.__setattr__(self, "pose", Pose() if self.placement is None else self._pose())
 
     def _pose(self) -> Pose:
-        T = np.array(self.placement, dtype=np.float64)
         named = f"placement of the contact on {self.frame!r}"
+        T = real_array(self.placement, named)
         if T.shape != (4, 4) or not np.isfinite(T).all():
             raise ValueError(f"{named} must be a homogeneous matrix (4, 4) of finite numbers; got shape {T.shape}")
         R = T[:3, :3]
@@ -54,6 +55,9 @@ class Contact:
             raise ValueError(f"{named} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
         rows = tuple((float(x), float(y), float(z)) for x, y, z in R)
         return Pose(rows, (float(T[0, 3]), float(T[1, 3]), float(T[2, 3])))  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Contact, (self.frame, self.kind, self.rows, self.placement)
 
     @property
     def size(self) -> int:
@@ -72,13 +76,24 @@ class Contact:
 def checked_rows(rows: Any, default: Array, what: str) -> Array:
     """Rows as a matrix that cannot be written to; raises ValueError unless they are as wide as the default, and finite."""
     width = default.shape[1]
-    K = default.copy() if rows is None else np.array(rows, dtype=np.float64)
+    K = default.copy() if rows is None else real_array(rows, f"rows of {what}")
     if K.ndim != 2 or K.shape[1] != width or len(K) == 0:
         raise ValueError(f"rows of {what} must have shape (m, {width}), m at least 1; got {K.shape}")
     if not np.isfinite(K).all():
         raise ValueError(f"rows of {what} must be finite numbers")
     K.flags.writeable = False
     return K
+
+
+def real_array(x: Any, what: str) -> Array:
+    """A float copy; raises ValueError for what is no array of real numbers."""
+    try:
+        array = np.array(x)
+    except ValueError:  # of unequal lengths
+        array = np.array(None)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{what} must be an array of real numbers; got {x!r}")
+    return array.astype(np.float64)
 
 
 class Resolved:
@@ -104,12 +119,12 @@ class Resolved:
 
     @property
     def branching(self) -> tuple[int, ...]:
-        """All branching rows."""
-        return tuple(i for i, branching in enumerate(self.ends.branching) if branching)
+        """All rows where six columns can stand for more."""
+        return stations(self.ends, self.sizes)
 
     @property
     def some(self) -> tuple[int, ...]:
-        """The branching rows at which it is worth the while to change to six columns."""
+        """Those at which it is worth the while to change to six columns."""
         return worthwhile(self.ends, self.sizes, [kind == INNER for kind in self._kinds])
 
     def branches(self, at: Sequence[int]) -> Branches:
@@ -139,4 +154,7 @@ def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
     R, p = np.array(pose.R), np.array(pose.p)
     forces = K[:, :3] @ R.T
     torques = K[:, 3:] @ R.T + np.cross(p, forces)
+    size = np.abs(K[:, 3:]).sum(axis=1) + np.abs(forces).sum(axis=1) * np.abs(p).sum()  # what zeros are rounded from
+    torques[np.abs(torques) <= EXACT * size[:, None]] = 0.0
+    forces[np.abs(forces) <= EXACT * np.abs(K[:, :3]).sum(axis=1, keepdims=True)] = 0.0
     return [tuple(map(float, w + 0.0)) for w in np.hstack([torques, forces])]

@@ -115,7 +115,7 @@ class OperationalSpace:
     def jacobian(self) -> CompiledFunction:
         """Function of q: J (m, nv), with J v the velocities that the rows see."""
         kernel: Any = joint_space.contact_jacobian if self.contacts else by_factors.row_jacobian
-        return self._function("jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
+        return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Function of q: J M⁻¹ Jᵀ (m, m); the algorithms are listed at `Robot.delassus`."""
@@ -308,6 +308,6 @@ class OperationalSpace:
     def _function(
         self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: tuple[str, Shape], algorithm: str = ""
     ) -> CompiledFunction:
-        doc = getattr(OperationalSpace, name).__doc__ or ""
+        doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
         program = Program(name, kernel, (self.robot.model.tree, *more), self._inputs(inputs), Argument(*out), doc)
         return CompiledFunction(program, self.robot.execution, None, algorithm)

@@ -25,9 +25,11 @@ class Independent:
 
     def __init__(self, space: OperationalSpace) -> None:
         rows, spread, gather, notes = _by_bodies(space)
+        if not rows:
+            raise ValueError(f"{space!r}: no constraint moves with the robot; leave constraints on the ground out")
         whole = len(rows) == space.size
         self.space = space if whole else _with_rows(space, rows)
-        rank = max((_rank(self.space, seed) for seed in range(STATES)), default=0) if rows else 0
+        rank = max(_rank(self.space, seed) for seed in range(STATES))
         if rank < len(rows):
             what = "all rows" if whole else "the others"
             notes.append(f"{what} together have rank {rank} instead of {len(rows)}")

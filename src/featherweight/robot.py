@@ -21,7 +21,6 @@ from .model.load import load_description
 from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
 from .model.tree import Placements
 from .model.types import Description
-from .operational_space import DELASSUS as DELASSUS
 from .operational_space import OperationalSpace
 from .soundness import require_mass
 

@@ -103,20 +103,30 @@ MOVE = 50  # of a column by a matrix at a branching row
 PRODUCT = 11  # of a pair of columns there
 
 
-def worthwhile(ends: EndEffectors, sizes: Sequence[int], inner: Sequence[bool]) -> tuple[int, ...]:
-    """The branching rows at which six columns in place of all that arrive take fewer operations, as far as one can estimate.
+def stations(ends: EndEffectors, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Rows where six columns can stand for more: branching ones, and those whose own end-effectors have more than six."""
+    own = [0] * len(ends.tree)
+    for link, size in zip(ends.links, sizes, strict=True):
+        if link >= 0:
+            own[link] += size
+    return tuple(i for i, branching in enumerate(ends.branching) if branching or own[i] > 6)
 
-    From the tips on: to carry c columns over the stretch to the next branching row or to the ground, or else six, to move the
+
+def worthwhile(ends: EndEffectors, sizes: Sequence[int], inner: Sequence[bool]) -> tuple[int, ...]:
+    """The stations at which six columns in place of all that arrive take fewer operations, as far as one can estimate.
+
+    From the tips on: to carry c columns over the stretch to the next station or to the ground, or else six, to move the
     c columns there by a matrix, and to multiply all pairs of them. Where one is chosen, so are all above it.
     """
     tree = ends.tree
+    possible = set(stations(ends, sizes))
     chosen: set[int] = set()
     arriving = [0] * len(tree)
     for e, link in enumerate(ends.links):
         if link >= 0:
             arriving[link] += sizes[e]
     for i in range(len(tree) - 1, -1, -1):
-        if ends.branching[i]:
+        if i in possible:
             c, straight, six = arriving[i], 0, MOVE * (6 + 2 * arriving[i]) + PRODUCT * arriving[i] * (arriving[i] + 1) // 2
             j = i
             while True:
@@ -124,7 +134,7 @@ def worthwhile(ends: EndEffectors, sizes: Sequence[int], inner: Sequence[bool]) 
                 straight += step * c + PAIR * c * (c + 1) // 2
                 six += step * 6 + PAIR * 21
                 j = tree.parent[j]
-                if j < 0 or ends.branching[j]:
+                if j < 0 or j in possible:
                     break
             if six < straight or not chosen.isdisjoint(tree.subtree(i)):
                 chosen.add(i)

@@ -107,7 +107,7 @@ def way(placement: Pose) -> Way:
 def _without(p: Vector, q: Vector) -> Vector:
     """p - q, exactly zero where it is only rounding."""
     size = math.sqrt(dot(p, p))
-    x, y, z = (0.0 if abs(a - b) < 4e-16 * (size + abs(b)) else a - b for a, b in zip(p, q, strict=True))
+    x, y, z = (0.0 if abs(a - b) < 1e-14 * (size + abs(b)) else a - b for a, b in zip(p, q, strict=True))
     return (x, y, z)
 
 

@@ -94,8 +94,9 @@ def jacobian(tree: Tree, rows: Rows, X, q, J) -> None:
 def write_entries(tape: Tape, q, J) -> None:
     """Add the entries of J that are on the tape."""
     x, _ = evaluate(tape, q, [0.0] * len(q))
-    for e in range(len(tape.row)):
-        J[tape.row[e]][tape.column[e]] = J[tape.row[e]][tape.column[e]] + tape.scale[e] * x[tape.node[e]]
+    for e in range(len(tape.entry_row)):
+        r, i = tape.entry_row[e], tape.entry_column[e]
+        J[r][i] = J[r][i] + tape.scale[e] * x[tape.node[e]]
 
 
 def bias_accelerations(tree: Tree, rows: Rows, X, w, u, a, q, v):
@@ -121,6 +122,6 @@ def bias_accelerations(tree: Tree, rows: Rows, X, w, u, a, q, v):
             b[r] = row_force(rows, r).power(rate)
     tape = rows.tape
     _, dx = evaluate(tape, q, configuration_rate(tree, q, v))
-    for e in range(len(tape.row)):
-        b[tape.row[e]] = b[tape.row[e]] + tape.scale[e] * dx[tape.node[e]] * v[tape.column[e]]
+    for e in range(len(tape.entry_row)):
+        b[tape.entry_row[e]] = b[tape.entry_row[e]] + tape.scale[e] * dx[tape.node[e]] * v[tape.entry_column[e]]
     return b

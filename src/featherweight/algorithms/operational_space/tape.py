@@ -16,8 +16,8 @@ class Tape(NamedTuple):
     value: Any  # (k,) of a constant
     a: Any  # (k,) the first operand, or the index of an input
     b: Any  # (k,) the second
-    row: Any  # (e,) an entry of the matrix is scale times what operation `node` gives
-    column: Any  # (e,)
+    entry_row: Any  # (e,) an entry of the matrix is scale times what operation `node` gives
+    entry_column: Any  # (e,)
     node: Any  # (e,)
     scale: Any  # (e,)
 

@@ -1,0 +1,249 @@
+"""Sathya, Decré and Swevers (2023), "PV-OSIMr: A Lowest Order Complexity Algorithm for Computing the Delassus Matrix":
+operations of the Delassus matrix.
+
+    PYTHONPATH=benchmarks/peers python benchmarks/papers/sathya2023.py [--output output/papers] [--no-times] [--robots FOLDER]
+
+Figures 3 and 4 here, table I in sathya2023_complexity.py, figures 5 and 6, which are robots, in sathya2023_robots.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+
+import sathya2023_complexity
+import sathya2023_robots
+from matplotlib.axes import Axes
+from report import Report, run
+from sathya2023_counts import (
+    BRANCH,
+    LABELS,
+    Mechanism,
+    Polynomial,
+    chain_of_squares,
+    constrained_chain,
+    count,
+    polynomial,
+    stem_with_branches,
+)
+
+from featherweight.cli.charts import BLUE, FAINT, INK
+from featherweight.cli.figure import GREEN, ORANGE, RED
+
+ALGORITHMS = ("pv-osimr", "pv-osim", "efpa")
+COLORS = {"pv-osimr": BLUE, "pv-osim": ORANGE, "efpa": GREEN, "ltl": FAINT}
+BRANCHES = (1, 2, 4, 7, 10)  # on either side
+LABELLED = {1: 100_000, 2: 150_000, 4: 300_000, 7: 500_000, 10: 800_000}  # the last label of the paper's axis of operations
+STEMS = (4, 6, 8, 10, 12, 25)  # counted; those of one and two links do not lie on the lines of the others
+SHORT_STEMS = (1, 2)
+LONGEST = 100
+SQUARES = (3, 4, 5, 6, 7, 8, 9)  # k of figure 4a, counted
+CHAINS = (4, 5, 6, 7, 8, 10, 20)  # n of figure 4b, counted
+PAPER_SLOPES = {"pv-osimr": 2, "efpa": 3, "pv-osim": 4}
+PAPER_CHAIN_SLOPES = {"pv-osimr": 2, "efpa": 2, "pv-osim": 3}
+GUIDE = 400  # k², the line in figure 4a
+
+
+@cache
+def stem_mechanism(branches: int) -> Callable[[int], Mechanism]:
+    return partial(_stem_with, branches)
+
+
+def _stem_with(branches: int, stem: int) -> Mechanism:
+    return stem_with_branches(stem, branches)
+
+
+def stem_counts(branches: int, algorithm: str) -> Polynomial:
+    """In the length of the stem."""
+    return polynomial(stem_mechanism(branches), algorithm, STEMS)
+
+
+def slope(counts: Callable[[int], int], first: int, last: int) -> float:
+    """Of log counts against log sizes."""
+    return math.log(counts(last) / counts(first)) / math.log(last / first)
+
+
+def sections(report: Report) -> None:
+    report.heading("Sathya, Decré and Swevers (2023): the Delassus matrix by PV-OSIMr", 2)
+    report.text(
+        """Ours is `Robot.delassus(contacts, algorithm)`. All operations are counted: multiplications, additions,
+        divisions, sines and cosines. The paper gives its counts as curves and bars without numbers, so that beside ours
+        there are the ratios that its text states, and the last label of each axis."""
+    )
+    _figure3(report)
+    _figure4a(report)
+    _figure4b(report)
+    sathya2023_robots.sections(report)
+    sathya2023_complexity.sections(report)
+
+
+def _figure3(report: Report) -> None:
+    report.heading("Figure 3: a stem with branches at both ends")
+    report.text(
+        f"""Branches of {BRANCH} links hang on both ends of a stem, a 6-D constraint on the tip of each; the stem's first
+        link is the floating base. Geometry and inertias are general: random, but the same for all links that are the b-th
+        child of their parents, so that a longer stem is more of the same. The counts for stems of {_listed(STEMS)} links
+        lie on polynomials of the length, exactly. They give the columns marked with a star and the lines of the picture,
+        where the dots are counted."""
+    )
+    with report.panels(
+        "sathya2023_figure3", "Operations of the Delassus matrix against the stem's length", (2, 3), (8.6, 5.4)
+    ) as ax:
+        draw_figure3(ax)
+    header = [
+        "branches",
+        "algorithm",
+        f"{STEMS[-1]} links",
+        f"{LONGEST} links *",
+        "each more link",
+        "the paper's axis ends near",
+    ]
+    rows: list[list[object]] = []
+    for b in BRANCHES:
+        for algorithm in (*ALGORITHMS, "ltl"):
+            counts = stem_counts(b, algorithm)
+            more = int(counts.coefficients[1]) if counts.degree == 1 else f"{counts.degree}rd power"
+            axis = LABELLED[b] if algorithm == ALGORITHMS[0] else ""
+            rows.append([b, LABELS[algorithm], counts(STEMS[-1]), counts(LONGEST), more, axis])
+    report.table(header, rows)
+    one = [stem_counts(1, x) for x in ("pv-osimr", "pv-osim", "pv-osimr-some")]
+    report.text(
+        f"""With one branch the paper finds no difference between PV-OSIMr and PV-OSIM. Ours take the same for each link
+        of the stem, and PV-OSIMr takes {one[0](0) - one[1](0)} operations more in all, at the floating base: it is a
+        branching link, for which algorithm 3 forms an inverse inertia. Ours is six rows of one motion axis each, and
+        PV-OSIM passes them one by one without that matrix. The library's `pv-osimr-some` leaves out branching links that
+        are not worth it, and takes what PV-OSIM takes here ({one[2](LONGEST):,} and {one[1](LONGEST):,} for {LONGEST}
+        links)."""
+    )
+    report.text(_crossings())
+
+
+def _crossings() -> str:
+    """Where EFPA takes fewer operations than PV-OSIM."""
+    found = []
+    for b in BRANCHES:
+        efpa, straight = stem_counts(b, "efpa"), stem_counts(b, "pv-osim")
+        begin = next((s for s in range(STEMS[0], 10 * LONGEST) if efpa(s) < straight(s)), None)
+        found.append(f"{b}: {f'from {begin} links on' if begin else 'never'}")
+    return f"""In the paper EFPA takes fewer operations than PV-OSIM only in long stems with ten branches (figure 3f). Ours
+        does, by the number of branches, {", ".join(found)}."""
+
+
+def _figure4a(report: Report) -> None:
+    report.heading("Figure 4a: a chain of k² links, every k-th constrained")
+    report.text(
+        f"""A chain of equal links of general geometry on a fixed base, with 6-D constraints. Counted for k =
+        {_listed(SQUARES)}; these counts are the polynomials below, exactly, which give the rest. The paper draws {GUIDE}
+        k² as a line to compare slopes with, which is no count."""
+    )
+    with report.picture("sathya2023_figure4a", "Operations against k for a chain of k² links") as ax:
+        draw_chains(ax, chain_of_squares, SQUARES, 32, "k", "A chain of k² links, every k-th constrained")
+        k = [SQUARES[0], 32]
+        ax.plot(k, [GUIDE * x**2 for x in k], ":", color=INK, linewidth=1.2, label=f"{GUIDE} k²")
+        ax.legend(fontsize=8.0, handlelength=2.4)
+    _slopes(report, chain_of_squares, SQUARES, PAPER_SLOPES, "k", (8, 32, 100, 1000))
+
+
+def _figure4b(report: Report) -> None:
+    report.heading("Figure 4b: a chain with every link constrained")
+    report.text(
+        f"""The same chain, now n links, with a 6-D constraint on each. Counted for n = {_listed(CHAINS)}; the polynomials
+        through these counts give the rest. In the paper PV-OSIMr and EFPA have the same slope, and PV-OSIMr is
+        significantly cheaper."""
+    )
+    with report.picture("sathya2023_figure4b", "Operations against n for a chain with every link constrained") as ax:
+        draw_chains(ax, constrained_chain, CHAINS, 100, "n", "A chain of n links, all constrained")
+        ax.legend(fontsize=8.0, handlelength=2.4)
+    _slopes(report, constrained_chain, CHAINS, PAPER_CHAIN_SLOPES, "n", (10, 30, 100, 1000))
+    less, efpa = (polynomial(constrained_chain, x, CHAINS)(100) for x in ("pv-osimr", "efpa"))
+    report.text(
+        f"Our EFPA takes {100 * (efpa / less - 1):.0f} % more than our PV-OSIMr at n = 100. The paper states no number."
+    )
+
+
+def _slopes(
+    report: Report,
+    mechanism: Callable[[int], Mechanism],
+    counted: tuple[int, ...],
+    paper: dict[str, int],
+    x: str,
+    at: tuple[int, int, int, int],
+) -> None:
+    first, last, far, farther = at
+    header = ["algorithm", f"operations for {x}", f"{x} = {first}", f"{x} = {last}", f"{x} = {far}"]
+    header += ["slope, the paper", f"slope from {first} to {last}", f"from {far} to {farther:,}"]
+    rows: list[list[object]] = []
+    for algorithm, power in paper.items():
+        p = polynomial(mechanism, algorithm, counted)
+        slopes = [f"{slope(p, a, b):.2f}" for a, b in ((first, last), (far, farther))]
+        rows.append([LABELS[algorithm], p.text(x), p(first), p(last), p(far), power, *slopes])
+    report.table(header, rows)
+
+
+def draw_figure3(axes: Sequence[Axes]) -> None:
+    draw_mechanism(axes[0])
+    for ax, b in zip(axes[1:], BRANCHES, strict=False):
+        draw_stems(ax, b)
+    for ax in axes[1 + len(BRANCHES) :]:
+        ax.set_axis_off()
+    lines, labels = axes[1].get_legend_handles_labels()
+    axes[0].legend(lines, labels, loc="lower center", ncols=2, fontsize=8.0, handlelength=1.8)
+
+
+def draw_stems(ax: Axes, branches: int) -> None:
+    for algorithm, color in COLORS.items():
+        counts = stem_counts(branches, algorithm)
+        stems = range(STEMS[0], LONGEST + 1)
+        ax.plot(stems, [counts(s) for s in stems], color=color, linewidth=1.4, label=LABELS[algorithm])
+        counted = (*SHORT_STEMS, *STEMS)
+        dots = [count(stem_mechanism(branches), s, algorithm=algorithm) for s in counted]
+        ax.plot(counted, dots, "o", color=color, markersize=2.2)
+    highest = max(stem_counts(branches, algorithm)(LONGEST) for algorithm in ALGORITHMS)
+    ax.set(xlim=(0, LONGEST + 2), ylim=(0, 1.1 * highest), xlabel="links of the stem")
+    ax.set_xticks([0, 25, 50, 75, 100])
+    ax.yaxis.set_major_formatter(lambda y, position: f"{y / 1000:,.0f}k" if y else "0")
+    ax.grid()
+    ax.set_title(f"{branches} {'branch' if branches == 1 else 'branches'} on either side", fontsize=9.0)
+
+
+def draw_mechanism(ax: Axes) -> None:
+    """A stem with two branches on either side."""
+    stem, rise = 6, 0.55
+    ax.plot(range(stem), [0.0] * stem, "o-", color=INK, markersize=4.0, linewidth=1.4)
+    for end, way in ((0, -1), (stem - 1, 1)):
+        for side in (-1, 1):
+            x = [end + way * 0.62 * k for k in range(BRANCH + 1)]
+            y = [side * rise * min(k, 2) for k in range(BRANCH + 1)]
+            ax.plot(x, y, "o-", color=FAINT, markersize=2.6, linewidth=1.0, zorder=0)
+            ax.plot(x[-1:], y[-1:], "s", color=RED, markersize=5.0)
+    ax.text((stem - 1) / 2, 0.25, "stem", ha="center", fontsize=8.0, color=FAINT)
+    ax.text(-3.4, 1.4, f"branches of {BRANCH} links", ha="center", fontsize=8.0, color=FAINT)
+    ax.text(stem + 2.4, 1.4, "6-D constraint", ha="center", fontsize=8.0, color=RED)
+    ax.set(xlim=(-6.2, stem + 5.2), ylim=(-4.4, 2.2))
+    ax.set_axis_off()
+    ax.set_title("Operations", fontsize=9.0)
+
+
+def draw_chains(
+    ax: Axes, mechanism: Callable[[int], Mechanism], counted: tuple[int, ...], last: int, x: str, title: str
+) -> None:
+    for algorithm in ("pv-osim", "efpa", "pv-osimr"):
+        p = polynomial(mechanism, algorithm, counted)
+        sizes = range(counted[0], last + 1)
+        ax.plot(sizes, [p(s) for s in sizes], color=COLORS[algorithm], linewidth=1.4, label=LABELS[algorithm])
+        ax.plot(counted, [p(s) for s in counted], "o", color=COLORS[algorithm], markersize=3.6)
+    ax.set(xscale="log", yscale="log", xlabel=x, ylabel="operations")
+    ticks = [s for s in (3, 4, 5, 10, 20, 30, 50, 100) if counted[0] <= s <= last]
+    ax.set_xticks(ticks, [str(s) for s in ticks])
+    ax.minorticks_off()
+    ax.grid()
+    ax.set_title(title)
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return ", ".join(map(str, sizes[:-1])) + f" and {sizes[-1]}"
+
+
+if __name__ == "__main__":
+    run(sections, __doc__)

@@ -1,0 +1,146 @@
+"""Sathya, Decré and Swevers (2023), table I in times: functions whose loops stay loops, on mechanisms that grow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from measure import median_times
+from report import Report
+from sathya2023_counts import LABELS, Mechanism, chain_of_squares, polynomial, stem_with_tips
+
+from featherweight.cli.charts import BLUE, FAINT
+from featherweight.cli.figure import GREEN, ORANGE, PURPLE
+from featherweight.cli.tables import duration
+
+ALGORITHMS = {"pv-osimr": BLUE, "efpa": GREEN, "pv-osim": ORANGE, "kjr": PURPLE, "ltl": FAINT}
+SLOPE_GOAL = 2.2  # ours, of PV-OSIMr in k
+
+Times = dict[int, float]
+
+
+def chain(n: int) -> Mechanism:
+    """A chain with a constraint on its tip."""
+    return Mechanism(range(-1, n - 1), (n - 1,))
+
+
+def tips(c: int) -> Mechanism:
+    """More constraints, and their links, on a short stem."""
+    return stem_with_tips(8, c)
+
+
+def deep(d: int) -> Mechanism:
+    """Sixteen constraints on a stem of d links, 256 links always."""
+    return stem_with_tips(d, 16, 240 - d)
+
+
+class Family(NamedTuple):
+    """Mechanisms of one size: what is timed, what is counted, and the slopes that follow from table I."""
+
+    what: str
+    mechanism: Callable[[int], Mechanism]
+    timed: tuple[int, ...]
+    counted: tuple[int, ...]
+    slopes: Mapping[str, str]
+
+
+FAMILIES = {
+    "n": Family(
+        "a chain of n links, one constraint",
+        chain,
+        (128, 256, 512, 1024),
+        (4, 5, 6, 7, 8, 20),
+        {"pv-osimr": "1", "efpa": "1", "pv-osim": "1", "kjr": "1", "ltl": "3"},
+    ),
+    "m": Family(
+        "m = 6c constraints, one link each, on a stem of 8",
+        tips,
+        (8, 16, 32, 64),
+        (2, 3, 4, 5, 6),
+        {"pv-osimr": "2", "efpa": "2", "pv-osim": "2", "kjr": "2", "ltl": "2"},
+    ),
+    "d": Family(
+        "m = 96 at a depth of d, n = 256",
+        deep,
+        (16, 64, 128, 224),
+        (8, 12, 16, 20, 24),
+        {"pv-osimr": "0", "efpa": "≤ 1", "pv-osim": "≤ 1", "kjr": "≤ 1", "ltl": "≤ 2"},
+    ),
+    "k": Family(
+        "a chain of k² links, every k-th constrained",
+        chain_of_squares,
+        (8, 12, 16, 24, 32),
+        (3, 4, 5, 6, 7, 8, 9, 10),
+        {"pv-osimr": "2", "efpa": "3", "pv-osim": "4", "kjr": "≤ 4", "ltl": "6"},
+    ),
+}
+
+
+def measure(family: Family, algorithm: str) -> Times:
+    """Median times of one state [s], one thread; the sizes take turns."""
+    return dict(
+        zip(family.timed, median_times([_call(family.mechanism(x), algorithm) for x in family.timed], 2.0, 15), strict=True)
+    )
+
+
+def _call(mechanism: Mechanism, algorithm: str) -> Callable[[], object]:
+    robot = mechanism.robot("rolled")
+    function = robot.delassus(mechanism.contacts(), algorithm)
+    q = robot.random_configuration(0)
+    return partial(function, q, out=np.empty(function.program.output.shape), threads=1)
+
+
+def fitted_slope(times: Times) -> float:
+    """Of log time against log size, by least squares."""
+    return float(np.polyfit(np.log(list(times)), np.log(list(times.values())), 1)[0])
+
+
+def counted_slope(family: Family, algorithm: str) -> float:
+    """Between the sizes at the ends, by the polynomial through counts of smaller ones."""
+    counts = polynomial(family.mechanism, algorithm, family.counted)
+    first, last = family.timed[0], family.timed[-1]
+    return math.log(counts(last) / counts(first)) / math.log(last / first)
+
+
+def sections(report: Report) -> None:
+    measured = {x: {algorithm: measure(family, algorithm) for algorithm in ALGORITHMS} for x, family in FAMILIES.items()}
+    report.text(
+        """The same as times: loops are kept (`execution="rolled"`), so that one kernel serves every mechanism; one state,
+        one thread. Slopes are of logarithms against those of sizes, times by least squares over all sizes, counts from
+        the first size to the last. A slope is less than its power as long as lower powers, and the cost of a call,
+        matter."""
+    )
+    header = ["", "algorithm", "slope, table I", "counted", "timed", "shortest", "longest"]
+    rows: list[list[object]] = []
+    for x, family in FAMILIES.items():
+        for algorithm, times in measured[x].items():
+            ends = [duration(times[size]) for size in (family.timed[0], family.timed[-1])]
+            slopes = (family.slopes[algorithm], f"{counted_slope(family, algorithm):.2f}", f"{fitted_slope(times):.2f}")
+            what = f"{x} = {family.timed[0]} to {family.timed[-1]}: {family.what}" if algorithm == "pv-osimr" else ""
+            rows.append([what, LABELS[algorithm], *slopes, *ends])
+    report.table(header, rows)
+    with report.picture("sathya2023_times", "Times of the Delassus matrix against k for a chain of k² links") as ax:
+        draw_times(ax, measured["k"])
+    slope = fitted_slope(measured["k"]["pv-osimr"])
+    report.text(
+        f"""Our goal for the slope of PV-OSIMr in k is {SLOPE_GOAL} at most; measured is {slope:.2f}, which
+        {"meets" if slope <= SLOPE_GOAL else "misses"} it."""
+    )
+
+
+def draw_times(ax: Axes, measured: dict[str, Times]) -> None:
+    for algorithm, color in ALGORITHMS.items():
+        times = measured[algorithm]
+        ax.plot(list(times), list(times.values()), "o-", color=color, markersize=3.5, linewidth=1.3, label=LABELS[algorithm])
+    ax.set(xscale="log", yscale="log", xlabel="k")
+    sizes = FAMILIES["k"].timed
+    ax.set_xticks(sizes, [str(k) for k in sizes])
+    ax.yaxis.set_major_formatter(lambda y, position: duration(y).replace(".00", "").replace(".0", ""))
+    ax.minorticks_off()
+    ax.grid()
+    ax.legend(fontsize=8.0, handlelength=2.4)
+    ax.set_title("A chain of k² links, every k-th constrained: time")

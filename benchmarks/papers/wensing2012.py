@@ -1,0 +1,304 @@
+"""Wensing, Featherstone and Orin (2012), "A Reduced-Order Recursive Algorithm for the Computation of the Operational-Space
+Inertia Matrix": operations of the inverse of that matrix, which is the Delassus matrix of its end-effectors.
+
+    PYTHONPATH=benchmarks/peers python benchmarks/papers/wensing2012.py [--output output/papers]
+
+The mechanisms are in wensing2012_mechanisms.py, the steps of our functions in wensing2012_steps.py, costs at the paper's
+prices in wensing2012_prices.py, and the section on the differences in wensing2012_report.py. IEEE International Conference on
+Robotics and Automation 2012.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import wensing2012_report
+from costs import Cost
+from matplotlib.axes import Axes
+from report import Report, difference, run
+from wensing2012_mechanisms import (
+    ALGORITHMS,
+    ASIMO,
+    BODIES,
+    MORE_LIMBS,
+    SFA_TO_EFPA,
+    TITLES,
+    ZEROS,
+    Limbs,
+    contacts,
+    counts,
+    distributions,
+    humanoid,
+    matching,
+    robot,
+    three_zeros,
+    variants,
+)
+from wensing2012_prices import appendix, by_table1
+from wensing2012_steps import HOOKS, STEPS, merged, pairs_alone, steps, total, without_jacobian
+
+from featherweight.cli.charts import BLUE, FAINT, INK, PALE
+from featherweight.cli.figure import GREEN, ORANGE, RED
+
+COLORS = {"efpa": BLUE, "kjr": RED, "ltl": GREEN, "pv-osim": ORANGE, "pv-osimr": INK}
+STEP_COLORS = dict(zip(STEPS, ("#b9c0c8", "#7c8794", PALE, BLUE, GREEN, RED), strict=True))
+MORE = range(9)  # joints more in each limb
+
+# The appendix: an operation, its price, and whether the extended-force-propagator algorithm has it.
+APPENDIX = {
+    "inertia to the base": ("Xᵀ Iᴬ L X", Cost(22, 25), True),
+    "inertia added there": ("Iᴬ + …", Cost(0, 15), True),
+    "6 × 6 block to the child": ("X Λ⁻¹", Cost(48, 24), True),
+    "symmetric block to the child": ("X Λ⁻¹ Xᵀ", Cost(63, 54), False),
+    "symmetric block to an end-effector": ("to end-effector coordinates, Λ⁻¹ₖₖ", Cost(137, 137), False),
+    "6 × 6 block to two end-effectors": ("to end-effector coordinates, Λ⁻¹ⱼₖ", Cost(288, 216), False),
+    "wrench to the parent": ("from a joint that it has passed", Cost(20, 12), True),
+    "motion to the child": ("of a joint with Denavit-Hartenberg parameters", Cost(20, 12), True),
+    "6 × 6 product": ("𝒳 Λ⁻¹", Cost(216, 180), True),
+    "6 × 6 product, a row of zeros": ("𝒳 Λ⁻¹, k on the privileged child", Cost(180, 144), True),
+}
+BASE_PRICE = 231  # of the inverse of the base's inertia
+
+
+def hands_and_feet(limbs: Limbs) -> dict[str, int]:
+    m = humanoid(limbs)
+    return counts(m, m.hands + m.feet)
+
+
+@cache
+def measured_zeros() -> tuple[float, float]:
+    """All zeros of J and of H at a random configuration, in per cent."""
+    m = humanoid(ASIMO)
+    r = robot(m)
+    q = r.random_configuration(0)
+    J, H = r.contact_jacobian(contacts(m.hands + m.feet))(q), r.mass_matrix(q)
+    return float(100 * np.mean(J == 0.0)), float(100 * np.mean(H == 0.0))
+
+
+def ratio(counted: dict[str, int], one: str, other: str) -> float:
+    return counted[one] / counted[other]
+
+
+def sections(report: Report) -> None:
+    report.heading("Wensing, Featherstone and Orin (2012): operational-space inertia by extended force propagators", 2)
+    report.text(
+        """The paper's Λ⁻¹ is our Delassus matrix of contacts with six rows each, on frames that lie anyhow in their bodies.
+        Its EFPA is our "efpa", its RJK our "kjr", its SFA, by sparse factors, our "ltl"; beside them are "pv-osim" and
+        "pv-osimr", which are newer, and "dense", which does not use the branches. A flop is a multiplication, a division or an
+        addition. The paper's numbers are those of its text; the bars of its figures were not at hand."""
+    )
+    _mechanism(report)
+    _figure5(report)
+    _appendix(report)
+    _figure6(report)
+    _limbs(report)
+    wensing2012_report.sections(report)
+
+
+def _mechanism(report: Report) -> None:
+    report.heading("The humanoid of 35 bodies")
+    report.text(
+        f"""The paper draws the connectivity of ASIMO Next-Generation, but does not list it. Here it is sought by its zeros.
+        With hands and feet about {ZEROS[0]} % of J and {ZEROS[1]} % of H are zero, and {ZEROS[2]} % of H with two arms and two
+        legs more. Of {sum(1 for _ in distributions())} ways to share out the joints of {BODIES} bodies (the base the torso or
+        the pelvis, waist and neck of 0 to 3 joints, arms of 4 to 8, legs of 5 to 8, up to five fingers of 1 to 4 joints, the
+        new arms with hands or without) these come within half a per cent of all three:"""
+    )
+    rows: list[list[object]] = []
+    for limbs, found in matching():
+        chosen = "**" if replace(limbs, hands=2) == ASIMO else ""
+        with_hands = ("yes" if limbs.hands == 4 else "no") if limbs.fingers else "—"
+        rows.append([f"{chosen}{limbs}{chosen}", with_hands, *(f"{x:.2f}" for x in found)])
+    report.table(["base and joints", "new arms have hands", f"J: {ZEROS[0]}", f"H: {ZEROS[1]}", f"H: {ZEROS[2]}"], rows)
+    J, H = measured_zeros()
+    report.text(
+        f"""The one in bold is taken: forefinger and thumb, of which the paper speaks, ask for two fingers, and of the rest it
+        alone has arms of seven joints and legs of six. These zeros are the ones that branches make. In our matrices at a
+        random configuration {J:.1f} % of J and {H:.1f} % of H are zero, as blocks of a body's own six rows have some, too. The
+        base's frame is the one of its privileged child, the waist, which leads to the feet."""
+    )
+
+
+def _figure5(report: Report) -> None:
+    m = humanoid(ASIMO)
+    ends = m.hands + m.feet
+    report.heading("Figure 5: steps, for hands and feet")
+    report.text(
+        """Each operation of a traced function belongs to the step that first makes it. Inertias are articulated ones, or the
+        matrix H. Inward are the propagators of EFPA and PV-OSIM, and the Jacobian of SFA. Outward are Λ⁻¹ᵢₖ (EFPA), Λ⁻¹ᵢᵢ (RJK)
+        and Y = J L⁻¹ (SFA)."""
+    )
+    with report.picture("wensing2012_figure5", "Flops of the algorithms' steps for hands and feet", (6.4, 3.2)) as ax:
+        draw_figure5(ax)
+    rows: list[list[object]] = []
+    for algorithm in HOOKS:
+        costs = merged(steps(m, ends, algorithm))
+        rows.append([TITLES[algorithm], *(total({s: costs[s]}) or "—" for s in STEPS), total(costs)])
+    report.table(["", *STEPS, "all"], rows)
+    found = counts(m, ends)
+    kjr = merged(steps(m, ends, "kjr"))
+    largest = max(kjr, key=lambda step: total({step: kjr[step]}))
+    report.text(
+        f"""SFA takes {ratio(found, "ltl", "efpa"):.2f} of the flops of EFPA; the paper has {SFA_TO_EFPA}. Without the Jacobian
+        it takes {without_jacobian(m, ends) / found["efpa"]:.2f}. RJK's most expensive step is "{largest}", with
+        {100 * total({largest: kjr[largest]}) / total(kjr):.0f} % of its flops; in the paper it is the off-diagonal blocks."""
+    )
+
+
+def draw_figure5(ax: Axes) -> None:
+    m = humanoid(ASIMO)
+    for row, algorithm in enumerate(HOOKS):
+        left = 0
+        for step, c in merged(steps(m, m.hands + m.feet, algorithm)).items():
+            width = c.m + c.a
+            ax.barh(row, width, left=left, height=0.6, color=STEP_COLORS[step], edgecolor="white", linewidth=0.8)
+            if width > 1500:
+                dark = step in ("inertias", "inward")
+                color = INK if dark else "white"
+                ax.text(left + width / 2, row, f"{width / 1000:.1f}", ha="center", va="center", fontsize=7.5, color=color)
+            left += width
+        ax.text(left + 300, row, f"{left:,}", va="center", fontsize=8.0, color=FAINT)
+    ax.set_yticks(range(len(HOOKS)), [TITLES[a] for a in HOOKS])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 38000)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.grid(axis="x")
+    handles = [ax.barh(0, 0, color=color) for color in STEP_COLORS.values()]
+    ax.legend(handles, STEPS, loc="upper center", bbox_to_anchor=(0.44, -0.12), ncols=3, fontsize=8.0)
+    ax.set_title("Flops of each step for hands and feet, labels in thousands")
+
+
+def _appendix(report: Report) -> None:
+    m = humanoid(ASIMO)
+    ends = m.hands + m.feet
+    report.heading("Appendix: prices of single operations")
+    report.text(
+        """Ours are our functions for vectors, inertias and transforms, traced on unknown numbers at the joint of the privileged
+        child. A wrench and a motion pass the joint after it, at the price of Featherstone (2005); a wrench that has passed a
+        revolute joint has no moment about its axis. What the base takes in all, its inverse and Λ⁻¹₁ₖ for four end-effectors,
+        is counted in the traced function; we eliminate its six rows one by one and make no inverse."""
+    )
+    found, marks = appendix(m), {True: "EFPA", False: "RJK"}
+    rows: list[list[object]] = []
+    for name, (formula, paper, in_efpa) in APPENDIX.items():
+        ours = found[name]
+        rows.append([f"{name}: {formula}", marks[in_efpa], paper, ours, difference(ours.m + ours.a, paper.m + paper.a)])
+    ours_base = sum(total({s: c}) for s, c in steps(m, ends, "efpa").items() if s.endswith("base"))
+    price = by_table1(m, ends)["base"]
+    rows.append(["the base in all", "EFPA", price, ours_base, difference(ours_base, price)])
+    report.table(["", "of", "the paper", "ours", "difference, flops"], rows)
+    report.text(
+        f"""The paper's price of the base is {BASE_PRICE} for the inverse and four products, two of them with a row of zeros.
+        Ours of blocks in end-effector coordinates are dearer because each row is a wrench on its link, of constants, and not
+        moved there by a transform. No other algorithm has these two steps."""
+    )
+
+
+def _figure6(report: Report) -> None:
+    report.heading("Figure 6: other end-effectors and other mechanisms")
+    report.text(
+        """HF are hands and feet, HFH with the head, FTF forefingers, thumbs and feet (six end-effectors). The paper does not
+        say in its text how many joints its longer limbs have; here each has four more. Four-fingered hands have three joints a
+        finger, and the end-effector is the hand. The new arms have hands, and all eight limbs end-effectors. On one foot the
+        robot is turned round: that foot is the ground, and no body floats."""
+    )
+    with report.picture("wensing2012_figure6", "Flops for other end-effectors and mechanisms", (6.4, 5.6)) as ax:
+        draw_figure6(ax)
+    rows: list[list[object]] = []
+    for name, case in variants().items():
+        found = counts(*case, ALGORITHMS)
+        ratios = (f"{ratio(found, one, 'efpa'):.2f}" for one in ("ltl", "kjr"))
+        rows.append([name, *(found[a] for a in ALGORITHMS), *ratios])
+    report.table(["", *(TITLES[a] for a in ALGORITHMS), "SFA to EFPA", "RJK to EFPA"], rows)
+    _claims(report)
+
+
+def draw_figure6(ax: Axes) -> None:
+    cases = variants()
+    for row, case in enumerate(cases.values()):
+        found = counts(*case)
+        for k, (algorithm, color) in enumerate(COLORS.items()):
+            label = TITLES[algorithm] if row == 0 else None
+            ax.barh(row + 0.16 * (k - 2), found[algorithm] / 1000, height=0.14, color=color, label=label)
+    ax.set_yticks(range(len(cases)), list(cases))
+    ax.set_ylim(len(cases) - 0.5, -0.5)
+    ax.set_xlim(0, 104)
+    ax.set_xlabel("flops, thousands")
+    ax.grid(axis="x")
+    ax.legend(loc="upper right", fontsize=8.0)
+    ax.set_title("Flops of Λ⁻¹")
+
+
+def claims() -> list[tuple[str, str, str]]:
+    """What the text says of figure 6: in words, the paper's number and ours."""
+    cases = variants()
+    found = {name: counts(*case) for name, case in cases.items()}
+    base, more = found["HF"], found["HF, 2 arms, 2 legs more"]
+    *others, one_foot = found.values()
+    longer = ", ".join(f"{ratio(c, 'ltl', 'efpa'):.2f}" for name, c in found.items() if "joints" in name)
+    low, high = (f(ratio(c, "kjr", "efpa") for c in others) for f in (min, max))
+    growth = ratio(more, "kjr", "ltl") / ratio(base, "kjr", "ltl")
+    alone = [pairs_alone(*cases[name]) / found[name]["ltl"] for name in ("HF", "HF, 2 arms, 2 legs more")]
+    return [
+        ("SFA to EFPA, HF", f"{SFA_TO_EFPA}", f"{ratio(base, 'ltl', 'efpa'):.2f}"),
+        ("— with two arms and two legs more", "nearly the same", f"{ratio(more, 'ltl', 'efpa'):.2f}"),
+        ("— with longer limbs", "higher", longer),
+        ("— with four-fingered hands", "higher", f"{ratio(found['HF, four-fingered hands'], 'ltl', 'efpa'):.2f}"),
+        ("RJK to EFPA, all but on one foot", "> 1", f"{low:.2f} to {high:.2f}"),
+        ("— standing on one foot", "RJK has the advantage", f"{ratio(one_foot, 'kjr', 'efpa'):.2f}"),
+        ("RJK to SFA, growth with two arms and two legs", "> 1.5", f"{growth:.2f}"),
+        ("— if each pair of end-effectors pays for its paths", "", f"{alone[1] / alone[0]:.2f}"),
+    ]
+
+
+def _claims(report: Report) -> None:
+    report.text("What the text says of these:")
+    report.table(["", "the paper", "ours"], claims())
+    case = variants()["HF, standing on one foot"]
+    last = counts(case[0], (*case[1][1:], case[1][0]), ("kjr", "efpa"))
+    first = counts(*case)
+    shared = [ratio(counts(*variants()[name]), "pv-osimr", "efpa") for name in ("HF", "FTF", "HF, standing on one foot")]
+    report.text(
+        f"""Our RJK grows less than the paper's because it goes down to an end-effector once for all later ones whose paths
+        leave its own at one place. So the order of contacts matters to it: on one foot it takes {first["kjr"]:,} flops with the
+        foot first and {last["kjr"]:,} with the foot last, and EFPA {first["efpa"]:,} and {last["efpa"]:,}. The paper says that
+        EFPA makes no use of paths that end-effectors share, as in FTF and on one foot. PV-OSIMr, which does, takes
+        {shared[0]:.2f} of the flops of EFPA for HF, {shared[1]:.2f} for FTF and {shared[2]:.2f} on one foot."""
+    )
+
+
+def limb_counts() -> dict[int, dict[str, int]]:
+    """For hands and feet, by the joints that each arm and leg has more."""
+    names = ("efpa", "kjr", "ltl", "pv-osim", "pv-osimr")
+    found = {}
+    for k in MORE:
+        m = humanoid(replace(ASIMO, arm=ASIMO.arm + k, leg=ASIMO.leg + k))
+        found[k] = counts(m, m.hands + m.feet, names)
+    return found
+
+
+def _limbs(report: Report) -> None:
+    found = limb_counts()
+    report.heading("Figure 6, longer limbs")
+    with report.picture("wensing2012_limbs", "Flops against joints more in each limb", (6.4, 3.6)) as ax:
+        for algorithm, color in COLORS.items():
+            line = [c[algorithm] / 1000 for c in found.values()]
+            ax.plot(list(found), line, "o-", color=color, markersize=3.5, linewidth=1.4)
+            up = {"pv-osimr": 4, "pv-osim": -4}.get(algorithm, 0)
+            place = (list(found)[-1], line[-1])
+            ax.annotate(TITLES[algorithm], place, (7, up), "data", "offset points", va="center", color=color)
+        ax.set(xlabel="joints more in each arm and each leg", ylabel="flops, thousands", ylim=(0, None), xlim=(-0.2, 9.4))
+        ax.grid()
+        ax.set_title("Flops of Λ⁻¹ for hands and feet")
+    first = next((k for k, c in found.items() if c["ltl"] > c["efpa"]), None)
+    text = f"from {first} joints more on" if first is not None else "at none of these"
+    report.text(
+        f"""Longer limbs make longer paths, and blocks of H without zeros. SFA takes more flops than EFPA {text}.
+        With two arms and two legs more, {three_zeros(MORE_LIMBS)[2]:.0f} % of H are zero, and the ratio stays (above)."""
+    )
+
+
+if __name__ == "__main__":
+    run(sections, __doc__)

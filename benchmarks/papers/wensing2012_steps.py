@@ -1,0 +1,213 @@
+"""Wensing, Featherstone and Orin (2012): what the steps of the algorithms cost, and what changes the counts.
+
+The functions of the library run once on symbolic scalars, and each operation belongs to the step in which it is first made;
+helpers that the algorithms call tell where steps begin.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from costs import Cost, cost_of_nodes, needed
+from wensing2012_mechanisms import ASIMO, Mechanism, contacts, flops, function, humanoid, robot
+
+import featherweight.engine.trace as tracing
+from featherweight import Joint, JointType, build, generators
+from featherweight.algorithms.articulated import articulated_inertias
+from featherweight.algorithms.delassus import efpa, joint_space, kjr, pv_osim
+from featherweight.algorithms.delassus.joint_space import jacobian
+from featherweight.engine.function import CompiledFunction
+from featherweight.engine.trace import CONSTANT, INPUT, Expression, Graph, Trace, count, trace
+from featherweight.model.tree import INNER
+from featherweight.spatial import Force, Motion, Vec3, unit_motion
+
+ON_BASE = ", base"
+STEPS = ("inertias", "factors", "inward", "outward", "diagonal blocks", "other blocks")
+articulated = sys.modules[articulated_inertias.__module__]
+
+Label = Callable[..., str]  # of a call, by its arguments
+Hook = tuple[ModuleType, str, Label | None, str]  # a helper, the step that a call begins, and the one that follows it
+
+
+def _on_row(step: str, argument: int) -> Label:
+    """The step, apart for the rows of a floating base; `argument` is the place of the row among the call's arguments."""
+    return lambda *a: step + ON_BASE if _of_base(a[0], a[argument]) else step
+
+
+def _of_base(tree: Any, row: int) -> bool:
+    return bool(tree.kind[tree.last[row]] == INNER and tree.first[row] == 0)
+
+
+def _step(name: str) -> Label:
+    return lambda *a: name
+
+
+def _recursive(module: ModuleType, *others: Hook) -> tuple[Hook, ...]:
+    transforms: Hook = (module, "joint_transforms", _step("inertias"), "")
+    return (transforms, (articulated, "released", _on_row("inertias", 3), ""), (module, "clear", _step("blocks"), ""), *others)
+
+
+HOOKS: dict[str, tuple[Hook, ...]] = {
+    "efpa": _recursive(
+        efpa,
+        (efpa, "passed_on", _on_row("inward", 3), "outward" + ON_BASE),
+        (efpa, "handed_down", _on_row("outward", 3), ""),
+    ),
+    "kjr": _recursive(kjr, (kjr, "mobilities", _step("outward"), "")),
+    "ltl": (
+        (joint_space, "crba", _step("inertias"), ""),
+        (joint_space, "ltdl_in_situ", _step("factors"), ""),
+        (joint_space, "jacobian", _step("inward"), "factors times Jacobian"),
+    ),
+    "pv-osim": _recursive(pv_osim, (pv_osim, "passed_on", _on_row("inward", 3), "blocks")),
+}
+
+
+@cache
+def steps(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str, left_out: str = "") -> dict[str, Cost]:
+    """Costs of the steps of an algorithm; those on the base apart. `left_out` is what the tracer is `without`."""
+    made = function(mechanism, ends, algorithm)
+    with without(left_out) if left_out else nullcontext():
+        t, labels, J = _labelled(made, HOOKS[algorithm])
+    nodes: dict[str, set[int]] = {}
+    for i in t.live:
+        nodes.setdefault(labels[i], set()).add(i)
+    if algorithm == "ltl":
+        rest = nodes.pop("factors times Jacobian")
+        factored = rest & needed(t.graph, [x.node for row in J for x in row if isinstance(x, Expression)])
+        nodes["outward"], nodes["blocks"] = factored, rest - factored
+    blocks = nodes.pop("blocks")
+    diagonal = blocks & needed(t.graph, _diagonal(made, t))
+    nodes["diagonal blocks"], nodes["other blocks"] = diagonal, blocks - diagonal
+    return {step: cost_of_nodes(t.graph, found) for step, found in nodes.items()}
+
+
+def merged(costs: dict[str, Cost]) -> dict[str, Cost]:
+    """With the base's part in the steps."""
+    return {step: costs.get(step, Cost(0, 0)) + costs.get(step + ON_BASE, Cost(0, 0)) for step in STEPS}
+
+
+def _diagonal(made: CompiledFunction, t: Trace) -> list[int]:
+    """The nodes of entries in diagonal blocks."""
+    owner = made.program.constants[1].owner
+    pairs = ((r, s) for r in range(len(owner)) for s in range(len(owner)))
+    return [x[0] for (r, s), x in zip(pairs, t.outputs, strict=True) if owner[r] == owner[s] and isinstance(x, tuple)]
+
+
+def _labelled(made: CompiledFunction, hooks: Iterable[Hook]) -> tuple[Trace, list[str], Any]:
+    """A function's trace, each node's step, and the Jacobian's array as it is in the end, where there is one."""
+    begins: list[tuple[int, str]] = [(0, "inertias")]
+    seen: list[Any] = [None]
+
+    def run(*inputs: list[Expression]) -> list[Any]:
+        graph = inputs[0][0].graph
+        with ExitStack() as stack:
+            for module, name, before, after in hooks:
+                stack.enter_context(patch.object(module, name, hooked(getattr(module, name), graph, before, after)))
+            return made.program.flat(*inputs)
+
+    def hooked(helper: Callable[..., Any], graph: Graph, before: Label | None, after: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            if before is not None:
+                begins.append((len(graph), before(*arguments)))
+            result = helper(*arguments)
+            if after:
+                begins.append((len(graph), after))
+            if helper is jacobian:
+                seen[0] = arguments[-1]
+            return result
+
+        return call
+
+    t = trace(run, [a.size for a in made.program.inputs])
+    ends = [*(start for start, _ in begins[1:]), len(t.graph)]
+    labels = [step for (start, step), end in zip(begins, ends, strict=True) for _ in range(start, end)]
+    return t, labels, seen[0]
+
+
+# ---- what changes the counts
+
+
+def total(costs: dict[str, Cost]) -> int:
+    return sum(c.m + c.a for c in costs.values())
+
+
+def without_jacobian(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
+    """Flops of "ltl" without those of the Jacobian."""
+    costs = steps(mechanism, ends, "ltl")
+    return total(costs) - total({"": costs["inward"]})
+
+
+def axis_terms(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> int:
+    """Flops that are saved where `handed_down` leaves out what cancels in the component along the joint's axis."""
+    program = function(mechanism, ends, algorithm).program
+    module = {"efpa": efpa, "kjr": kjr}[algorithm]
+
+    def counted() -> int:
+        return flops(count(trace(program.flat, [a.size for a in program.inputs])))
+
+    def handed_down(tree: Any, X: Any, W: Force, j: int, a: Motion) -> Motion:
+        k = tree.axis[j]
+        assert tree.armature[j] == 0.0, "only then is the component of W along the axis one"
+        b = a if tree.kind[j] == INNER else X[j] @ a
+        x: list[Any] = [*b.ang, *b.lin]
+        x[k] = 0.0
+        free = Motion(Vec3(*x[:3]), Vec3(*x[3:]))
+        return free - unit_motion(k, W.power(free))
+
+    with patch.object(module, "handed_down", handed_down):
+        less = counted()
+    return counted() - less
+
+
+@cache
+def pairs_alone(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
+    """Flops of "kjr" if each pair of end-effectors paid for both paths from where they meet."""
+    costs = {step: c for step, c in steps(mechanism, ends, "kjr").items() if step != "other blocks"}
+    pairs = (steps(mechanism, pair, "kjr")["other blocks"] for pair in combinations(ends, 2))
+    return total(costs) + sum(c.m + c.a for c in pairs)
+
+
+@contextmanager
+def without(what: str) -> Iterator[None]:
+    """Traces that do not have equal expressions as one node ("sharing"), or that leave x + (y - x) ("cancelling")."""
+    kept = Graph.node
+
+    def node(graph: Graph, op: int, a: float, b: int = 0) -> int:
+        if op not in (INPUT, CONSTANT):
+            graph._known.pop((op, a, b), None)
+        return kept(graph, op, a, b)
+
+    def not_cancelled(*arguments: Any) -> None:
+        return None
+
+    with patch.object(Graph, "node", node) if what == "sharing" else patch.object(tracing, "_cancelled", not_cancelled):
+        yield
+
+
+def base_frames() -> dict[str, tuple[int, int]]:
+    """Flops of "efpa" and "ltl" for hands and feet, by where the base's frame lies."""
+    waist, arm = humanoid(ASIMO), humanoid(ASIMO, arms_first=True)
+    made = generators.from_parents(waist.parents)
+    first, *others = made.joints
+    base = Joint(first.name, JointType.FLOATING, first.parent, first.child)
+    anywhere = build(replace(made, joints=(base, *others)))
+    robots = {
+        "at the waist joint, on the way to the feet": (robot(waist), waist),
+        "at the first joint of an arm": (robot(arm), arm),
+        "anywhere": (anywhere, waist),
+    }
+    found = {}
+    for name, (r, m) in robots.items():
+        made_contacts = contacts(m.hands + m.feet)
+        efpa_flops, ltl_flops = (flops(r.delassus(made_contacts, algorithm).operations) for algorithm in ("efpa", "ltl"))
+        found[name] = (efpa_flops, ltl_flops)
+    return found
