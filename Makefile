@@ -24,8 +24,9 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/entry_cost.py
 	$(BIN)/python benchmarks/peers/start_up.py
 
+# ROBOTS is a folder with atlas.urdf and shadow_hand_right.xml, which no package has; what needs them is left out without.
 papers: $(VENV)/.test
-	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/papers/make_report.py
+	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/papers/make_report.py $(if $(ROBOTS),--robots $(ROBOTS))
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -11,10 +11,16 @@ from pathlib import Path
 import drumwright2012
 import featherstone2005
 import sathya2023
+import wensing2012
 from measure import machine
 from report import Report, arguments
 
-PAPERS: tuple[Callable[[Report], None], ...] = (featherstone2005.sections, drumwright2012.sections, sathya2023.sections)
+PAPERS: tuple[Callable[[Report], None], ...] = (
+    featherstone2005.sections,
+    drumwright2012.sections,
+    wensing2012.sections,
+    sathya2023.sections,
+)
 
 
 def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
@@ -24,8 +30,8 @@ def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
     report.text(
         """Every table and figure of these papers that can be computed, beside the paper's own numbers; `make papers`
         writes this file. Operations are counted in the traced functions that the library compiles, so they are
-        exact. In costs, *m* is a multiplication and *a* an addition or
-        subtraction; differences are ours less the paper's."""
+        exact. In costs, *m* is a multiplication and *a* an addition or subtraction; differences are ours less the
+        paper's."""
     )
     if times:
         report.text(f"Times are medians of runs that take turns, on two cores of this machine: {machine()}.")
