@@ -88,6 +88,21 @@ def test_ops_prints_the_counts_of_each_function(arm: str, capsys: pytest.Capture
     assert f"forward_dynamics (2),(2),(2)->(2) {mul} {add} {div} {sqrt} {trig} {total} traced" in out
 
 
+def test_ops_compares_algorithms_for_contacts(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    import featherweight
+
+    robot = featherweight.load(arm)
+    frame = robot.frames[-1].name
+    delassus = robot.delassus(featherweight.Contact(frame))
+    assert cli.main(["ops", arm, "--contact", frame]) == 0
+    out = squeezed(capsys.readouterr().out)
+    for name, o in delassus.candidates.items():
+        arrow = " ←" if name == delassus.algorithm else ""
+        assert f"{name}{arrow} {o.mul} {o.add} {o.div} {o.sqrt} {o.trig} {sum(o)}" in out
+    assert cli.main(["ops", arm, "--contact", "nowhere"]) == 1
+    assert "no frame 'nowhere'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_bench_draws_a_chart_and_prints_its_path(
     arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], threads: int

@@ -22,8 +22,8 @@ from wensing2012_mechanisms import ASIMO, Mechanism, contacts, flops, function, 
 import featherweight.engine.trace as tracing
 from featherweight import Joint, JointType, build, generators
 from featherweight.algorithms.articulated import articulated_inertias
-from featherweight.algorithms.delassus import efpa, joint_space, kjr, pv_osim
-from featherweight.algorithms.delassus.joint_space import jacobian
+from featherweight.algorithms.delassus import efpa, kjr, ltl, pv_osim
+from featherweight.algorithms.delassus.jacobian import jacobian
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import CONSTANT, INPUT, Expression, Graph, Trace, count, trace
 from featherweight.model.tree import INNER
@@ -63,9 +63,9 @@ HOOKS: dict[str, tuple[Hook, ...]] = {
     ),
     "kjr": _recursive(kjr, (kjr, "mobilities", _step("outward"), "")),
     "ltl": (
-        (joint_space, "crba", _step("inertias"), ""),
-        (joint_space, "ltdl_in_situ", _step("factors"), ""),
-        (joint_space, "jacobian", _step("inward"), "factors times Jacobian"),
+        (ltl, "crba", _step("inertias"), ""),
+        (ltl, "ltdl_in_situ", _step("factors"), ""),
+        (ltl, "jacobian", _step("inward"), "factors times Jacobian"),
     ),
     "pv-osim": _recursive(pv_osim, (pv_osim, "passed_on", _on_row("inward", 3), "blocks")),
 }

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .algorithms.operational_space.rows import Rows
-from .algorithms.operational_space.tape import Tape
+from .algorithms.operational_space.tape import OPERATIONS, Tape
 from .contacts import Contact, checked_rows, wrenches
-from .engine.trace import CONSTANT, INPUT, Expression, trace
+from .engine.trace import CONSTANT, INPUT, OP_NAMES, Expression, trace
 from .model.model import Model, Placed
 from .model.types import Pose
 
@@ -186,7 +186,7 @@ class ResolvedRows:
 
     def _tape(self) -> Tape:
         """One list of operations for all functions."""
-        op, value, first, second = [CONSTANT], [1.0], [0], [0]  # the first operation is one, so that numbers are multiples
+        op, value, first, second = [_number(CONSTANT)], [1.0], [0], [0]  # one, of which numbers are multiples
         entries: list[tuple[int, int, int, float]] = []
         for begin, block in self._blocks:
             at: dict[int, int] = {}
@@ -212,7 +212,7 @@ def _append(x: Expression, at: dict[int, int], op: list[int], value: list[float]
             waiting += g.operands(i)
     for i in sorted(needed):
         at[i] = len(op)
-        op.append(g.op[i])
+        op.append(_number(g.op[i]))
         value.append(float(g.a[i]) if g.op[i] == CONSTANT else 0.0)
         operands = g.operands(i)
         if g.op[i] == INPUT:
@@ -221,3 +221,8 @@ def _append(x: Expression, at: dict[int, int], op: list[int], value: list[float]
         else:
             first.append(at[operands[0]] if operands else 0)
             second.append(at[operands[1]] if len(operands) > 1 else 0)
+
+
+def _number(op: int) -> int:
+    """A tape's number of a trace's operation."""
+    return OPERATIONS.index(OP_NAMES[op])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .algorithms.delassus import efpa, joint_space, kjr, pv_osim, pv_osimr
+from .algorithms.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from .algorithms.operational_space import joint_space as by_factors
 from .algorithms.operational_space import recursive
 from .algorithms.operational_space.stabilization import Held, target
@@ -32,8 +32,8 @@ DELASSUS = {
     "pv-osimr-some": pv_osimr.pv_osimr,
     "efpa": efpa.efpa,
     "kjr": kjr.kjr,
-    "ltl": joint_space.ltl,
-    "dense": joint_space.dense,
+    "ltl": ltl.ltl,
+    "dense": dense.dense,
 }
 ANY_ROWS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "dense": by_factors.dense}  # of all constraints
 STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
@@ -114,7 +114,7 @@ class OperationalSpace:
     @cached_property
     def jacobian(self) -> CompiledFunction:
         """Function of q: J (m, nv), with J v the velocities that the rows see."""
-        kernel: Any = joint_space.contact_jacobian if self.contacts else by_factors.row_jacobian
+        kernel: Any = jacobian.contact_jacobian if self.contacts else by_factors.row_jacobian
         return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:

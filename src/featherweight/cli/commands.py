@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ..contacts import Contact
 from ..engine.threads import processors
 from ..model.types import ModelError
 from ..robot import Robot, load
@@ -44,6 +45,10 @@ class Mimic(StrEnum):
 RobotPath = Annotated[Path, typer.Argument(metavar="ROBOT", help="A .urdf or .xml (MJCF) file.", show_default=False)]
 BaseOption = Annotated[Base, typer.Option(help="What carries the root: nothing, or a free-flyer.")]
 MimicOption = Annotated[Mimic, typer.Option(help="URDF joints that follow others: refused, or moving by themselves.")]
+ContactOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FRAME", help="A frame with a 6-D contact; once for each contact. Compares Delassus algorithms."),
+]
 OutputOption = Annotated[Path, typer.Option(metavar="DIR", help="Where the picture goes.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Threads of a batch.", show_default="all processors")]
 RepeatsOption = Annotated[int, typer.Option(min=1, help="Measurements of which the median is taken.")]
@@ -82,9 +87,22 @@ def inspect(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption 
 
 
 @app.command()
-def ops(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption = Mimic.REFUSE) -> None:
+def ops(
+    robot: RobotPath,
+    base: BaseOption = Base.FIXED,
+    mimic: MimicOption = Mimic.REFUSE,
+    contact: ContactOption = None,
+) -> None:
     """Count the operations of each function exactly."""
-    make_console().print(tables.operations_table(_load(robot, base, mimic)))
+    loaded = _load(robot, base, mimic)
+    console = make_console()
+    try:
+        delassus = loaded.delassus([Contact(frame) for frame in contact]) if contact else None
+    except ValueError as unknown:
+        raise ModelError(str(unknown)) from unknown
+    console.print(tables.operations_table(loaded))
+    if delassus is not None:
+        console.print("", tables.delassus_table(delassus), sep="\n")
 
 
 @app.command()

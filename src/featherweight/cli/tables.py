@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
+from ..engine.function import CompiledFunction
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import JointType
 from ..robot import Robot
@@ -82,6 +83,18 @@ def operations_table(robot: Robot) -> Table:
         o = function.operations
         numbers = [f"{n:,}" for n in (*o, sum(o))]
         table.add_row(name, function.signature, *numbers, function.execution)
+    return table
+
+
+def delassus_table(function: CompiledFunction) -> Table:
+    """Exact operation counts of the algorithms for the Delassus matrix."""
+    m = function.program.output.shape[0]
+    table = plain_table(f"Delassus matrix ({m}, {m})", "By each algorithm; the one that is taken has an arrow.")
+    table.add_column("algorithm")
+    for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
+        table.add_column(heading, justify="right")
+    for name, o in sorted(function.candidates.items(), key=lambda item: sum(item[1])):
+        table.add_row(f"{name} ←" if name == function.algorithm else name, *(f"{n:,}" for n in (*o, sum(o))))
     return table
 
 

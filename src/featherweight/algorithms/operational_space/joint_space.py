@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...model.tree import Tree
 from ...spatial import ZERO_FORCE
 from ..crba import crba
-from ..delassus.joint_space import by_cholesky
+from ..delassus.dense import by_cholesky
 from ..kinematics import (
     accelerations_of_velocities,
     angular_velocities,

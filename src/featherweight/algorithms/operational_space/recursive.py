@@ -12,7 +12,7 @@ from ...spatial import ZERO3, ZERO_FORCE, Motion
 from ..aba import accelerations, articulated_bodies
 from ..articulated import articulated_inertias, joint_forces, responses
 from ..delassus.contacts import Branches, Contacts, wrench
-from ..delassus.joint_space import jacobian
+from ..delassus.jacobian import jacobian
 from ..delassus.pv_osim import by_pairs
 from ..delassus.pv_osimr import by_branches
 from ..kinematics import (
