@@ -118,10 +118,11 @@ def test_bench_draws_a_chart_and_prints_its_path(
     assert ("batch, 2 threads" in out) == (threads == 2)
 
 
-def test_mimic_is_refused_unless_asked_for(coupled_arm: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["ops", coupled_arm]) == 1
-    assert "slide" in capsys.readouterr().err
+def test_joints_that_mimic_others_follow_them_unless_asked(coupled_arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["ops", coupled_arm]) == 0
+    assert "forward_dynamics (1),(1),(1)->(1)" in squeezed(capsys.readouterr().out)
     assert cli.main(["ops", coupled_arm, "--mimic", "independent"]) == 0
+    assert "forward_dynamics (2),(2),(2)->(2)" in squeezed(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("command", ["inspect", "ops", "bench"])

@@ -1,22 +1,47 @@
 """Dynamics of articulated robots, compiled for the robot at hand."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .constraints import CenterOfMass, Difference, JacobianRows
 from .contacts import Contact
 from .engine.function import CompiledFunction
 from .engine.trace import Operations
 from .factorization import Factorization, ltdl, ltl
 from .model import generators
-from .model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
+from .model.types import (
+    Body,
+    Closure,
+    Coupling,
+    Description,
+    Frame,
+    Inertia,
+    Joint,
+    JointType,
+    Loop,
+    LoopType,
+    ModelError,
+    Pose,
+)
 from .operational_space import ConstrainedMotion, OperationalSpace
 from .robot import Robot, build, load
 from .version import __version__
 
+if TYPE_CHECKING:
+    from . import robots
+    from .closed import ClosedRobot
+
 __all__ = [
     "Body",
     "CenterOfMass",
+    "ClosedRobot",
+    "Closure",
     "CompiledFunction",
     "ConstrainedMotion",
     "Contact",
+    "Coupling",
     "Description",
     "Difference",
     "Factorization",
@@ -25,6 +50,8 @@ __all__ = [
     "JacobianRows",
     "Joint",
     "JointType",
+    "Loop",
+    "LoopType",
     "ModelError",
     "OperationalSpace",
     "Operations",
@@ -36,4 +63,14 @@ __all__ = [
     "load",
     "ltdl",
     "ltl",
+    "robots",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What only some programs need is imported when it is asked for."""
+    if name == "robots":
+        return import_module(".robots", __name__)
+    if name == "ClosedRobot":
+        return import_module(".closed", __name__).ClosedRobot
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

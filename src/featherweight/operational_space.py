@@ -36,6 +36,7 @@ DELASSUS = {
     "dense": dense.dense,
 }
 ANY_ROWS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "dense": by_factors.dense}  # of all constraints
+OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus}  # of mechanisms with loops
 STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
 
 
@@ -88,9 +89,14 @@ class OperationalSpace:
         return Resolved(self.robot.model, self.contacts, [self.robot.placed(c.frame) for c in self.contacts])
 
     @property
+    def _recursive(self) -> bool:
+        """Whether the recursions for contacts on a tree apply."""
+        return bool(self.contacts) and not self.robot.closed
+
+    @property
     def _read(self) -> Any:
         """The constraints as algorithms read them."""
-        return self._contacts.contacts if self.contacts else self._rows.rows
+        return self._contacts.contacts if self._recursive else self._rows.rows
 
     @cached_property
     def _independent(self) -> Independent:
@@ -114,12 +120,12 @@ class OperationalSpace:
     @cached_property
     def jacobian(self) -> CompiledFunction:
         """Function of q: J (m, nv), with J v the velocities that the rows see."""
-        kernel: Any = jacobian.contact_jacobian if self.contacts else by_factors.row_jacobian
+        kernel: Any = jacobian.contact_jacobian if self._recursive else by_factors.row_jacobian
         return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Function of q: J M⁻¹ Jᵀ (m, m); the algorithms are listed at `Robot.delassus`."""
-        kernels = DELASSUS if self.contacts else ANY_ROWS
+        kernels = DELASSUS if self._recursive else OF_CLUSTERS if self.robot.closed else ANY_ROWS
         if algorithm != "auto" and algorithm not in kernels:
             raise ValueError(f"algorithm must be auto or one of {', '.join(kernels)}; got {algorithm!r}")
         if algorithm not in self._delassus:
@@ -222,16 +228,16 @@ class OperationalSpace:
         wanted = Argument("target", (self.size,))
 
         def candidate(name: str, kernel: Any, aimed: Any, first: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
-            fixed = (self.robot.model.tree, first, *constants, *more)
+            fixed = (self.robot.system, first, *constants, *more)
             inputs = self._inputs("qvt")
             doc = OperationalSpace.constrained_dynamics.__doc__ or ""
-            plain = Program("constrained_dynamics", kernel, fixed, inputs, out, doc)
-            with_target = Program("constrained_dynamics", aimed, fixed, (*inputs, wanted), out, doc)
+            plain = Program("constrained_dynamics", self.robot.kernel(kernel), fixed, inputs, out, doc)
+            with_target = Program("constrained_dynamics", self.robot.kernel(aimed), fixed, (*inputs, wanted), out, doc)
             return CompiledFunction(plain, self.robot.execution, {"target": with_target}, name)
 
         r, f = recursive, by_factors
         found = {}
-        if space.contacts:
+        if space._recursive:
             c = space._read
             found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, r.constrained_pv_osim_to, c)
             branches = (space._branches("pv-osimr-some"),)
@@ -261,11 +267,11 @@ class OperationalSpace:
         where = self._frames("stabilization")
         K = tuple(tuple(map(float, (*row[3:], *row[:3]))) for c in self.contacts for row in c.matrix)
         begin = tuple(int(x) for x in np.cumsum([0, *(c.size for c in self.contacts)]))
-        constants = (self.robot.model.tree, where, Held(K, begin))
+        constants = (self.robot.system, where, Held(K, begin))
         held = (Argument("placements", (len(self.contacts), 4, 4)), Argument("gains", (2,)))
         doc = OperationalSpace.stabilization.__doc__ or ""
         out = Argument("target", (self.size,))
-        program = Program("stabilization", target, constants, (*self._inputs("qv"), *held), out, doc)
+        program = Program("stabilization", self.robot.kernel(target), constants, (*self._inputs("qv"), *held), out, doc)
         return CompiledFunction(program, self.robot.execution)
 
     def _frames(self, what: str) -> Placements:
@@ -290,7 +296,7 @@ class OperationalSpace:
     ) -> CompiledFunction:
         """The cheapest of the ways there are for these constraints."""
         found: dict[str, CompiledFunction] = {}
-        if self.contacts:
+        if self._recursive:
             contacts = self._read
             label = label or ("pv-osim" if of_branches else "aba")
             found[label] = self._function(name, of_contacts, (contacts,), inputs, out, label)
@@ -309,5 +315,7 @@ class OperationalSpace:
         self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: tuple[str, Shape], algorithm: str = ""
     ) -> CompiledFunction:
         doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
-        program = Program(name, kernel, (self.robot.model.tree, *more), self._inputs(inputs), Argument(*out), doc)
+        program = Program(
+            name, self.robot.kernel(kernel), (self.robot.system, *more), self._inputs(inputs), Argument(*out), doc
+        )
         return CompiledFunction(program, self.robot.execution, None, algorithm)

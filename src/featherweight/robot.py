@@ -38,14 +38,15 @@ def load(
     base: str = "fixed",
     gravity: Sequence[float] | None = None,
     *,
-    mimic: str = "refuse",
+    mimic: str = "follow",
     execution: str = "auto",
 ) -> Robot:
     """Load a robot from a URDF (.urdf) or MJCF (.xml) file.
 
     `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
-    unless given. URDF joints that follow others (`<mimic>`) are refused unless `mimic="independent"` lets them move by
-    themselves. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the robot.
+    unless given. URDF joints that follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves.
+    A robot with loops or couplings is a `ClosedRobot`. `execution` is "auto", "traced", "rolled" or "interpreted", for all
+    functions of the robot; with loops or couplings, loops of the code are never kept.
 
     Raises ModelError, which names the file, the element and what to do.
     """
@@ -57,6 +58,11 @@ def build(
 ) -> Robot:
     """A robot from a description made in Python; arguments as for `load`."""
     model = build_model(description, base, gravity)
+    if description.loops or description.couplings or description.closures:
+        from .closed import ClosedRobot
+        from .loops import Loops
+
+        return ClosedRobot(Loops(description, model), execution)
     require_mass(model)
     return Robot(model, execution)
 
@@ -229,11 +235,11 @@ class Robot:
 
     def factorize(self, q: Any) -> Factorization:
         """The sparse factors M(q) = Lᵀ D L (Featherstone 2005): an object with L, D, solve, logdet and products."""
-        return Factorization(np.asarray(self._factors(q)), tuple(self.model.tree.parent), True)
+        return Factorization(np.asarray(self._factors(q)), self.parent, True)
 
     @cached_property
     def _factors(self) -> CompiledFunction:
-        entries = packed_size(tuple(self.model.tree.parent))
+        entries = packed_size(self.parent)
         return self._function(Robot.factorize, joint_space.factors, ("q",), ("factors", (entries,)))
 
     @cached_property
@@ -326,6 +332,25 @@ class Robot:
 
     # how they are made
 
+    @property
+    def system(self) -> Any:
+        """What kernels read."""
+        return self.model.tree
+
+    @property
+    def parent(self) -> tuple[int, ...]:
+        """The expanded tree of the velocities: where the inertia matrix may have entries."""
+        return tuple(self.model.tree.parent)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the robot has loops or couplings."""
+        return False
+
+    def kernel(self, kernel: Any) -> Any:
+        """The kernel for this kind of robot, given that for a tree."""
+        return kernel
+
     def _argument(self, name: str) -> Argument:
         return Argument(name, (self.nq if name == "q" else self.nv,))
 
@@ -339,8 +364,8 @@ class Robot:
     ) -> Program:
         arguments = tuple(self._argument(name) for name in inputs)
         function = member.func if isinstance(member, cached_property) else member
-        constants = (self.model.tree, *more)
-        return Program(function.__name__, kernel, constants, arguments, Argument(*output), function.__doc__ or "")
+        constants = (self.system, *more)
+        return Program(function.__name__, self.kernel(kernel), constants, arguments, Argument(*output), function.__doc__ or "")
 
     def _with_forces(self, member: Any, kernel: Any, loaded: Any, inputs: Sequence[str], output: str) -> CompiledFunction:
         """A function that takes external forces by a second program."""

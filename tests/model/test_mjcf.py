@@ -277,21 +277,6 @@ def test_everything_without_use_is_listed(tmp_path):
 
 # --- what is refused
 
-TWO = arm() + f'<body name="leg"><joint name="knee"/>{INERTIAL}</body>'
-EQUALITIES = {
-    "connect": '<connect name="pin" body1="arm" body2="leg" anchor="0 0 0"/>',
-    "weld": '<weld name="pin" body1="arm" body2="leg"/>',
-    "joint": '<joint name="pin" joint1="elbow" joint2="knee"/>',
-    "tendon": '<tendon name="pin" tendon1="t"/>',
-}
-
-
-@pytest.mark.parametrize("kind", EQUALITIES)
-def test_equality_constraints_are_refused_by_name(tmp_path, kind):
-    tendon = '<tendon><fixed name="t"><joint joint="elbow" coef="1"/></fixed></tendon>'
-    text = message(tmp_path, TWO, f"{tendon}<equality>{EQUALITIES[kind]}</equality>")
-    assert f"equality 'pin' ({kind} of " in text and "not supported yet" in text and "remove it" in text
-
 
 def test_tendon_armature_is_refused_by_name(tmp_path):
     tendon = '<tendon><fixed name="cable" armature="1"><joint joint="elbow" coef="1"/></fixed></tendon>'

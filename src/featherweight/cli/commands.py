@@ -38,13 +38,13 @@ class Base(StrEnum):
 class Mimic(StrEnum):
     """What becomes of joints that follow others."""
 
-    REFUSE = "refuse"
+    FOLLOW = "follow"
     INDEPENDENT = "independent"
 
 
 RobotPath = Annotated[Path, typer.Argument(metavar="ROBOT", help="A .urdf or .xml (MJCF) file.", show_default=False)]
 BaseOption = Annotated[Base, typer.Option(help="What carries the root: nothing, or a free-flyer.")]
-MimicOption = Annotated[Mimic, typer.Option(help="URDF joints that follow others: refused, or moving by themselves.")]
+MimicOption = Annotated[Mimic, typer.Option(help="URDF joints that follow others: they do, or move by themselves.")]
 ContactOption = Annotated[
     list[str] | None,
     typer.Option(metavar="FRAME", help="A frame with a 6-D contact; once for each contact. Compares Delassus algorithms."),
@@ -77,7 +77,7 @@ def _options(
 
 
 @app.command()
-def inspect(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption = Mimic.REFUSE) -> None:
+def inspect(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption = Mimic.FOLLOW) -> None:
     """Show a robot's joints, bodies and totals, and what its file holds that dynamics does not use."""
     loaded = _load(robot, base, mimic)
     console = make_console()
@@ -90,7 +90,7 @@ def inspect(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption 
 def ops(
     robot: RobotPath,
     base: BaseOption = Base.FIXED,
-    mimic: MimicOption = Mimic.REFUSE,
+    mimic: MimicOption = Mimic.FOLLOW,
     contact: ContactOption = None,
 ) -> None:
     """Count the operations of each function exactly."""
@@ -109,7 +109,7 @@ def ops(
 def bench(
     robot: RobotPath,
     base: BaseOption = Base.FIXED,
-    mimic: MimicOption = Mimic.REFUSE,
+    mimic: MimicOption = Mimic.FOLLOW,
     batch: Annotated[int, typer.Option(min=1, help="States of one call.")] = 4096,
     threads: ThreadsOption = None,
     repeats: RepeatsOption = 15,

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .mjcf_equality import read_couplings, read_loops, refuse_unsupported_equalities
+from .mjcf_numbers import read_rotation, read_vector, snap
 from .types import (
     WORLD,
     Body,
@@ -31,9 +33,10 @@ from .types import (
     matmul,
     transpose,
 )
-from .urdf import parse_xml
+from .urdf_elements import parse_xml
 
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
+EQUATING = {"anchor", "relpose", "polycoef", "torquescale"}
 WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
 
 
@@ -42,10 +45,10 @@ def load_mjcf(path: str | os.PathLike[str]) -> Description:
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
     a chain of massless bodies, named in `Description.virtual`. Sites become frames. Actuator armature is added to that
-    of its joint. Gravity is the file's.
+    of its joint. Gravity is the file's. Active equality constraints become loops (connect, weld) and couplings (joint).
 
     Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
-    asks for what is not supported (active equality constraints, flexible bodies, tendon armature); `OSError` for one
+    asks for what is not supported (equality constraints of other kinds, flexible bodies, tendon armature); `OSError` for one
     that cannot be opened; `ImportError` without the package `mujoco`.
     """
     source = os.fspath(path)
@@ -58,6 +61,7 @@ def load_mjcf(path: str | os.PathLike[str]) -> Description:
         spec = mujoco.MjSpec.from_file(source)
     except ValueError as error:
         raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
+    refuse_unsupported_equalities(mujoco, spec, source)
     _refuse_unsupported(spec, source)
     counts = _counts(spec)
     _strip_appearance(mujoco, spec)
@@ -79,7 +83,7 @@ def _check_text(source: str) -> None:
         file, element, owner = pending.pop()
         if name := element.get("name"):
             owner = f" of {element.tag} '{name}'"
-        for key in (PLACING | WEIGHING) & element.attrib.keys():
+        for key in (PLACING | WEIGHING | EQUATING) & element.attrib.keys():
             text = element.attrib[key]
             if not all(_is_finite(word) for word in text.split()):
                 raise ModelError(f"{file}: <{element.tag}>{owner}: '{key}' is '{text}'; give finite numbers")
@@ -105,15 +109,6 @@ def _one_line(error: Exception) -> str:
 
 
 def _refuse_unsupported(spec: Any, source: str) -> None:
-    for number, equality in enumerate(spec.equalities):
-        if equality.active:
-            kind = equality.type.name.removeprefix("mjEQ_").lower()
-            name = f"'{equality.name}'" if equality.name else f"number {number}"
-            ends = " and ".join(f"'{end}'" for end in (equality.name1, equality.name2) if end)
-            raise ModelError(
-                f"{source}: equality {name} ({kind} of {ends}): equality constraints are not supported yet; "
-                'remove it, or set active="false", to get the open tree'
-            )
     for flex in spec.flexes:
         raise ModelError(f"{source}: flex '{flex.name}': flexible bodies are not supported; remove it")
     for tendon in spec.tendons:
@@ -130,7 +125,7 @@ def _counts(spec: Any) -> list[tuple[str, str]]:
         ("materials and textures", len(spec.materials) + len(spec.textures)),
         ("skins", len(spec.skins)),
         ("sensors", len(spec.sensors)),
-        ("inactive equality constraints", len(spec.equalities)),
+        ("inactive equality constraints", sum(not equality.active for equality in spec.equalities)),
         ("tuples", len(spec.tuples)),
         ("plugins", len(spec.plugins)),
     ):
@@ -209,6 +204,7 @@ def _check_finite(model: Any, source: str) -> None:
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
         "joint": ("jnt_pos", "jnt_axis", "jnt_range"),
         "site": ("site_pos", "site_quat"),
+        "equality": ("eq_data",),
         "actuator": ("actuator_armature", "actuator_gear"),
     }
     for kind, names in fields.items():
@@ -219,29 +215,6 @@ def _check_finite(model: Any, source: str) -> None:
     for field in ("dof_armature", "qpos0"):
         if not np.isfinite(getattr(model, field)).all():
             raise ModelError(f"{source}: {field} is not finite; give finite numbers to armature and ref of every joint")
-
-
-def _snap(x: float) -> float:
-    """Zero and ±1 where rounding missed them by a few last places: quaternions never give them exactly."""
-    nearest = float(round(x))
-    return nearest if abs(x - nearest) < 1e-14 else x
-
-
-def _vector(row: Any) -> Vector:
-    x, y, z = (float(value) for value in row)
-    return (x, y, z)
-
-
-def _rotation(quaternion: Any) -> Matrix:
-    """Rotation matrix of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = (float(value) for value in quaternion)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    a, b, c = ((_snap(row[0]), _snap(row[1]), _snap(row[2])) for row in rows)
-    return (a, b, c)
 
 
 class _Names:
@@ -285,12 +258,14 @@ class _Builder:
             self._gravity(),
             (*counts, *_unused(self.mujoco, self.model)),
             frozenset(self.virtual),
+            tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
+            read_couplings(self.mujoco, self.model, self.source),
         )
 
     def _add_body(self, i: int) -> None:
         model, name = self.model, self.names[i]
         parent = self.names[model.body_parentid[i]]
-        placement = Pose(_rotation(model.body_quat[i]), _vector(model.body_pos[i]))
+        placement = Pose(read_rotation(model.body_quat[i]), read_vector(model.body_pos[i]))
         first, count = int(model.body_jntadr[i]), int(model.body_jntnum[i])
         if count == 0:
             self.joints.append(Joint(self.joint_names.new(f"{name}_fixed"), JointType.FIXED, parent, name, placement))
@@ -309,7 +284,7 @@ class _Builder:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
         model, kinds = self.model, self.mujoco.mjtJoint
         kind, armature = int(model.jnt_type[j]), self._armature(j, name)
-        anchor = _vector(model.jnt_pos[j])
+        anchor = read_vector(model.jnt_pos[j])
         if kind == kinds.mjJNT_FREE:
             if armature != 0.0:
                 remedy = "set it to zero, or write <freejoint/>"
@@ -317,7 +292,7 @@ class _Builder:
             return Joint(name, JointType.FLOATING, parent, child, Pose())
         if kind == kinds.mjJNT_BALL:
             return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, armature=armature)
-        x, y, z = _vector(model.jnt_axis[j])
+        x, y, z = read_vector(model.jnt_axis[j])
         lower, upper = model.jnt_range[j] if model.jnt_limited[j] else (-math.inf, math.inf)
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
@@ -326,7 +301,7 @@ class _Builder:
             parent,
             child,
             placement,
-            (_snap(x), _snap(y), _snap(z)),
+            (snap(x), snap(y), snap(z)),
             anchor if hinge else (0.0, 0.0, 0.0),
             armature,
             float(lower),
@@ -360,21 +335,21 @@ class _Builder:
         return reflected
 
     def _inertia(self, i: int) -> Inertia:
-        model, R = self.model, _rotation(self.model.body_iquat[i])
-        x, y, z = _vector(model.body_inertia[i])
+        model, R = self.model, read_rotation(self.model.body_iquat[i])
+        x, y, z = read_vector(model.body_inertia[i])
         diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(R, diagonal), transpose(R))
-        return Inertia(float(model.body_mass[i]), _vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
+        return Inertia(float(model.body_mass[i]), read_vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
 
     def _frames(self) -> Iterator[Frame]:
         model = self.model
         for i in range(model.nsite):
-            placement = Pose(_rotation(model.site_quat[i]), _vector(model.site_pos[i]))
+            placement = Pose(read_rotation(model.site_quat[i]), read_vector(model.site_pos[i]))
             yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
 
     def _gravity(self) -> Vector:
         off = self.model.opt.disableflags & self.mujoco.mjtDisableBit.mjDSBL_GRAVITY
-        return (0.0, 0.0, 0.0) if off else _vector(self.model.opt.gravity)
+        return (0.0, 0.0, 0.0) if off else read_vector(self.model.opt.gravity)
 
 
 # --- what dynamics does not use

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
@@ -91,6 +92,56 @@ class Joint:
     zero: float = 0.0  # the file's coordinate at which the child lies at `placement` (MJCF `ref`)
 
 
+class LoopType(StrEnum):
+    """What a loop joint leaves free between the two frames that it joins; their z axes are its axis."""
+
+    REVOLUTE = "revolute"  # turning about z
+    SPHERICAL = "spherical"  # turning
+    WELD = "weld"  # nothing
+    PRISMATIC = "prismatic"  # sliding along z
+    CYLINDRICAL = "cylindrical"  # turning about z and sliding along it
+    UNIVERSAL = "universal"  # turning about z of the predecessor's frame and x of the successor's, which stay perpendicular
+    PLANAR = "planar"  # sliding along x and y, and turning about z
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A joint that closes a loop: a frame on one body, and a frame on another that it holds on the first."""
+
+    name: str
+    type: LoopType
+    predecessor: str  # body, or WORLD
+    successor: str
+    predecessor_frame: Pose = Pose()
+    successor_frame: Pose = Pose()
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """A joint whose coordinate follows those of others: offset + sum of c1 q + c2 q² + ... over `terms`.
+
+    All joints have one degree of freedom. `terms` are (joint, (c1, c2, ...)); a gear has one coefficient, its ratio.
+    """
+
+    name: str
+    joint: str
+    terms: tuple[tuple[str, tuple[float, ...]], ...]
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Constraints of one's own: `function(q)` is zero, for the coordinates q of `joints`, which have one each.
+
+    The function takes an array of numbers, or of symbolic ones, and returns a sequence; arithmetic, numpy.sin, numpy.cos and
+    numpy.sqrt work on them, comparisons do not.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    function: Callable[[Any], Sequence[Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A named frame fixed to a body."""
@@ -116,6 +167,11 @@ class Description:
     gravity: Vector = (0.0, 0.0, -9.81)
     unused: tuple[tuple[str, str], ...] = ()
     virtual: frozenset[str] = field(default_factory=frozenset)
+    loops: tuple[Loop, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
+    closures: tuple[Closure, ...] = ()
+    independent: tuple[str, ...] = ()  # joints of loops that the velocities are to be those of
+    dependent: tuple[str, ...] = ()  # joints of loops that are to follow
 
 
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind

@@ -172,7 +172,7 @@ def consistent_inverse(tree: Tree, rows: Rows, q, result) -> None:
     write_consistent_inverse(tree, rows, L, d, Y, result)
 
 
-def write_consistent_inverse(tree: Tree, rows: Rows, L, d, Y, result) -> None:
+def write_consistent_inverse(tree, rows: Rows, L, d, Y, result) -> None:
     n, m = len(tree.parent), len(rows.K)
     D = [[0.0] * m for _ in range(m)]
     write_products(n, m, Y, d, D)

@@ -1,0 +1,85 @@
+"""A mechanism as the cluster algorithms see it: a spanning tree, and which of its rows move together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...model.tree import Tree
+
+
+class Follower(NamedTuple):
+    """A row whose coordinate a coupling determines: offset + sum over terms of c1 q + c2 q² + ..."""
+
+    row: int
+    offset: float
+    terms: tuple[tuple[int, tuple[float, ...]], ...]  # (row, (c1, c2, ...))
+
+
+class Attached(NamedTuple):
+    """A frame on the body of a row of the tree, or on the ground (-1)."""
+
+    row: int
+    R: Any  # (3, 3)
+    p: Any  # (3,)
+
+
+class Alignment(NamedTuple):
+    """One row of a loop's constraint: e . (p_b - p_a) if `other` is -1, and e . f if not.
+
+    e is the axis `axis` of frame a, f the axis `other` of frame b.
+    """
+
+    a: Attached
+    b: Attached
+    axis: int
+    other: int
+
+
+class Program(NamedTuple):
+    """A function as a list of operations on its inputs; algorithms/tape.py says which."""
+
+    op: Any
+    value: Any
+    a: Any
+    b: Any
+    node: Any  # (outputs,) an output is scale times what operation `node` gives
+    scale: Any
+
+
+class Closing(NamedTuple):
+    """Constraints of the user's own, on the coordinates of rows: phi(q), K(q) row by row, and K' q' of (q, q')."""
+
+    rows: tuple[int, ...]
+    size: int
+    value: Program
+    jacobian: Program
+    rate: Program
+
+
+class Cluster(NamedTuple):
+    """Rows that move together, in ascending order."""
+
+    rows: tuple[int, ...]
+    output: int  # the row of the body that they hang on, -1 for the ground
+    start: int  # where the independent velocities begin in v
+    independent: tuple[int, ...]  # rows whose velocities are independent
+    dependent: tuple[int, ...]  # rows whose velocities follow by loops
+    followers: tuple[Follower, ...]  # rows that follow by couplings, in an order in which they can be computed
+    alignments: tuple[Alignment, ...]
+    closings: tuple[Closing, ...]
+    kept: tuple[int, ...]  # which constraint rows are independent; alignments come first
+
+
+class Mechanism(NamedTuple):
+    """Clusters in the order of their first rows, so that each comes after the one that it hangs on."""
+
+    tree: Tree
+    clusters: tuple[Cluster, ...]
+    position: tuple[int, ...]  # for each coordinate of the tree its place in q, -1 if it is a follower's
+    owner: tuple[int, ...]  # (n,) the cluster of each row
+    parent: tuple[int, ...]  # (nv,) of the independent velocities: the expanded tree of the clusters
+
+
+def free(cluster: Cluster) -> bool:
+    """Whether the rows of a cluster move as they like."""
+    return not cluster.dependent and not cluster.followers

@@ -1,0 +1,280 @@
+"""Robots with loops and couplings: the same functions, in the independent velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .algorithms import aba, crba, energy, frames, inverse, joint_space, rnea
+from .algorithms.clusters import aba as c_aba
+from .algorithms.clusters import baselines, spanning
+from .algorithms.clusters import crba as c_crba
+from .algorithms.clusters import joint_space as c_joint_space
+from .algorithms.clusters import operational_space as c_space
+from .algorithms.clusters import rnea as c_rnea
+from .algorithms.clusters.mechanism import Mechanism
+from .algorithms.operational_space import joint_space as by_factors
+from .algorithms.operational_space import recursive, stabilization
+from .constraints import JacobianRows
+from .engine.function import CompiledFunction, cheapest
+from .loops import CLOSED, STEPS, Loops
+from .model import configuration
+from .model.configuration import Coordinates
+from .model.model import MovingJoint
+from .robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+KERNELS = {
+    rnea.rnea: c_rnea.rnea,
+    rnea.rnea_external: c_rnea.rnea_external,
+    rnea.bias_force: c_rnea.bias_force,
+    rnea.gravity_force: c_rnea.gravity_force,
+    aba.aba: c_aba.aba,
+    aba.aba_external: c_aba.aba_external,
+    joint_space.crba_ltdl: c_joint_space.crba_ltdl,
+    joint_space.crba_ltdl_external: c_joint_space.crba_ltdl_external,
+    joint_space.factors: c_joint_space.factors,
+    crba.crba: c_crba.crba,
+    inverse.inverse_by_factors: c_joint_space.inverse_by_factors,
+    inverse.solve_mass_matrix: c_joint_space.solve_mass_matrix,
+    energy.kinetic_energy: spanning.kinetic_energy,
+    energy.potential_energy: spanning.potential_energy,
+    energy.center_of_mass: spanning.center_of_mass,
+    frames.frame_placement: spanning.frame_placement,
+    frames.frame_jacobian: spanning.frame_jacobian,
+    frames.frame_velocity: spanning.frame_velocity,
+    frames.frame_bias_acceleration: spanning.frame_bias_acceleration,
+    by_factors.row_jacobian: c_space.row_jacobian,
+    by_factors.delassus: c_space.ltl,
+    recursive.delassus: c_space.pv_osim,
+    by_factors.inertia: c_space.inertia,
+    by_factors.bias: c_space.bias,
+    by_factors.apply: c_space.apply,
+    by_factors.consistent_inverse: c_space.consistent_inverse,
+    by_factors.null_space_projector: c_space.null_space_projector,
+    by_factors.constrained: c_space.constrained,
+    by_factors.constrained_to: c_space.constrained_to,
+    stabilization.target: spanning.stabilization,
+}
+"""The cluster kernel for each kernel of a tree."""
+
+
+class ClosedRobot(Robot):
+    """A robot with loops or couplings (Chignoli, Adrian, Kim and Wensing 2023).
+
+    Joints that a coupling determines do not appear in q. Joints of loops do, and q must satisfy the loops (`close`,
+    `residual`). Velocities, accelerations and joint forces are those of the independent joints: `joints[k].independent`.
+    """
+
+    def __init__(self, loops: Loops, execution: str = "auto") -> None:
+        super().__init__(loops.model, execution)
+        self.loops = loops
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClosedRobot, (self.loops, self.execution)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The spanning tree and its clusters."""
+        return self.loops.mechanism
+
+    @property
+    def system(self) -> Any:
+        return self.mechanism
+
+    @property
+    def parent(self) -> tuple[int, ...]:
+        return self.mechanism.parent
+
+    @property
+    def closed(self) -> bool:
+        return True
+
+    def kernel(self, kernel: Any) -> Any:
+        return KERNELS.get(kernel, kernel)
+
+    @property
+    def nq(self) -> int:
+        return self.loops.nq
+
+    @property
+    def nv(self) -> int:
+        return len(self.mechanism.parent)
+
+    @cached_property
+    def joints(self) -> tuple[MovingJoint, ...]:
+        """Moving joints; followers have no part of q, and joints that depend on others none of v."""
+        place = {r: c.start + k for c in self.mechanism.clusters for k, r in enumerate(c.independent)}
+        made, q = [], 0
+        for j in self.model.joints:
+            width = 0 if j.v_slice.start in self.loops.followers else j.type.nq
+            mine = [place[r] for r in range(j.v_slice.start, j.v_slice.stop) if r in place]
+            v = slice(mine[0], mine[-1] + 1) if mine else slice(0, 0)
+            made.append(replace(j, q_slice=slice(q, q + width), v_slice=v))
+            q += width
+        return tuple(made)
+
+    @property
+    def clusters(self) -> tuple[tuple[str, ...], ...]:
+        """The names of joints that move together."""
+        names = {r: j.name for j in self.model.joints for r in range(j.v_slice.start, j.v_slice.stop)}
+        return tuple(tuple(dict.fromkeys(names[r] for r in c.rows)) for c in self.mechanism.clusters)
+
+    def report(self) -> dict[str, str]:
+        """What the file holds that dynamics does not use, and constraints that follow from others."""
+        found = super().report()
+        left_out = {
+            names: n for c in self.mechanism.clusters if (n := self.loops.redundant(c)) for names in [self.loops.names(c)]
+        }
+        if left_out:
+            found["redundant constraints"] = "; ".join(f"{n} of {names}" for names, n in left_out.items())
+        return found
+
+    # the configuration space
+
+    @cached_property
+    def _coordinates(self) -> list[Coordinates]:
+        return self.loops.coordinates
+
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+    ) -> Array:
+        """Closed configurations (*size, nq) in general position; raises ValueError where none is found."""
+        rng = np.random.default_rng(rng)
+        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        wanted = int(np.prod(shape, dtype=int))
+        q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
+        open_ = np.arange(wanted)
+        for attempt in range(60):
+            closed, good = self._newton(q[open_], self._dependent_rows if attempt % 2 else self._loop_rows)
+            q[open_[good]] = closed[good]
+            open_ = open_[~good]
+            if not len(open_):
+                return q.reshape(*shape, self.nq)
+            q[open_] = configuration.random_configuration(self._coordinates, self.nq, rng, len(open_))
+        raise ValueError(f"{self.name}: no closed configuration was found for {len(open_)} of {wanted} random guesses")
+
+    def close(self, q: Any, keep: Iterable[str] | None = None) -> Array:
+        """The configuration (..., nq) near q in which all loops are closed.
+
+        `keep` names joints of loops that stay where they are; the independent ones unless given. Raises ValueError if
+        Newton's method does not find one.
+        """
+        q = np.asarray(q, dtype=np.float64)
+        rows = self._dependent_rows
+        if keep is not None:
+            held = {r for name in keep for r in self._rows_of(name)}
+            rows = [r for r in self._loop_rows if r not in held]
+        closed, good = self._newton(q.reshape(-1, self.nq), rows)
+        if not good.all():
+            worst = np.abs(self.residual(closed)).max()
+            raise ValueError(
+                f"{self.name}: the loops cannot be closed from this guess; {worst:.3g} is left of their constraints"
+            )
+        return closed.reshape(q.shape)
+
+    def _rows_of(self, name: str) -> range:
+        for j in self.model.joints:
+            if j.name == name:
+                return range(j.v_slice.start, j.v_slice.stop)
+        raise ValueError(f"{self.name} has no joint {name!r}")
+
+    @cached_property
+    def _dependent_rows(self) -> list[int]:
+        return [r for c in self.mechanism.clusters for r in c.dependent]
+
+    @cached_property
+    def _loop_rows(self) -> list[int]:
+        return [r for c in self.mechanism.clusters if c.dependent for r in (*c.independent, *c.dependent)]
+
+    def _newton(self, q: Array, rows: list[int]) -> tuple[Array, Array]:
+        """Configurations after Newton's method with some rows moved, and which of them are closed."""
+        done = np.zeros(len(q), dtype=bool)
+        if not self._dependent_rows:
+            return q, ~done
+        q = q.copy()
+        places = [self.loops.velocity_rows.index(r) for r in rows]
+        for _ in range(STEPS):
+            left = np.flatnonzero(~done)
+            phi = self.residual(q[left])
+            done[left] = np.abs(phi).max(axis=1) < CLOSED * max(1.0, self.loops.size)
+            left = left[~done[left]]
+            if not len(left):
+                break
+            K = self._closing_matrix(q[left])[:, :, rows]
+            step = -(np.linalg.pinv(K, rcond=1e-10) @ self.residual(q[left])[..., None])[..., 0]
+            longest = np.abs(step).max(axis=1, keepdims=True)
+            move = np.zeros((len(left), len(self.loops.velocity_rows)))
+            move[:, places] = step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300))
+            q[left] = configuration.integrate(self._coordinates, q[left], move)
+        return q, done
+
+    def integrate(self, q: Any, v: Any) -> Array:
+        """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q."""
+        moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
+        return self.close(configuration.integrate(self._coordinates, q, moved))
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The independent velocities (..., nv) that lead from q0 to q1 in a unit of time."""
+        whole = configuration.difference(self._coordinates, q0, q1)
+        rows = [r for c in self.mechanism.clusters for r in c.independent]
+        return np.asarray(whole[..., [self.loops.velocity_rows.index(r) for r in rows]])
+
+    # functions
+
+    @cached_property
+    def residual(self) -> CompiledFunction:
+        """Function of q: what is left of the constraints of all loops; [m] for points, sines of angles for axes."""
+        return self._function(ClosedRobot.residual, spanning.residual, ("q",), ("residual", (self._constraints,)))
+
+    @cached_property
+    def _closing_matrix(self) -> CompiledFunction:
+        shape = (self._constraints, len(self.model.tree.parent))
+        return self._function(ClosedRobot._closing_matrix, spanning.closing_matrix, ("q",), ("K", shape))
+
+    @cached_property
+    def _constraints(self) -> int:
+        return sum(len(c.alignments) + sum(x.size for x in c.closings) for c in self.mechanism.clusters)
+
+    @cached_property
+    def spanning_velocity(self) -> CompiledFunction:
+        """Function of q, v: G v, the velocities of all joints of the spanning tree, in the order of the joints."""
+        n = len(self.model.tree.parent)
+        return self._function(ClosedRobot.spanning_velocity, spanning.velocity, ("q", "v"), ("velocity", (n,)))
+
+    @cached_property
+    def forward_dynamics(self) -> CompiledFunction:
+        """a (nv) for the forces tau of the independent joints.
+
+        By the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), by the mass matrix and
+        its sparse factors ("crba-ltdl"), or, for comparison, by the "projection" of the spanning tree's equations or by
+        "multipliers" (section II-D), whichever takes fewer operations; `algorithm=` insists on one.
+        """
+        inputs = ("q", "v", "tau")
+        member = ClosedRobot.forward_dynamics
+        found = {
+            "aba": self._with_forces(member, aba.aba, aba.aba_external, inputs, "a"),
+            "crba-ltdl": self._with_forces(member, joint_space.crba_ltdl, joint_space.crba_ltdl_external, inputs, "a"),
+        }
+        for name, kernel in (("projection", baselines.projection), ("multipliers", baselines.multipliers)):
+            program = self._program(member, kernel, inputs, ("a", (self.nv,)))
+            found[name] = CompiledFunction(program, self.execution, None, name)
+        return cheapest(found)
+
+    @cached_property
+    def inverse_mass_matrix(self) -> CompiledFunction:
+        """M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
+        output = ("Minv", (self.nv, self.nv))
+        return self._function(ClosedRobot.inverse_mass_matrix, inverse.inverse_by_factors, ("q",), output)
+
+    def operational_space(self, contacts: Any) -> Any:
+        """As for a tree, in the independent velocities; not with `JacobianRows` yet."""
+        made = (contacts,) if not isinstance(contacts, Iterable) else tuple(contacts)
+        if any(isinstance(c, JacobianRows) for c in made):
+            raise ValueError(f"{self.name} has loops or couplings: JacobianRows are not supported for it yet")
+        return super().operational_space(made)

@@ -1,0 +1,342 @@
+"""From the loops, couplings and constraints of a description to clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .algorithms.clusters.loops import closing_values, poses, value
+from .algorithms.clusters.maps import constraint_matrix, spanning_configuration
+from .algorithms.clusters.mechanism import Alignment, Attached, Closing, Cluster, Follower, Mechanism
+from .algorithms.kinematics import joint_transforms
+from .model import configuration
+from .model.clusters import clusters, output_row, path_rows
+from .model.configuration import Coordinates
+from .model.model import Model, MovingJoint, Placed
+from .model.types import WORLD, Coupling, Description, Loop, LoopType, ModelError, Pose
+from .recording import closing
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+POSITION = (0, 1, 2)
+ALIGNMENTS = {  # axes of the predecessor's frame along which points meet; pairs of axes that stay perpendicular
+    LoopType.REVOLUTE: (POSITION, ((0, 2), (1, 2))),
+    LoopType.SPHERICAL: (POSITION, ()),
+    LoopType.WELD: (POSITION, ((0, 1), (1, 2), (2, 0))),
+    LoopType.PRISMATIC: ((0, 1), ((0, 1), (1, 2), (2, 0))),
+    LoopType.CYLINDRICAL: ((0, 1), ((0, 2), (1, 2))),
+    LoopType.UNIVERSAL: (POSITION, ((2, 0),)),
+    LoopType.PLANAR: ((2,), ((0, 2), (1, 2))),
+}
+CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
+ATTEMPTS, STEPS, SAMPLES = 40, 60, 4
+RANK = 1e-8  # of the largest singular value
+
+
+class Loops:
+    """A model's clusters, and how its loops are closed."""
+
+    def __init__(self, description: Description, model: Model) -> None:
+        self.d, self.model = description, model
+        self.tree = model.tree
+        self.joints = {j.name: j for j in model.joints}
+        self.followers = self._followers()
+        self.alignments = {loop.name: self._alignments(loop) for loop in description.loops}
+        self.closings = [self._closing(c) for c in description.closures]
+        self.mechanism = self._mechanism()
+
+    # what the description says
+
+    def _joint(self, name: str, where: str) -> MovingJoint:
+        if name not in self.joints:
+            raise ModelError(f"{self.d.source}: {where}: there is no moving joint {name!r}; correct the name")
+        joint = self.joints[name]
+        if joint.type.nv != 1:
+            raise ModelError(f"{self.d.source}: {where}: joint {name!r} is {joint.type} and has no single coordinate")
+        return joint
+
+    def _row(self, name: str, where: str) -> int:
+        return int(self._joint(name, where).v_slice.start)
+
+    def _followers(self) -> dict[int, Follower]:
+        """Couplings by the row that follows, each after those that it follows."""
+        asked: dict[int, tuple[Coupling, Follower]] = {}
+        for c in self.d.couplings:
+            where = f"coupling {c.name!r}"
+            row = self._row(c.joint, where)
+            if row in asked:
+                raise ModelError(
+                    f"{self.d.source}: {where}: joint {c.joint!r} follows by {asked[row][0].name!r} already; keep one"
+                )
+            terms = tuple((self._row(name, where), tuple(map(float, p))) for name, p in c.terms)
+            asked[row] = (c, Follower(row, float(c.offset), terms))
+        ordered: dict[int, Follower] = {}
+        while len(ordered) < len(asked):
+            ready = [
+                r for r, (_, f) in asked.items() if r not in ordered and all(t not in asked or t in ordered for t, _ in f.terms)
+            ]
+            if not ready:
+                names = ", ".join(repr(c.name) for r, (c, _) in asked.items() if r not in ordered)
+                raise ModelError(f"{self.d.source}: couplings {names} go in a circle; take one of them out")
+            ordered |= {r: asked[r][1] for r in ready}
+        return ordered
+
+    def _attached(self, link: str, pose: Pose, where: str) -> Attached:
+        if link == WORLD and link not in {b.name for b in self.d.bodies}:
+            placed = Placed(-1, Pose())
+        else:
+            found = [p for f, p in zip(self.model.frames, self.model.placed_frames, strict=True) if f.name == link]
+            if not found:
+                raise ModelError(f"{self.d.source}: {where}: there is no link {link!r}; correct the name")
+            placed = found[0]
+        at = placed.pose @ pose
+        return Attached(placed.row, at.R, at.p)
+
+    def _alignments(self, loop: Loop) -> tuple[Alignment, ...]:
+        where = f"loop {loop.name!r}"
+        a = self._attached(loop.predecessor, loop.predecessor_frame, where)
+        b = self._attached(loop.successor, loop.successor_frame, where)
+        if a.row == b.row:
+            raise ModelError(f"{self.d.source}: {where} joins links of one body; remove it")
+        points, axes = ALIGNMENTS[loop.type]
+        return (*(Alignment(a, b, k, -1) for k in points), *(Alignment(a, b, i, k) for i, k in axes))
+
+    def _closing(self, c: Any) -> Closing:
+        return closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
+
+    # clusters
+
+    def _ties(self) -> Iterable[frozenset[int]]:
+        for f in self.followers.values():
+            yield path_rows(self.tree, [f.row, *(r for r, _ in f.terms)], joints=True)
+        for rows in self.alignments.values():
+            yield path_rows(self.tree, [rows[0].a.row, rows[0].b.row], joints=False)
+        for c in self.closings:
+            yield path_rows(self.tree, list(c.rows), joints=True)
+
+    def _mechanism(self) -> Mechanism:
+        tree = self.tree
+        made: list[Cluster] = []
+        for rows in clusters(tree, self._ties()):
+            inside = set(rows)
+            followers = tuple(f for r, f in self.followers.items() if r in inside)
+            following = {f.row for f in followers}
+            made.append(
+                Cluster(
+                    rows=rows,
+                    output=output_row(tree, rows),
+                    start=0,
+                    independent=tuple(r for r in rows if r not in following),
+                    dependent=(),
+                    followers=followers,
+                    alignments=tuple(a for many in self.alignments.values() if _first_row(many) in inside for a in many),
+                    closings=tuple(c for c in self.closings if c.rows[0] in inside),
+                    kept=(),
+                )
+            )
+        self.unreduced = self._numbered(made)
+        return self._numbered([self._reduced(c) for c in self.unreduced.clusters])
+
+    def _numbered(self, made: list[Cluster]) -> Mechanism:
+        tree = self.tree
+        owner, start = [-1] * len(tree.parent), 0
+        for k, c in enumerate(made):
+            made[k] = c._replace(start=start)
+            start += len(c.independent)
+            for r in c.rows:
+                owner[r] = k
+        parent = []
+        for c in made:
+            above = made[owner[c.output]] if c.output >= 0 else None
+            last = -1 if above is None else self._last(above, c.output)
+            for k, _ in enumerate(c.independent):
+                parent.append(last if k == 0 else c.start + k - 1)
+        position, q = [], 0
+        for joint in self.model.joints:
+            follows = joint.v_slice.start in self.followers
+            for _ in range(joint.type.nq):
+                position.append(-1 if follows else q)
+                q += not follows
+        return Mechanism(tree, tuple(made), tuple(position), tuple(owner), tuple(parent))
+
+    def _last(self, cluster: Cluster, output: int) -> int:
+        """The independent velocity of a cluster that comes last before what hangs on one of its rows."""
+        if not cluster.dependent and not cluster.followers:
+            return cluster.start + cluster.rows.index(output)
+        return cluster.start + len(cluster.independent) - 1
+
+    # which constraints and velocities are independent
+
+    @cached_property
+    def coordinates(self) -> list[Coordinates]:
+        """Joints that appear in q; velocities are those of the same joints."""
+        found, q, v = [], 0, 0
+        for j in self.model.joints:
+            if j.v_slice.start not in self.followers:
+                found.append(Coordinates(j.type, slice(q, q + j.type.nq), slice(v, v + j.type.nv), j.lower, j.upper))
+                q, v = q + j.type.nq, v + j.type.nv
+        return found
+
+    @cached_property
+    def velocity_rows(self) -> list[int]:
+        """Rows whose joints appear in q."""
+        return [r for r in range(len(self.tree.parent)) if r not in self.followers]
+
+    @property
+    def nq(self) -> int:
+        return max((c.q.stop for c in self.coordinates), default=0)
+
+    def residual(self, cluster: Cluster, q: Array) -> Array:
+        """All constraints of a cluster's loops."""
+        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
+        X = joint_transforms(self.tree, qs)
+        P = poses(self.tree, cluster, X)
+        found = [value(P, a) for a in cluster.alignments]
+        for c in cluster.closings:
+            found += closing_values(self.tree, c, qs)
+        return np.array([float(x) for x in found])
+
+    def matrix(self, cluster: Cluster, q: Array) -> Array:
+        """All rows of K of a cluster, for the rows of the tree that no coupling determines."""
+        whole = cluster._replace(kept=tuple(range(_constraints(cluster))))
+        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
+        K = constraint_matrix(self.unreduced, whole, joint_transforms(self.tree, qs), qs)
+        columns = _moving(cluster)
+        return np.array([[float(row[r]) for r in columns] for row in K]).reshape(-1, len(columns))
+
+    def close(self, cluster: Cluster, q: Array, free: Sequence[int]) -> Array | None:
+        """The configuration near q, with only the rows `free` moved, that closes a cluster's loops; None if there is none."""
+        columns = _moving(cluster)
+        chosen = [columns.index(r) for r in free]
+        scale = max(1.0, self.size)
+        for _ in range(STEPS):
+            phi = self.residual(cluster, q)
+            worst = float(np.abs(phi).max(initial=0.0))
+            if not math.isfinite(worst):
+                return None
+            if worst < CLOSED * scale:
+                return q
+            step = -np.linalg.pinv(self.matrix(cluster, q)[:, chosen], rcond=1e-10) @ phi
+            longest = float(np.abs(step).max(initial=0.0))
+            move = np.zeros(len(self.velocity_rows))
+            for r, x in zip(free, step * min(1.0, 0.5 / longest if longest > 0.0 else 1.0), strict=True):
+                move[self.velocity_rows.index(r)] = x
+            q = np.asarray(configuration.integrate(self.coordinates, q, move))
+        return None
+
+    @cached_property
+    def size(self) -> float:
+        """The length of the longest step from joint to joint [m]."""
+        return max((math.hypot(*p) for p in self.tree.translation), default=1.0)
+
+    def _samples(self, cluster: Cluster) -> list[Array]:
+        """Closed configurations in general position."""
+        rng = np.random.default_rng(0)
+        start = configuration.neutral(self.coordinates, self.nq)
+        found: list[Array] = []
+        for attempt in range(ATTEMPTS):
+            spread = 0.0 if attempt == 0 else 0.1 + 1.5 * attempt / ATTEMPTS
+            q = np.asarray(
+                configuration.integrate(self.coordinates, start, spread * rng.uniform(-1, 1, len(self.velocity_rows)))
+            )
+            closed = self.close(cluster, q, _moving(cluster))
+            if closed is not None and attempt > 0:
+                found.append(closed)
+            if len(found) == SAMPLES:
+                break
+        return found
+
+    def _reduced(self, cluster: Cluster) -> Cluster:
+        """The cluster with independent constraint rows and velocities."""
+        if not cluster.alignments and not cluster.closings:
+            return cluster
+        names = self.names(cluster)
+        samples = self._samples(cluster)
+        if not samples:
+            raise ModelError(f"{self.d.source}: {names} cannot be closed: no configuration was found that satisfies them")
+        matrices = [self.matrix(cluster, q) for q in samples]
+        rank = max(_rank(K) for K in matrices)
+        K = next(K for K in matrices if _rank(K) == rank)
+        kept = _independent_rows(K, rank)
+        columns = _moving(cluster)
+        dependent = self._dependents(cluster, K[kept], columns, rank, names)
+        return cluster._replace(
+            kept=tuple(kept),
+            dependent=tuple(r for r in columns if r in dependent),
+            independent=tuple(r for r in columns if r not in dependent),
+        )
+
+    def _dependents(self, cluster: Cluster, K: Array, columns: list[int], rank: int, names: str) -> set[int]:
+        """Rows that follow: as the description says, and where it does not, those that make K_d well conditioned."""
+        keep = {self._row(n, "independent joints") for n in self.d.independent if n in self.joints}
+        give = {self._row(n, "dependent joints") for n in self.d.dependent if n in self.joints}
+        order = (
+            [r for r in columns if r in give],
+            [r for r in columns if r not in give and r not in keep],
+            [r for r in columns if r in keep],
+        )
+        chosen: list[int] = []
+        for group in order:
+            left = list(group)
+            while left and len(chosen) < rank:
+                best = max(left, key=lambda r: _smallest(K[:, [columns.index(s) for s in (*chosen, r)]]))
+                if _smallest(K[:, [columns.index(s) for s in (*chosen, best)]]) < 1e-6 * np.abs(K).max():
+                    break
+                chosen.append(best)
+                left.remove(best)
+        forced = [r for r in chosen if r in keep]
+        if forced or len(chosen) < rank or len(set(order[0]) - set(chosen)) > 0:
+            free = len(columns) - rank
+            raise ModelError(
+                f"{self.d.source}: {names} leave {free} of {len(columns)} velocities free, and the joints that are marked as "
+                "independent or dependent do not fit that; mark others, or none"
+            )
+        return set(chosen)
+
+    def names(self, cluster: Cluster) -> str:
+        """The loops and constraints of a cluster."""
+        names = [repr(n) for n, a in self.alignments.items() if _first_row(a) in cluster.rows]
+        names += [repr(c.name) for c, made in zip(self.d.closures, self.closings, strict=True) if made.rows[0] in cluster.rows]
+        return ", ".join(names)
+
+    def redundant(self, cluster: Cluster) -> int:
+        """Constraint rows that follow from others."""
+        return _constraints(cluster) - len(cluster.kept)
+
+
+def _first_row(alignments: Sequence[Alignment]) -> int:
+    a = alignments[0]
+    return max(a.a.row, a.b.row)
+
+
+def _constraints(cluster: Cluster) -> int:
+    return len(cluster.alignments) + sum(c.size for c in cluster.closings)
+
+
+def _moving(cluster: Cluster) -> list[int]:
+    """Rows of a cluster that no coupling determines."""
+    following = {f.row for f in cluster.followers}
+    return [r for r in cluster.rows if r not in following]
+
+
+def _rank(K: Array) -> int:
+    if not K.size:
+        return 0
+    return int(np.linalg.matrix_rank(K, tol=RANK * max(1e-300, float(np.linalg.norm(K, 2)))))
+
+
+def _smallest(K: Array) -> float:
+    return float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 0.0
+
+
+def _independent_rows(K: Array, rank: int) -> list[int]:
+    """The first rows that are independent of those before them."""
+    chosen: list[int] = []
+    for r in range(len(K)):
+        if len(chosen) < rank and _smallest(K[[*chosen, r]]) > RANK * np.linalg.norm(K, 2):
+            chosen.append(r)
+    return chosen

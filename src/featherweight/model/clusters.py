@@ -1,0 +1,50 @@
+"""Clusters: the smallest sets of joints with all their loops and couplings, between which a mechanism is a tree.
+
+Each constraint ties together the rows of the tree on the paths between the bodies, or the joints, that it is about, up to the
+last body that carries them all (Chignoli et al., section IV; Jain 2009). Sets that share a row are one. All that is in a
+cluster then hangs on one body, its output body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .tree import Tree
+
+
+def path_rows(tree: Tree, ends: Sequence[int], joints: bool) -> frozenset[int]:
+    """Rows that a constraint ties together: whole joints, up to the last row that carries all.
+
+    `ends` are the last rows of bodies, -1 for the ground; or, with `joints`, rows that are tied themselves.
+    """
+
+    def support(i: int) -> list[int]:
+        rows = []
+        while i >= 0:
+            rows.append(i)
+            i = tree.parent[i]
+        return rows
+
+    paths = [support(i) for i in ends]
+    carriers = [support(tree.parent[tree.first[i]]) for i in ends] if joints else paths
+    common = set(carriers[0]).intersection(*carriers[1:])
+    rows = {r for path in paths for r in path} - common
+    return frozenset(r for i in rows for r in range(tree.first[i], tree.last[i] + 1))
+
+
+def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
+    """All rows in clusters, whole joints, in the order of their first rows."""
+    sets: list[set[int]] = [set(range(tree.first[i], tree.last[i] + 1)) for i in range(len(tree.parent)) if tree.first[i] == i]
+    for tie in ties:
+        touched = [s for s in sets if not s.isdisjoint(tie)]
+        sets = [s for s in sets if s.isdisjoint(tie)]
+        sets.append(set(tie).union(*touched))
+    return sorted(tuple(sorted(s)) for s in sets)
+
+
+def output_row(tree: Tree, rows: Sequence[int]) -> int:
+    """The row of the body that a cluster hangs on, -1 for the ground."""
+    inside = set(rows)
+    outputs = {tree.parent[i] for i in rows} - inside
+    assert len(outputs) == 1, "paths to the last common carrier end at one body"
+    return int(outputs.pop())

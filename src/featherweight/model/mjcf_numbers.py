@@ -1,0 +1,31 @@
+"""MuJoCo's vectors and quaternions as tuples of this package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .types import Matrix, Vector
+
+
+def snap(x: float) -> float:
+    """Zero and ±1 where rounding missed them by a few last places: quaternions never give them exactly."""
+    nearest = float(round(x))
+    return nearest if abs(x - nearest) < 1e-14 else x
+
+
+def read_vector(row: Any) -> Vector:
+    """Three numbers."""
+    x, y, z = (float(value) for value in row)
+    return (x, y, z)
+
+
+def read_rotation(quaternion: Any) -> Matrix:
+    """Rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = (float(value) for value in quaternion)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    a, b, c = ((snap(row[0]), snap(row[1]), snap(row[2])) for row in rows)
+    return (a, b, c)

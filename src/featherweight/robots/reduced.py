@@ -1,0 +1,62 @@
+"""Robots without the bodies that only gears and loops move, for comparison (Chignoli et al. 2023, section II-C)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model.types import Description, Inertia, ModelError, Vector, dot
+
+
+def unconstrained(description: Description) -> Description:
+    """The independent tree alone: what depends on it, rotors mostly, is left out with its mass.
+
+    It leaves out dependent joints and the bodies that they move. Of a `Closure` it leaves out the independent ones, and
+    keeps the links that the differential drives. Raises ModelError if a body that is kept hangs on one that is not.
+    """
+    driven = {joint for closure in description.closures for joint in closure.joints}
+    left_out = (set(description.dependent) - driven) | (set(description.independent) & driven)
+    gone = {j.child for j in description.joints if j.name in left_out}
+    joints = tuple(j for j in description.joints if j.name not in left_out)
+    if lost := [j.child for j in joints if j.parent in gone]:
+        raise ModelError(f"{description.source}: {', '.join(lost)} hang on dependent bodies, so there is no independent tree")
+    return replace(
+        description,
+        name=f"unconstrained_{description.name}",
+        bodies=tuple(b for b in description.bodies if b.name not in gone),
+        joints=joints,
+        frames=tuple(f for f in description.frames if f.body not in gone),
+        loops=(),
+        couplings=(),
+        closures=(),
+        independent=(),
+        dependent=(),
+    )
+
+
+def approximate(description: Description) -> Description:
+    """The independent tree whose joints carry the rotors' reflected inertia as armature, N² I_rotor.
+
+    A rotor that follows several joints, through belts, adds to each with its own ratio: the diagonal of G^T I G. Closures
+    and loops have no such approximation, and add nothing.
+    """
+    moved = {j.name: j for j in description.joints}
+    inertias = {b.name: b.inertia for b in description.bodies}
+    armature = {j.name: j.armature for j in description.joints}
+    for coupling in description.couplings:
+        rotor = moved[coupling.joint]
+        moment = _about(inertias[rotor.child], rotor.axis)
+        for joint, (ratio, *higher) in coupling.terms:
+            if any(higher):
+                raise ModelError(f"{description.source}: coupling {coupling.name!r} is not linear, so has no reflected inertia")
+            armature[joint] += ratio**2 * moment
+    tree = unconstrained(description)
+    joints = tuple(replace(j, armature=armature[j.name]) for j in tree.joints)
+    return replace(tree, name=f"approximate_{description.name}", joints=joints)
+
+
+def _about(inertia: Inertia, axis: Vector) -> float:
+    """The moment of inertia about an axis through the body's origin [kg m²]."""
+    mass, c, (xx, xy, xz, yy, yz, zz) = inertia
+    x, y, z = axis
+    central = xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)
+    return central + mass * (dot(c, c) - dot(c, axis) ** 2)

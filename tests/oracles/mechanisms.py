@@ -1,0 +1,135 @@
+"""Mechanisms with loops that tests share: every loop type, in the plane and in space."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+import featherweight as fw
+from featherweight import robots
+from featherweight.model.generators import chain, from_parents, unbranched_parents
+from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, Pose
+
+HINGE, SLIDE, BALL = fw.JointType.REVOLUTE, fw.JointType.PRISMATIC, fw.JointType.SPHERICAL
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def body(name: str, mass: float = 1.0) -> fw.Body:
+    return fw.Body(name, fw.Inertia(mass, (0.3, 0.02, 0.05), (0.1, 0.01, 0.0, 0.2, 0.02, 0.25)))
+
+
+def at(x: float, y: float, z: float = 0.0) -> Pose:
+    return Pose(p=(x, y, z))
+
+
+def bodies(*names: str) -> tuple[fw.Body, ...]:
+    return tuple(body(name) for name in names)
+
+
+def crank_and_rocker() -> fw.Description:
+    """In space: a crank, a rod on a ball joint, and a rocker about a skew axis, on a ball at the rod's end."""
+    joints = (
+        fw.Joint("crank", HINGE, WORLD, "a", Pose(), Z),
+        fw.Joint("ball", BALL, "a", "b", at(0.3, 0.0)),
+        fw.Joint("rocker", HINGE, WORLD, "c", at(1.0, 0.2, 0.1), (0.0, 0.8, 0.6)),
+    )
+    loop = Loop("rod", LoopType.SPHERICAL, "b", "c", at(1.0, 0.0), at(0.0, 0.1, 0.7))
+    return fw.Description("crank_and_rocker", "made", bodies("a", "b", "c"), joints, loops=(loop,), independent=("crank",))
+
+
+def platform() -> fw.Description:
+    """A flying platform on three legs that end in balls on the ground."""
+    joints = [fw.Joint("flight", fw.JointType.FLOATING, WORLD, "plate")]
+    made = [body("plate", 3.0)]
+    loops = []
+    for k, (x, y) in enumerate(((0.3, 0.0), (-0.2, 0.3), (-0.2, -0.3))):
+        joints += [fw.Joint(f"hip{k}", HINGE, "plate", f"leg{k}", at(x, y, -0.1), X)]
+        joints += [fw.Joint(f"slide{k}", SLIDE, f"leg{k}", f"shank{k}", at(0.0, 0.0, -0.3), Z)]
+        made += [body(f"leg{k}", 0.5), body(f"shank{k}", 0.3)]
+        loops.append(Loop(f"foot{k}", LoopType.SPHERICAL, WORLD, f"shank{k}", at(1.2 * x, 1.3 * y, -1.0), at(0.0, 0.0, -0.4)))
+    return fw.Description("platform", "made", tuple(made), tuple(joints), loops=tuple(loops))
+
+
+def of_type(kind: LoopType) -> Callable[[], fw.Description]:
+    """A chain of seven general joints, prismatic ones among them, whose end is held by a loop joint where it happens to be."""
+
+    def make() -> fw.Description:
+        made = from_parents(unbranched_parents(8), seed=3, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+        robot = fw.build(made)
+        q = robot.random_configuration(5)
+        last = made.joints[-1].child
+        T = robot.frame_placement(last)(q)
+        rows = tuple(tuple(float(x) for x in row) for row in T[:3, :3])
+        place = Pose(rows, tuple(float(x) for x in T[:3, 3]))  # type: ignore[arg-type]
+        return dataclasses.replace(made, name=f"chain_{kind}", loops=(Loop("end", kind, WORLD, last, place),))
+
+    return make
+
+
+def two_loops_on_one_body() -> fw.Description:
+    """Two spatial loops that share a body: one cluster."""
+    joints = (
+        fw.Joint("a", HINGE, WORLD, "a", Pose(), Z),
+        fw.Joint("b", BALL, "a", "b", at(0.5, 0.0)),
+        fw.Joint("c", BALL, WORLD, "c", at(1.0, 0.0)),
+        fw.Joint("d", BALL, WORLD, "d", at(1.0, 0.8)),
+        fw.Joint("e", HINGE, "b", "e", at(0.3, 0.0, 0.1), X),
+    )
+    loops = (
+        Loop("first", LoopType.SPHERICAL, "b", "c", at(0.7, 0.1, 0.0), at(0.1, 0.5, 0.2)),
+        Loop("second", LoopType.SPHERICAL, "b", "d", at(0.4, 0.3, 0.2), at(0.2, -0.3, 0.4)),
+    )
+    return fw.Description("two_loops", "made", bodies("a", "b", "c", "d", "e"), joints, loops=loops)
+
+
+def coupled_across_branches() -> fw.Description:
+    """Couplings, of higher degree and in a row, between joints of different branches; a floating root."""
+    made = from_parents([-1, 0, 1, 1, 3, 0, 5, 6], seed=4, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    root = dataclasses.replace(made.joints[0], type=fw.JointType.FLOATING)
+    couplings = (
+        Coupling("gear", "joint4", (("joint2", (2.5,)),)),
+        Coupling("cam", "joint7", (("joint5", (0.5, -0.3, 0.1)),), 0.2),
+        Coupling("sum", "joint6", (("joint7", (1.5,)), ("joint5", (-0.5,)))),
+    )
+    return dataclasses.replace(made, name="coupled", joints=(root, *made.joints[1:]), couplings=couplings)
+
+
+def geared_linkage() -> fw.Description:
+    """A four-bar whose crank turns with a gear, and which carries a chain."""
+    base = robots.four_bar()
+    joints = (*base.joints, fw.Joint("gear", HINGE, WORLD, "wheel", at(0.0, 0.3), Z))
+    joints += (fw.Joint("carried", HINGE, base.joints[1].child, "arm", at(0.2, 0.1), X),)
+    coupling = Coupling("teeth", "gear", ((base.joints[0].name, (-3.0,)),))
+    return dataclasses.replace(
+        base, name="geared", bodies=(*base.bodies, *bodies("wheel", "arm")), joints=joints, couplings=(coupling,)
+    )
+
+
+def with_own_constraint() -> fw.Description:
+    """A chain two of whose joints are tied by a function."""
+
+    def tied(q: np.ndarray) -> list[object]:
+        return [np.sin(q[0]) + 0.3 * q[1] * q[1] - np.cos(q[2]) * 0.5]
+
+    closure = Closure("tie", ("joint1", "joint2", "joint4"), tied)
+    return dataclasses.replace(chain(6, seed=8), name="own", closures=(closure,))
+
+
+MECHANISMS: dict[str, Callable[[], fw.Description]] = {
+    "four_bar": robots.four_bar,
+    "six_bar": robots.six_bar,
+    "planar_leg": robots.planar_leg_linkage,
+    "crank_and_rocker": crank_and_rocker,
+    "platform": platform,
+    "two_loops": two_loops_on_one_body,
+    "coupled": coupled_across_branches,
+    "geared": geared_linkage,
+    "own": with_own_constraint,
+    **{f"chain_{kind}": of_type(kind) for kind in LoopType},
+    "geared_chain": lambda: robots.geared_chain(4, random=1),
+    "belt_chain": lambda: robots.belt_chain(4, random=2),
+    "mini_cheetah": robots.mini_cheetah,
+    "tello": robots.tello,
+}
