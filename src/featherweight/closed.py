@@ -15,11 +15,12 @@ from .algorithms.clusters import baselines, spanning
 from .algorithms.clusters import crba as c_crba
 from .algorithms.clusters import joint_space as c_joint_space
 from .algorithms.clusters import operational_space as c_space
+from .algorithms.clusters import pv_osim as c_pv_osim
 from .algorithms.clusters import rnea as c_rnea
+from .algorithms.clusters import rows as c_rows
 from .algorithms.clusters.mechanism import Mechanism
 from .algorithms.operational_space import joint_space as by_factors
 from .algorithms.operational_space import recursive, stabilization
-from .constraints import JacobianRows
 from .engine.function import CompiledFunction, cheapest
 from .loops import CLOSED, STEPS, Loops
 from .model import configuration
@@ -49,9 +50,9 @@ KERNELS = {
     frames.frame_jacobian: spanning.frame_jacobian,
     frames.frame_velocity: spanning.frame_velocity,
     frames.frame_bias_acceleration: spanning.frame_bias_acceleration,
-    by_factors.row_jacobian: c_space.row_jacobian,
+    by_factors.row_jacobian: c_rows.row_jacobian,
     by_factors.delassus: c_space.ltl,
-    recursive.delassus: c_space.pv_osim,
+    recursive.delassus: c_pv_osim.pv_osim,
     by_factors.inertia: c_space.inertia,
     by_factors.bias: c_space.bias,
     by_factors.apply: c_space.apply,
@@ -271,10 +272,3 @@ class ClosedRobot(Robot):
         """M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
         output = ("Minv", (self.nv, self.nv))
         return self._function(ClosedRobot.inverse_mass_matrix, inverse.inverse_by_factors, ("q",), output)
-
-    def operational_space(self, contacts: Any) -> Any:
-        """As for a tree, in the independent velocities; not with `JacobianRows` yet."""
-        made = (contacts,) if not isinstance(contacts, Iterable) else tuple(contacts)
-        if any(isinstance(c, JacobianRows) for c in made):
-            raise ValueError(f"{self.name} has loops or couplings: JacobianRows are not supported for it yet")
-        return super().operational_space(made)

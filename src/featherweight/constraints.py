@@ -113,8 +113,10 @@ def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[
 class ResolvedRows:
     """What the algorithms for rows of any kind read; `placed` says where frames are."""
 
-    def __init__(self, model: Model, constraints: Sequence[Constraint], placed: Callable[[str], Placed]) -> None:
-        self._model = model
+    def __init__(
+        self, model: Model, constraints: Sequence[Constraint], placed: Callable[[str], Placed], lengths: tuple[int, int]
+    ) -> None:
+        self._lengths = lengths  # of q and v
         self.sizes: list[int] = []
         self._K: list[Sequence[float]] = []
         self._groups: list[tuple[int, int, int, Any]] = []  # first and last row, body that carries the axes, axes on it
@@ -155,12 +157,12 @@ class ResolvedRows:
             array = np.empty(len(q), dtype=object)
             array[:] = q
             block = np.array(c.function(array), dtype=object)
-            if block.ndim != 2 or block.shape[1] != self._model.nv or len(block) == 0:
-                raise ValueError(f"{c} must have shape (m, {self._model.nv}), m at least 1; got {block.shape}")
+            if block.ndim != 2 or block.shape[1] != self._lengths[1] or len(block) == 0:
+                raise ValueError(f"{c} must have shape (m, {self._lengths[1]}), m at least 1; got {block.shape}")
             made.append(block)
             return list(block.ravel())
 
-        trace(entries, [self._model.nq])
+        trace(entries, [self._lengths[0]])
         self._blocks.append((len(self._K), made[0]))
         self._K += [(0.0,) * 6 for _ in made[0]]
 

@@ -76,7 +76,7 @@ class OperationalSpace:
 
     @cached_property
     def _rows(self) -> ResolvedRows:
-        return ResolvedRows(self.robot.model, self.constraints, self.robot.placed)
+        return ResolvedRows(self.robot.model, self.constraints, self.robot.placed, (self.robot.nq, self.robot.nv))
 
     @cached_property
     def contacts(self) -> tuple[Contact, ...]:

@@ -24,6 +24,7 @@ from ..kinematics import (
     velocity_products,
 )
 from ..operational_space.dense import factorize, solve
+from .articulated import without
 from .crba import combined, forces, projected_block
 from .maps import dot, maps, spanning_configuration, spanning_velocity
 from .mechanism import Mechanism, free
@@ -137,16 +138,6 @@ def embrace(mech: Mechanism, number: int, M, X, c, tau, IA, pA):
         for k in range(m):
             pA[o] = pA[o] + y[k] * U[k]
     return C, reciprocal, U, mine
-
-
-def without(m: int, I, C, reciprocal, U):
-    """I - U D^-1 U^T."""
-    E = list(U)  # U C^-T
-    for i in range(m):
-        for j in range(i):
-            E[i] = E[i] - C[i][j] * E[j]
-        I = I.minus_dyad(E[i], reciprocal[i] * E[i])
-    return I
 
 
 def accelerated(tree, X, c, a, j: int):

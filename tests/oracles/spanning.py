@@ -1,0 +1,204 @@
+"""Mechanisms cut open: the spanning tree in Pinocchio, and loops and couplings as functions of all its coordinates.
+
+Nothing here reads the maps G and g, the constraint matrices or the clusters of the library: constraints are differences of
+placements and of coordinates, and their derivatives are taken by differences.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+import scipy.linalg
+
+import featherweight as fw
+from featherweight.model.types import LoopType, Pose
+from featherweight.robots.tello_humanoid import hip_rotors, knee_ankle_rotors
+from oracles import pinocchio_models
+from oracles.mechanisms import MECHANISMS
+from oracles.states import Array, States
+
+STEP = 1e-3
+"""Of `rate`: its error is h^4 / 30 of the fifth derivative, some 1e-13, and eps / h of the function, some 1e-13."""
+
+TURN = 1e-2
+"""Of `bend`: its error is h^4 / 90 of the sixth derivative, some 1e-10, and eps / h² of the function, some 1e-12."""
+
+AMPLIFIED = 30.0
+"""Largest velocity of a joint, for unit independent ones: a configuration is regular if no joint exceeds it."""
+
+
+def rate(f: Callable[[float], Any], h: float = STEP) -> Array:
+    """f'(0), by the values at four points."""
+    return np.asarray((8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h))
+
+
+def bend(f: Callable[[float], Any], h: float = TURN) -> Array:
+    """f''(0), by the values at five points."""
+    return np.asarray((16.0 * (f(h) + f(-h)) - (f(2 * h) + f(-2 * h)) - 30.0 * f(0.0)) / (12.0 * h * h))
+
+
+class Constraints(NamedTuple):
+    """K and k of all constraints at one state: K q'' = k."""
+
+    K: Array
+    k: Array
+
+
+class SpanningTree:
+    """The bodies and joints of a mechanism without its loops and couplings."""
+
+    def __init__(self, description: fw.Description, robot: fw.ClosedRobot) -> None:
+        self.description, self.closed = description, robot
+        cut = dataclasses.replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())
+        self.open = fw.build(cut, execution="interpreted")
+        self.peer = pinocchio_models.from_description(cut, self.open)
+        self.slices = {joint.name: joint.q_slice for joint in self.open.joints}
+        self.independent = [r for c in robot.mechanism.clusters for r in c.independent]
+
+    def expand(self, q: Array) -> Array:
+        """All coordinates, with those of followers from their couplings."""
+        result = np.zeros(self.open.nq)
+        follow = {c.joint for c in self.description.couplings}
+        for joint in self.closed.joints:
+            if joint.name not in follow:
+                result[self.slices[joint.name]] = q[joint.q_slice]
+        for _ in self.description.couplings:  # as often as the longest row of couplings can be
+            for c in self.description.couplings:
+                result[self.slices[c.joint]] = self.followed(c, result)
+        return result
+
+    def followed(self, c: fw.Coupling, Q: Array) -> float:
+        x = {name: float(Q[self.slices[name]][0]) for name, _ in c.terms}
+        return c.offset + sum(a * x[name] ** (k + 1) for name, many in c.terms for k, a in enumerate(many))
+
+    def residual(self, Q: Array) -> Array:
+        """What is left of all constraints at any coordinates of the tree."""
+        model, data = self.peer.model, self.peer.data
+        pin.forwardKinematics(model, data, self.peer.q(Q))
+        found = [np.concatenate([aligned(loop, *self.ends(loop, data))]) for loop in self.description.loops]
+        for c in self.description.couplings:
+            found.append(np.array([float(Q[self.slices[c.joint]][0]) - self.followed(c, Q)]))
+        for c in self.description.closures:
+            x = np.array([float(Q[self.slices[name]][0]) for name in c.joints])
+            found.append(np.array(c.function(x), dtype=np.float64))
+        return np.concatenate(found)
+
+    def ends(self, loop: fw.Loop, data: Any) -> tuple[Any, Any]:
+        """The two frames of a loop in the world, by Pinocchio."""
+        (i, a), (j, b) = self.seats(loop)
+        return data.oMi[i] * a, data.oMi[j] * b
+
+    def seats(self, loop: fw.Loop) -> tuple[tuple[int, Any], tuple[int, Any]]:
+        """Pinocchio's joint, and the frame on it, of both ends of a loop."""
+        return self.seat(loop.predecessor, loop.predecessor_frame), self.seat(loop.successor, loop.successor_frame)
+
+    def seat(self, link: str, pose: Pose) -> tuple[int, Any]:
+        model, placed = self.peer.model, pin.SE3(np.array(pose.R), np.array(pose.p))
+        if link == "world":
+            return 0, placed
+        frame = model.frames[self.peer._frame(link)]
+        return frame.parentJoint, frame.placement * placed
+
+    def constraints(self, Q: Array, V: Array) -> Constraints:
+        """By differences of the residual along each joint, and along the motion."""
+        step = TURN / max(1.0, np.abs(V).max())
+        columns = [rate(lambda h, e=e: self.residual(self.open.integrate(Q, h * e))) for e in np.eye(self.open.nv)]
+        k = -bend(lambda t: self.residual(self.open.integrate(Q, t * V)), step)
+        return Constraints(np.stack(columns, axis=1), k)
+
+    def tree_forces(self, tau: Array) -> Array:
+        """Forces on all joints, from those on the independent ones."""
+        result = np.zeros(self.open.nv)
+        result[self.independent] = tau
+        return result
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        """All accelerations, by Gauss's principle: M a + h - tau is a force of the constraints, and K a = k.
+
+        The velocities of the tree are the only ones that satisfy K q' = 0 and have the independent ones among them.
+        """
+        Q = self.expand(q)
+        K = self.constraints(Q, np.zeros(self.open.nv)).K
+        free = scipy.linalg.null_space(K, rcond=1e-7)
+        V = free @ np.linalg.solve(free[self.independent], v)
+        K, k = self.constraints(Q, V)
+        M, h = self.peer.mass_matrix(Q[None])[0], self.peer.bias_force(Q[None], V[None])[0]
+        a = np.linalg.pinv(K, rcond=1e-7) @ k
+        rest = free.T @ (self.tree_forces(tau) - h - M @ a)
+        return np.asarray(a + free @ np.linalg.solve(free.T @ M @ free, rest))
+
+
+def aligned(loop: fw.Loop, a: Any, b: Any) -> Array:
+    """What is left of a loop: the pose of the successor's frame b as a sees it."""
+    at = a.inverse() * b
+    turned = {
+        LoopType.SPHERICAL: lambda R: np.zeros(0),
+        LoopType.WELD: pin.log3,
+        LoopType.PRISMATIC: pin.log3,
+        LoopType.UNIVERSAL: lambda R: R[2:, 0],
+    }.get(loop.type, lambda R: np.append(R[:2, 2], 0.0 if R[2, 2] > 0.0 else 1.0))
+    kept = {LoopType.PRISMATIC: [0, 1], LoopType.CYLINDRICAL: [0, 1], LoopType.PLANAR: [2]}.get(loop.type, [0, 1, 2])
+    return np.concatenate([at.translation[kept], turned(at.rotation)])
+
+
+@functools.cache
+def mechanism(name: str, execution: str = "interpreted") -> fw.ClosedRobot:
+    robot = fw.build(MECHANISMS[name](), execution=execution)
+    assert isinstance(robot, fw.ClosedRobot)
+    return robot
+
+
+@functools.cache
+def spanning(name: str) -> SpanningTree:
+    return SpanningTree(MECHANISMS[name](), mechanism(name))
+
+
+def maps(robot: fw.ClosedRobot, q: Array) -> Array:
+    """G (..., n, nv) at q, by unit velocities."""
+    units = np.eye(robot.nv)
+    return np.stack([robot.spanning_velocity(q, e) for e in units], axis=-1)
+
+
+def regular_configurations(name: str, count: int, seed: int = 0) -> Array:
+    """Closed configurations, put together as the description says, at which no joint moves much faster than others."""
+    robot, tree = mechanism(name), spanning(name)
+    rng = np.random.default_rng(seed)
+    found: list[Array] = []
+    for _ in range(100):
+        q = near_neutral_tello(robot, rng) if name == "tello" else robot.random_configuration(rng)
+        closed = np.abs(tree.residual(tree.expand(q))).max() < 1e-9
+        if closed and np.abs(maps(robot, q)).max() <= AMPLIFIED:
+            found.append(q)
+        if len(found) == count:
+            return np.array(found)
+    raise AssertionError(f"{name}: {len(found)} regular configurations in 100")
+
+
+def near_neutral_tello(robot: fw.ClosedRobot, rng: np.random.Generator) -> Array:
+    """Links of the differentials within ±0.4 rad, and their rotors as the closed form of the paper's authors has them."""
+    description = MECHANISMS["tello"]()
+    values: dict[str, float] = {}
+    for c in description.closures:
+        links = rng.uniform(-0.4, 0.4, 2)
+        rotors = (hip_rotors if "hip-differential" in c.name else knee_ankle_rotors)(*links)
+        values |= dict(zip(c.joints, (*rotors, *links), strict=True))
+    q = robot.neutral()
+    for joint in robot.joints:
+        if joint.name in values:
+            q[joint.q_slice] = values[joint.name]
+        elif joint.q_slice.stop - joint.q_slice.start == 1:
+            q[joint.q_slice] = rng.uniform(-1.0, 1.0)
+    return q
+
+
+@functools.cache
+def regular_states(name: str, count: int = 2, seed: int = 0) -> States:
+    q = regular_configurations(name, count, seed)
+    rng = np.random.default_rng(seed + 1)
+    nv = mechanism(name).nv
+    return States(q, rng.standard_normal((count, nv)), rng.standard_normal((count, nv)))
