@@ -13,12 +13,15 @@ from .algorithms import aba, crba, energy, frames, inverse, joint_space, rnea
 from .algorithms.clusters import aba as c_aba
 from .algorithms.clusters import baselines, spanning
 from .algorithms.clusters import crba as c_crba
+from .algorithms.clusters import efpa as c_efpa
 from .algorithms.clusters import joint_space as c_joint_space
 from .algorithms.clusters import operational_space as c_space
 from .algorithms.clusters import pv_osim as c_pv_osim
+from .algorithms.clusters import pv_osimr as c_pv_osimr
 from .algorithms.clusters import rnea as c_rnea
 from .algorithms.clusters import rows as c_rows
-from .algorithms.clusters.mechanism import Mechanism
+from .algorithms.clusters.mechanism import Mechanism, free
+from .algorithms.delassus import efpa, pv_osimr
 from .algorithms.operational_space import joint_space as by_factors
 from .algorithms.operational_space import recursive, stabilization
 from .engine.function import CompiledFunction, cheapest
@@ -26,6 +29,7 @@ from .loops import CLOSED, STEPS, Loops
 from .model import configuration
 from .model.configuration import Coordinates
 from .model.model import MovingJoint
+from .model.topology import Topology
 from .robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,6 +57,8 @@ KERNELS = {
     by_factors.row_jacobian: c_rows.row_jacobian,
     by_factors.delassus: c_space.ltl,
     recursive.delassus: c_pv_osim.pv_osim,
+    efpa.efpa: c_efpa.efpa,
+    pv_osimr.pv_osimr: c_pv_osimr.pv_osimr,
     by_factors.inertia: c_space.inertia,
     by_factors.bias: c_space.bias,
     by_factors.apply: c_space.apply,
@@ -91,6 +97,13 @@ class ClosedRobot(Robot):
     @property
     def parent(self) -> tuple[int, ...]:
         return self.mechanism.parent
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The rows of the spanning tree, each with the output body of its cluster as its parent."""
+        tree, clusters = self.mechanism.tree, self.mechanism.clusters
+        owner = self.mechanism.owner
+        return Topology([tree.parent[r] if free(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))])
 
     @property
     def closed(self) -> bool:

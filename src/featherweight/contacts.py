@@ -12,6 +12,7 @@ import numpy as np
 from .algorithms.delassus.contacts import Branches, Contacts
 from .model.end_effectors import EndEffectors, Spans, stations, worthwhile
 from .model.model import Model, Placed
+from .model.topology import Topology
 from .model.tree import INNER
 from .model.types import Pose
 
@@ -99,10 +100,12 @@ def real_array(x: Any, what: str) -> Array:
 class Resolved:
     """What the algorithms read, for contacts on frames that lie at `placed`."""
 
-    def __init__(self, model: Model, contacts: Sequence[Contact], placed: Sequence[Placed]) -> None:
+    def __init__(
+        self, model: Model, contacts: Sequence[Contact], placed: Sequence[Placed], topology: Topology | None = None
+    ) -> None:
         self.sizes = [c.size for c in contacts]
         self._kinds = model.tree.kind
-        self.ends = EndEffectors(model.topology, [p.row for p in placed])
+        self.ends = EndEffectors(topology or model.topology, [p.row for p in placed])
         begin = [0, *accumulate(self.sizes)]
         owner = [e for e, size in enumerate(self.sizes) for _ in range(size)]
         each = range(len(contacts))

@@ -36,7 +36,8 @@ DELASSUS = {
     "dense": dense.dense,
 }
 ANY_ROWS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "dense": by_factors.dense}  # of all constraints
-OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus}  # of mechanisms with loops
+OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus}  # of mechanisms with loops, all constraints
+OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # and contacts only
 STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
 
 
@@ -86,7 +87,8 @@ class OperationalSpace:
 
     @cached_property
     def _contacts(self) -> Resolved:
-        return Resolved(self.robot.model, self.contacts, [self.robot.placed(c.frame) for c in self.contacts])
+        placed = [self.robot.placed(c.frame) for c in self.contacts]
+        return Resolved(self.robot.model, self.contacts, placed, self.robot.topology)
 
     @property
     def _recursive(self) -> bool:
@@ -125,7 +127,7 @@ class OperationalSpace:
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Function of q: J M⁻¹ Jᵀ (m, m); the algorithms are listed at `Robot.delassus`."""
-        kernels = DELASSUS if self._recursive else OF_CLUSTERS if self.robot.closed else ANY_ROWS
+        kernels = self._delassus_kernels
         if algorithm != "auto" and algorithm not in kernels:
             raise ValueError(f"algorithm must be auto or one of {', '.join(kernels)}; got {algorithm!r}")
         if algorithm not in self._delassus:
@@ -135,8 +137,16 @@ class OperationalSpace:
                 self._delassus[algorithm] = self._delassus_by(algorithm, kernels[algorithm])
         return self._delassus[algorithm]
 
+    @property
+    def _delassus_kernels(self) -> dict[str, Any]:
+        if self._recursive:
+            return DELASSUS
+        if not self.robot.closed:
+            return ANY_ROWS
+        return OF_CLUSTERS | OF_CONTACTS if self.contacts else OF_CLUSTERS
+
     def _delassus_by(self, name: str, kernel: Any) -> CompiledFunction:
-        more: tuple[Any, ...] = (self._read,)
+        more: tuple[Any, ...] = (self._contacts.contacts if kernel in OF_CONTACTS.values() else self._read,)
         if kernel is pv_osimr.pv_osimr:
             more = (*more, self._branches(name))
         return self._function("delassus", kernel, more, "q", ("delassus", (self.size, self.size)), name)

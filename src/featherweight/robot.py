@@ -19,6 +19,7 @@ from .model import configuration
 from .model.configuration import Coordinates
 from .model.load import load_description
 from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
+from .model.topology import Topology
 from .model.tree import Placements
 from .model.types import Description
 from .operational_space import OperationalSpace
@@ -341,6 +342,11 @@ class Robot:
     def parent(self) -> tuple[int, ...]:
         """The expanded tree of the velocities: where the inertia matrix may have entries."""
         return tuple(self.model.tree.parent)
+
+    @property
+    def topology(self) -> Topology:
+        """The tree on which wrenches of contacts meet."""
+        return self.model.topology
 
     @property
     def closed(self) -> bool:

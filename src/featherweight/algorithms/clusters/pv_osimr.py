@@ -1,0 +1,79 @@
+"""PV-OSIMr on clusters (Sathya, Decré and Swevers 2023, algorithm 3, on the tree of clusters).
+
+Each body's parent is its output body. Where paths meet at a body, six unit wrenches stand for all that arrives there; paths
+that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side.
+"""
+
+from __future__ import annotations
+
+from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
+from ..delassus.contacts import Branches, Contacts, mirror, wrench
+from ..delassus.pv_osimr import at_branches, mobilities
+from .articulated import Articulated, articulated_clusters, pass_cluster, pass_row
+from .mechanism import Mechanism, free
+
+
+def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> None:
+    """Write J M^-1 J^T."""
+    m, E = len(contacts.owner), len(contacts.link)
+    Y, G = propagators(articulated_clusters(mech, q), contacts, branches)
+    O = mobilities(branches, m, Y, G)
+    K = at_branches(contacts, branches, Y)
+    for e in range(E):
+        for f in range(e + 1):
+            c = branches.meet[e][f]
+            for s in range(contacts.begin[f], contacts.begin[f + 1]):
+                z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
+                for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
+                    D[r][s] = G[r][s] + K[c][r].power(z) if c >= 0 else G[r][s]
+    mirror(m, D)
+
+
+def propagators(A: Articulated, contacts: Contacts, branches: Branches):
+    """Wrenches that stand for constraints, each at the branching body where it ends, and their products over stretches."""
+    mech = A.mech
+    m = len(contacts.owner)
+    columns = m + 6 * (len(branches.row) - 1)
+    Y = [ZERO_FORCE] * columns
+    at = [-1] * columns
+    G = [[0.0] * columns for _ in range(columns)]
+    for r in range(m):
+        Y[r], at[r] = ZERO_FORCE - wrench(contacts, r), contacts.link[contacts.owner[r]]
+    for number in range(len(mech.clusters) - 1, -1, -1):
+        cluster = mech.clusters[number]
+        for body in cluster.rows:
+            if branches.number[body] >= 0:
+                at = [-1 if place == body else place for place in at]
+                for k in range(6):
+                    e = unit_motion(k, -1.0)
+                    column = m + 6 * branches.number[body] + k
+                    Y[column], at[column] = Force(e.ang, e.lin), body
+        passing = [c for c in range(columns) if at[c] >= 0 and mech.owner[at[c]] == number]
+        if free(cluster):
+            for j in reversed(cluster.rows):
+                u = {c: pass_one(A, j, Y, at, c) for c in passing if at[c] == j}
+                add_pairs(G, u, A.d[j])
+        else:
+            halves = {}
+            for c in passing:
+                halves[c], Y[c] = pass_cluster(A, number, {at[c]: Y[c]})
+                at[c] = cluster.output
+            for k, reciprocal in enumerate(A.reciprocal[number]):
+                add_pairs(G, {c: t[k] for c, t in halves.items()}, reciprocal)
+    return [ZERO_FORCE - f for f in Y], G
+
+
+def pass_one(A: Articulated, j: int, Y, at, c: int):
+    """u of column c at row j, which it leaves for the parent."""
+    u, Y[c] = pass_row(A, j, Y[c])
+    at[c] = A.mech.tree.parent[j]
+    return u
+
+
+def add_pairs(G, u, d) -> None:
+    """G + u d u^T, lower triangle, for columns u."""
+    for r, x in u.items():
+        dx = d * x
+        for s, y in u.items():
+            if s <= r:
+                G[r][s] = G[r][s] + dx * y
