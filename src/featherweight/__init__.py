@@ -11,6 +11,7 @@ from .engine.function import CompiledFunction
 from .engine.trace import Operations
 from .factorization import Factorization, ltdl, ltl
 from .model import generators
+from .model.builder import Mechanism
 from .model.types import (
     Body,
     Closure,
@@ -52,6 +53,7 @@ __all__ = [
     "JointType",
     "Loop",
     "LoopType",
+    "Mechanism",
     "ModelError",
     "OperationalSpace",
     "Operations",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -33,6 +34,9 @@ from .model.topology import Topology
 from .robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+SINGULAR = 1e16  # of `singularity`: eight digits are lost
+REGULAR = 1e8  # of random configurations
 
 KERNELS = {
     rnea.rnea: c_rnea.rnea,
@@ -79,7 +83,11 @@ class ClosedRobot(Robot):
     """
 
     def __init__(self, loops: Loops, execution: str = "auto") -> None:
-        super().__init__(loops.model, execution)
+        if execution == "rolled":
+            raise ValueError(
+                f"{loops.model.name}: functions of a robot with loops or couplings are traced; rolled is not offered"
+            )
+        super().__init__(loops.model, "traced" if execution == "auto" else execution)
         self.loops = loops
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -166,6 +174,8 @@ class ClosedRobot(Robot):
         open_ = np.arange(wanted)
         for attempt in range(60):
             closed, good = self._newton(q[open_], self._dependent_rows if attempt % 2 else self._loop_rows)
+            if self._dependent_rows:
+                good &= self.singularity(closed) < REGULAR
             q[open_[good]] = closed[good]
             open_ = open_[~good]
             if not len(open_):
@@ -190,7 +200,20 @@ class ClosedRobot(Robot):
             raise ValueError(
                 f"{self.name}: the loops cannot be closed from this guess; {worst:.3g} is left of their constraints"
             )
+        self._require_regular(closed)
         return closed.reshape(q.shape)
+
+    def _require_regular(self, q: Array) -> None:
+        """Warn of configurations near singular ones."""
+        if self._dependent_rows and not (self.singularity(q) < SINGULAR).all():
+            rows = set(self._dependent_rows)
+            names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
+            warnings.warn(
+                f"{self.name}: near a singular configuration, where the independent joints do not determine "
+                f"{', '.join(names)}; results lose digits there, or have no meaning. Other independent joints may be regular",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _rows_of(self, name: str) -> range:
         for j in self.model.joints:
@@ -260,6 +283,36 @@ class ClosedRobot(Robot):
         """Function of q, v: G v, the velocities of all joints of the spanning tree, in the order of the joints."""
         n = len(self.model.tree.parent)
         return self._function(ClosedRobot.spanning_velocity, spanning.velocity, ("q", "v"), ("velocity", (n,)))
+
+    @cached_property
+    def singularity(self) -> CompiledFunction:
+        """Function of q: how close loops are to a singular configuration, where the independent velocities determine nothing.
+
+        The sum over loops of |K_d|² / R_kk², with R the triangular factor of the part K_d of the constraint matrix that
+        belongs to dependent joints: 10²ᵏ where results lose about k digits.
+        """
+        return self._function(ClosedRobot.singularity, spanning.singularity, ("q",), ("singularity", ()))
+
+    @cached_property
+    def spanning_torque(self) -> CompiledFunction:
+        """Function of q, v, a: the forces at all joints of the spanning tree, of drives and constraints together.
+
+        At an independent joint in a loop, and at a joint without drive, the difference from the drive's force is what loops
+        and couplings give; at a joint that follows another, it is the force of the coupling.
+        """
+        n = len(self.model.tree.parent)
+        return self._function(ClosedRobot.spanning_torque, c_rnea.spanning_torque, ("q", "v", "a"), ("force", (n,)))
+
+    @cached_property
+    def loop_forces(self) -> CompiledFunction:
+        """Function of q, v, a: the forces of the constraint rows of loops that are kept, in the order of `loop_rows`."""
+        count = sum(len(c.kept) for c in self.mechanism.clusters)
+        return self._function(ClosedRobot.loop_forces, c_rnea.loop_forces, ("q", "v", "a"), ("force", (count,)))
+
+    @property
+    def loop_rows(self) -> tuple[str, ...]:
+        """What each of `loop_forces` is: a force [N] along an axis, a couple [N m], or a force in a constraint of one's own."""
+        return tuple(text for c in self.mechanism.clusters for text in self.loops.row_names(c))
 
     @cached_property
     def forward_dynamics(self) -> CompiledFunction:

@@ -272,8 +272,7 @@ class Loops:
 
     def _dependents(self, cluster: Cluster, K: Array, columns: list[int], rank: int, names: str) -> set[int]:
         """Rows that follow: as the description says, and where it does not, those that make K_d well conditioned."""
-        keep = {self._row(n, "independent joints") for n in self.d.independent if n in self.joints}
-        give = {self._row(n, "dependent joints") for n in self.d.dependent if n in self.joints}
+        keep, give = self._marked(self.d.independent), self._marked(self.d.dependent)
         order = (
             [r for r in columns if r in give],
             [r for r in columns if r not in give and r not in keep],
@@ -297,11 +296,33 @@ class Loops:
             )
         return set(chosen)
 
+    def _marked(self, names: Sequence[str]) -> set[int]:
+        """The rows of joints with these names."""
+        rows: set[int] = set()
+        for name in names:
+            if name in self.joints:
+                rows |= set(range(self.joints[name].v_slice.start, self.joints[name].v_slice.stop))
+        return rows
+
     def names(self, cluster: Cluster) -> str:
         """The loops and constraints of a cluster."""
         names = [repr(n) for n, a in self.alignments.items() if _first_row(a) in cluster.rows]
         names += [repr(c.name) for c, made in zip(self.d.closures, self.closings, strict=True) if made.rows[0] in cluster.rows]
+        names += [repr(c.name) for c in self.d.couplings if self._row(c.joint, "") in cluster.rows]
         return ", ".join(names)
+
+    def row_names(self, cluster: Cluster) -> list[str]:
+        """What the kept constraint rows of a cluster are."""
+        texts = []
+        for name, alignments in self.alignments.items():
+            if _first_row(alignments) in cluster.rows:
+                for a in alignments:
+                    axes = "xyz"[a.axis] if a.other < 0 else f"{'xyz'[a.axis]} on {'xyz'[a.other]}"
+                    texts.append(f"{name}: {'force along' if a.other < 0 else 'couple that keeps square'} {axes}")
+        for c, made in zip(self.d.closures, self.closings, strict=True):
+            if made.rows[0] in cluster.rows:
+                texts += [f"{c.name}: constraint {k}" for k in range(made.size)]
+        return [texts[k] for k in cluster.kept]
 
     def redundant(self, cluster: Cluster) -> int:
         """Constraint rows that follow from others."""

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ..closed import ClosedRobot
 from ..contacts import Contact
 from ..engine.threads import processors
 from ..model.types import ModelError
@@ -82,6 +83,8 @@ def inspect(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption 
     loaded = _load(robot, base, mimic)
     console = make_console()
     console.print(tables.joints_table(loaded), "", tables.bodies_table(loaded), "", tables.totals_table(loaded), sep="\n")
+    if isinstance(loaded, ClosedRobot):
+        console.print("", tables.clusters_table(loaded), sep="\n")
     if loaded.report():
         console.print("", tables.unused_table(loaded), sep="\n")
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
+from ..closed import ClosedRobot
 from ..engine.function import CompiledFunction
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import JointType
@@ -60,6 +61,22 @@ def totals_table(robot: Robot) -> Table:
         ("depth of the tree", _joints(depth(robot))),
     ):
         table.add_row(what, value)
+    return table
+
+
+def clusters_table(robot: ClosedRobot) -> Table:
+    """Joints that loops and couplings tie together."""
+    table = plain_table("Clusters", "The smallest sets of joints with all their loops and couplings.")
+    for heading in ("loops and couplings", "independent joints", "joints that depend on them", "left out"):
+        table.add_column(heading, overflow="fold")
+    joints = {j.name: j for j in robot.joints}
+    for cluster, names in zip(robot.mechanism.clusters, robot.clusters, strict=True):
+        if cluster.dependent or cluster.followers:
+            mine = [n for n in names if joints[n].v_slice.stop > joints[n].v_slice.start]
+            others = [n for n in names if not joints[n].independent]
+            count = robot.loops.redundant(cluster)
+            left_out = f"{count} redundant constraint rows" if count else "–"
+            table.add_row(robot.loops.names(cluster), ", ".join(mine), ", ".join(others), left_out)
     return table
 
 

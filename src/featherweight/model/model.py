@@ -42,6 +42,11 @@ class MovingJoint:
     upper: float
     armature: float
 
+    @property
+    def independent(self) -> bool:
+        """Whether all its velocities are its own: no loop or coupling determines any."""
+        return int(self.v_slice.stop - self.v_slice.start) == self.type.nv
+
 
 @dataclass(frozen=True, slots=True)
 class MovingBody:

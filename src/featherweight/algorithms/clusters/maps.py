@@ -134,6 +134,18 @@ TINY = 1e-150  # turns 0 / 0 into 0 in a rotation of two zeros
 def solve_square(A, B):
     """A^-1 B by Givens rotations: stable without a choice that depends on values."""
     n = len(A)
+    A, B = triangular(A, B)
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            B[k] = [x - A[k][j] * y for x, y in zip(B[k], B[j], strict=True)]
+        reciprocal = 1.0 / A[k][k]
+        B[k] = [reciprocal * x for x in B[k]]
+    return B
+
+
+def triangular(A, B):
+    """Q^T A and Q^T B for the rotations Q that make A upper triangular."""
+    n = len(A)
     A, B = [list(row) for row in A], [list(row) for row in B]
     for k in range(n):
         for i in range(k + 1, n):
@@ -150,12 +162,7 @@ def solve_square(A, B):
                     [c * x + s * y for x, y in zip(M[k], M[i], strict=True)],
                     [c * y - s * x for x, y in zip(M[k], M[i], strict=True)],
                 )
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            B[k] = [x - A[k][j] * y for x, y in zip(B[k], B[j], strict=True)]
-        reciprocal = 1.0 / A[k][k]
-        B[k] = [reciprocal * x for x in B[k]]
-    return B
+    return A, B
 
 
 def maps(mech: Mechanism, X, qs, v=None):

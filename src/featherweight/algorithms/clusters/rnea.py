@@ -10,7 +10,16 @@ from ...model.tree import Placements
 from ...spatial import ZERO_FORCE
 from ..kinematics import external_forces, joint_transforms
 from ..rnea import newton_euler
-from .maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity, write_projected
+from .maps import (
+    constraint_matrix,
+    maps,
+    slopes,
+    solve_square,
+    spanning_acceleration,
+    spanning_configuration,
+    spanning_velocity,
+    write_projected,
+)
 from .mechanism import Mechanism
 
 
@@ -33,6 +42,36 @@ def loaded(mech: Mechanism, q, v, a, external, tau) -> None:
     accelerations = spanning_acceleration(mech, M, a)
     newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, external, forces)
     write_projected(mech, M, forces, tau)
+
+
+def spanning_torque(mech: Mechanism, q, v, a, forces) -> None:
+    """Joint forces of the spanning tree, of drives and constraints together, for independent accelerations `a`."""
+    tree = mech.tree
+    qs = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(tree, qs), qs, v)
+    accelerations = spanning_acceleration(mech, M, a)
+    newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, [ZERO_FORCE] * len(tree.parent), forces)
+
+
+def loop_forces(mech: Mechanism, q, v, a, result) -> None:
+    """K_d^-T times the forces of dependent joints, which loops give, those of joints that follow them included."""
+    tree = mech.tree
+    forces = [0.0] * len(tree.parent)
+    spanning_torque(mech, q, v, a, forces)
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    begin = 0
+    for cluster in mech.clusters:
+        for f in reversed(cluster.followers):
+            for row, slope, _ in slopes(mech, f, qs):
+                forces[row] = forces[row] + slope * forces[f.row]
+        if cluster.dependent:
+            K = constraint_matrix(mech, cluster, X, qs)
+            transposed = [[row[r] for row in K] for r in cluster.dependent]
+            solved = solve_square(transposed, [[forces[r]] for r in cluster.dependent])
+            for k, x in enumerate(solved):
+                result[begin + k] = x[0]
+            begin += len(solved)
 
 
 def bias_force(mech: Mechanism, q, v, tau) -> None:

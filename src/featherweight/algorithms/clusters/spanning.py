@@ -6,7 +6,7 @@ from .. import energy, frames
 from ..kinematics import joint_transforms
 from ..operational_space.stabilization import target
 from .loops import closing_values, poses, value
-from .maps import constraint_matrix, dot, maps, spanning_configuration, spanning_velocity
+from .maps import constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
 from .mechanism import Mechanism
 
 
@@ -93,6 +93,24 @@ def closing_matrix(mech: Mechanism, q, K) -> None:
             for r in range(len(mech.tree.parent)):
                 K[k][r] = entries[r] if r in entries and r not in following else 0.0
             k += 1
+
+
+def singularity(mech: Mechanism, q, result) -> None:
+    """The sum over loops of |K_d|^2 / R_kk^2, for the triangular factor R of K_d."""
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(mech.tree, qs)
+    total = 0.0
+    for cluster in mech.clusters:
+        if cluster.dependent:
+            K = constraint_matrix(mech, cluster, X, qs)
+            K_d = [[row[r] for r in cluster.dependent] for row in K]
+            size = 0.0
+            for row in K_d:
+                size = size + dot(row, row)
+            R, _ = triangular(K_d, [[] for _ in K_d])
+            for k in range(len(R)):
+                total = total + size / (R[k][k] * R[k][k])
+    result[0] = total
 
 
 def stabilization(mech: Mechanism, placements, rows, q, v, held, gains, result) -> None:

@@ -1,0 +1,149 @@
+"""Forward dynamics of mechanisms with loops beside Pinocchio's constraint dynamics, in one run.
+
+    python benchmarks/peers/loops.py [--batch 4096] [--seconds 2]
+
+Pinocchio solves the spanning tree with the loops as constraints between two joints: points for ball joints, one proximal
+iteration; planar loops take two of three rows of a point, so there the tree's regularization and ten iterations are needed.
+Model, data and constraints are made before; a batch is a loop over states. Ratios are of medians; the calls of both take
+turns; one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from measure import machine, markdown, median_times
+
+import featherweight as fw
+from featherweight.model.types import WORLD, Description, LoopType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def parallel_leg(legs: int = 1) -> Description:
+    """A hopping robot whose legs are planar five-bars: two driven thighs, two shanks that a ball joins."""
+    link = fw.Inertia(0.4, (0.0, 0.0, -0.1), (2e-3, 0.0, 0.0, 2e-3, 0.0, 1e-4))
+    bodies = [fw.Body("trunk", fw.Inertia(6.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2)))]
+    joints = [fw.Joint("flight", fw.JointType.FLOATING, WORLD, "trunk")]
+    loops, driven = [], []
+    for k in range(legs):
+        for side, x in (("front", 0.05), ("back", -0.05)):
+            bodies += [fw.Body(f"{side}_thigh{k}", link), fw.Body(f"{side}_shank{k}", link)]
+            hip = fw.Pose(p=(0.3 * k + x, 0.0, 0.0))
+            joints.append(fw.Joint(f"{side}_hip{k}", fw.JointType.REVOLUTE, "trunk", f"{side}_thigh{k}", hip, (0.0, 1.0, 0.0)))
+            knee = fw.Pose(p=(0.0, 0.0, -0.2))
+            parent = f"{side}_thigh{k}"
+            joints.append(fw.Joint(f"{side}_knee{k}", fw.JointType.REVOLUTE, parent, f"{side}_shank{k}", knee, (0.0, 1.0, 0.0)))
+            driven.append(f"{side}_hip{k}")
+        foot = fw.Pose(p=(0.0, 0.0, -0.25))
+        loops.append(fw.Loop(f"foot{k}", LoopType.SPHERICAL, f"front_shank{k}", f"back_shank{k}", foot, foot))
+    return fw.Mechanism(bodies, joints, loops=loops, independent=["flight", *driven], name=f"{legs} parallel legs")
+
+
+class Peer:
+    """The spanning tree of a description in Pinocchio, with its loops as constraints."""
+
+    def __init__(self, d: Description) -> None:
+        self.tree = fw.build(replace(d, loops=(), couplings=(), closures=()))
+        self.model = pin.Model()
+        self.model.gravity = pin.Motion(np.array([*self.tree.gravity, 0.0, 0.0, 0.0]))
+        self.at: dict[str, tuple[int, Any]] = {WORLD: (0, pin.SE3.Identity())}
+        inertias = {b.name: b.inertia for b in d.bodies}
+        children = {j.child: j for j in d.joints}
+        for moving in self.tree.joints:
+            self._add(children[moving.child], inertias[moving.child])
+        self.data = self.model.createData()
+        self.constraints, self.datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        for loop in d.loops:
+            (a, A), (b, B) = self.at[loop.predecessor], self.at[loop.successor]
+            one, other = A * se3(loop.predecessor_frame), B * se3(loop.successor_frame)
+            kind = pin.ContactType.CONTACT_3D
+            self.constraints.append(pin.RigidConstraintModel(kind, self.model, a, one, b, other, pin.LOCAL))
+            self.datas.append(self.constraints[-1].createData())
+        pin.initConstraintDynamics(self.model, self.data, self.constraints, self.datas)
+        self.settings = pin.ProximalSettings(1e-14, 1e-10, 10)
+
+    def _add(self, joint: fw.Joint, inertia: fw.Inertia) -> None:
+        parent, offset = self.at[joint.parent]
+        flying = joint.type is fw.JointType.FLOATING
+        kind = pin.JointModelFreeFlyer() if flying else pin.JointModelRevoluteUnaligned(np.array(joint.axis))
+        index = self.model.addJoint(parent, kind, offset * se3(joint.placement), joint.name)
+        xx, xy, xz, yy, yz, zz = inertia.rotational
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        body = pin.Inertia(inertia.mass, np.array(inertia.center), tensor)
+        self.model.appendBodyToJoint(index, body, pin.SE3.Identity())
+        self.at[joint.child] = (index, pin.SE3.Identity())
+
+    def dynamics(self, q: Array, v: Array, tau: Array) -> Any:
+        return pin.constraintDynamics(self.model, self.data, q, v, tau, self.constraints, self.datas, self.settings)
+
+
+def se3(pose: fw.Pose) -> Any:
+    return pin.SE3(np.array(pose.R), np.array(pose.p))
+
+
+MECHANISMS: dict[str, Callable[[], Description]] = {
+    "four-bar": fw.robots.four_bar,
+    "six-bar": fw.robots.six_bar,
+    "one parallel leg": parallel_leg,
+    "four parallel legs": lambda: parallel_leg(4),
+}
+
+
+def compared(name: str, d: Description, batch: int, seconds: float) -> list[list[str]]:
+    """Rows of the table, for one state and for the batch."""
+    robot, peer = fw.build(d), Peer(d)
+    assert isinstance(robot, fw.ClosedRobot)
+    rng = np.random.default_rng(0)
+    q = np.tile(robot.random_configuration(rng, 64), (batch // 64, 1))
+    v, tau = rng.standard_normal((2, len(q), robot.nv))
+    moved = robot.spanning_velocity(q, v)
+    driven = [r for c in robot.mechanism.clusters for r in c.independent]
+    pushed = np.zeros_like(moved)
+    pushed[:, driven] = tau
+    states = [tuple(np.ascontiguousarray(x) for x in s) for s in zip(q, moved, pushed, strict=True)]
+    ours = robot.forward_dynamics
+    theirs = np.array([peer.dynamics(*s)[driven] for s in states[:64]])
+    error = np.abs(ours(q[:64], v[:64], tau[:64]) - theirs).max() / np.abs(theirs).max()
+    print(f"{name}: agree to {error:.1e}, by {ours.algorithm!r}")
+    one = tuple(x[0].copy() for x in (q, v, tau))
+    out = np.empty_like(v)
+    calls: list[tuple[str, Callable[[], Any], Callable[[], Any], int, float]] = [
+        ("one state", lambda: ours(*one), lambda: peer.dynamics(*states[0]), 1, 3.0),
+        ("batch", lambda: ours(q, v, tau, out=out, threads=1), lambda: [peer.dynamics(*s) for s in states], len(q), 20.0),
+    ]
+    rows = []
+    for kind, a, b, count, goal in calls:
+        s, t = median_times([a, b], seconds)
+        rows.append(
+            [
+                name,
+                kind,
+                f"{1e6 * s / count:.3f}",
+                f"{1e6 * t / count:.3f}",
+                f"{t / s:.1f}",
+                f"{goal:g}",
+                "yes" if t / s >= goal else "no",
+            ]
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    options = parser.parse_args()
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {options.batch}\n")
+    rows = [row for name, make in MECHANISMS.items() for row in compared(name, make(), options.batch, options.seconds)]
+    print()
+    print(markdown(["mechanism", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Mechanisms made in Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from .types import WORLD, Body, Closure, Coupling, Description, Frame, Joint, Loop, ModelError, Vector
+
+
+def Mechanism(  # reads as what it makes
+    bodies: Iterable[Body],
+    joints: Iterable[Joint],
+    *,
+    couplings: Iterable[Coupling] = (),
+    loops: Iterable[Loop] = (),
+    closures: Iterable[Closure] = (),
+    frames: Iterable[Frame] = (),
+    independent: Iterable[str] = (),
+    dependent: Iterable[str] = (),
+    gravity: Vector = (0.0, 0.0, -9.81),
+    name: str = "mechanism",
+) -> Description:
+    """A description for `featherweight.build`: bodies, the joints of a spanning tree, and what closes its loops.
+
+    Each body hangs on one joint, whose parent is another body or "world"; a body without a joint is a root. `couplings` let
+    joints follow others, `loops` join two bodies, `closures` are constraints of one's own on joint coordinates. Of the joints
+    in loops, `independent` names those that the velocities are to be those of, `dependent` those that are to follow; where
+    neither says, the choice is the best conditioned one.
+
+    Raises ModelError for names that are twice there or not at all, and bodies on two joints.
+    """
+    made = Description(
+        name=name,
+        source=f"Mechanism {name!r}",
+        bodies=tuple(bodies),
+        joints=tuple(joints),
+        frames=tuple(frames),
+        gravity=gravity,
+        loops=tuple(loops),
+        couplings=tuple(couplings),
+        closures=tuple(closures),
+        independent=tuple(independent),
+        dependent=tuple(dependent),
+    )
+    _require_names(made)
+    return made
+
+
+def _require_names(d: Description) -> None:
+    for what, names in (("bodies", [b.name for b in d.bodies]), ("joints", [j.name for j in d.joints])):
+        if twice := [n for n, count in Counter(names).items() if count > 1]:
+            raise ModelError(f"{d.source}: two {what} have the name {twice[0]!r}; rename one of them")
+    known = {b.name for b in d.bodies} | {WORLD}
+    for j in d.joints:
+        for role, body in (("parent", j.parent), ("child", j.child)):
+            if body not in known:
+                raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is no body; add it or correct the name")
+    if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
+        raise ModelError(f"{d.source}: body {twice[0]!r} hangs on two joints; make one of them a Loop")
+    joints = {j.name for j in d.joints}
+    for marked in (*d.independent, *d.dependent):
+        if marked not in joints:
+            raise ModelError(f"{d.source}: {marked!r} is marked as independent or dependent, but there is no such joint")
