@@ -199,3 +199,16 @@ def _installed(distribution: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
+
+
+def test_inspect_shows_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    links = "".join(f'<link name="{n}">{inertial}</link>' for n in ("arm", "rotor"))
+    joints = "".join(
+        f'<joint name="{n}" type="continuous"><parent link="base"/><child link="{c}"/><axis xyz="0 0 1"/>{more}</joint>'
+        for n, c, more in (("drive", "arm", ""), ("spin", "rotor", '<mimic joint="drive" multiplier="6"/>'))
+    )
+    path = tmp_path / "geared.urdf"
+    path.write_text(f'<robot name="geared"><link name="base"/>{links}{joints}</robot>')
+    assert cli.main(["inspect", str(path)]) == 0
+    assert "'spin' drive spin –" in squeezed(capsys.readouterr().out)

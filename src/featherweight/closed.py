@@ -241,7 +241,7 @@ class ClosedRobot(Robot):
             phi = self.residual(q[left])
             done[left] = np.abs(phi).max(axis=1) < CLOSED * max(1.0, self.loops.size)
             left = left[~done[left]]
-            if not len(left):
+            if not len(left) or not rows:
                 break
             K = self._closing_matrix(q[left])[:, :, rows]
             step = -(np.linalg.pinv(K, rcond=1e-10) @ self.residual(q[left])[..., None])[..., 0]

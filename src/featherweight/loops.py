@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .algorithms.clusters.crba import crba
 from .algorithms.clusters.loops import closing_values, poses, value
 from .algorithms.clusters.maps import constraint_matrix, spanning_configuration
 from .algorithms.clusters.mechanism import Alignment, Attached, Closing, Cluster, Follower, Mechanism
@@ -34,6 +35,7 @@ ALIGNMENTS = {  # axes of the predecessor's frame along which points meet; pairs
 }
 CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
 ATTEMPTS, STEPS, SAMPLES = 40, 60, 4
+NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
 RANK = 1e-8  # of the largest singular value
 
 
@@ -47,7 +49,39 @@ class Loops:
         self.followers = self._followers()
         self.alignments = {loop.name: self._alignments(loop) for loop in description.loops}
         self.closings = [self._closing(c) for c in description.closures]
+        self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration for each cluster with loops
         self.mechanism = self._mechanism()
+        self._require_mass()
+
+    def _require_mass(self) -> None:
+        """Refuse independent velocities that move no mass."""
+        n = len(self.mechanism.parent)
+        rng = np.random.default_rng(1)
+        q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, rng))
+        for c in self.mechanism.clusters:
+            for coordinates, row in zip(self.coordinates, self._first_rows, strict=True):
+                if row in c.rows and c.rows in self._start:
+                    q[coordinates.q] = self._start[c.rows][coordinates.q]
+        H = [[0.0] * n for _ in range(n)]
+        crba(self.mechanism, [float(x) for x in q], H)
+        M = np.array(H)
+        size = np.sqrt(np.diag(M))
+        lost = [k for k in range(n) if not size[k] > 0.0]
+        if not lost:
+            values, vectors = np.linalg.eigh(M / np.outer(size, size))
+            lost = [int(np.abs(vectors[:, 0]).argmax())] if values[0] < NO_MASS else []
+        if lost:
+            rows = [r for c in self.mechanism.clusters for r in c.independent]
+            name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost[0]] < j.v_slice.stop)
+            raise ModelError(
+                f"{self.d.source}: joint {name!r} can move, with what loops and couplings let go along, while all mass stays "
+                "where it is; give the bodies an inertia"
+            )
+
+    @cached_property
+    def _first_rows(self) -> list[int]:
+        """For each joint in q the first of its rows."""
+        return [j.v_slice.start for j in self.model.joints if j.v_slice.start not in self.followers]
 
     # what the description says
 
@@ -258,6 +292,7 @@ class Loops:
         samples = self._samples(cluster)
         if not samples:
             raise ModelError(f"{self.d.source}: {names} cannot be closed: no configuration was found that satisfies them")
+        self._start[cluster.rows] = samples[0]
         matrices = [self.matrix(cluster, q) for q in samples]
         rank = max(_rank(K) for K in matrices)
         K = next(K for K in matrices if _rank(K) == rank)

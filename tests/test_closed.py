@@ -1,0 +1,190 @@
+"""Robots with loops as users meet them: coordinates, builder, forces of constraints, singular configurations."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robots.linkages import four_bar_configuration
+from oracles.mechanisms import MECHANISMS, bodies
+
+HINGE = fw.JointType.REVOLUTE
+
+
+def built(name: str) -> fw.ClosedRobot:
+    robot = fw.build(MECHANISMS[name](), execution="interpreted")
+    assert isinstance(robot, fw.ClosedRobot)
+    return robot
+
+
+def test_followers_are_in_neither_q_nor_v_and_dependents_in_q_only() -> None:
+    robot = built("geared")
+    joints = {j.name: j for j in robot.joints}
+    assert (robot.nq, robot.nv) == (4, 2)
+    assert [s.stop - s.start for s in (joints["gear"].q_slice, joints["gear"].v_slice)] == [0, 0]
+    assert [joints[f"joint{k}"].independent for k in (1, 2, 3)] == [True, False, False]
+    assert joints["joint2"].q_slice == slice(1, 2) and joints["carried"].v_slice == slice(1, 2)
+    assert set(map(frozenset, robot.clusters)) == {frozenset({"joint1", "joint2", "joint3", "gear"}), frozenset({"carried"})}
+
+
+def test_any_joint_of_a_loop_may_be_the_independent_one() -> None:
+    """The same accelerations of the linkage, whichever joint they are told by."""
+    base = MECHANISMS["four_bar"]()
+    q = four_bar_configuration(0.4)
+    spanning = []
+    for k in (1, 2, 3):
+        robot = fw.build(dataclasses.replace(base, independent=(f"joint{k}",), dependent=()))
+        assert isinstance(robot, fw.ClosedRobot)
+        assert [j.name for j in robot.joints if j.independent] == [f"joint{k}"]
+        a = robot.forward_dynamics(q, np.zeros(1), np.zeros(1))
+        spanning.append(robot.spanning_velocity(q, a))
+    np.testing.assert_allclose(spanning[1], spanning[0], rtol=1e-10)
+    np.testing.assert_allclose(spanning[2], spanning[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "crank_and_rocker", "geared", "own", "coupled", "two_loops"])
+def test_forces_of_loops_and_drives_are_all_there_is(name: str) -> None:
+    """The tree's inverse dynamics is met by the drives, the loops (K^T times their forces) and the couplings."""
+    robot = built(name)
+    q = robot.random_configuration(1)
+    v, a = np.random.default_rng(0).standard_normal((2, robot.nv))
+    needed = robot.spanning_torque(q, v, a)
+    kept = [k for c in robot.mechanism.clusters for k in c.kept]
+    assert len(robot.loop_rows) == len(kept)
+    if kept:
+        needed = needed - robot._closing_matrix(q)[kept].T @ robot.loop_forces(q, v, a)
+    rows = {r: c.start + k for c in robot.mechanism.clusters for k, r in enumerate(c.independent)}
+    G = np.array([robot.spanning_velocity(q, unit) for unit in np.eye(robot.nv)]).T
+    following = list(robot.loops.followers)
+    tau = robot.inverse_dynamics(q, v, a)
+    scale = np.abs(needed).max()
+    passed_on = G[following].T @ needed[following] if following else np.zeros(robot.nv)
+    for r, k in rows.items():
+        assert abs(needed[r] + passed_on[k] - tau[k]) <= 1e-9 * scale
+    free = [r for r in range(len(needed)) if r not in rows and r not in following]
+    assert np.abs(needed[free]).max(initial=0.0) <= 1e-9 * scale
+
+
+def test_the_force_on_a_coupler_is_its_force() -> None:
+    """A gear without a load: the crank gives it its angular acceleration times its inertia, times the ratio."""
+    made = fw.Mechanism(
+        bodies("crank", "wheel"),
+        [fw.Joint("a", HINGE, "world", "crank"), fw.Joint("b", HINGE, "world", "wheel", fw.Pose(p=(0.3, 0.0, 0.0)))],
+        couplings=[fw.Coupling("teeth", "b", (("a", (-2.0,)),))],
+        gravity=(0.0, 0.0, 0.0),
+    )
+    robot = fw.build(made)
+    assert isinstance(robot, fw.ClosedRobot)
+    I = 0.25 + 0.3**2 + 0.02**2  # about the joint
+    assert robot.mass_matrix(np.zeros(1)) == pytest.approx(I + 4.0 * I)
+    force = robot.spanning_torque(np.zeros(1), np.zeros(1), np.ones(1))
+    np.testing.assert_allclose(force, [I, -2.0 * I])
+
+
+def test_a_singular_configuration_is_reported() -> None:
+    """All bars in line: the crank's angle does not say where the others go."""
+    robot = fw.build(fw.robots.four_bar())
+    assert isinstance(robot, fw.ClosedRobot)
+    with pytest.warns(RuntimeWarning, match="near a singular configuration, .* do not determine joint2"):
+        robot.close(np.zeros(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        q = robot.close(four_bar_configuration(0.4))
+    assert robot.singularity(q) < 1e4
+    assert (robot.singularity(robot.random_configuration(0, 50)) < 1e8).all()
+
+
+def test_loops_that_cannot_be_closed_from_a_guess_say_so() -> None:
+    robot = fw.build(fw.robots.four_bar())
+    assert isinstance(robot, fw.ClosedRobot)
+    q = np.add(four_bar_configuration(0.4), [0.0, 0.3, 0.0])
+    with pytest.raises(ValueError, match="cannot be closed from this guess"):
+        robot.close(q, keep=["joint1", "joint2", "joint3"])
+    closed = robot.close(q, keep=["joint1"])
+    assert closed[0] == q[0] and np.abs(robot.residual(closed)).max() < 1e-12
+    with pytest.raises(ValueError, match="no joint 'nothing'"):
+        robot.close(q, keep=["nothing"])
+
+
+def test_redundant_rows_are_reported_and_left_out() -> None:
+    robot = built("four_bar")
+    assert robot.report()["redundant constraints"] == "3 of 'loop'"
+    assert robot.loop_rows == ("loop: force along x", "loop: force along y")
+
+
+def test_motion_without_mass_is_refused() -> None:
+    joints = [fw.Joint("a", HINGE, "world", "arm"), fw.Joint("b", HINGE, "world", "wheel")]
+    coupling = fw.Coupling("teeth", "b", (("a", (2.0,)),))
+    massless = fw.Mechanism([fw.Body("arm"), fw.Body("wheel")], joints, couplings=[coupling])
+    with pytest.raises(fw.ModelError, match="joint 'a' can move, .* while all mass stays where it is"):
+        fw.build(massless)
+    assert fw.build(fw.Mechanism([fw.Body("arm"), *bodies("wheel")], joints, couplings=[coupling])).nv == 1
+
+
+def test_rolled_execution_is_refused() -> None:
+    with pytest.raises(ValueError, match="are traced; rolled is not offered"):
+        fw.build(fw.robots.four_bar(), execution="rolled")
+
+
+def test_robots_with_loops_are_pickled() -> None:
+    robot = fw.build(fw.robots.mini_cheetah())
+    again = pickle.loads(pickle.dumps(robot))
+    q = robot.random_configuration(0)
+    np.testing.assert_array_equal(again.mass_matrix(q), robot.mass_matrix(q))
+    function = pickle.loads(pickle.dumps(robot.forward_dynamics))
+    zero = np.zeros(robot.nv)
+    np.testing.assert_array_equal(function(q, zero, zero), robot.forward_dynamics(q, zero, zero))
+
+
+def test_files_with_loops_are_loaded(tmp_path: Path) -> None:
+    """Loop, coupling and marks of independence, as in the files of generalized_rbda."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
+    links = "".join(f'<link name="{n}">{inertial}</link>' for n in ("a", "b", "c", "rotor"))
+    joints = "".join(
+        f'<joint name="{n}" type="revolute" independent="{mark}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{x} 0 0"/><axis xyz="0 0 1"/></joint>'
+        for n, mark, parent, child, x in (
+            ("j1", "true", "base", "a", 0.0),
+            ("j2", "false", "a", "b", 0.5),
+            ("j3", "false", "base", "c", 1.0),
+            ("jr", "false", "base", "rotor", 0.0),
+        )
+    )
+    ends = '<predecessor link="b"><origin xyz="1 0 0"/></predecessor><successor link="c"><origin xyz="0.6 0 0"/></successor>'
+    loop = f'<loop name="l" type="revolute">{ends}<axis xyz="0 0 1"/></loop>'
+    gear = '<coupling name="g" type="rolling"><predecessor link="a"/><successor link="rotor"/><ratio value="5"/></coupling>'
+    path = tmp_path / "linkage.urdf"
+    path.write_text(f'<robot name="linkage"><link name="base"/>{links}{joints}{loop}{gear}</robot>')
+    robot = fw.load(path)
+    assert isinstance(robot, fw.ClosedRobot)
+    assert (robot.nq, robot.nv) == (3, 1)
+    q = robot.random_configuration(0)
+    assert robot.spanning_velocity(q, np.ones(1))[3] == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"independent": ["x"]}, "'x' is marked as independent or dependent, but there is no such joint"),
+        ({"joints": "twice"}, "two joints have the name 'a'"),
+        ({"joints": "parent"}, "joint 'b': its parent 'nowhere' is no body"),
+        ({"joints": "two"}, "body 'arm' hangs on two joints; make one of them a Loop"),
+    ],
+)
+def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], message: str) -> None:
+    a = fw.Joint("a", HINGE, "world", "arm")
+    others = {
+        "twice": [a, fw.Joint("a", HINGE, "arm", "hand")],
+        "parent": [a, fw.Joint("b", HINGE, "nowhere", "hand")],
+        "two": [a, fw.Joint("b", HINGE, "hand", "arm")],
+    }
+    joints = others[str(change["joints"])] if "joints" in change else [a, fw.Joint("b", HINGE, "arm", "hand")]
+    independent = change.get("independent", ())
+    with pytest.raises(fw.ModelError, match=message):
+        fw.Mechanism(bodies("arm", "hand"), joints, independent=independent)  # type: ignore[arg-type]
