@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from .algorithms.operational_space.rows import Rows
-from .algorithms.operational_space.tape import OPERATIONS, Tape
+from .algorithms.operational_space.tape import Tape
 from .contacts import Contact, checked_rows, wrenches
-from .engine.trace import CONSTANT, INPUT, OP_NAMES, Expression, trace
+from .engine.trace import Expression, trace
 from .model.model import Model, Placed
 from .model.types import Pose
+from .recording import record
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -188,43 +189,12 @@ class ResolvedRows:
 
     def _tape(self) -> Tape:
         """One list of operations for all functions."""
-        op, value, first, second = [_number(CONSTANT)], [1.0], [0], [0]  # one, of which numbers are multiples
-        entries: list[tuple[int, int, int, float]] = []
-        for begin, block in self._blocks:
-            at: dict[int, int] = {}
-            for (r, k), x in np.ndenumerate(block):
-                if isinstance(x, Expression):
-                    _append(x, at, op, value, first, second)
-                    entries.append((begin + r, k, at[x.node], -1.0 if x.negative else 1.0))
-                else:
-                    entries.append((begin + r, k, 0, float(x)))
-        entries = [e for e in entries if e[3] != 0.0] or [(0, 0, 0, 0.0)]
-        row, column, node, scale = zip(*entries, strict=True)
-        return Tape(tuple(op), tuple(value), tuple(first), tuple(second), row, column, node, scale)
-
-
-def _append(x: Expression, at: dict[int, int], op: list[int], value: list[float], first: list[int], second: list[int]) -> None:
-    """The operations that an expression needs, after those that are there; `at` says where its graph's nodes are."""
-    g = x.graph
-    needed, waiting = set(), [x.node]
-    while waiting:
-        i = waiting.pop()
-        if i not in needed and i not in at:
-            needed.add(i)
-            waiting += g.operands(i)
-    for i in sorted(needed):
-        at[i] = len(op)
-        op.append(_number(g.op[i]))
-        value.append(float(g.a[i]) if g.op[i] == CONSTANT else 0.0)
-        operands = g.operands(i)
-        if g.op[i] == INPUT:
-            first.append(int(g.b[i]))
-            second.append(0)
-        else:
-            first.append(at[operands[0]] if operands else 0)
-            second.append(at[operands[1]] if len(operands) > 1 else 0)
-
-
-def _number(op: int) -> int:
-    """A tape's number of a trace's operation."""
-    return OPERATIONS.index(OP_NAMES[op])
+        entries = [
+            (begin + r, k, x)
+            for begin, block in self._blocks
+            for (r, k), x in np.ndenumerate(block)
+            if isinstance(x, Expression) or float(x) != 0.0
+        ]
+        row, column, values = zip(*(entries or [(0, 0, 0.0)]), strict=True)
+        made = record(values)
+        return Tape(made.op, made.value, made.a, made.b, row, column, made.node, made.scale)

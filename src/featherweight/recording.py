@@ -14,16 +14,17 @@ from .engine.trace import CONSTANT, INPUT, OP_NAMES, Expression, Graph
 
 
 def record(outputs: Sequence[Any]) -> Program:
-    """The operations that expressions of one graph need; inputs are numbered as the graph's first argument."""
+    """The operations that expressions need; inputs are numbered as those of their graphs' first arguments."""
     columns: tuple[list[int], list[float], list[int], list[int]] = ([number(CONSTANT)], [1.0], [0], [0])
     op, value, first, second = columns  # the first operation is one, of which numbers are multiples
-    at: dict[int, int] = {}
+    known: dict[int, dict[int, int]] = {}  # by graph, where its nodes are
     node, scale = [], []
     for x in outputs:
         if not isinstance(x, Expression):
             node.append(0)
             scale.append(float(x))
             continue
+        at = known.setdefault(id(x.graph), {})
         for i in needed(x.graph, x.node, at):
             at[i] = len(op)
             operands = x.graph.operands(i)

@@ -1,4 +1,8 @@
-"""A function as a list of operations that has been recorded once, and runs on scalars of any kind."""
+"""A function as a list of operations that has been recorded once, and runs on scalars of any kind.
+
+Operations are numbered as OPERATIONS are. Each has a value if it is a constant, and the numbers of its operands, or of an
+input.
+"""
 
 from __future__ import annotations
 

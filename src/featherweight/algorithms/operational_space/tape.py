@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 
 from ...model.tree import FLOATING, INNER, PLANAR, SPHERICAL, Tree
 from ...spatial import Vec3, rotation_from_quaternion, sincos, sqrt
-
-INPUT, CONSTANT, ADD, SUB, MUL, DIV, SQRT, SIN, COS = range(9)
-OPERATIONS = ("input", "constant", "add", "sub", "mul", "div", "sqrt", "sin", "cos")
+from ..tape import ADD, CONSTANT, COS, DIV, INPUT, MUL, SIN, SQRT, SUB
 
 
 class Tape(NamedTuple):
     """Operations in order, and which of them are entries of a matrix."""
 
-    op: Any  # (k,) numbers of OPERATIONS
+    op: Any  # (k,) as in algorithms/tape.py
     value: Any  # (k,) of a constant
     a: Any  # (k,) the first operand, or the index of an input
     b: Any  # (k,) the second
