@@ -80,7 +80,7 @@ def loaded(mech: Mechanism, q, v, tau, external, result) -> None:
 
 
 def release(tree, X, c, j: int, tau, IA, pA, W, d, u) -> None:
-    """One row of pass 2 of the articulated-body algorithm."""
+    """One row of pass 2 of the articulated-body algorithm; there it is not a function, which would cost rolled loops dearly."""
     p, k = tree.parent[j], tree.axis[j]
     U = IA[j].column(k)
     d[j] = 1.0 / (U.component(k) + tree.armature[j])

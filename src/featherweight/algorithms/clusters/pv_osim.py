@@ -6,6 +6,7 @@ After Sathya, Decré and Swevers (2023), algorithm 1, as Chignoli et al. say tha
 from __future__ import annotations
 
 from ...spatial import ZERO_FORCE
+from ..delassus.contacts import clear, mirror
 from ..operational_space.rows import Rows, loads
 from .articulated import articulated_clusters, pass_cluster, pass_row
 from .mechanism import Mechanism, free
@@ -41,18 +42,6 @@ def pv_osim(mech: Mechanism, rows: Rows, q, D) -> None:
         for k, reciprocal in enumerate(A.reciprocal[number]):
             add_pairs(D, [t[k] for t in halves], reciprocal)
     mirror(m, D)
-
-
-def clear(m: int, D) -> None:
-    for r in range(m):
-        for s in range(m):
-            D[r][s] = 0.0
-
-
-def mirror(m: int, D) -> None:
-    for r in range(m):
-        for s in range(r):
-            D[s][r] = D[r][s]
 
 
 def add_pairs(D, u, d) -> None:

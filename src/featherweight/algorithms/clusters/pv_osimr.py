@@ -6,27 +6,17 @@ that pass a cluster at different bodies meet in D of that cluster, and arrive at
 
 from __future__ import annotations
 
-from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
-from ..delassus.contacts import Branches, Contacts, mirror, wrench
-from ..delassus.pv_osimr import at_branches, mobilities
+from ...spatial import ZERO_FORCE, Force, unit_motion
+from ..delassus.contacts import Branches, Contacts, wrench
+from ..delassus.pv_osimr import write_blocks
 from .articulated import Articulated, articulated_clusters, pass_cluster, pass_row
 from .mechanism import Mechanism, free
 
 
 def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> None:
     """Write J M^-1 J^T."""
-    m, E = len(contacts.owner), len(contacts.link)
     Y, G = propagators(articulated_clusters(mech, q), contacts, branches)
-    O = mobilities(branches, m, Y, G)
-    K = at_branches(contacts, branches, Y)
-    for e in range(E):
-        for f in range(e + 1):
-            c = branches.meet[e][f]
-            for s in range(contacts.begin[f], contacts.begin[f + 1]):
-                z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
-                for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
-                    D[r][s] = G[r][s] + K[c][r].power(z) if c >= 0 else G[r][s]
-    mirror(m, D)
+    write_blocks(contacts, branches, Y, G, D)
 
 
 def propagators(A: Articulated, contacts: Contacts, branches: Branches):
