@@ -63,6 +63,7 @@ KERNELS = {
     recursive.delassus: c_pv_osim.pv_osim,
     efpa.efpa: c_efpa.efpa,
     pv_osimr.pv_osimr: c_pv_osimr.pv_osimr,
+    by_factors.dense: baselines.projected_delassus,
     by_factors.inertia: c_space.inertia,
     by_factors.bias: c_space.bias,
     by_factors.apply: c_space.apply,

@@ -36,7 +36,7 @@ DELASSUS = {
     "dense": dense.dense,
 }
 ANY_ROWS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "dense": by_factors.dense}  # of all constraints
-OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus}  # of mechanisms with loops, all constraints
+OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "projection": by_factors.dense}  # with loops
 OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # and contacts only
 STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
 

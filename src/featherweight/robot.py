@@ -40,24 +40,33 @@ def load(
     gravity: Sequence[float] | None = None,
     *,
     mimic: str = "follow",
+    independent: Iterable[str] | None = None,
     execution: str = "auto",
 ) -> Robot:
     """Load a robot from a URDF (.urdf) or MJCF (.xml) file.
 
     `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
     unless given. URDF joints that follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves.
-    A robot with loops or couplings is a `ClosedRobot`. `execution` is "auto", "traced", "rolled" or "interpreted", for all
-    functions of the robot; with loops or couplings, loops of the code are never kept.
+    A robot with loops or couplings is a `ClosedRobot`; `independent` names joints in loops that the velocities are to be those
+    of, in place of what the file says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
+    robot; with loops or couplings it is never rolled.
 
     Raises ModelError, which names the file, the element and what to do.
     """
-    return build(load_description(path, mimic), base, gravity, execution=execution)
+    return build(load_description(path, mimic), base, gravity, independent=independent, execution=execution)
 
 
 def build(
-    description: Description, base: str = "fixed", gravity: Sequence[float] | None = None, *, execution: str = "auto"
+    description: Description,
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    *,
+    independent: Iterable[str] | None = None,
+    execution: str = "auto",
 ) -> Robot:
     """A robot from a description made in Python; arguments as for `load`."""
+    if independent is not None:
+        description = replace(description, independent=tuple(independent), dependent=())
     model = build_model(description, base, gravity)
     if description.loops or description.couplings or description.closures:
         from .closed import ClosedRobot

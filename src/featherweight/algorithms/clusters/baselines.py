@@ -14,9 +14,11 @@ from ..kinematics import joint_transforms
 from ..ltdl import ltdl_in_situ
 from ..operational_space.dense import factorize, solve
 from ..operational_space.joint_space import divide, divide_transposed
+from ..operational_space.rows import Rows
 from ..rnea import newton_euler
 from .maps import acceleration_bias, constraint_matrix, dot, maps, slopes, spanning_configuration, spanning_velocity
 from .mechanism import Mechanism, free
+from .rows import row_jacobian
 
 
 def whole_tree(mech: Mechanism, q, v):
@@ -35,21 +37,46 @@ def projection(mech: Mechanism, q, v, tau, result) -> None:
     """Write the independent accelerations."""
     n, m = len(mech.tree.parent), len(mech.parent)
     _, M, H, bias = whole_tree(mech, q, v)
-    G = [[0.0] * m for _ in range(n)]
+    A, columns = projected(mech, M, H)
     g = [0.0] * n
-    for cluster, map in zip(mech.clusters, M, strict=True):
-        for i, r in enumerate(cluster.rows):
-            for k in range(len(cluster.independent)):
-                G[r][cluster.start + k] = (1.0 if i == k else 0.0) if map is None else map.G[r][k]
-            g[r] = 0.0 if map is None else map.g[r]
-    HG = [[dot(H[i], [G[j][k] for j in range(n)]) for k in range(m)] for i in range(n)]
-    columns = [[G[i][k] for i in range(n)] for k in range(m)]
-    A = [[dot(columns[k], [HG[i][l] for i in range(n)]) if l <= k else 0.0 for l in range(m)] for k in range(m)]
+    for map in M:
+        if map is not None:
+            for r, x in map.g.items():
+                g[r] = x
     rest = [0.0 - (bias[i] + dot(H[i], g)) for i in range(n)]
     C, reciprocal = factorize(m, A)
     y = solve(m, C, reciprocal, [tau[k] + dot(columns[k], rest) for k in range(m)])
     for k in range(m):
         result[k] = y[k]
+
+
+def projected_delassus(mech: Mechanism, rows: Rows, q, D) -> None:
+    """Write J G (G^T H G)^-1 G^T J^T, for the Jacobian J of the tree, by dense factors."""
+    n, m, count = len(mech.tree.parent), len(mech.parent), len(rows.K)
+    qs = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(mech.tree, qs), qs)
+    H = [[0.0] * n for _ in range(n)]
+    crba(mech.tree, qs, H)
+    A, _ = projected(mech, M, H)
+    J = [[0.0] * m for _ in range(count)]
+    row_jacobian(mech, rows, q, J)
+    C, reciprocal = factorize(m, A)
+    for r in range(count):
+        x = solve(m, C, reciprocal, J[r])
+        for s in range(r + 1):
+            D[r][s] = D[s][r] = dot(J[s], x)
+
+
+def projected(mech: Mechanism, M, H):
+    """G^T H G, its lower triangle, and the columns of G."""
+    n, m = len(H), len(mech.parent)
+    columns = [[0.0] * n for _ in range(m)]
+    for cluster, map in zip(mech.clusters, M, strict=True):
+        for i, r in enumerate(cluster.rows):
+            for k in range(len(cluster.independent)):
+                columns[cluster.start + k][r] = (1.0 if i == k else 0.0) if map is None else map.G[r][k]
+    moved = [[dot(H[i], column) for i in range(n)] for column in columns]
+    return [[dot(columns[k], moved[l]) if l <= k else 0.0 for l in range(m)] for k in range(m)], columns
 
 
 def multipliers(mech: Mechanism, q, v, tau, result) -> None:
