@@ -128,6 +128,15 @@ def test_motion_without_mass_is_refused() -> None:
     assert fw.build(fw.Mechanism([fw.Body("arm"), *bodies("wheel")], joints, couplings=[coupling])).nv == 1
 
 
+def test_descriptions_may_hold_numpy_s_numbers() -> None:
+    """Lists and arrays, too: what Python code that makes mechanisms has at hand."""
+    inertia = fw.Inertia(np.float64(1.0), np.array([0.1, 0.0, 0.0]), tuple(np.array([0.1, 0, 0, 0.2, 0, 0.25])))  # type: ignore[arg-type]
+    axis = [np.float64(0.0), 0.0, 1.0]
+    hung = fw.Pose(np.eye(3), np.zeros(3))  # type: ignore[arg-type]
+    made = fw.Mechanism([fw.Body("arm", inertia)], [fw.Joint("a", HINGE, "world", "arm", hung, axis)])  # type: ignore[arg-type]
+    assert fw.build(made).mass_matrix(np.zeros(1)) == pytest.approx(0.26)
+
+
 def test_rolled_execution_is_refused() -> None:
     with pytest.raises(ValueError, match="are traced; rolled is not offered"):
         fw.build(fw.robots.four_bar(), execution="rolled")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import chignoli2023
 import drumwright2012
 import featherstone2005
 import sathya2023
@@ -20,6 +21,7 @@ PAPERS: tuple[Callable[[Report], None], ...] = (
     drumwright2012.sections,
     wensing2012.sections,
     sathya2023.sections,
+    chignoli2023.sections,
 )
 
 

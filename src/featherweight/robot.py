@@ -21,7 +21,7 @@ from .model.load import load_description
 from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
 from .model.topology import Topology
 from .model.tree import Placements
-from .model.types import Description
+from .model.types import Description, plain
 from .operational_space import OperationalSpace
 from .soundness import require_mass
 
@@ -65,6 +65,7 @@ def build(
     execution: str = "auto",
 ) -> Robot:
     """A robot from a description made in Python; arguments as for `load`."""
+    description = plain(description)
     if independent is not None:
         description = replace(description, independent=tuple(independent), dependent=())
     model = build_model(description, base, gravity)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+import numpy as np
 
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
@@ -176,6 +178,21 @@ class Description:
 
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
 WORLD = "world"  # the parent of a joint that hangs on the ground in files that name no root body (MJCF)
+
+
+def plain(x: Any) -> Any:
+    """The same description, or part of one, with Python's numbers and tuples in place of NumPy's and lists."""
+    if isinstance(x, (np.floating, np.integer)):
+        return x.item()
+    if isinstance(x, np.ndarray):
+        return plain(x.tolist())
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(plain, x))
+    if isinstance(x, (tuple, list)):
+        return tuple(map(plain, x))
+    if is_dataclass(x) and not isinstance(x, type):
+        return replace(x, **{f.name: plain(getattr(x, f.name)) for f in fields(x)})
+    return x
 
 
 def matmul(a: Matrix, b: Matrix) -> Matrix:

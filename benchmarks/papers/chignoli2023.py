@@ -1,0 +1,190 @@
+"""Chignoli, Adrian, Kim and Wensing (2023), "Recursive Rigid-Body Dynamics Algorithms for Systems with Kinematic Loops":
+inverse and forward dynamics and inverse operational-space inertia of robots with gears, belts and differentials.
+
+    PYTHONPATH=benchmarks/peers python benchmarks/papers/chignoli2023.py [--output output/papers] [--no-times]
+
+The robots are in chignoli2023_robots.py, growing chains in chignoli2023_chains.py, torques of a leg in chignoli2023_leg.py,
+times in chignoli2023_times.py and robot files in chignoli2023_files.py.
+"""
+
+from __future__ import annotations
+
+import chignoli2023_chains
+import chignoli2023_files
+import chignoli2023_leg
+import chignoli2023_times
+from chignoli2023_robots import (
+    CLUSTER,
+    FEET,
+    FORWARD,
+    GENERAL,
+    INVERSE,
+    OSIM,
+    PAPER,
+    ROBOTS,
+    SHORT,
+    TABLES,
+    UNIFORM,
+    costs,
+    percent,
+    without_rotors,
+)
+from chignoli2023_times import NATIVE
+from matplotlib.axes import Axes
+from report import MINUS, Report, run
+
+from featherweight.cli.charts import BLUE, FAINT, PALE
+from featherweight.cli.figure import GREEN
+
+LABELS = {
+    "approximate": "approximate",
+    "projected RNEA": "projected RNEA",
+    "projection": "projection",
+    "multipliers": "multipliers",
+    "sparse factors": "sparse factors (paper: projected EFPA)",
+    "crba-ltdl": "C-CRBA and sparse factors",
+    "PV-OSIM": "PV-OSIM on clusters",
+    "PV-OSIMr": "PV-OSIMr on clusters",
+}
+COLUMNS = (*ROBOTS, *UNIFORM)
+BARS = {"the paper, times": PALE, "ours, counts": BLUE, "ours, counts, general geometry": GREEN}
+
+
+def signed(x: float) -> str:
+    return f"{x:+.1f}".replace("-", MINUS)
+
+
+def sections(report: Report) -> None:
+    report.heading("Chignoli, Adrian, Kim and Wensing (2023): robots with loops", 2)
+    report.text(
+        """The paper's C-RNEA is our `inverse_dynamics` of a robot with loops or couplings, its C-ABA our `forward_dynamics` by
+        "aba", its C-EFPA our `delassus` by "efpa". The paper gives
+        times on an M1 Pro, of a library whose times, it says, are to be compared with one another alone. Here operations are
+        counted, a division or a root as eight. Chains have general geometry here (random, one seed), as in the timing
+        tables of the paper's repository; two more are in a plane. Approximate is the independent tree with the rotors'
+        reflected inertia; of Tello's differentials it has none."""
+    )
+    report.text(
+        """Our tracer leaves out what the zeros of a robot's geometry and inertias make needless. So each table has a second
+        count, of the same joints and bodies with placements and inertias that have no zeros ("general geometry"). C++ is
+        generalized_rbda 1.1.0 on a like machine, measured for this comparison."""
+    )
+    measured = chignoli2023_times.relative() if report.times else None
+    for what, text in TEXTS.items():
+        report.heading(f"Table {TABLES[what]}: {what}")
+        report.text(text)
+        _table(report, what, measured[what] if measured else None)
+    _osim_of_all_feet(report)
+    _picture(report)
+    chignoli2023_times.sections(report)
+    chignoli2023_chains.sections(report)
+    chignoli2023_leg.sections(report)
+    chignoli2023_files.sections(report)
+
+
+TEXTS = {
+    INVERSE: """Per cent more or less than C-RNEA. Our C-RNEA is the recursion on the spanning tree and the product of each
+        cluster's block of Gᵀ with its joint forces: what the paper calls projected RNEA, without the zeros of G. So there is
+        nothing to compare but the size of that product: projected RNEA is counted with all entries of G, the worst case that
+        the paper names, and not timed.""",
+    FORWARD: """Per cent more or less than C-ABA. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense factorization, without
+        operations on what is always zero in H and G; multipliers are solved by the sparse factors of H. C-CRBA with sparse
+        factors is ours and not in the paper.""",
+    OSIM: """Per cent more or less than C-EFPA, for six rows on the end-effector that the paper's repository marks: a chain's
+        tip, or one foot. Approximate is EFPA on the tree. Sparse factors are those of the inertia matrix by C-CRBA; the
+        paper's projected EFPA makes that matrix from the spanning tree's. PV-OSIM and PV-OSIMr on clusters are ours and not
+        in the paper; for one end-effector they are the same.""",
+}
+
+
+def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | None) -> None:
+    cluster = CLUSTER[what]
+    found = {name: costs(what, name) for name in COLUMNS}
+    rest = {name: costs(what, name + GENERAL) for name in ROBOTS}
+    rows: list[list[object]] = [[f"**{cluster}**, operations", "counted", *(found[name][cluster] for name in COLUMNS)]]
+    rows.append(["", "general geometry", *(rest[name][cluster] for name in ROBOTS), "—", "—"])
+    for key in found[COLUMNS[0]]:
+        if key == cluster:
+            continue
+        paper, native = PAPER[what].get(key), NATIVE[what].get(key)
+        counted = [percent(found[name][key], found[name][cluster]) for name in COLUMNS]
+        general = [percent(rest[name][key], rest[name][cluster]) for name in ROBOTS]
+        lines: dict[str, list[float]] = {"the paper": list(paper)} if paper else {}
+        if native:
+            lines["C++, timed"] = [percent(x, y) for x, y in zip(native, NATIVE[what][cluster], strict=True)]
+        lines["counted"] = counted
+        if paper:
+            lines["— less the paper"] = [x - y for x, y in zip(counted, paper, strict=False)]
+        lines["general geometry"] = general
+        if paper:
+            lines["— less the paper "] = [x - y for x, y in zip(general, paper, strict=True)]
+        if measured and key in measured[COLUMNS[0]]:
+            lines["timed"] = [measured[name][key] for name in COLUMNS]
+        for k, (line, values) in enumerate(lines.items()):
+            missing = ["—"] * (len(COLUMNS) - len(values))
+            rows.append([LABELS[key] if k == 0 else "", line.strip(), *map(signed, values), *missing])
+    report.table(["", "%", *(SHORT[name] for name in COLUMNS)], rows)
+    means = []
+    for key, paper in PAPER[what].items():
+        off = [
+            sum(abs(percent(c[name][key], c[name][cluster]) - x) for name, x in zip(ROBOTS, paper, strict=True)) / len(ROBOTS)
+            for c in (found, rest)
+        ]
+        means.append(f"{key}: {off[0]:.0f} and {off[1]:.0f}")
+    report.text(
+        f"""How far the counts are from the paper's percentages, in points, on the average of the six robots and without sign,
+        counted and with general geometry: {"; ".join(means)}."""
+    )
+
+
+def _osim_of_all_feet(report: Report) -> None:
+    few = ", ".join(f"{without_rotors(name):,} ({SHORT[name]})" for name in FEET)
+    report.text(
+        f"""Approximate takes about as much as C-EFPA on some robots: reflected inertia at a joint fills the row and the column
+        of the inertia beyond it that would be zero. Without it the tree takes {few}."""
+    )
+    report.text("The same for six rows on each foot, counted:")
+    rows: list[list[object]] = []
+    found = {name: costs(OSIM, name, None) for name in FEET}
+    for key in found["JVRC-1"]:
+        mine = [found[name] for name in FEET]
+        if key == CLUSTER[OSIM]:
+            rows.append([f"**{key}**, operations", *(f[key] for f in mine)])
+        else:
+            rows.append([f"{LABELS[key]}, %", *(signed(percent(f[key], f[CLUSTER[OSIM]])) for f in mine)])
+    report.table(["", *(f"{SHORT[name]}, {len(feet)} feet" for name, feet in FEET.items())], rows)
+
+
+def _picture(report: Report) -> None:
+    caption = "Tables II to IV: operations relative to the cluster algorithm, counted and in the paper timed"
+    with report.panels("chignoli2023_tables", caption, (3, 1), (9.4, 8.6)) as axes:
+        for ax, what in zip(axes, TEXTS, strict=True):
+            draw(ax, what)
+
+
+def draw(ax: Axes, what: str) -> None:
+    """Bars of the paper, and of counts beside them."""
+    algorithms = PAPER[what]
+    width = 0.84 / (3 * len(algorithms))
+    found = [{name: costs(what, name + more) for name in ROBOTS} for more in ("", GENERAL)]
+    for k, (key, paper) in enumerate(algorithms.items()):
+        counted = ([percent(c[name][key], c[name][CLUSTER[what]]) for name in ROBOTS] for c in found)
+        for j, (values, (label, color)) in enumerate(zip((paper, *counted), BARS.items(), strict=True)):
+            x = [i - 0.42 + (3 * k + j + 0.5) * width for i in range(len(ROBOTS))]
+            ax.bar(x, values, width=0.9 * width, color=color, label=label if k == 0 else None)
+            for a, y in zip(x, values, strict=True):
+                place, va = (y, "bottom") if y >= 0 else (y, "top")
+                text = f"{y:+.0f}".replace("-", MINUS)
+                ax.annotate(text, (a, place), (0, 1.5 if y >= 0 else -1.5), textcoords="offset points", ha="center", va=va,
+                            fontsize=4.8, color=FAINT)  # fmt: skip
+    ax.axhline(0, color=FAINT, linewidth=0.8)
+    ax.set_xticks(range(len(ROBOTS)), [SHORT[name] for name in ROBOTS], fontsize=8.0)
+    ax.margins(y=0.1)
+    ax.grid(axis="y")
+    ax.set_ylabel("%")
+    ax.set_title(f"Table {TABLES[what]}: {', '.join(algorithms)}, compared with {CLUSTER[what]}", fontsize=9.5)
+    ax.legend(fontsize=8.0, loc="upper left")
+
+
+if __name__ == "__main__":
+    run(sections, __doc__)

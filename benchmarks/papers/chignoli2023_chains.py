@@ -1,0 +1,211 @@
+"""Chignoli et al. (2023), figures 11 and 13: geared and belt chains that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from chignoli2023_robots import SEED, cost, cost_of
+from costs import candidate
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
+from measure import median_times
+from report import Report
+
+from featherweight import ClosedRobot, Contact, Description, build, robots
+from featherweight.algorithms.clusters.aba import aba
+from featherweight.cli.charts import BLUE
+from featherweight.cli.figure import GREEN, ORANGE, PURPLE, RED
+from featherweight.cli.tables import duration
+from featherweight.engine.function import CompiledFunction
+from featherweight.robot import Robot
+
+LENGTHS = (2, 4, 8, 12, 16, 24, 32, 48)  # links; those of the paper end at 24
+TIMED = (2, 4, 8, 12, 16, 24)
+BATCH = 4096
+GOAL = 1.05  # ours, for the exponent of C-ABA
+RANGES = ((8, 24), (24, 48))
+LONG = (48, 96)  # C-ABA alone
+
+FORWARD = {"aba": "C-ABA", "projection": "projection", "multipliers": "multipliers"}
+OSIM = {"efpa": "C-EFPA", "pv-osim": "PV-OSIM on clusters", "ltl": "sparse factors"}
+COLORS = {"aba": BLUE, "projection": ORANGE, "multipliers": RED, "efpa": BLUE, "pv-osim": GREEN, "ltl": PURPLE}
+
+
+class Chain(NamedTuple):
+    """A family of chains: geared or belt, of general geometry with a seed and in a plane without."""
+
+    name: str
+    made: Callable[[int, int | None], Description]
+    seed: int | None
+
+    def robot(self, n: int) -> Robot:
+        return _robot(self, n)
+
+
+@cache
+def _robot(chain: Chain, n: int) -> Robot:
+    """Its functions are traced however long that takes."""
+    return build(chain.made(n, chain.seed), execution="traced")
+
+
+GEARED, BELT = Chain("GT", robots.geared_chain, SEED), Chain("PBT", robots.belt_chain, SEED)
+CHAINS = (GEARED, BELT, Chain("GT in a plane", robots.geared_chain, None), Chain("PBT in a plane", robots.belt_chain, None))
+
+
+def functions(chain: Chain, n: int) -> dict[str, CompiledFunction]:
+    """Forward dynamics, and the inverse operational-space inertia of the tip, by algorithm."""
+    r = chain.robot(n)
+    tip = Contact(f"link-{n - 1}")
+    return {a: candidate(r.forward_dynamics, a) for a in FORWARD} | {a: r.delassus(tip, a) for a in OSIM}
+
+
+@cache
+def counted(chain: Chain, n: int) -> dict[str, int]:
+    return {algorithm: cost(f) for algorithm, f in functions(chain, n).items()}
+
+
+def exponent(values: Mapping[int, float], first: int, last: int) -> float:
+    """Of log value against log length from one length to another, by least squares."""
+    sizes = [n for n in values if first <= n <= last]
+    return float(np.polyfit(np.log(sizes), np.log([values[n] for n in sizes]), 1)[0])
+
+
+def counts(chain: Chain, algorithm: str) -> dict[int, float]:
+    return {n: counted(chain, n)[algorithm] for n in LENGTHS}
+
+
+def times(chain: Chain, algorithms: Sequence[str]) -> dict[str, dict[int, float]]:
+    """Median times of one state of a batch on one thread [s]; algorithms and lengths take turns."""
+    rng = np.random.default_rng(0)
+    calls: dict[tuple[str, int], Callable[[], Any]] = {}
+    for n in TIMED:
+        r = chain.robot(n)
+        found = functions(chain, n)
+        q = r.random_configuration(rng, BATCH)
+        v, tau = rng.standard_normal((2, BATCH, r.nv))
+        for algorithm in algorithms:
+            f = found[algorithm]
+            states = (q, v, tau) if algorithm in FORWARD else (q,)
+            calls[algorithm, n] = partial(f, *states, out=np.empty((BATCH, *f.program.output.shape)), threads=1)
+    measured = dict(zip(calls, median_times(list(calls.values()), 12.0, 21), strict=True))
+    return {a: {n: measured[a, n] / BATCH for n in TIMED} for a in algorithms}
+
+
+def sections(report: Report) -> None:
+    report.heading("Figures 11 and 13: chains that grow")
+    report.text(
+        f"""Geared (GT) and parallel-belt (PBT) chains of {LENGTHS[0]} to {LENGTHS[-1]} links; the paper ends at 24. Counts
+        weigh a division or a root as eight. Chains have general geometry (random, one seed), as in the timing tables of the
+        paper's repository; chains in a plane have many zeros, which our tracer leaves out. Exponents are slopes
+        of log count against log length."""
+    )
+    names = FORWARD | OSIM
+    shown = [n for n in (2, 12, 24, 48) if n in LENGTHS]
+    ranges = [(a, b) for a, b in RANGES if a in LENGTHS and b in LENGTHS]
+    header = ["chain", "algorithm", *(f"{n} links" for n in shown), *(f"exponent, {a} to {b}" for a, b in ranges)]
+    rows: list[list[object]] = []
+    for chain in CHAINS:
+        for k, (algorithm, label) in enumerate(names.items()):
+            found = counts(chain, algorithm)
+            slopes = (f"{exponent(found, a, b):.3f}" for a, b in ranges)
+            rows.append([chain.name if k == 0 else "", label, *(int(found[n]) for n in shown), *slopes])
+    report.table(header, rows)
+    _goal(report, ranges)
+    with report.panels("chignoli2023_figure11", "Operations of forward dynamics against links", (1, 2), (7.6, 3.3)) as axes:
+        for ax, chain in zip(axes, (GEARED, BELT), strict=True):
+            draw(ax, f"Forward dynamics, {chain.name} chain", FORWARD, {a: counts(chain, a) for a in FORWARD}, False)
+    with report.panels("chignoli2023_figure13", "Operations of the inverse inertia against links", (1, 2), (7.6, 3.3)) as axes:
+        for ax, chain in zip(axes, (GEARED, BELT), strict=True):
+            draw(ax, f"Inverse inertia of the tip, {chain.name} chain", OSIM, {a: counts(chain, a) for a in OSIM}, False)
+    if report.times:
+        _times(report)
+
+
+def long_counts(chain: Chain) -> dict[int, float]:
+    """Of C-ABA alone, for chains that are too long for the others."""
+    return {n: _long(chain, n) for n in LONG}
+
+
+@cache
+def _long(chain: Chain, n: int) -> int:
+    robot = build(chain.made(n, chain.seed))
+    assert isinstance(robot, ClosedRobot)
+    return cost_of(aba, robot, ("q", "v", "tau"), robot.nv)
+
+
+def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:
+    lines = []
+    for a, b in (*ranges, LONG):
+        found = [exponent(long_counts(chain) if (a, b) == LONG else counts(chain, "aba"), a, b) for chain in CHAINS]
+        verdict = "met" if max(found) <= GOAL else "missed" if min(found) > GOAL else "met by some"
+        lines.append(f"from {a} to {b} links {min(found):.3f} to {max(found):.3f} ({verdict})")
+    planar = counts(CHAINS[2], "aba")
+    steps = {(planar[b] - planar[a]) / (b - a) for a, b in pairwise(LENGTHS[1:])}
+    each = " or ".join(f"{x:g}" for x in sorted(steps))
+    report.text(
+        f"""Our goal for C-ABA's exponent is {GOAL} at most: {"; ".join(lines)}. In the plane a
+        geared link more always takes {each} operations, from {LENGTHS[1]} links on: the count is linear in the length. But the
+        first links, on the ground, take less than the others, and that makes the slope of short chains larger than one."""
+    )
+    cheaper = [
+        f"{FORWARD.get(a) or OSIM[a]} than {what} from {first_cheaper(GEARED, a, others)} links (GT) and from "
+        f"{first_cheaper(BELT, a, others)} links (PBT) on"
+        for a, others, what in (
+            ("aba", ("projection", "multipliers"), "projection and multipliers"),
+            ("efpa", ("ltl",), "sparse factors"),
+            ("pv-osim", ("ltl",), "sparse factors"),
+        )
+    ]
+    report.text(f"Of the lengths that are counted, with general geometry, fewer operations takes {'; '.join(cheaper)}.")
+
+
+def first_cheaper(chain: Chain, recursion: str, others: Sequence[str]) -> int | None:
+    """From which length on a recursion takes fewer operations than others, of those that are counted."""
+    good = [n for n in LENGTHS if all(counted(chain, n)[recursion] < counted(chain, n)[o] for o in others)]
+    return next((n for n in LENGTHS if all(m in good for m in LENGTHS if m >= n)), None)
+
+
+def _times(report: Report) -> None:
+    measured = {chain.name: times(chain, tuple(FORWARD | OSIM)) for chain in (GEARED, BELT)}
+    first, last = 8, TIMED[-1]
+    report.text(
+        f"""The same as times of one state, in batches of {BATCH:,} on one thread, up to the paper's
+        {last} links."""
+    )
+    header = ["chain", "algorithm", *(f"{n} links" for n in TIMED), f"exponent, {first} to {last}"]
+    rows: list[list[object]] = []
+    for name, found in measured.items():
+        for k, (algorithm, label) in enumerate((FORWARD | OSIM).items()):
+            t = found[algorithm]
+            row = (duration(t[n]) for n in TIMED)
+            rows.append([name if k == 0 else "", label, *row, f"{exponent(t, first, last):.2f}"])
+    report.table(header, rows)
+    with report.panels("chignoli2023_chains_times", "Times of chains against links", (2, 2), (7.6, 6.2)) as axes:
+        for ax, (chain, algorithms, what) in zip(
+            axes,
+            [(c, a, w) for a, w in ((FORWARD, "Forward dynamics"), (OSIM, "Inverse inertia")) for c in (GEARED, BELT)],
+            strict=True,
+        ):
+            draw(ax, f"{what}, {chain.name} chain", algorithms, {a: measured[chain.name][a] for a in algorithms}, True)
+
+
+def draw(ax: Axes, title: str, names: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seconds: bool) -> None:
+    for algorithm, label in names.items():
+        line = values[algorithm]
+        ax.plot(list(line), list(line.values()), "o-", color=COLORS[algorithm], markersize=3.5, linewidth=1.3, label=label)
+    ax.set(xscale="log", yscale="log", xlabel="links")
+    sizes = list(values[next(iter(names))])
+    ax.set_xticks(sizes, [str(n) for n in sizes])
+    ax.yaxis.set_major_formatter(
+        lambda y, position: duration(y).replace(".00", "").replace(".0", "") if seconds else f"{y:,.0f}"
+    )
+    if seconds:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.minorticks_off()
+    ax.grid()
+    ax.legend(fontsize=8.0, handlelength=2.4)
+    ax.set_title(title, fontsize=9.5)

@@ -1,0 +1,97 @@
+"""Chignoli, Adrian, Kim and Wensing (2023): counts of the cluster algorithms, torques of a leg, and the report's sections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import chignoli2023
+import chignoli2023_chains as chains
+import chignoli2023_leg as leg
+import numpy as np
+import pytest
+from chignoli2023_robots import CLUSTER, FORWARD, GENERAL, INVERSE, OSIM, ROBOTS, UNIFORM, compared, costs, exact
+from costs import candidate
+from report import Report
+
+EVERY = (*ROBOTS, *UNIFORM)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_cluster_recursions_take_fewer_operations_than_projection_and_multipliers(name: str) -> None:
+    """Tables III and IV, the signs of the paper's numbers."""
+    found = costs(FORWARD, name)
+    assert found[CLUSTER[FORWARD]] < min(found["projection"], found["multipliers"])
+    assert found["projection"] < found["multipliers"]
+    assert costs(OSIM, name)["PV-OSIM"] < costs(OSIM, name)["sparse factors"]
+
+
+@pytest.mark.parametrize("name", ROBOTS[2:])
+def test_c_efpa_takes_fewer_operations_than_sparse_factors_for_one_foot(name: str) -> None:
+    """Table IV; chains of 12 links are too short for ours."""
+    found = costs(OSIM, name)
+    assert found[CLUSTER[OSIM]] < found["sparse factors"]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_approximate_tree_takes_fewer_operations(name: str) -> None:
+    """But for the inverse operational-space inertia not on all robots."""
+    for what in (INVERSE, FORWARD):
+        found = costs(what, name)
+        assert found["approximate"] < found[CLUSTER[what]]
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_compared_functions_agree(name: str) -> None:
+    """One state in plain Python; rounding of products of some dozens of terms, with gears of up to 12."""
+    robot = exact(name)
+    rng = np.random.default_rng(0)
+    q = robot.random_configuration(rng, 1)
+    v, tau = rng.standard_normal((2, 1, robot.nv))
+    ours, *others = (candidate(robot.forward_dynamics, a).program.rows(q, v, tau) for a in ("aba", "projection", "multipliers"))
+    for other in others:
+        np.testing.assert_allclose(other, ours, rtol=0, atol=1e-8 * np.abs(ours).max())
+    found = compared(OSIM, name)
+    one, two, three = (found[key].function.program.rows(q) for key in (CLUSTER[OSIM], "sparse factors", "PV-OSIM"))
+    for other in (two, three):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-8 * np.abs(one).max())
+
+
+def test_general_geometry_has_no_zeros_to_leave_out() -> None:
+    """A robot of the same joints takes more; a chain that is general already takes the same, but for the axes of rotors."""
+    assert costs(FORWARD, "Mini Cheetah" + GENERAL)[CLUSTER[FORWARD]] > 2 * costs(FORWARD, "Mini Cheetah")[CLUSTER[FORWARD]]
+    chain = "12 link GT chain"
+    assert costs(FORWARD, chain + GENERAL)[CLUSTER[FORWARD]] == pytest.approx(costs(FORWARD, chain)[CLUSTER[FORWARD]], rel=0.04)
+
+
+@pytest.mark.parametrize("chain", chains.CHAINS, ids=lambda chain: chain.name)
+def test_c_aba_is_linear_in_the_length_of_a_chain(chain: chains.Chain) -> None:
+    """The slope of log count against log length is our goal's for long chains; the first links, on the ground, take less."""
+    assert chains.exponent(chains.long_counts(chain), *chains.LONG) <= chains.GOAL
+    short = {n: chains.counted(chain, n) for n in (8, 12, 16, 24)}
+    slopes = {a: chains.exponent({n: c[a] for n, c in short.items()}, 8, 24) for a in chains.FORWARD}
+    assert slopes["aba"] < 1.2 and slopes["projection"] > 1.7 and slopes["multipliers"] > 1.9
+
+
+@pytest.mark.parametrize("chain", chains.CHAINS[2:], ids=lambda chain: chain.name)
+def test_two_more_links_in_the_plane_always_take_the_same(chain: chains.Chain) -> None:
+    found = [chains.counted(chain, n)["aba"] for n in (4, 6, 8, 10, 12)]
+    assert len(set(np.diff(found))) == 1
+
+
+def test_root_mean_squares_of_figure_14_are_those_of_the_knee() -> None:
+    """The paper's are rounded to two digits; it speaks of the ankle."""
+    for model, (rms, _) in leg.PAPER.items():
+        assert abs(leg.deviation(leg.Motion(), model, leg.KNEE)[0] - rms) < 0.005
+        assert abs(leg.deviation(leg.Motion(), model, leg.ANKLE)[0] - rms) > 0.2
+
+
+def test_the_sections_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "LENGTHS", (2, 4, 8, 12, 16, 24))
+    monkeypatch.setattr(chignoli2023, "GENERAL", "")  # other numbers take seconds
+    monkeypatch.setattr(leg, "STEP", 0.01)
+    report = Report(tmp_path, times=False)
+    chignoli2023.sections(report)
+    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
+    assert pictures == [f"chignoli2023_{name}.png" for name in ("figure11", "figure13", "figure14", "tables")]
+    for name in pictures:
+        assert f"({name})" in report.markdown and (tmp_path / name).stat().st_size < 150_000
