@@ -200,6 +200,7 @@ class ClosedRobot(Robot):
             worst = np.abs(self.residual(closed)).max()
             raise ValueError(
                 f"{self.name}: the loops cannot be closed from this guess; {worst:.3g} is left of their constraints"
+                + (", and axes point the wrong way" if worst < 1e-9 else "")
             )
         self._require_regular(closed)
         return closed.reshape(q.shape)
@@ -250,6 +251,8 @@ class ClosedRobot(Robot):
             move = np.zeros((len(left), len(self.loops.velocity_rows)))
             move[:, places] = step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300))
             q[left] = configuration.integrate(self._coordinates, q[left], move)
+        if self._facings:
+            done &= (self._facing(q) > 0.5).all(axis=1)
         return q, done
 
     def integrate(self, q: Any, v: Any) -> Array:
@@ -269,6 +272,14 @@ class ClosedRobot(Robot):
     def residual(self) -> CompiledFunction:
         """Function of q: what is left of the constraints of all loops; [m] for points, sines of angles for axes."""
         return self._function(ClosedRobot.residual, spanning.residual, ("q",), ("residual", (self._constraints,)))
+
+    @cached_property
+    def _facing(self) -> CompiledFunction:
+        return self._function(ClosedRobot._facing, spanning.facing, ("q",), ("cosines", (self._facings,)))
+
+    @cached_property
+    def _facings(self) -> int:
+        return sum(len(c.facings) for c in self.mechanism.clusters)
 
     @cached_property
     def _closing_matrix(self) -> CompiledFunction:
@@ -329,9 +340,11 @@ class ClosedRobot(Robot):
             "aba": self._with_forces(member, aba.aba, aba.aba_external, inputs, "a"),
             "crba-ltdl": self._with_forces(member, joint_space.crba_ltdl, joint_space.crba_ltdl_external, inputs, "a"),
         }
-        for name, kernel in (("projection", baselines.projection), ("multipliers", baselines.multipliers)):
-            program = self._program(member, kernel, inputs, ("a", (self.nv,)))
-            found[name] = CompiledFunction(program, self.execution, None, name)
+        for name, kernel, loaded in (
+            ("projection", baselines.projection, baselines.projection_external),
+            ("multipliers", baselines.multipliers, baselines.multipliers_external),
+        ):
+            found[name] = self._with_forces(member, kernel, loaded, inputs, "a")
         return cheapest(found)
 
     @cached_property

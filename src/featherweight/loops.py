@@ -12,43 +12,28 @@ import numpy as np
 from .algorithms.clusters.crba import crba
 from .algorithms.clusters.loops import closing_values, poses, value
 from .algorithms.clusters.maps import constraint_matrix, spanning_configuration
-from .algorithms.clusters.mechanism import Alignment, Attached, Closing, Cluster, Follower, Mechanism
+from .algorithms.clusters.mechanism import Cluster, Mechanism
 from .algorithms.kinematics import joint_transforms
+from .declared import Declared, first_row
 from .model import configuration
 from .model.clusters import clusters, output_row, path_rows
 from .model.configuration import Coordinates
-from .model.model import Model, MovingJoint, Placed
-from .model.types import WORLD, Coupling, Description, Loop, LoopType, ModelError, Pose
-from .recording import closing
+from .model.model import Model
+from .model.types import Description, ModelError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-POSITION = (0, 1, 2)
-ALIGNMENTS = {  # axes of the predecessor's frame along which points meet; pairs of axes that stay perpendicular
-    LoopType.REVOLUTE: (POSITION, ((0, 2), (1, 2))),
-    LoopType.SPHERICAL: (POSITION, ()),
-    LoopType.WELD: (POSITION, ((0, 1), (1, 2), (2, 0))),
-    LoopType.PRISMATIC: ((0, 1), ((0, 1), (1, 2), (2, 0))),
-    LoopType.CYLINDRICAL: ((0, 1), ((0, 2), (1, 2))),
-    LoopType.UNIVERSAL: (POSITION, ((2, 0),)),
-    LoopType.PLANAR: ((2,), ((0, 2), (1, 2))),
-}
 CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
 ATTEMPTS, STEPS, SAMPLES = 40, 60, 4
 NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
 RANK = 1e-8  # of the largest singular value
 
 
-class Loops:
+class Loops(Declared):
     """A model's clusters, and how its loops are closed."""
 
     def __init__(self, description: Description, model: Model) -> None:
-        self.d, self.model = description, model
-        self.tree = model.tree
-        self.joints = {j.name: j for j in model.joints}
-        self.followers = self._followers()
-        self.alignments = {loop.name: self._alignments(loop) for loop in description.loops}
-        self.closings = [self._closing(c) for c in description.closures]
+        super().__init__(description, model)
         self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration for each cluster with loops
         self.mechanism = self._mechanism()
         self._require_mass()
@@ -56,6 +41,8 @@ class Loops:
     def _require_mass(self) -> None:
         """Refuse independent velocities that move no mass."""
         n = len(self.mechanism.parent)
+        if n == 0:
+            raise ModelError(f"{self.d.source}: loops and couplings hold all joints; nothing of the robot moves")
         rng = np.random.default_rng(1)
         q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, rng))
         for c in self.mechanism.clusters:
@@ -83,65 +70,6 @@ class Loops:
         """For each joint in q the first of its rows."""
         return [j.v_slice.start for j in self.model.joints if j.v_slice.start not in self.followers]
 
-    # what the description says
-
-    def _joint(self, name: str, where: str) -> MovingJoint:
-        if name not in self.joints:
-            raise ModelError(f"{self.d.source}: {where}: there is no moving joint {name!r}; correct the name")
-        joint = self.joints[name]
-        if joint.type.nv != 1:
-            raise ModelError(f"{self.d.source}: {where}: joint {name!r} is {joint.type} and has no single coordinate")
-        return joint
-
-    def _row(self, name: str, where: str) -> int:
-        return int(self._joint(name, where).v_slice.start)
-
-    def _followers(self) -> dict[int, Follower]:
-        """Couplings by the row that follows, each after those that it follows."""
-        asked: dict[int, tuple[Coupling, Follower]] = {}
-        for c in self.d.couplings:
-            where = f"coupling {c.name!r}"
-            row = self._row(c.joint, where)
-            if row in asked:
-                raise ModelError(
-                    f"{self.d.source}: {where}: joint {c.joint!r} follows by {asked[row][0].name!r} already; keep one"
-                )
-            terms = tuple((self._row(name, where), tuple(map(float, p))) for name, p in c.terms)
-            asked[row] = (c, Follower(row, float(c.offset), terms))
-        ordered: dict[int, Follower] = {}
-        while len(ordered) < len(asked):
-            ready = [
-                r for r, (_, f) in asked.items() if r not in ordered and all(t not in asked or t in ordered for t, _ in f.terms)
-            ]
-            if not ready:
-                names = ", ".join(repr(c.name) for r, (c, _) in asked.items() if r not in ordered)
-                raise ModelError(f"{self.d.source}: couplings {names} go in a circle; take one of them out")
-            ordered |= {r: asked[r][1] for r in ready}
-        return ordered
-
-    def _attached(self, link: str, pose: Pose, where: str) -> Attached:
-        if link == WORLD and link not in {b.name for b in self.d.bodies}:
-            placed = Placed(-1, Pose())
-        else:
-            found = [p for f, p in zip(self.model.frames, self.model.placed_frames, strict=True) if f.name == link]
-            if not found:
-                raise ModelError(f"{self.d.source}: {where}: there is no link {link!r}; correct the name")
-            placed = found[0]
-        at = placed.pose @ pose
-        return Attached(placed.row, at.R, at.p)
-
-    def _alignments(self, loop: Loop) -> tuple[Alignment, ...]:
-        where = f"loop {loop.name!r}"
-        a = self._attached(loop.predecessor, loop.predecessor_frame, where)
-        b = self._attached(loop.successor, loop.successor_frame, where)
-        if a.row == b.row:
-            raise ModelError(f"{self.d.source}: {where} joins links of one body; remove it")
-        points, axes = ALIGNMENTS[loop.type]
-        return (*(Alignment(a, b, k, -1) for k in points), *(Alignment(a, b, i, k) for i, k in axes))
-
-    def _closing(self, c: Any) -> Closing:
-        return closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
-
     # clusters
 
     def _ties(self) -> Iterable[frozenset[int]]:
@@ -167,7 +95,8 @@ class Loops:
                     independent=tuple(r for r in rows if r not in following),
                     dependent=(),
                     followers=followers,
-                    alignments=tuple(a for many in self.alignments.values() if _first_row(many) in inside for a in many),
+                    alignments=tuple(a for many in self.alignments.values() if first_row(many) in inside for a in many),
+                    facings=tuple(a for many in self.facings.values() if many and first_row(many) in inside for a in many),
                     closings=tuple(c for c in self.closings if c.rows[0] in inside),
                     kept=(),
                 )
@@ -185,8 +114,7 @@ class Loops:
                 owner[r] = k
         parent = []
         for c in made:
-            above = made[owner[c.output]] if c.output >= 0 else None
-            last = -1 if above is None else self._last(above, c.output)
+            last = self._last(made, owner, c.output)
             for k, _ in enumerate(c.independent):
                 parent.append(last if k == 0 else c.start + k - 1)
         position, q = [], 0
@@ -197,11 +125,16 @@ class Loops:
                 q += not follows
         return Mechanism(tree, tuple(made), tuple(position), tuple(owner), tuple(parent))
 
-    def _last(self, cluster: Cluster, output: int) -> int:
-        """The independent velocity of a cluster that comes last before what hangs on one of its rows."""
-        if not cluster.dependent and not cluster.followers:
-            return cluster.start + cluster.rows.index(output)
-        return cluster.start + len(cluster.independent) - 1
+    def _last(self, made: Sequence[Cluster], owner: Sequence[int], row: int) -> int:
+        """The independent velocity that comes last before what hangs on a row; -1 if there is none."""
+        while row >= 0:
+            cluster = made[owner[row]]
+            if not cluster.dependent and not cluster.followers:
+                return int(cluster.start + cluster.rows.index(row))
+            if cluster.independent:
+                return int(cluster.start + len(cluster.independent) - 1)
+            row = cluster.output
+        return -1
 
     # which constraints and velocities are independent
 
@@ -240,7 +173,7 @@ class Loops:
         qs = spanning_configuration(self.unreduced, [float(x) for x in q])
         K = constraint_matrix(self.unreduced, whole, joint_transforms(self.tree, qs), qs)
         columns = _moving(cluster)
-        return np.array([[float(row[r]) for r in columns] for row in K]).reshape(-1, len(columns))
+        return np.array([[float(row[r]) for r in columns] for row in K]).reshape(len(K), len(columns))
 
     def close(self, cluster: Cluster, q: Array, free: Sequence[int]) -> Array | None:
         """The configuration near q, with only the rows `free` moved, that closes a cluster's loops; None if there is none."""
@@ -253,7 +186,7 @@ class Loops:
             if not math.isfinite(worst):
                 return None
             if worst < CLOSED * scale:
-                return q
+                return q if self._faces(cluster, q) else None
             step = -np.linalg.pinv(self.matrix(cluster, q)[:, chosen], rcond=1e-10) @ phi
             longest = float(np.abs(step).max(initial=0.0))
             move = np.zeros(len(self.velocity_rows))
@@ -261,6 +194,12 @@ class Loops:
                 move[self.velocity_rows.index(r)] = x
             q = np.asarray(configuration.integrate(self.coordinates, q, move))
         return None
+
+    def _faces(self, cluster: Cluster, q: Array) -> bool:
+        """Whether axes of loops point the way that they are to."""
+        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
+        P = poses(self.tree, cluster, joint_transforms(self.tree, qs))
+        return all(value(P, a) > 0.5 for a in cluster.facings)
 
     @cached_property
     def size(self) -> float:
@@ -307,7 +246,7 @@ class Loops:
 
     def _dependents(self, cluster: Cluster, K: Array, columns: list[int], rank: int, names: str) -> set[int]:
         """Rows that follow: as the description says, and where it does not, those that make K_d well conditioned."""
-        keep, give = self._marked(self.d.independent), self._marked(self.d.dependent)
+        keep, give = self.given
         order = (
             [r for r in columns if r in give],
             [r for r in columns if r not in give and r not in keep],
@@ -331,17 +270,9 @@ class Loops:
             )
         return set(chosen)
 
-    def _marked(self, names: Sequence[str]) -> set[int]:
-        """The rows of joints with these names."""
-        rows: set[int] = set()
-        for name in names:
-            if name in self.joints:
-                rows |= set(range(self.joints[name].v_slice.start, self.joints[name].v_slice.stop))
-        return rows
-
     def names(self, cluster: Cluster) -> str:
         """The loops and constraints of a cluster."""
-        names = [repr(n) for n, a in self.alignments.items() if _first_row(a) in cluster.rows]
+        names = [repr(n) for n, a in self.alignments.items() if first_row(a) in cluster.rows]
         names += [repr(c.name) for c, made in zip(self.d.closures, self.closings, strict=True) if made.rows[0] in cluster.rows]
         names += [repr(c.name) for c in self.d.couplings if self._row(c.joint, "") in cluster.rows]
         return ", ".join(names)
@@ -350,7 +281,7 @@ class Loops:
         """What the kept constraint rows of a cluster are."""
         texts = []
         for name, alignments in self.alignments.items():
-            if _first_row(alignments) in cluster.rows:
+            if first_row(alignments) in cluster.rows:
                 for a in alignments:
                     axes = "xyz"[a.axis] if a.other < 0 else f"{'xyz'[a.axis]} on {'xyz'[a.other]}"
                     texts.append(f"{name}: {'force along' if a.other < 0 else 'couple that keeps square'} {axes}")
@@ -362,11 +293,6 @@ class Loops:
     def redundant(self, cluster: Cluster) -> int:
         """Constraint rows that follow from others."""
         return _constraints(cluster) - len(cluster.kept)
-
-
-def _first_row(alignments: Sequence[Alignment]) -> int:
-    a = alignments[0]
-    return max(a.a.row, a.b.row)
 
 
 def _constraints(cluster: Cluster) -> int:

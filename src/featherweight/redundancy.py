@@ -106,7 +106,8 @@ def _with_rows(space: OperationalSpace, rows: list[int]) -> OperationalSpace:
 def _rank(space: OperationalSpace, seed: int) -> int:
     J = space.jacobian(space.robot.random_configuration(seed))
     length = norm(J, axis=1, keepdims=True)
-    return int(matrix_rank(J / np.where(length > 0.0, length, 1.0), TOLERANCE))
+    seen = length > TOLERANCE * length.max(initial=0.0)  # what is left is rounding: rows on what cannot move
+    return int(matrix_rank(np.where(seen, J / np.where(seen, length, 1.0), 0.0), TOLERANCE))
 
 
 def _tuples(A: Array) -> tuple[tuple[float, ...], ...]:

@@ -96,6 +96,18 @@ def coupled_across_branches() -> fw.Description:
     return dataclasses.replace(made, name="coupled", joints=(root, *made.joints[1:]), couplings=couplings)
 
 
+def with_locked_link() -> fw.Description:
+    """A link that a coupling without terms holds at an angle, on a link that turns with another, carries a further one."""
+    couplings = (Coupling("lock", "joint4", (), 0.3), Coupling("gear", "joint3", (("joint1", (2.0,)),)))
+    return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], seed=1), name="locked", couplings=couplings)
+
+
+def with_repeated_term() -> fw.Description:
+    """A coupling that names the same joint twice: its terms add up."""
+    coupling = Coupling("twice", "joint3", (("joint1", (2.0,)), ("joint1", (0.5, 0.3))))
+    return dataclasses.replace(from_parents([-1, 0, 0, 0, 3, 4], seed=1), name="repeated", couplings=(coupling,))
+
+
 def geared_linkage() -> fw.Description:
     """A four-bar whose crank turns with a gear, and which carries a chain."""
     base = robots.four_bar()
@@ -125,6 +137,8 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
     "platform": platform,
     "two_loops": two_loops_on_one_body,
     "coupled": coupled_across_branches,
+    "locked": with_locked_link,
+    "repeated": with_repeated_term,
     "geared": geared_linkage,
     "own": with_own_constraint,
     **{f"chain_{kind}": of_type(kind) for kind in LoopType},

@@ -8,9 +8,10 @@ Joint forces tau are those of the independent joints; K has a row for each joint
 
 from __future__ import annotations
 
+from ...model.tree import Placements
 from ...spatial import ZERO_FORCE
 from ..crba import crba
-from ..kinematics import joint_transforms
+from ..kinematics import external_forces, joint_transforms
 from ..ltdl import ltdl_in_situ
 from ..operational_space.dense import factorize, solve
 from ..operational_space.joint_space import divide, divide_transposed
@@ -21,7 +22,7 @@ from .mechanism import Mechanism, free
 from .rows import row_jacobian
 
 
-def whole_tree(mech: Mechanism, q, v):
+def whole_tree(mech: Mechanism, q, v, external):
     """The tree's configuration, maps, inertia matrix and bias force."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
@@ -29,14 +30,23 @@ def whole_tree(mech: Mechanism, q, v):
     H = [[0.0] * n for _ in range(n)]
     crba(tree, qs, H)
     bias = [0.0] * n
-    newton_euler(tree, qs, spanning_velocity(mech, M, v), [0.0] * n, [ZERO_FORCE] * n, bias)
+    newton_euler(tree, qs, spanning_velocity(mech, M, v), [0.0] * n, external, bias)
     return qs, M, H, bias
 
 
 def projection(mech: Mechanism, q, v, tau, result) -> None:
     """Write the independent accelerations."""
+    by_projection(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
+
+
+def projection_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
+    """Write the independent accelerations while `forces` act on the bodies."""
+    by_projection(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
+
+
+def by_projection(mech: Mechanism, q, v, tau, external, result) -> None:
     n, m = len(mech.tree.parent), len(mech.parent)
-    _, M, H, bias = whole_tree(mech, q, v)
+    _, M, H, bias = whole_tree(mech, q, v, external)
     A, columns = projected(mech, M, H)
     g = [0.0] * n
     for map in M:
@@ -81,8 +91,17 @@ def projected(mech: Mechanism, M, H):
 
 def multipliers(mech: Mechanism, q, v, tau, result) -> None:
     """Write the independent accelerations."""
+    by_multipliers(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
+
+
+def multipliers_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
+    """Write the independent accelerations while `forces` act on the bodies."""
+    by_multipliers(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
+
+
+def by_multipliers(mech: Mechanism, q, v, tau, external, result) -> None:
     tree, n = mech.tree, len(mech.tree.parent)
-    qs, M, H, bias = whole_tree(mech, q, v)
+    qs, M, H, bias = whole_tree(mech, q, v, external)
     K, k = constraints(mech, qs, M, v)
     z = [0.0 - b for b in bias]
     for cluster in mech.clusters:
@@ -120,7 +139,7 @@ def constraints(mech: Mechanism, qs, M, v):
             row[f.row] = 1.0
             bend = 0.0
             for r, slope, second in slopes(mech, f, qs):
-                row[r] = 0.0 - slope
+                row[r] = row[r] - slope
                 bend = bend + second * (rates[r] * rates[r])
             K.append(row)
             k.append(bend)

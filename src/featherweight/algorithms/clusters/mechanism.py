@@ -66,6 +66,7 @@ class Cluster(NamedTuple):
     dependent: tuple[int, ...]  # rows whose velocities follow by loops
     followers: tuple[Follower, ...]  # rows that follow by couplings, in an order in which they can be computed
     alignments: tuple[Alignment, ...]
+    facings: tuple[Alignment, ...]  # axes of loops that are to point the same way, not only along one line
     closings: tuple[Closing, ...]
     kept: tuple[int, ...]  # which constraint rows are independent; alignments come first
 

@@ -6,17 +6,50 @@ that pass a cluster at different bodies meet in D of that cluster, and arrive at
 
 from __future__ import annotations
 
-from ...spatial import ZERO_FORCE, Force, unit_motion
-from ..delassus.contacts import Branches, Contacts, wrench
-from ..delassus.pv_osimr import write_blocks
+from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
+from ..delassus.contacts import Branches, Contacts, mirror, wrench
+from ..delassus.pv_osimr import at_branches, mobilities
 from .articulated import Articulated, articulated_clusters, pass_cluster, pass_row
 from .mechanism import Mechanism, free
 
 
 def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> None:
     """Write J M^-1 J^T."""
+    m, E = len(contacts.owner), len(contacts.link)
     Y, G = propagators(articulated_clusters(mech, q), contacts, branches)
-    write_blocks(contacts, branches, Y, G, D)
+    O = mobilities(branches, m, Y, G)
+    K = at_branches(contacts, branches, Y)
+    for e in range(E):
+        for f in range(e + 1):
+            c = branches.meet[e][f]
+            for s in range(contacts.begin[f], contacts.begin[f + 1]):
+                z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
+                mine = columns_below(branches, m, K, s, f, c)
+                for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
+                    D[r][s] = side_by_side(G, columns_below(branches, m, K, r, e, c), mine)
+                    if c >= 0:
+                        D[r][s] = D[r][s] + K[c][r].power(z)
+    mirror(m, D)
+
+
+def columns_below(branches: Branches, m: int, K, r: int, e: int, c: int):
+    """The columns that stand for constraint row r, below branching body c: (number, coefficient)."""
+    found = [(r, 1.0)]
+    b = branches.end_above[e]
+    while b not in (c, -1):
+        f = K[b][r]
+        found += [(m + 6 * b + k, x) for k, x in enumerate((*f.ang, *f.lin))]
+        b = branches.above[b]
+    return found
+
+
+def side_by_side(G, one, other):
+    """What two constraint rows have in common in clusters that their columns pass at different bodies."""
+    total = 0.0
+    for i, x in one:
+        for j, y in other:
+            total = total + (x * G[max(i, j)][min(i, j)]) * y
+    return total
 
 
 def propagators(A: Articulated, contacts: Contacts, branches: Branches):

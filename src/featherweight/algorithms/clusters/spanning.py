@@ -6,7 +6,7 @@ from .. import energy, frames
 from ..kinematics import joint_transforms
 from ..operational_space.stabilization import target
 from .loops import closing_values, poses, value
-from .maps import constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
+from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
 from .mechanism import Mechanism
 
 
@@ -81,6 +81,18 @@ def residual(mech: Mechanism, q, result) -> None:
         result[i] = x
 
 
+def facing(mech: Mechanism, q, result) -> None:
+    """Cosines between axes of loops that are to point the same way."""
+    found = []
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(mech.tree, qs)
+    for cluster in mech.clusters:
+        P = poses(mech.tree, cluster, X)
+        found += [value(P, a) for a in cluster.facings]
+    for i, x in enumerate(found):
+        result[i] = x
+
+
 def closing_matrix(mech: Mechanism, q, K) -> None:
     """K of all loops, dependent or not, for all rows of the tree; zero for rows that a coupling determines."""
     qs = spanning_configuration(mech, q)
@@ -109,7 +121,7 @@ def singularity(mech: Mechanism, q, result) -> None:
                 size = size + dot(row, row)
             R, _ = triangular(K_d, [[] for _ in K_d])
             for k in range(len(R)):
-                total = total + size / (R[k][k] * R[k][k])
+                total = total + size / (R[k][k] * R[k][k] + TINY * TINY)
     result[0] = total
 
 

@@ -29,11 +29,6 @@ def pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, D) -> None:
 def by_branches(tree: Tree, contacts: Contacts, branches: Branches, X, W, d, D) -> None:
     """The recursion, with the articulated inertias given."""
     Y, G = propagators(tree, contacts, branches, X, W, d)
-    write_blocks(contacts, branches, Y, G, D)
-
-
-def write_blocks(contacts: Contacts, branches: Branches, Y, G, D) -> None:
-    """Equations 18, 19 and 13."""
     m, E = len(contacts.owner), len(contacts.link)
     O = mobilities(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)

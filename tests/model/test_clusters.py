@@ -1,0 +1,303 @@
+"""Clusters against brute force on random trees, and what `Loops` refuses, by which words."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import featherweight as fw
+from featherweight import robots
+from featherweight.model.clusters import clusters, output_row, path_rows
+from featherweight.model.generators import chain, from_parents
+from featherweight.model.model import build_model
+from featherweight.model.tree import Tree
+from featherweight.model.types import WORLD, Closure, Coupling, Description, Loop, LoopType, ModelError, Pose
+
+KINDS = ("revolute", "prismatic", "spherical", "planar", "floating")
+
+
+@st.composite
+def trees(draw: st.DrawFn, most: int = 7) -> Tree:
+    """Trees of one to seven bodies on joints of all types, one row a degree of freedom."""
+    n = draw(st.integers(1, most), label="bodies")
+    parents = [draw(st.integers(-1, i - 1), label=f"parent of {i}") for i in range(n)]
+    kinds = draw(st.sampled_from([("revolute",), ("revolute", "spherical"), KINDS]), label="joints")
+    return build_model(from_parents(parents, seed=draw(st.integers(0, 99)), joint_types=kinds), "fixed", None).tree
+
+
+def joint_of(tree: Tree, row: int) -> frozenset[int]:
+    return frozenset(range(tree.first[row], tree.last[row] + 1))
+
+
+def joints(tree: Tree) -> list[frozenset[int]]:
+    return [joint_of(tree, i) for i in range(len(tree.parent)) if tree.first[i] == i]
+
+
+def above(tree: Tree, row: int) -> int:
+    """The body that a row's joint hangs on, as its last row; -1 for the ground."""
+    return int(tree.parent[tree.first[row]])
+
+
+def moves(tree: Tree, joint: frozenset[int], body: int) -> bool:
+    """Whether a joint carries a body."""
+    while body >= 0:
+        if body in joint:
+            return True
+        body = int(tree.parent[body])
+    return False
+
+
+def hangs_on(tree: Tree, rows: frozenset[int]) -> set[int]:
+    """The bodies outside a set of joints that joints of the set hang on."""
+    return {above(tree, r) for r in rows} - rows
+
+
+def closed_sets(tree: Tree, wanted: frozenset[int]) -> Iterator[frozenset[int]]:
+    """All sets of whole joints that hold the rows wanted and hang on one body, smallest first."""
+    rest = [j for j in joints(tree) if not j <= wanted]
+    for k in range(len(rest) + 1):
+        for more in itertools.combinations(rest, k):
+            rows = wanted.union(*more)
+            if len(hangs_on(tree, rows)) == 1:
+                yield rows
+
+
+@st.composite
+def ends(draw: st.DrawFn, tree: Tree) -> list[int]:
+    """Bodies, as their last rows, or the ground: two that are not the same."""
+    bodies = [-1, *(int(tree.last[i]) for i in range(len(tree.parent)) if tree.first[i] == i)]
+    return draw(st.lists(st.sampled_from(bodies), min_size=2, max_size=2, unique=True), label="ends")
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_a_loop_ties_the_joints_that_move_one_end_and_not_the_other(data: st.DataObject) -> None:
+    tree = data.draw(trees())
+    a, b = data.draw(ends(tree))
+    expected = [j for j in joints(tree) if moves(tree, j, a) != moves(tree, j, b)]
+    assert path_rows(tree, [a, b], joints=False) == frozenset().union(*expected)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_a_coupling_ties_the_smallest_set_that_hangs_on_one_body(data: st.DataObject) -> None:
+    """The joints themselves, and those between them and the last body that carries all of them."""
+    tree = data.draw(trees())
+    rows = data.draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3, unique=True), label="rows")
+    tied = path_rows(tree, rows, joints=True)
+    wanted = frozenset[int]().union(*(joint_of(tree, r) for r in rows))
+    smallest = next(closed_sets(tree, wanted))
+    assert wanted <= tied and len(hangs_on(tree, tied)) == 1
+    assert tied == smallest
+    assert output_row(tree, sorted(tied)) == hangs_on(tree, tied).pop()
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_clusters_are_the_finest_partition_that_keeps_ties_together(data: st.DataObject) -> None:
+    tree = data.draw(trees())
+    ties = []
+    for _ in range(data.draw(st.integers(0, 3), label="ties")):
+        if data.draw(st.booleans(), label="loop"):
+            ties.append(path_rows(tree, data.draw(ends(tree)), joints=False))
+        else:
+            rows = data.draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3), label="rows")
+            ties.append(path_rows(tree, rows, joints=True))
+    found = clusters(tree, ties)
+    assert sorted(r for c in found for r in c) == list(range(len(tree.parent)))
+    assert [c[0] for c in found] == sorted(c[0] for c in found)
+    assert {frozenset(c) for c in found} == finest(tree, ties)
+    for c in found:
+        assert c == tuple(sorted(c)) and all(joint_of(tree, r) <= set(c) for r in c)
+        assert {output_row(tree, c)} == hangs_on(tree, frozenset(c))
+        assert output_row(tree, c) < c[0]
+
+
+def finest(tree: Tree, ties: list[frozenset[int]]) -> set[frozenset[int]]:
+    """By reachability: two joints are together if a chain of ties leads from one to the other."""
+    n = len(tree.parent)
+    near = np.eye(n, dtype=bool)
+    for group in (*joints(tree), *ties):
+        near[np.ix_(list(group), list(group))] = True
+    reached = np.linalg.matrix_power(near.astype(float), n) > 0.0
+    return {frozenset(map(int, np.flatnonzero(row))) for row in reached}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_no_finer_partition_of_a_cluster_keeps_its_ties_together(data: st.DataObject) -> None:
+    """Every way to cut a cluster in two, whole joints on either side, cuts a tie."""
+    tree = data.draw(trees(6))
+    ties = [path_rows(tree, data.draw(ends(tree)), joints=False) for _ in range(data.draw(st.integers(1, 3)))]
+    for cluster in clusters(tree, ties):
+        parts = [j for j in joints(tree) if j <= set(cluster)]
+        inside = [t for t in ties if t <= set(cluster)]
+        for k in range(1, len(parts)):
+            for some in itertools.combinations(parts, k):
+                side = frozenset[int]().union(*some)
+                assert any(t & side and t - side for t in inside)
+
+
+# what a mechanism is made of
+
+
+def bars(**changes: Any) -> Description:
+    return dataclasses.replace(robots.four_bar(), **changes)
+
+
+def geared(*couplings: Coupling, n: int = 5, **changes: Any) -> Description:
+    return dataclasses.replace(chain(n), couplings=couplings, **changes)
+
+
+def test_clusters_of_a_mechanism_hang_on_the_last_body_that_carries_them() -> None:
+    """A gear between joints 2 and 4 of a chain takes joint 3 with it, and leaves joints 0, 1 and 5 alone."""
+    robot = fw.build(geared(Coupling("gear", "joint4", (("joint2", (2.0,)),)), n=6))
+    assert isinstance(robot, fw.ClosedRobot)
+    assert robot.clusters == (("joint0",), ("joint1",), ("joint2", "joint3", "joint4"), ("joint5",))
+    assert robot.nq == robot.nv == 5
+    assert [j.name for j in robot.joints if j.v_slice.stop == j.v_slice.start] == ["joint4"]
+    assert robot.parent == (-1, 0, 1, 2, 3)
+
+
+def test_couplings_are_followed_in_an_order_in_which_they_can_be_computed() -> None:
+    made = geared(
+        Coupling("last", "joint3", (("joint2", (1.0, 0.5)),), 0.1),
+        Coupling("first", "joint2", (("joint0", (2.0,)), ("joint1", (-1.0,)))),
+    )
+    robot = fw.build(made, execution="interpreted")
+    assert isinstance(robot, fw.ClosedRobot)
+    q, v = np.array([0.2, -0.3, 0.4]), np.array([1.0, 2.0, 3.0])
+    second, rate = 2.0 * 0.2 + 0.3, 2.0 * 1.0 - 2.0
+    np.testing.assert_allclose(robot.spanning_velocity(q, v), [1.0, 2.0, rate, (1.0 + second) * rate, 3.0], atol=1e-15)
+    plain = fw.build(chain(5), execution="interpreted")
+    whole = np.array([0.2, -0.3, second, 0.1 + second + 0.5 * second**2, 0.4])
+    np.testing.assert_allclose(robot.frame_placement("body4")(q), plain.frame_placement("body4")(whole), atol=1e-14)
+
+
+@pytest.mark.parametrize("independent", ["joint1", "joint2", "joint3"])
+def test_marked_joints_are_the_independent_ones(independent: str) -> None:
+    robot = fw.build(robots.four_bar((0.3, 1.0, 0.7, 0.9), independent))
+    assert [j.name for j in robot.joints if j.v_slice.stop > j.v_slice.start] == [independent]
+    assert robot.nv == 1 and robot.nq == 3
+
+
+def test_without_marks_one_joint_of_a_four_bar_is_independent() -> None:
+    robot = fw.build(bars(independent=(), dependent=()))
+    assert robot.nv == 1
+
+
+# what is refused
+
+GEAR = Coupling("gear", "joint4", (("joint2", (2.0,)),))
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (geared(Coupling("gear", "elbow", (("joint2", (2.0,)),))), "coupling 'gear': there is no moving joint 'elbow'"),
+        (geared(Coupling("gear", "joint1", (("elbow", (2.0,)),))), "coupling 'gear': there is no moving joint 'elbow'"),
+        (
+            geared(closures=(Closure("own", ("joint0", "elbow"), lambda q: [q[0] - q[1]]),)),
+            "constraint 'own': there is no moving joint 'elbow'",
+        ),
+        (
+            geared(GEAR, Coupling("belt", "joint4", (("joint1", (1.0,)),))),
+            "coupling 'belt': joint 'joint4' follows by 'gear' already; keep one",
+        ),
+        (
+            geared(GEAR, Coupling("belt", "joint2", (("joint4", (1.0,)),))),
+            "couplings 'gear', 'belt' go in a circle; take one of them out",
+        ),
+        (geared(Coupling("self", "joint2", (("joint2", (0.5,)),))), "couplings 'self' go in a circle"),
+        (
+            bars(loops=(Loop("ring", LoopType.SPHERICAL, "link2", "nowhere"),)),
+            "loop 'ring': there is no link 'nowhere'; correct the name",
+        ),
+        (
+            bars(loops=(Loop("ring", LoopType.SPHERICAL, "link2", "link2", Pose(), Pose(p=(0.1, 0.0, 0.0))),)),
+            "loop 'ring' joins links of one body; remove it",
+        ),
+        (
+            bars(loops=(Loop("ring", LoopType.REVOLUTE, "link2", "link3", Pose(p=(9.0, 0.0, 0.0))),)),
+            "'ring' cannot be closed: no configuration was found that satisfies them",
+        ),
+        (
+            dataclasses.replace(chain(3), closures=(Closure("own", ("joint0",), lambda q: [q[0] * q[0] + 1.0]),)),
+            "'own' cannot be closed",
+        ),
+        (bars(independent=("joint1", "joint2"), dependent=()), "'loop' leave 1 of 3 velocities free, and the joints"),
+        (bars(independent=(), dependent=("joint1", "joint2", "joint3")), "'loop' leave 1 of 3 velocities free"),
+    ],
+)
+def test_what_is_wrong_is_named(made: Description, message: str) -> None:
+    with pytest.raises(ModelError) as error:
+        fw.build(made)
+    assert message in str(error.value)
+    assert str(error.value).startswith(made.source)
+
+
+@pytest.mark.parametrize("kind", ["spherical", "floating", "planar", "fixed"])
+def test_couplings_are_of_joints_with_one_coordinate(kind: str) -> None:
+    made = chain(4)
+    bent = [dataclasses.replace(j, type=fw.JointType(kind)) if j.name == "joint1" else j for j in made.joints]
+    made = dataclasses.replace(made, joints=tuple(bent))
+    said = "there is no moving joint 'joint1'" if kind == "fixed" else f"joint 'joint1' is {kind} and has no single coordinate"
+    for coupling in (Coupling("gear", "joint1", (("joint3", (1.0,)),)), Coupling("gear", "joint3", (("joint1", (1.0,)),))):
+        with pytest.raises(ModelError) as error:
+            fw.build(dataclasses.replace(made, couplings=(coupling,)))
+        assert said in str(error.value)
+
+
+def test_a_loop_between_links_that_a_fixed_joint_joins_is_refused() -> None:
+    made = chain(3)
+    fixed = [dataclasses.replace(j, type=fw.JointType.FIXED) if j.name == "joint2" else j for j in made.joints]
+    loop = Loop("ring", LoopType.WELD, "body1", "body2")
+    with pytest.raises(ModelError) as error:
+        fw.build(dataclasses.replace(made, joints=tuple(fixed), loops=(loop,)))
+    assert "loop 'ring' joins links of one body" in str(error.value)
+    rooted = [dataclasses.replace(j, type=fw.JointType.FIXED) if j.name == "joint0" else j for j in made.joints]
+    with pytest.raises(ModelError) as error:
+        fw.build(dataclasses.replace(made, joints=tuple(rooted), loops=(Loop("ring", LoopType.WELD, WORLD, "body0"),)))
+    assert "loop 'ring' joins links of one body" in str(error.value)
+
+
+@pytest.mark.parametrize("mark", ["independent", "dependent"])
+def test_marks_name_joints(mark: str) -> None:
+    """A misspelt mark would choose other coordinates without a word."""
+    made = bars(independent=(), dependent=())
+    with pytest.raises(ModelError) as error:
+        fw.build(dataclasses.replace(made, **{mark: ("jiont1",)}))
+    assert "jiont1" in str(error.value)
+
+
+def test_constraints_of_one_s_own_must_be_numbers() -> None:
+    for function in (lambda q: q[0] - q[1], lambda q: [], lambda q: [[q[0]]]):
+        with pytest.raises(ValueError, match="constraint 'own' must give a sequence of numbers"):
+            fw.build(dataclasses.replace(chain(3), closures=(Closure("own", ("joint0", "joint1"), function),)))
+
+
+def test_joints_that_a_loop_stops_have_no_velocity_left() -> None:
+    """A weld of a chain of six general joints to the ground: a structure. Alone it is refused; what hangs on it moves."""
+    made = chain(7, seed=3)
+    robot = fw.build(made)
+    T = robot.frame_placement("body5")(np.full(7, 0.4))
+    rows = tuple(tuple(map(float, row)) for row in T[:3, :3])
+    held = Pose(rows, tuple(map(float, T[:3, 3])))  # type: ignore[arg-type]
+    loops = (Loop("end", LoopType.WELD, WORLD, "body5", held),)
+    alone = dataclasses.replace(made, bodies=made.bodies[:6], joints=made.joints[:6], loops=loops)
+    with pytest.raises(ModelError, match="nothing of the robot moves"):
+        fw.build(alone)
+    stiff = fw.build(dataclasses.replace(made, loops=loops))
+    assert (stiff.nq, stiff.nv) == (7, 1)
+    q = stiff.random_configuration(0)
+    last = robot.mass_matrix(q)[6, 6]
+    assert stiff.mass_matrix(q)[0, 0] == pytest.approx(last, rel=1e-12)
+    for algorithm in stiff.forward_dynamics.candidates:
+        assert stiff.forward_dynamics(q, np.zeros(1), np.ones(1), algorithm=algorithm).shape == (1,)

@@ -1,0 +1,281 @@
+"""Frames, contacts and operational space of mechanisms with loops, against those of the spanning tree and definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import featherweight as fw
+from featherweight.constraints import Constraint
+from oracles.mechanisms import MECHANISMS
+from oracles.robots import watched_frames
+from oracles.spanning import maps, mechanism, rate, regular_states, spanning
+from oracles.states import Array, assert_close, norms
+from oracles.test_operational_space import times
+
+REFERENCES = ("local", "local_world_aligned", "world")
+DELASSUS = ("pv-osim", "ltl")
+
+PROJECTED = 1e-10
+"""The same sums in another order, times G whose entries are moderate in regular states: 1e-13 at the most was seen."""
+
+DIFFERENCE = 1e-7
+"""Five-point differences lose 1e-11 of a function, Newton's method 1e-12 / h = 1e-9 and K_d some of the rest."""
+
+TOLERANCE = 1e-9
+"""Relative to the norm of a result: constraint matrices are inverted."""
+
+names = pytest.mark.parametrize("name", MECHANISMS)
+
+
+def expanded(name: str) -> Array:
+    return np.array([spanning(name).expand(q) for q in regular_states(name).q])
+
+
+# frames
+
+
+@names
+def test_frames_are_where_the_spanning_tree_has_them(name: str) -> None:
+    robot, peer, q, Q = mechanism(name), spanning(name).peer, regular_states(name).q, expanded(name)
+    frames = [b.name for b in robot.bodies]
+    assert_close(robot.frame_placement(frames)(q), peer.frame_placement(frames, Q), PROJECTED)
+    single = watched_frames(robot)[0]
+    np.testing.assert_array_equal(robot.frame_placement(single)(q), robot.frame_placement([single])(q)[:, 0])
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@names
+def test_jacobians_are_those_of_the_tree_times_its_map(name: str, reference: str) -> None:
+    robot, peer, (q, v, _), Q = mechanism(name), spanning(name).peer, regular_states(name), expanded(name)
+    frames = [b.name for b in robot.bodies]
+    J = robot.frame_jacobian(frames, reference)(q)
+    assert_close(J, peer.frame_jacobian(frames, reference, Q) @ maps(robot, q)[:, None], PROJECTED)
+    velocity = robot.frame_velocity(frames, reference)(q, v)
+    assert_close(velocity, np.einsum("kfij,kj->kfi", J, v), PROJECTED)
+    assert_close(velocity, peer.frame_velocity(frames, reference, Q, times(maps(robot, q), v)), PROJECTED)
+
+
+@names
+def test_velocities_of_frames_are_the_rates_of_their_placements(name: str) -> None:
+    robot, (q, v, _) = mechanism(name), regular_states(name)
+    for frame in watched_frames(robot):
+        velocity, place = robot.frame_velocity(frame, "local"), robot.frame_placement(frame)
+        for k in range(len(q)):
+            start = pin.SE3(place(q[k])).inverse()
+
+            def travelled(t: float, k: int = k, start: pin.SE3 = start, place: fw.CompiledFunction = place) -> Array:
+                return np.asarray(pin.log6(start * pin.SE3(place(robot.integrate(q[k], t * v[k])))).vector)
+
+            found, expected = velocity(q[k], v[k]), rate(travelled)
+            assert np.linalg.norm(found - expected) <= DIFFERENCE * (1.0 + np.linalg.norm(found))
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@names
+def test_bias_accelerations_of_frames_are_rates_of_their_velocities(name: str, reference: str) -> None:
+    """J' v, where J changes along the motion and v does not."""
+    robot, (q, v, _) = mechanism(name), regular_states(name)
+    frames = watched_frames(robot)
+    J, bias = robot.frame_jacobian(frames, reference), robot.frame_bias_acceleration(frames, reference)
+    for k in range(len(q)):
+        expected = rate(lambda t, k=k: J(robot.integrate(q[k], t * v[k])) @ v[k])
+        found = bias(q[k], v[k])
+        assert np.linalg.norm(found - expected) <= DIFFERENCE * (1.0 + np.linalg.norm(found))
+
+
+# contacts and operational space
+
+
+def constraints(name: str) -> list[Constraint]:
+    """Constraints of every kind but rows of one's own, as many as leave the mechanism able to move and are independent."""
+    robot, rng = mechanism(name), np.random.default_rng(5)
+    links = [b.name for b in robot.bodies]
+    last, middle = links[-1], links[len(links) // 2]
+    large = robot.nv >= 12
+    tried: list[Constraint] = [
+        fw.Contact(middle, **({"kind": "point"} if large else {"rows": rng.standard_normal((1, 6))})),
+        fw.Difference(links[0], last, rows=rng.standard_normal((1, 6))),
+        fw.CenterOfMass(rng.standard_normal((1, 3))),
+        fw.Contact(last, rows=rng.standard_normal((2 if large else 1, 6))),
+        fw.Contact(links[0], rows=rng.standard_normal((1, 6))),
+    ]
+    made: list[Constraint] = []
+    for c in tried:
+        rows = jacobian_of(name, [*made, c])
+        strength = np.linalg.svd(rows, compute_uv=False)[:, -1].min()
+        if rows.shape[1] <= max(1, robot.nv - 1) and strength > 1e-3:
+            made.append(c)
+    assert made
+    return made
+
+
+def jacobian_of(name: str, made: list[Constraint]) -> Array:
+    """Rows on the spanning tree times its map."""
+    on_tree = spanning(name).open.operational_space(made).jacobian(expanded(name))
+    return np.asarray(on_tree @ maps(mechanism(name), regular_states(name).q))
+
+
+def ways(function: fw.CompiledFunction) -> Iterator[str]:
+    yield from function.candidates or (function.algorithm,)
+
+
+class Reference:
+    """What the definitions give, from the inertia matrix, bias forces, and the Jacobian of the spanning tree."""
+
+    def __init__(self, name: str) -> None:
+        self.robot, self.states = mechanism(name), regular_states(name)
+        q, v, _ = self.states
+        made = constraints(name)
+        self.space = self.robot.operational_space(made)
+        on_tree = spanning(name).open.operational_space(made).jacobian
+        self.J = jacobian_of(name, made)
+        self.Minv = np.linalg.inv(self.robot.mass_matrix(q))
+        self.h = self.robot.bias_force(q, v)
+        self.delassus = self.J @ self.Minv @ self.J.swapaxes(1, 2)
+
+        def seen(t: float, k: int) -> Array:
+            moved = self.robot.integrate(q[k], t * v[k])
+            return np.asarray(on_tree(spanning(name).expand(moved)) @ maps(self.robot, moved) @ v[k])
+
+        self.gained = np.array([rate(lambda t, k=k: seen(t, k)) for k in range(len(q))])
+
+
+@pytest.fixture(scope="module", params=MECHANISMS)
+def reference(request: pytest.FixtureRequest) -> Reference:
+    return Reference(request.param)
+
+
+def test_rows_and_delassus_matrix(reference: Reference) -> None:
+    q, space = reference.states.q, reference.space
+    assert not space.dependence
+    assert_close(space.jacobian(q), reference.J, TOLERANCE)
+    assert set(DELASSUS) <= set(space.delassus().candidates)
+    for algorithm in space.delassus().candidates:
+        assert_close(space.delassus(algorithm)(q), reference.delassus, TOLERANCE)
+        np.testing.assert_array_equal(space.delassus()(q, algorithm=algorithm), space.delassus(algorithm)(q))
+    x = np.random.default_rng(6).standard_normal((len(q), space.size))
+    assert_close(space.apply_delassus(q, x), times(reference.delassus, x), TOLERANCE)
+
+
+@pytest.mark.parametrize("algorithm", ["pv-osim", "ltl", "efpa", "pv-osimr", "pv-osimr-some"])
+@names
+def test_delassus_matrix_of_contacts_all_over(name: str, algorithm: str) -> None:
+    """Surfaces, points and rows on links of all branches, two on one link, one that a loop may hold, and on the ground."""
+    robot, q = mechanism(name), regular_states(name).q
+    rng = np.random.default_rng(8)
+    links = [b.name for b in robot.bodies]
+    contacts: list[Constraint] = [
+        fw.Contact(links[-1], "point"),
+        fw.Contact(links[0], rows=rng.standard_normal((2, 6))),
+        fw.Contact(links[len(links) // 2]),
+        fw.Contact(links[-1], rows=rng.standard_normal((1, 6)), placement=pin.exp6(rng.standard_normal(6)).homogeneous),
+    ]
+    contacts += [fw.Contact(link, "point") for link in links[2::5]]
+    contacts += [fw.Contact(f.name, "point") for f in robot.frames if f.body == "world"][:1]
+    J = jacobian_of(name, contacts)
+    space = robot.operational_space(contacts)
+    assert_close(space.jacobian(q), J, PROJECTED)
+    expected = J @ np.linalg.solve(robot.mass_matrix(q), J.swapaxes(1, 2))
+    assert_close(space.delassus(algorithm)(q), expected, TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["crank_and_rocker", "coupled", "geared"])
+def test_rows_of_one_s_own(name: str) -> None:
+    """Functions of q give rows on the independent velocities; J' v is their rate along the motion."""
+    robot, (q, v, _) = mechanism(name), regular_states(name)
+
+    def rows(q: Array) -> list[list[object]]:
+        return [[np.sin(q[k % robot.nq]) + 0.3 * q[-1] * q[0] + 0.1 * k for k in range(robot.nv)]]
+
+    space = robot.operational_space(fw.JacobianRows(rows))
+    J = np.array([rows(x) for x in q], dtype=np.float64)
+    assert_close(space.jacobian(q), J, PROJECTED)
+    D = J @ np.linalg.solve(robot.mass_matrix(q), J.swapaxes(1, 2))
+    for algorithm in ways(space.delassus()):
+        assert_close(space.delassus()(q, algorithm=algorithm), D, TOLERANCE)
+    lost = times(J, np.linalg.solve(robot.mass_matrix(q), robot.bias_force(q, v)[..., None])[..., 0])
+    for k in range(len(q)):
+        gained = rate(lambda t, k=k: np.array(rows(robot.integrate(q[k], t * v[k])), dtype=np.float64) @ v[k])
+        assert np.linalg.norm(space.bias(q[k], v[k]) - (gained - lost[k])) <= DIFFERENCE * (1.0 + np.linalg.norm(lost[k]))
+
+
+def test_inertia_and_what_follows_from_it(reference: Reference) -> None:
+    q, space = reference.states.q, reference.space
+    inertia = np.linalg.inv(reference.delassus)
+    inverse = reference.Minv @ reference.J.swapaxes(1, 2) @ inertia
+    projector = np.eye(reference.robot.nv) - inverse @ reference.J
+    assert_close(space.inertia(q), inertia, TOLERANCE)
+    assert_close(space.consistent_inverse(q), inverse, TOLERANCE)
+    scale = 1.0 + norms(inverse, len(q)) * norms(reference.J, len(q))  # where rows hold all, nothing is left
+    assert np.all(norms(space.null_space_projector(q) - projector, len(q)) <= TOLERANCE * scale)
+
+
+def test_bias_of_rows(reference: Reference) -> None:
+    """J' v - J M^-1 (c + g), with J' v by differences along the motion."""
+    q, v, _ = reference.states
+    expected = reference.gained - times(reference.J @ reference.Minv, reference.h)
+    scale = norms(reference.gained, len(q)) + norms(reference.J, len(q)) * (norms(reference.h, len(q)) + norms(v, len(q)) ** 2)
+    for algorithm in ways(reference.space.bias):
+        found = reference.space.bias(q, v, algorithm=algorithm)
+        assert np.all(norms(found - expected, len(q)) <= DIFFERENCE * scale * norms(reference.Minv, len(q)))
+
+
+@pytest.mark.parametrize("aimed", [False, True])
+def test_constrained_dynamics_satisfies_its_equations(reference: Reference, aimed: bool) -> None:
+    """M a + c + g = tau + J^T f to rounding, and J a + J' v = target."""
+    q, v, tau = reference.states
+    target = np.random.default_rng(7).standard_normal((len(q), reference.space.size)) * aimed
+    drift = reference.space.bias(q, v) + times(reference.J @ reference.Minv, reference.h)
+    for algorithm in ways(reference.space.constrained_dynamics):
+        motion = reference.space.forward_dynamics(q, v, tau, target if aimed else None, algorithm=algorithm)
+        assert motion.least_squares is False
+        inertial = times(reference.robot.mass_matrix(q), motion.acceleration)
+        push = times(reference.J.swapaxes(1, 2), motion.force)
+        forces = norms(inertial, len(q)) + norms(push, len(q)) + norms(reference.h, len(q))
+        assert np.all(norms(inertial + reference.h - tau - push, len(q)) <= TOLERANCE * forces)
+        gained = times(reference.J, motion.acceleration) + drift
+        size = norms(target, len(q)) + norms(reference.J, len(q)) * (norms(motion.acceleration, len(q)) + norms(v, len(q)) ** 2)
+        assert np.all(norms(gained - target, len(q)) <= TOLERANCE * size)
+
+
+def test_rows_that_depend_on_each_other_through_the_loop_are_known() -> None:
+    """A four-bar moves in one way: two rows on it depend, which the cut tree would not show."""
+    space = mechanism("four_bar").operational_space([fw.Contact("link1", rows=np.eye(6)[1:2]), fw.CenterOfMass([[0, 1, 0]])])
+    assert "together have rank 1" in space.dependence
+    with pytest.raises(ValueError, match="rows depend on each other"):
+        space.inertia  # noqa: B018
+
+
+def test_rows_on_a_link_that_the_loop_holds_still_are_known() -> None:
+    """A weld to the ground leaves its link no motion: rows on it are rounding errors, no constraints to be inverted."""
+    robot, (q, v, tau) = mechanism("chain_weld"), regular_states("chain_weld")
+    held = MECHANISMS["chain_weld"]().loops[0].successor
+    moving = fw.Contact(robot.bodies[3].name, rows=np.eye(6)[:1])
+    space = robot.operational_space([fw.Contact(held, rows=np.eye(6)[1:2]), moving])
+    assert np.abs(space.jacobian(q)[:, 0]).max() <= 1e-12
+    assert space.dependence
+    motion = space.forward_dynamics(q, v, tau)
+    alone = robot.operational_space(moving).forward_dynamics(q, v, tau)
+    assert motion.least_squares is True
+    assert_close(motion.acceleration, alone.acceleration, TOLERANCE)
+
+
+def test_stabilization_holds_contacts_of_a_mechanism() -> None:
+    """The target is -K (gains · (error, velocity)); with no error it damps what the rows see."""
+    robot, (q, v, _) = mechanism("platform"), regular_states("platform")
+    space = robot.operational_space(fw.Contact("plate", "point"))
+    held = space.placements(q)
+    assert_close(space.stabilization(q, v, held, np.array([25.0, 10.0])), -10.0 * times(space.jacobian(q), v), TOLERANCE)
+    away = held.copy()
+    away[:, 0, :3, 3] += held[:, 0, :3, :3] @ np.array([0.1, -0.2, 0.3])
+    found = space.stabilization(q, np.zeros_like(v), away, np.array([25.0, 10.0]))
+    np.testing.assert_allclose(found, np.tile([2.5, -5.0, 7.5], (len(q), 1)), atol=1e-9)
+
+
+def test_algorithms_that_are_none_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"algorithm must be auto or one of .*pv-osim.*; got 'magic'"):
+        mechanism("four_bar").delassus(fw.Contact("link1", rows=np.eye(6)[:1]), "magic")
