@@ -113,6 +113,12 @@ def test_loops_that_cannot_be_closed_from_a_guess_say_so() -> None:
         robot.close(q, keep=["nothing"])
 
 
+@pytest.mark.parametrize("name", ["six_bar", "platform", "crank_and_rocker", "tello"])
+def test_the_neutral_configuration_is_closed(name: str) -> None:
+    robot = built(name)
+    assert np.abs(robot.residual(robot.neutral())).max() < 1e-11
+
+
 def test_redundant_rows_are_reported_and_left_out() -> None:
     robot = built("four_bar")
     assert robot.report()["redundant constraints"] == "3 of 'loop'"

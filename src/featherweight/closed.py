@@ -164,6 +164,16 @@ class ClosedRobot(Robot):
     def _coordinates(self) -> list[Coordinates]:
         return self.loops.coordinates
 
+    def neutral(self) -> Array:
+        """A closed configuration (nq,) near that with every joint at zero, always the same; raises ValueError for none."""
+        zero, rng = super().neutral(), np.random.default_rng(0)
+        for attempt in range(30):  # Newton's method may not start where bars are in line: from somewhere near, then
+            move = 0.05 * attempt * rng.uniform(-1.0, 1.0, len(self.loops.velocity_rows))
+            q, good = self._newton(configuration.integrate(self._coordinates, zero, move)[None], self._loop_rows)
+            if good[0]:
+                return np.asarray(q[0])
+        raise ValueError(f"{self.name}: no closed configuration was found near zero; give `close` a guess of your own")
+
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
     ) -> Array:

@@ -205,6 +205,7 @@ class _Builder:
         self.nq = 0
         self.solid = True
         self.loads = _loads(description, joints)
+        self.longest = max((math.hypot(*j.placement.p) for j in joints), default=0.0)  # files have -1.11e-16 for zero
 
     def build(self, gravity: Vector) -> Model:
         ground = _Carrier(WORLD, -1, Pose())
@@ -245,7 +246,7 @@ class _Builder:
         load = self.loads[joint.child]
         internal = internal_frame(joint, load.axes, load.center)  # in the child's frame of the file
         zero = tidy(parent.pose @ joint.placement @ internal)
-        reach = sum(math.hypot(*pose.p) for pose in (parent.pose, joint.placement, internal))
+        reach = max(self.longest, sum(math.hypot(*pose.p) for pose in (parent.pose, joint.placement, internal)))
         zero = Pose(zero.R, exact_zeros(zero.p, reach))
         if joint.zero:
             c, s = math.cos(joint.zero), -math.sin(joint.zero)
