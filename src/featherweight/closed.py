@@ -21,12 +21,12 @@ from .algorithms.clusters import pv_osim as c_pv_osim
 from .algorithms.clusters import pv_osimr as c_pv_osimr
 from .algorithms.clusters import rnea as c_rnea
 from .algorithms.clusters import rows as c_rows
-from .algorithms.clusters.mechanism import Mechanism, free
+from .algorithms.clusters.mechanism import Mechanism, constraints, free
 from .algorithms.delassus import efpa, pv_osimr
 from .algorithms.operational_space import joint_space as by_factors
 from .algorithms.operational_space import recursive, stabilization
 from .engine.function import CompiledFunction, cheapest
-from .loops import CLOSED, STEPS, Loops
+from .loops import CLOSED, FACING_AT_LEAST, STEPS, Loops, newton_step
 from .model import configuration
 from .model.configuration import Coordinates
 from .model.model import MovingJoint
@@ -151,11 +151,9 @@ class ClosedRobot(Robot):
     def report(self) -> dict[str, str]:
         """What the file holds that dynamics does not use, and constraints that follow from others."""
         found = super().report()
-        left_out = {
-            names: n for c in self.mechanism.clusters if (n := self.loops.redundant(c)) for names in [self.loops.names(c)]
-        }
-        if left_out:
-            found["redundant constraints"] = "; ".join(f"{n} of {names}" for names, n in left_out.items())
+        left_out = [(self.loops.redundant(c), self.loops.names(c)) for c in self.mechanism.clusters]
+        if texts := [f"{count} of {names}" for count, names in left_out if count]:
+            found["redundant constraints"] = "; ".join(texts)
         return found
 
     # the configuration space
@@ -228,10 +226,10 @@ class ClosedRobot(Robot):
             )
 
     def _rows_of(self, name: str) -> range:
-        for j in self.model.joints:
-            if j.name == name:
-                return range(j.v_slice.start, j.v_slice.stop)
-        raise ValueError(f"{self.name} has no joint {name!r}")
+        if name not in self.loops.joints:
+            raise ValueError(f"{self.name} has no joint {name!r}")
+        rows = self.loops.joints[name].v_slice
+        return range(rows.start, rows.stop)
 
     @cached_property
     def _dependent_rows(self) -> list[int]:
@@ -247,22 +245,18 @@ class ClosedRobot(Robot):
         if not self._dependent_rows:
             return q, ~done
         q = q.copy()
-        places = [self.loops.velocity_rows.index(r) for r in rows]
+        left = np.arange(len(q))
         for _ in range(STEPS):
-            left = np.flatnonzero(~done)
             phi = self.residual(q[left])
-            done[left] = np.abs(phi).max(axis=1) < CLOSED * max(1.0, self.loops.size)
-            left = left[~done[left]]
+            good = np.abs(phi).max(axis=1) < CLOSED * max(1.0, self.loops.size)
+            done[left[good]] = True
+            left, phi = left[~good], phi[~good]
             if not len(left) or not rows:
                 break
-            K = self._closing_matrix(q[left])[:, :, rows]
-            step = -(np.linalg.pinv(K, rcond=1e-10) @ self.residual(q[left])[..., None])[..., 0]
-            longest = np.abs(step).max(axis=1, keepdims=True)
-            move = np.zeros((len(left), len(self.loops.velocity_rows)))
-            move[:, places] = step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300))
-            q[left] = configuration.integrate(self._coordinates, q[left], move)
+            step = newton_step(self._closing_matrix(q[left])[:, :, rows], phi)
+            q[left] = self.loops.moved(q[left], rows, step)
         if self._facings:
-            done &= (self._facing(q) > 0.5).all(axis=1)
+            done &= (self._facing(q) > FACING_AT_LEAST).all(axis=1)
         return q, done
 
     def integrate(self, q: Any, v: Any) -> Array:
@@ -298,7 +292,7 @@ class ClosedRobot(Robot):
 
     @cached_property
     def _constraints(self) -> int:
-        return sum(len(c.alignments) + sum(x.size for x in c.closings) for c in self.mechanism.clusters)
+        return sum(map(constraints, self.mechanism.clusters))
 
     @cached_property
     def spanning_velocity(self) -> CompiledFunction:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .algorithms.clusters.crba import crba
-from .algorithms.clusters.loops import closing_values, poses, value
+from .algorithms.clusters.loops import cosines, violations
 from .algorithms.clusters.maps import constraint_matrix, spanning_configuration
-from .algorithms.clusters.mechanism import Cluster, Mechanism
+from .algorithms.clusters.mechanism import Cluster, Mechanism, constraints, moving
 from .algorithms.kinematics import joint_transforms
 from .declared import Declared, first_row
 from .model import configuration
@@ -25,6 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
 ATTEMPTS, STEPS, SAMPLES = 40, 60, 4
+FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; one where loops are closed
 NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
 RANK = 1e-8  # of the largest singular value
 
@@ -157,27 +158,27 @@ class Loops(Declared):
     def nq(self) -> int:
         return max((c.q.stop for c in self.coordinates), default=0)
 
+    def _placed(self, q: Array) -> tuple[list[float], Any]:
+        """The configuration of the spanning tree, and its joint transforms."""
+        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
+        return qs, joint_transforms(self.tree, qs)
+
     def residual(self, cluster: Cluster, q: Array) -> Array:
         """All constraints of a cluster's loops."""
-        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
-        X = joint_transforms(self.tree, qs)
-        P = poses(self.tree, cluster, X)
-        found = [value(P, a) for a in cluster.alignments]
-        for c in cluster.closings:
-            found += closing_values(self.tree, c, qs)
-        return np.array([float(x) for x in found])
+        qs, X = self._placed(q)
+        return np.array([float(x) for x in violations(self.tree, cluster, X, qs)])
 
     def matrix(self, cluster: Cluster, q: Array) -> Array:
         """All rows of K of a cluster, for the rows of the tree that no coupling determines."""
-        whole = cluster._replace(kept=tuple(range(_constraints(cluster))))
-        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
-        K = constraint_matrix(self.unreduced, whole, joint_transforms(self.tree, qs), qs)
-        columns = _moving(cluster)
+        whole = cluster._replace(kept=tuple(range(constraints(cluster))))
+        qs, X = self._placed(q)
+        K = constraint_matrix(self.unreduced, whole, X, qs)
+        columns = moving(cluster)
         return np.array([[float(row[r]) for r in columns] for row in K]).reshape(len(K), len(columns))
 
     def close(self, cluster: Cluster, q: Array, free: Sequence[int]) -> Array | None:
         """The configuration near q, with only the rows `free` moved, that closes a cluster's loops; None if there is none."""
-        columns = _moving(cluster)
+        columns = moving(cluster)
         chosen = [columns.index(r) for r in free]
         scale = max(1.0, self.size)
         for _ in range(STEPS):
@@ -187,19 +188,19 @@ class Loops(Declared):
                 return None
             if worst < CLOSED * scale:
                 return q if self._faces(cluster, q) else None
-            step = -np.linalg.pinv(self.matrix(cluster, q)[:, chosen], rcond=1e-10) @ phi
-            longest = float(np.abs(step).max(initial=0.0))
-            move = np.zeros(len(self.velocity_rows))
-            for r, x in zip(free, step * min(1.0, 0.5 / longest if longest > 0.0 else 1.0), strict=True):
-                move[self.velocity_rows.index(r)] = x
-            q = np.asarray(configuration.integrate(self.coordinates, q, move))
+            step = newton_step(self.matrix(cluster, q)[:, chosen], phi)
+            q = self.moved(q, free, step)
         return None
+
+    def moved(self, q: Array, rows: Sequence[int], step: Array) -> Array:
+        """Configurations (..., nq) after steps (..., rows) of the joints in q that these rows of the tree belong to."""
+        move = np.zeros((*step.shape[:-1], len(self.velocity_rows)))
+        move[..., [self.velocity_rows.index(r) for r in rows]] = step
+        return np.asarray(configuration.integrate(self.coordinates, q, move))
 
     def _faces(self, cluster: Cluster, q: Array) -> bool:
         """Whether axes of loops point the way that they are to."""
-        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
-        P = poses(self.tree, cluster, joint_transforms(self.tree, qs))
-        return all(value(P, a) > 0.5 for a in cluster.facings)
+        return all(x > FACING_AT_LEAST for x in cosines(self.tree, cluster, self._placed(q)[1]))
 
     @cached_property
     def size(self) -> float:
@@ -216,7 +217,7 @@ class Loops(Declared):
             q = np.asarray(
                 configuration.integrate(self.coordinates, start, spread * rng.uniform(-1, 1, len(self.velocity_rows)))
             )
-            closed = self.close(cluster, q, _moving(cluster))
+            closed = self.close(cluster, q, moving(cluster))
             if closed is not None and attempt > 0:
                 found.append(closed)
             if len(found) == SAMPLES:
@@ -236,7 +237,7 @@ class Loops(Declared):
         rank = max(_rank(K) for K in matrices)
         K = next(K for K in matrices if _rank(K) == rank)
         kept = _independent_rows(K, rank)
-        columns = _moving(cluster)
+        columns = moving(cluster)
         dependent = self._dependents(cluster, K[kept], columns, rank, names)
         return cluster._replace(
             kept=tuple(kept),
@@ -292,17 +293,14 @@ class Loops(Declared):
 
     def redundant(self, cluster: Cluster) -> int:
         """Constraint rows that follow from others."""
-        return _constraints(cluster) - len(cluster.kept)
+        return constraints(cluster) - len(cluster.kept)
 
 
-def _constraints(cluster: Cluster) -> int:
-    return len(cluster.alignments) + sum(c.size for c in cluster.closings)
-
-
-def _moving(cluster: Cluster) -> list[int]:
-    """Rows of a cluster that no coupling determines."""
-    following = {f.row for f in cluster.followers}
-    return [r for r in cluster.rows if r not in following]
+def newton_step(K: Array, phi: Array) -> Array:
+    """The least step that Newton's method takes for K (..., m, n) and phi (..., m), no joint by more than half a unit."""
+    step = -(np.linalg.pinv(K, rcond=1e-10) @ phi[..., None])[..., 0]
+    longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
+    return np.asarray(step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300)))
 
 
 def _rank(K: Array) -> int:

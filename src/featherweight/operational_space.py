@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .algorithms import frames
 from .algorithms.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from .algorithms.operational_space import joint_space as by_factors
 from .algorithms.operational_space import recursive
@@ -260,8 +261,6 @@ class OperationalSpace:
     @cached_property
     def placements(self) -> CompiledFunction:
         """Function of q: the contact frames in the world (contacts, 4, 4)."""
-        from .algorithms import frames
-
         where = self._frames("placements")
         shape = (len(self.contacts), 4, 4)
         return self._function("placements", frames.frame_placement, (where,), "q", ("placements", shape))

@@ -56,6 +56,12 @@ def turns(a, j: int):
     return a[j]
 
 
+def force(a, j: int) -> Force:
+    """Row j of an (n, 6) array, torque and force."""
+    r = a[j]
+    return Force(Vec3(r[0], r[1], r[2]), Vec3(r[3], r[4], r[5]))
+
+
 def _vec3_of_array(a, j):
     return Vec3(a[j, 0], a[j, 1], a[j, 2])
 
@@ -76,10 +82,15 @@ def _turns_of_array(a, j):
     return ((a[j, 0, 0], a[j, 0, 1]), (a[j, 1, 0], a[j, 1, 1]), (a[j, 2, 0], a[j, 2, 1]))
 
 
+def _force_of_array(a, j):
+    return Force(Vec3(a[j, 0], a[j, 1], a[j, 2]), Vec3(a[j, 3], a[j, 4], a[j, 5]))
+
+
 vec3.rolled = _vec3_of_array  # type: ignore[attr-defined]
 mat3.rolled = _mat3_of_array  # type: ignore[attr-defined]
 sym3.rolled = _sym3_of_array  # type: ignore[attr-defined]
 turns.rolled = _turns_of_array  # type: ignore[attr-defined]
+force.rolled = _force_of_array  # type: ignore[attr-defined]
 
 
 def joint_transform(tree: Tree, j: int, q) -> Transform:

@@ -17,7 +17,7 @@ from ..operational_space.dense import factorize, solve
 from ..operational_space.joint_space import divide, divide_transposed
 from ..operational_space.rows import Rows
 from ..rnea import newton_euler
-from .maps import acceleration_bias, constraint_matrix, dot, maps, slopes, spanning_configuration, spanning_velocity
+from .maps import constraint_matrix, dot, maps, slopes, spanning_configuration, spanning_velocity
 from .mechanism import Mechanism, free
 from .rows import row_jacobian
 
@@ -144,12 +144,10 @@ def constraints(mech: Mechanism, qs, M, v):
             K.append(row)
             k.append(bend)
         if cluster.dependent:
-            reduced = constraint_matrix(mech, cluster, X, qs)
-            biased = acceleration_bias(mech, cluster, X, qs, map.G, mine)
-            for entries in reduced:
+            for entries in constraint_matrix(mech, cluster, X, qs):
                 row = [0.0] * n
                 for r in (*cluster.independent, *cluster.dependent):
                     row[r] = entries[r]
                 K.append(row)
-                k.append(dot([entries[r] for r in cluster.dependent], [biased.g[r] for r in cluster.dependent]))
+                k.append(dot([entries[r] for r in cluster.dependent], [map.g[r] for r in cluster.dependent]))
     return K, k

@@ -156,11 +156,22 @@ def moving_point(P: Posed, M, frame: Attached):
     return x, m.v + turned, m.a + m.alpha.cross(r) + m.w.cross(turned)
 
 
+def violations(tree: Tree, cluster: Cluster, X, qs) -> list[Any]:
+    """phi of all constraints of a cluster."""
+    P = poses(tree, cluster, X)
+    found = [value(P, A) for A in cluster.alignments]
+    for c in cluster.closings:
+        found += run(c.value, [qs[tree.q_index[r]] for r in c.rows])
+    return found
+
+
+def cosines(tree: Tree, cluster: Cluster, X) -> list[Any]:
+    """Between axes that are to point the same way."""
+    P = poses(tree, cluster, X)
+    return [value(P, A) for A in cluster.facings]
+
+
 # constraints of the user's own
-
-
-def closing_values(tree: Tree, c: Closing, qs) -> list[Any]:
-    return run(c.value, [qs[tree.q_index[r]] for r in c.rows])
 
 
 def closing_rows(tree: Tree, cluster: Cluster, c: Closing, qs) -> list[dict[int, Any]]:

@@ -65,12 +65,11 @@ def slopes(mech: Mechanism, f: Follower, qs):
     return found
 
 
-def velocity_map(mech: Mechanism, cluster: Cluster, X, qs) -> dict[int, list[Any]]:
-    """G of a cluster."""
+def velocity_map(mech: Mechanism, cluster: Cluster, K, qs) -> dict[int, list[Any]]:
+    """G of a cluster, from its constraint matrix."""
     m = len(cluster.independent)
     G = {r: [1.0 if k == j else 0.0 for k in range(m)] for j, r in enumerate(cluster.independent)}
     if cluster.dependent:
-        K = constraint_matrix(mech, cluster, X, qs)
         right = [[0.0 - row[r] for r in cluster.independent] for row in K]
         solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
         G |= dict(zip(cluster.dependent, solved, strict=True))
@@ -95,7 +94,7 @@ def constraint_matrix(mech: Mechanism, cluster: Cluster, X, qs) -> list[dict[int
     return K
 
 
-def acceleration_bias(mech: Mechanism, cluster: Cluster, X, qs, G, v) -> Map:
+def acceleration_bias(mech: Mechanism, cluster: Cluster, K, X, qs, G, v) -> Map:
     """G and g, with velocities of the rows made on the way."""
     rates = {r: dot(G[r], v) for r in cluster.rows}
     g = dict.fromkeys((*cluster.independent, *cluster.dependent), 0.0)
@@ -105,7 +104,6 @@ def acceleration_bias(mech: Mechanism, cluster: Cluster, X, qs, G, v) -> Map:
         k = alignment_rates(mech.tree, cluster, placed, rates, g)
         for c in cluster.closings:
             k += closing_rates(mech.tree, c, qs, rates, g)
-        K = constraint_matrix(mech, cluster, X, qs)
         right = [[0.0 - k[i]] for i in cluster.kept]
         solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
         g |= {r: x[0] for r, x in zip(cluster.dependent, solved, strict=True)}
@@ -172,12 +170,13 @@ def maps(mech: Mechanism, X, qs, v=None):
         if free(cluster):
             found.append(None)
             continue
-        G = velocity_map(mech, cluster, X, qs)
+        K = constraint_matrix(mech, cluster, X, qs) if cluster.dependent else []
+        G = velocity_map(mech, cluster, K, qs)
         if v is None:
             found.append(Map(G, {}))
         else:
             m = len(cluster.independent)
-            found.append(acceleration_bias(mech, cluster, X, qs, G, v[cluster.start : cluster.start + m]))
+            found.append(acceleration_bias(mech, cluster, K, X, qs, G, v[cluster.start : cluster.start + m]))
     return found
 
 

@@ -81,6 +81,17 @@ class Mechanism(NamedTuple):
     parent: tuple[int, ...]  # (nv,) of the independent velocities: the expanded tree of the clusters
 
 
+def constraints(cluster: Cluster) -> int:
+    """Constraint rows of a cluster's loops, those that follow from others included."""
+    return len(cluster.alignments) + sum(c.size for c in cluster.closings)
+
+
+def moving(cluster: Cluster) -> list[int]:
+    """Rows of a cluster that no coupling determines."""
+    following = {f.row for f in cluster.followers}
+    return [r for r in cluster.rows if r not in following]
+
+
 def free(cluster: Cluster) -> bool:
     """Whether the rows of a cluster move as they like."""
     return not cluster.dependent and not cluster.followers

@@ -5,9 +5,9 @@ from __future__ import annotations
 from .. import energy, frames
 from ..kinematics import joint_transforms
 from ..operational_space.stabilization import target
-from .loops import closing_values, poses, value
+from .loops import cosines, violations
 from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
-from .mechanism import Mechanism
+from .mechanism import Mechanism, constraints, moving
 
 
 def expanded(mech: Mechanism, q, v):
@@ -63,54 +63,47 @@ def frame_velocity(mech: Mechanism, placements, reference: int, q, v, result) ->
 
 def velocity(mech: Mechanism, q, v, result) -> None:
     """The velocities of all joints of the spanning tree."""
-    for i, x in enumerate(expanded(mech, q, v)[1]):
-        result[i] = x
+    write_all(result, expanded(mech, q, v)[1])
 
 
 def residual(mech: Mechanism, q, result) -> None:
     """All constraints of loops."""
-    found = []
-    qs = spanning_configuration(mech, q)
-    X = joint_transforms(mech.tree, qs)
-    for cluster in mech.clusters:
-        P = poses(mech.tree, cluster, X)
-        found += [value(P, a) for a in cluster.alignments]
-        for c in cluster.closings:
-            found += closing_values(mech.tree, c, qs)
-    for i, x in enumerate(found):
-        result[i] = x
+    qs, X = placed(mech, q)
+    write_all(result, [x for cluster in mech.clusters for x in violations(mech.tree, cluster, X, qs)])
 
 
 def facing(mech: Mechanism, q, result) -> None:
     """Cosines between axes of loops that are to point the same way."""
-    found = []
+    _, X = placed(mech, q)
+    write_all(result, [x for cluster in mech.clusters for x in cosines(mech.tree, cluster, X)])
+
+
+def placed(mech: Mechanism, q):
+    """The configuration of the spanning tree, and its joint transforms."""
     qs = spanning_configuration(mech, q)
-    X = joint_transforms(mech.tree, qs)
-    for cluster in mech.clusters:
-        P = poses(mech.tree, cluster, X)
-        found += [value(P, a) for a in cluster.facings]
-    for i, x in enumerate(found):
+    return qs, joint_transforms(mech.tree, qs)
+
+
+def write_all(result, values) -> None:
+    for i, x in enumerate(values):
         result[i] = x
 
 
 def closing_matrix(mech: Mechanism, q, K) -> None:
     """K of all loops, dependent or not, for all rows of the tree; zero for rows that a coupling determines."""
-    qs = spanning_configuration(mech, q)
-    X = joint_transforms(mech.tree, qs)
+    qs, X = placed(mech, q)
     k = 0
     for cluster in mech.clusters:
-        size = len(cluster.alignments) + sum(c.size for c in cluster.closings)
-        following = {f.row for f in cluster.followers}
-        for entries in constraint_matrix(mech, cluster._replace(kept=tuple(range(size))), X, qs):
+        own = set(moving(cluster))
+        for entries in constraint_matrix(mech, cluster._replace(kept=tuple(range(constraints(cluster)))), X, qs):
             for r in range(len(mech.tree.parent)):
-                K[k][r] = entries[r] if r in entries and r not in following else 0.0
+                K[k][r] = entries[r] if r in own else 0.0
             k += 1
 
 
 def singularity(mech: Mechanism, q, result) -> None:
     """The sum over loops of |K_d|^2 / R_kk^2, for the triangular factor R of K_d."""
-    qs = spanning_configuration(mech, q)
-    X = joint_transforms(mech.tree, qs)
+    qs, X = placed(mech, q)
     total = 0.0
     for cluster in mech.clusters:
         if cluster.dependent:

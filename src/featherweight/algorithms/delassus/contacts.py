@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Tree
-from ...spatial import Force, Motion, Vec3
+from ...spatial import Force, Motion
 from ..articulated import with_joint
+from ..kinematics import force
 
 
 class Contacts(NamedTuple):
@@ -40,17 +41,7 @@ class Branches(NamedTuple):
 
 def wrench(contacts: Contacts, r: int) -> Force:
     """Constraint row r as a force."""
-    w = contacts.wrench[r]
-    return Force(Vec3(w[0], w[1], w[2]), Vec3(w[3], w[4], w[5]))
-
-
-def wrench_of_array(contacts, r):
-    """As `wrench`, without making a view."""
-    w = contacts.wrench
-    return Force(Vec3(w[r, 0], w[r, 1], w[r, 2]), Vec3(w[r, 3], w[r, 4], w[r, 5]))
-
-
-wrench.rolled = wrench_of_array  # type: ignore[attr-defined]
+    return force(contacts.wrench, r)
 
 
 def passed_on(tree: Tree, X, W: Force, j: int, u, Y: Force) -> Force:

@@ -30,17 +30,60 @@ def row_jacobian(tree: Tree, rows: Rows, q, J) -> None:
 
 def delassus(tree: Tree, rows: Rows, q, D) -> None:
     """Write J M^-1 J^T."""
-    n, m = len(tree.parent), len(rows.K)
     L, d = factors(tree, q)
-    Y, _ = halves(tree, rows, q, L)
-    write_products(n, m, Y, d, D)
+    write_delassus(tree.parent, L, d, matrix(tree, rows, q), D)
 
 
 def dense(tree: Tree, rows: Rows, q, D) -> None:
     """Write J M^-1 J^T, by Cholesky's factors of the full inertia matrix."""
-    J = [[0.0] * len(tree.parent) for _ in range(len(rows.K))]
-    jacobian(tree, rows, joint_transforms(tree, q), q, J)
-    by_cholesky(tree, q, J, D)
+    by_cholesky(tree, q, matrix(tree, rows, q), D)
+
+
+def inertia(tree: Tree, rows: Rows, q, result) -> None:
+    """Write (J M^-1 J^T)^-1."""
+    delassus(tree, rows, q, result)
+    invert(len(rows.K), result)
+
+
+def apply(tree: Tree, rows: Rows, q, x, y) -> None:
+    """Write J M^-1 J^T x without the matrix."""
+    L, d = factors(tree, q)
+    write_applied(tree.parent, L, d, matrix(tree, rows, q), x, y)
+
+
+def bias(tree: Tree, rows: Rows, q, v, beta) -> None:
+    """Write J' v - J M^-1 (c + g)."""
+    L, d = factors(tree, q)
+    z = unbalanced(tree, q, v, [0.0] * len(tree.parent))
+    write_accelerations(tree.parent, L, d, matrix(tree, rows, q), gained(tree, rows, q, v), z, beta)
+
+
+def consistent_inverse(tree: Tree, rows: Rows, q, result) -> None:
+    """Write M^-1 J^T (J M^-1 J^T)^-1, n by m."""
+    L, d = factors(tree, q)
+    write_consistent_inverse(tree.parent, L, d, matrix(tree, rows, q), result)
+
+
+def null_space_projector(tree: Tree, rows: Rows, q, N) -> None:
+    """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J."""
+    L, d = factors(tree, q)
+    write_null_space_projector(tree.parent, L, d, matrix(tree, rows, q), N)
+
+
+def constrained(tree: Tree, rows: Rows, reduction: Reduction, q, v, tau, result) -> None:
+    """Accelerations and forces of constraints that hold still."""
+    constrained_to(tree, rows, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
+
+
+def constrained_to(tree: Tree, rows: Rows, reduction: Reduction, q, v, tau, target, result) -> None:
+    """q'' with J q'' + J' v = target, the forces, and how strained they are: M q'' + c + g = tau + J^T f."""
+    L, d = factors(tree, q)
+    z = unbalanced(tree, q, v, tau)
+    J = matrix(tree, rows, q)
+    write_constrained(tree.parent, L, d, J, gained(tree, rows, q, v), z, reduction, target, result)
+
+
+# What these have of a tree
 
 
 def factors(tree: Tree, q):
@@ -55,17 +98,43 @@ def factors(tree: Tree, q):
     return L, d
 
 
-def halves(tree: Tree, rows: Rows, q, L):
-    """Y, and J."""
-    n, m = len(tree.parent), len(rows.K)
-    J = [[0.0] * n for _ in range(m)]
+def matrix(tree: Tree, rows: Rows, q):
+    """J."""
+    J = [[0.0] * len(tree.parent) for _ in range(len(rows.K))]
     jacobian(tree, rows, joint_transforms(tree, q), q, J)
+    return J
+
+
+def unbalanced(tree: Tree, q, v, tau):
+    """tau - c - g."""
+    n = len(tree.parent)
+    z = [0.0] * n
+    newton_euler(tree, q, v, [0.0] * n, [ZERO_FORCE] * n, z)
+    for i in range(n):
+        z[i] = tau[i] - z[i]
+    return z
+
+
+def gained(tree: Tree, rows: Rows, q, v):
+    """J' v."""
+    X = joint_transforms(tree, q)
+    w, carried = angular_velocities(tree, X, v)
+    a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, carried, v))
+    return bias_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a, q, v)
+
+
+# What follows from L, 1/D and J, for the velocities of a tree or the independent ones of a mechanism with loops
+
+
+def halves(parent, L, J):
+    """Y = J L^-1."""
+    n, m = len(parent), len(J)
     Y = [[0.0] * n for _ in range(m)]
     for r in range(m):
         for i in range(n):
             Y[r][i] = J[r][i]
-        divide_transposed(tree.parent, L, Y[r])
-    return Y, J
+        divide_transposed(parent, L, Y[r])
+    return Y
 
 
 def divide_transposed(parent, L, y) -> None:
@@ -100,26 +169,22 @@ def write_products(n: int, m: int, Y, d, D) -> None:
             D[s][r] = total
 
 
-def inertia(tree: Tree, rows: Rows, q, result) -> None:
-    """Write (J M^-1 J^T)^-1."""
-    delassus(tree, rows, q, result)
-    invert(len(rows.K), result)
+def write_delassus(parent, L, d, J, D) -> None:
+    """Write J M^-1 J^T."""
+    write_products(len(parent), len(J), halves(parent, L, J), d, D)
 
 
-def apply(tree: Tree, rows: Rows, q, x, y) -> None:
+def write_applied(parent, L, d, J, x, y) -> None:
     """Write J M^-1 J^T x without the matrix."""
-    n, m = len(tree.parent), len(rows.K)
-    L, d = factors(tree, q)
-    J = [[0.0] * n for _ in range(m)]
-    jacobian(tree, rows, joint_transforms(tree, q), q, J)
+    n, m = len(parent), len(J)
     z = [0.0] * n
     for i in range(n):
         for r in range(m):
             z[i] = z[i] + J[r][i] * x[r]
-    divide_transposed(tree.parent, L, z)
+    divide_transposed(parent, L, z)
     for i in range(n):
         z[i] = d[i] * z[i]
-    divide(tree.parent, L, z)
+    divide(parent, L, z)
     for r in range(m):
         total = 0.0
         for i in range(n):
@@ -127,59 +192,35 @@ def apply(tree: Tree, rows: Rows, q, x, y) -> None:
         y[r] = total
 
 
-def bias(tree: Tree, rows: Rows, q, v, beta) -> None:
-    """Write J' v - J M^-1 (c + g)."""
-    n, m = len(tree.parent), len(rows.K)
-    L, d = factors(tree, q)
-    Y, _ = halves(tree, rows, q, L)
-    z = free_halves(tree, L, q, v, [0.0] * n)
-    b = accelerations(tree, rows, Y, d, z, q, v)
-    for r in range(m):
-        beta[r] = b[r]
+def write_accelerations(parent, L, d, J, gained, z, b) -> None:
+    """Write J M^-1 z + J' v."""
+    divide_transposed(parent, L, z)
+    accelerate(halves(parent, L, J), d, gained, z, b)
 
 
-def free_halves(tree: Tree, L, q, v, tau):
-    """L^-T (tau - c - g)."""
-    n = len(tree.parent)
-    z = [0.0] * n
-    newton_euler(tree, q, v, [0.0] * n, [ZERO_FORCE] * n, z)
-    for i in range(n):
-        z[i] = tau[i] - z[i]
-    divide_transposed(tree.parent, L, z)
-    return z
-
-
-def accelerations(tree: Tree, rows: Rows, Y, d, z, q, v):
-    """J q'' + J' v without forces of constraints, from z of `free_halves`."""
-    X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, carried, v))
-    b = bias_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a, q, v)
-    n = len(tree.parent)
+def accelerate(Y, d, gained, z, b) -> None:
+    """Write Y D^-1 z + J' v."""
+    n = len(z)
     dz = [0.0] * n
     for i in range(n):
         dz[i] = d[i] * z[i]
-    for r in range(len(rows.K)):
+    for r in range(len(Y)):
+        total = gained[r]
         for i in range(n):
-            b[r] = b[r] + Y[r][i] * dz[i]
-    return b
+            total = total + Y[r][i] * dz[i]
+        b[r] = total
 
 
-def consistent_inverse(tree: Tree, rows: Rows, q, result) -> None:
-    """Write M^-1 J^T (J M^-1 J^T)^-1, n by m."""
-    L, d = factors(tree, q)
-    Y, _ = halves(tree, rows, q, L)
-    write_consistent_inverse(tree, rows, L, d, Y, result)
-
-
-def write_consistent_inverse(tree, rows: Rows, L, d, Y, result) -> None:
-    n, m = len(tree.parent), len(rows.K)
+def write_consistent_inverse(parent, L, d, J, result) -> None:
+    """Write M^-1 J^T (J M^-1 J^T)^-1."""
+    n, m = len(parent), len(J)
+    Y = halves(parent, L, J)
     D = [[0.0] * m for _ in range(m)]
     write_products(n, m, Y, d, D)
     for r in range(m):
         for i in range(n):
             Y[r][i] = d[i] * Y[r][i]
-        divide(tree.parent, L, Y[r])
+        divide(parent, L, Y[r])
     C, reciprocal = factorize(m, D)
     for i in range(n):
         x = solve(m, C, reciprocal, [Y[r][i] for r in range(m)])
@@ -187,13 +228,11 @@ def write_consistent_inverse(tree, rows: Rows, L, d, Y, result) -> None:
             result[i][r] = x[r]
 
 
-def null_space_projector(tree: Tree, rows: Rows, q, N) -> None:
+def write_null_space_projector(parent, L, d, J, N) -> None:
     """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J."""
-    n, m = len(tree.parent), len(rows.K)
-    L, d = factors(tree, q)
-    Y, J = halves(tree, rows, q, L)
+    n, m = len(parent), len(J)
     inverse = [[0.0] * m for _ in range(n)]
-    write_consistent_inverse(tree, rows, L, d, Y, inverse)
+    write_consistent_inverse(parent, L, d, J, inverse)
     write_projector(n, m, inverse, J, N)
 
 
@@ -207,19 +246,14 @@ def write_projector(n: int, m: int, inverse, J, N) -> None:
             N[i][j] = total
 
 
-def constrained(tree: Tree, rows: Rows, reduction: Reduction, q, v, tau, result) -> None:
-    """Accelerations and forces of constraints that hold still."""
-    constrained_to(tree, rows, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
-
-
-def constrained_to(tree: Tree, rows: Rows, reduction: Reduction, q, v, tau, target, result) -> None:
-    """q'' with J q'' + J' v = target, the forces, and how strained they are: M q'' + c + g = tau + J^T f."""
-    n, m = len(tree.parent), len(rows.K)
-    L, d = factors(tree, q)
-    Y, _ = halves(tree, rows, q, L)
-    z = free_halves(tree, L, q, v, tau)
-    b = accelerations(tree, rows, Y, d, z, q, v)
+def write_constrained(parent, L, d, J, gained, z, reduction: Reduction, target, result) -> None:
+    """Write accelerations with J a + J' v = target, forces f, and how strained they are: M a = z + J^T f."""
+    n, m = len(parent), len(J)
+    Y = halves(parent, L, J)
     D = [[0.0] * m for _ in range(m)]
+    b = [0.0] * m
+    divide_transposed(parent, L, z)
+    accelerate(Y, d, gained, z, b)
     write_products(n, m, Y, d, D)
     aim = gathered(reduction, target)
     for r in range(m):
@@ -229,7 +263,7 @@ def constrained_to(tree: Tree, rows: Rows, reduction: Reduction, q, v, tau, targ
         for r in range(m):
             z[i] = z[i] + Y[r][i] * f[r]
         z[i] = d[i] * z[i]
-    divide(tree.parent, L, z)
+    divide(parent, L, z)
     for i in range(n):
         result[i] = z[i]
     spread_out(reduction, f, result, n)

@@ -13,8 +13,8 @@ from ..aba import accelerations, articulated_bodies
 from ..articulated import articulated_inertias, joint_forces, responses
 from ..delassus.contacts import Branches, Contacts, wrench
 from ..delassus.jacobian import jacobian
-from ..delassus.pv_osim import by_pairs
-from ..delassus.pv_osimr import by_branches
+from ..delassus.pv_osim import by_pairs, pv_osim
+from ..delassus.pv_osimr import by_branches, pv_osimr
 from ..kinematics import (
     angular_velocities,
     base_acceleration,
@@ -30,24 +30,14 @@ from .rows import Rows, loads, write_entries
 
 def inertia_pv_osim(tree: Tree, contacts: Contacts, q, result) -> None:
     """Write (J M^-1 J^T)^-1."""
-    m = len(contacts.owner)
-    D = [[0.0] * m for _ in range(m)]
-    X = joint_transforms(tree, q)
-    W, d = articulated_inertias(tree, X)
-    by_pairs(tree, contacts, X, W, d, D)
-    invert(m, D)
-    copy(D, result)
+    pv_osim(tree, contacts, q, result)
+    invert(len(contacts.owner), result)
 
 
 def inertia_pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, result) -> None:
     """Write (J M^-1 J^T)^-1."""
-    m = len(contacts.owner)
-    D = [[0.0] * m for _ in range(m)]
-    X = joint_transforms(tree, q)
-    W, d = articulated_inertias(tree, X)
-    by_branches(tree, contacts, branches, X, W, d, D)
-    invert(m, D)
-    copy(D, result)
+    pv_osimr(tree, contacts, branches, q, result)
+    invert(len(contacts.owner), result)
 
 
 def delassus(tree: Tree, rows: Rows, q, D) -> None:
@@ -62,12 +52,6 @@ def delassus(tree: Tree, rows: Rows, q, D) -> None:
     for r in range(m):
         u[r] = joint_forces(tree, X, W, tau[r], [ZERO_FORCE - F[r][i] for i in range(n)])
     write_products(n, m, u, d, D)
-
-
-def copy(A, B) -> None:
-    for i in range(len(A)):
-        for j in range(len(A)):
-            B[i][j] = A[i][j]
 
 
 def wrenches(tree: Tree, contacts: Contacts, f):

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Tree
-from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion, Vec3
+from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion
 from ..frames import world_poses
-from ..kinematics import mat3, vec3
+from ..kinematics import force, mat3, vec3
 from .tape import Tape, configuration_rate, evaluate
 
 
@@ -34,21 +34,6 @@ class Rows(NamedTuple):
     point: Any  # (T, 3) [m]
     weight: Any  # (T,)
     tape: Tape
-
-
-def row_force(rows: Any, r: int) -> Force:
-    """Row r of `rows.K`."""
-    k = rows.K[r]
-    return Force(Vec3(k[0], k[1], k[2]), Vec3(k[3], k[4], k[5]))
-
-
-def row_force_of_array(rows, r):
-    """As `row_force`, without making a view."""
-    K = rows.K
-    return Force(Vec3(K[r, 0], K[r, 1], K[r, 2]), Vec3(K[r, 3], K[r, 4], K[r, 5]))
-
-
-row_force.rolled = row_force_of_array  # type: ignore[attr-defined]
 
 
 def rotation_between(rows: Rows, R, g: int, t: int):
@@ -72,7 +57,7 @@ def loads(tree: Tree, rows: Rows, X):
             if i >= 0:
                 E = rotation_between(rows, R, g, t)
                 for r in range(rows.start[g], rows.stop[g]):
-                    K = row_force(rows, r)
+                    K = force(rows.K, r)
                     lin = rows.weight[t] * (E @ K.lin)
                     F[r][i] = F[r][i] + Force(rows.weight[t] * (E @ K.ang) + vec3(rows.point, t).cross(lin), lin)
     return F
@@ -119,7 +104,7 @@ def bias_accelerations(tree: Tree, rows: Rows, X, w, u, a, q, v):
                 gained = gained + rows.weight[t] * Motion(E @ a[i].ang, E @ lin)
         rate = Motion(gained.ang - turning.cross(seen.ang), gained.lin - turning.cross(seen.lin))
         for r in range(rows.start[g], rows.stop[g]):
-            b[r] = row_force(rows, r).power(rate)
+            b[r] = force(rows.K, r).power(rate)
     tape = rows.tape
     _, dx = evaluate(tape, q, configuration_rate(tree, q, v))
     for e in range(len(tape.entry_row)):

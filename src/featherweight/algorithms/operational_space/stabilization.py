@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from ...model.tree import Placements, Tree
 from ...spatial import ZERO3, Motion, Vec3
 from ..frames import carried_velocity, frame_poses
-from ..kinematics import joint_transforms, spatial_velocities
-from .rows import row_force
+from ..kinematics import force, joint_transforms, spatial_velocities
 
 
 class Held(NamedTuple):
@@ -33,4 +32,4 @@ def target(tree: Tree, frames: Placements, rows: Held, q, v, held, gains, result
         error = Motion(ZERO3 - turned, away)
         wanted = gains[0] * error + gains[1] * moving
         for r in range(rows.begin[g], rows.begin[g + 1]):
-            result[r] = 0.0 - row_force(rows, r).power(wanted)
+            result[r] = 0.0 - force(rows.K, r).power(wanted)
