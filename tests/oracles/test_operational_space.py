@@ -324,6 +324,21 @@ def test_what_needs_independent_rows_says_which_are_not(what: str) -> None:
         getattr(held, what)
 
 
+def test_a_row_that_nothing_can_move_changes_nothing() -> None:
+    """Across the plane of a linkage: its row of J is zero everywhere, by structure."""
+    robot = example("double_pendulum")
+    q, v, tau = np.array([0.3, 0.7]), np.array([1.0, -0.5]), np.zeros(2)
+    J = robot.frame_jacobian("link2", "local")(np.array([q, q + 0.5]))[:, :3]
+    [across] = [row for row in np.eye(3) if np.abs(row @ J).max() == 0.0]
+    space = robot.operational_space(fw.Contact("link2", rows=[[*across, 0.0, 0.0, 0.0]]))
+    assert space.dependence
+    for algorithm in ways(space.constrained_dynamics):
+        motion = space.forward_dynamics(q, v, tau, algorithm=algorithm)
+        assert motion.least_squares is True
+        np.testing.assert_allclose(motion.acceleration, robot.forward_dynamics(q, v, tau), rtol=1e-12)
+        assert motion.force == 0.0
+
+
 def test_contacts_on_the_ground_alone_are_refused() -> None:
     robot = example("panda")
     ground = next(f.name for f in robot.frames if f.body == "world")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 MU = 1e-8  # of the mean diagonal entry
 ITERATIONS = 4
+NOTHING = 1e-150  # so that rows which nothing moves have factors, too
 
 
 def factorize(m: int, D):
@@ -84,7 +85,7 @@ def solve_dependent(m: int, D, b, dependent: int):
     trace = 0.0
     for k in range(m):
         trace = trace + D[k][k]
-    mu = (MU / m) * trace
+    mu = (MU / m) * trace + NOTHING
     A = [[0.0] * m for _ in range(m)]
     for i in range(m):
         for j in range(i + 1):
