@@ -64,7 +64,7 @@ def test_inspect_shows_joints_bodies_totals_and_what_is_not_used(arm: str, capsy
     assert "1 lower 1.5 0.0000, 0.0000, 0.1333 tool" in out
     assert "mass 3.5 kg" in out
     assert "depth of the tree 2 joints" in out
-    assert "1 visual" in out
+    assert "velocity limits 2 joints" in out
 
 
 def test_inspect_with_a_floating_base_has_a_free_flyer(arm: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from .factorization import Factorization, ltdl, ltl
 from .model import generators
 from .model.builder import Mechanism
 from .model.types import (
+    Actuator,
     Body,
     Closure,
     Coupling,
@@ -25,6 +26,8 @@ from .model.types import (
     LoopType,
     ModelError,
     Pose,
+    Shape,
+    ShapeType,
 )
 from .operational_space import ConstrainedMotion, OperationalSpace
 from .robot import Robot, build, load
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from .closed import ClosedRobot
 
 __all__ = [
+    "Actuator",
     "Body",
     "CenterOfMass",
     "ClosedRobot",
@@ -59,6 +63,8 @@ __all__ = [
     "Operations",
     "Pose",
     "Robot",
+    "Shape",
+    "ShapeType",
     "__version__",
     "build",
     "generators",

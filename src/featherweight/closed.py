@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from .algorithms.operational_space import recursive, stabilization
 from .engine.function import CompiledFunction, cheapest
 from .loops import CLOSED, FACING_AT_LEAST, STEPS, Loops, newton_step
 from .model import configuration
+from .model.armature import with_armature
 from .model.configuration import Coordinates
 from .model.model import MovingJoint
 from .model.topology import Topology
@@ -93,6 +94,9 @@ class ClosedRobot(Robot):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ClosedRobot, (self.loops, self.execution)
+
+    def with_armature(self, armature: Mapping[str, float]) -> ClosedRobot:
+        return ClosedRobot(self.loops.with_model(with_armature(self.model, armature)), self.execution)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -261,8 +265,13 @@ class ClosedRobot(Robot):
 
     def integrate(self, q: Any, v: Any) -> Array:
         """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q."""
+        return self.close(self.tangent_step(q, v))
+
+    def tangent_step(self, q: Any, v: Any) -> Array:
+        """Where independent velocities v (..., nv), held for a unit of time, lead to from q as long as loops do not bend them:
+        `close` brings it back, `residual` says how far loops are open."""
         moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
-        return self.close(configuration.integrate(self._coordinates, q, moved))
+        return configuration.integrate(self._coordinates, q, moved)
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The independent velocities (..., nv) that lead from q0 to q1 in a unit of time."""

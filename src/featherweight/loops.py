@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +39,13 @@ class Loops(Declared):
         self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration for each cluster with loops
         self.mechanism = self._mechanism()
         self._require_mass()
+
+    def with_model(self, model: Model) -> Loops:
+        """The same clusters, of a model that differs in its inertias only."""
+        made = copy(self)
+        made.model, made.tree, made.joints = model, model.tree, {j.name: j for j in model.joints}
+        made.mechanism = self.mechanism._replace(tree=model.tree)
+        return made
 
     def _require_mass(self) -> None:
         """Refuse independent velocities that move no mass."""

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .algorithms import aba, crba, energy, frames, inverse, joint_space, rnea
+from .algorithms import aba, crba, energy, frames, integration, inverse, joint_space, rnea
 from .constraints import Constraint, checked
 from .engine.function import CompiledFunction, cheapest
 from .engine.program import Argument, Program, Shape
 from .factorization import Factorization, packed_size
 from .model import configuration
+from .model.armature import with_armature
 from .model.configuration import Coordinates
 from .model.load import load_description
 from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
 from .model.topology import Topology
 from .model.tree import Placements
-from .model.types import Description, plain
+from .model.types import Actuator, Description, plain
+from .model.types import Shape as BodyShape
 from .operational_space import OperationalSpace
 from .soundness import require_mass
 
@@ -126,6 +128,16 @@ class Robot:
         return self.model.frames
 
     @property
+    def shapes(self) -> tuple[BodyShape, ...]:
+        """What the file draws or lets touch, on moving bodies or "world", in their frames of the file."""
+        return self.model.shapes
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """Drives on joints, in the order of the file."""
+        return self.model.actuators
+
+    @property
     def mass(self) -> float:
         """Total mass of the moving bodies [kg]."""
         return self.model.mass
@@ -139,6 +151,14 @@ class Robot:
     def report(self) -> dict[str, str]:
         """What the file holds that dynamics does not use."""
         return dict(self.model.unused)
+
+    def with_armature(self, armature: Mapping[str, float]) -> Robot:
+        """The same robot with other reflected inertias [kg m², kg] at the joints named.
+
+        With h times its damping added to a joint's armature, a step h is taken against the damping of its end (implicitly).
+        Raises ValueError for a joint that it does not have, or a negative armature.
+        """
+        return Robot(with_armature(self.model, armature), self.execution)
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
@@ -164,7 +184,12 @@ class Robot:
 
     def integrate(self, q: Any, v: Any) -> Array:
         """The configuration that a velocity v (..., nv), held for a unit of time, leads to from q (..., nq)."""
-        return configuration.integrate(self._coordinates, q, v)
+        moved: Array = self._integrate(q, v)
+        return moved
+
+    @cached_property
+    def _integrate(self) -> CompiledFunction:
+        return self._function(Robot.integrate, integration.integrate, ("q", "v"), ("result", (self.nq,)))
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The velocity (..., nv) that leads from q0 to q1 in a unit of time."""

@@ -205,8 +205,9 @@ def test_missing_assets_do_not_matter(tmp_path):
     robot = load(tmp_path, ground + arm("<joint/>" + shown), MISSING + touch)
     assert robot.bodies[0].inertia.mass == 1.0
     assert dict(robot.unused) == {
-        "meshes": "3 geoms, 2 of them meshes (contact and appearance)",
-        "materials and textures": "2",
+        "meshes not found": "1, the first is 'nowhere.obj'",
+        "height fields": "1",
+        "textures": "1",
         "skins": "1",
         "sensors": "1",
     }
@@ -247,27 +248,27 @@ def test_static_bodies_are_not_fused(tmp_path):
 
 def test_everything_without_use_is_listed(tmp_path):
     hinge = '<joint name="e" stiffness="1" damping="2" frictionloss="3"/>'
-    joints = hinge + '<joint type="ball" limited="true" range="0 30"/>'
+    loose = f'<body name="c"><joint type="free" stiffness="1"/>{INERTIAL}</body>'
+    joints = hinge + '<joint name="s" type="ball" limited="true" range="0 30"/>'
     robot = load(
         tmp_path,
-        '<light/><camera/><body name="target" mocap="true"/>' + arm(joints) + '<body name="b" gravcomp="1"/>',
+        '<light/><camera/><body name="target" mocap="true"/>' + arm(joints) + '<body name="b" gravcomp="1"/>' + loose,
         '<tendon><fixed name="t" stiffness="4"><joint joint="e" coef="1"/></fixed></tendon>'
-        '<actuator><motor joint="e"/></actuator><contact><exclude body1="arm" body2="b"/></contact>'
+        '<actuator><motor joint="e"/><intvelocity joint="e" actrange="0 1"/><motor tendon="t"/><motor joint="s"/>'
+        '<general joint="e" gaintype="affine"/></actuator><contact><exclude body1="arm" body2="b"/></contact>'
         '<keyframe><key/></keyframe><custom><numeric name="n" data="1"/></custom><option viscosity="0.5"/>'
         '<equality><connect body1="arm" body2="b" anchor="0 0 0" active="false"/></equality>',
     )
     assert dict(robot.unused) == {
         "inactive equality constraints": "1",
-        "actuators": "1",
+        "actuators": "1 integrator, 1 on tendon, 1 on ball joint, 1 affine gain",
         "tendons": "1",
         "contact pairs and exclusions": "1",
         "cameras": "1",
         "lights": "1",
         "keyframes": "1",
         "mocap bodies, held fixed": "1",
-        "joint springs": "1",
-        "joint damping": "1",
-        "joint friction": "1",
+        "springs of free joints": "1",
         "swing limits of ball joints": "1",
         "bodies with gravity compensation": "1",
         "custom fields": "1",

@@ -134,13 +134,12 @@ def test_everything_without_use_is_listed(tmp_path):
         '<material name="m"/><transmission/><gazebo><joint/></gazebo><sensor/><ros2_control/><ros2_control/>',
     )
     assert dict(robot.unused) == {
-        "meshes": "1 visual and 1 collision geometries",
-        "materials": "1",
+        "meshes not found": "1, the first is 'nowhere.stl'",
+        "geometries of no known kind": "1",
         "transmissions": "1",
         "gazebo elements": "1, holding 1 joint",
         "sensors": "1",
-        "joint limits": "effort of 1 joint, velocity of 1 joint",
-        "joint dynamics": "damping of 1 joint, friction of 0 joints",
+        "velocity limits": "1 joint",
         "safety controllers": "1 joint",
         "calibrations": "1 joint",
         "unknown elements": "robot/ros2_control (2), link/contact (1)",

@@ -89,7 +89,7 @@ def peers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Peer]:
         path = folder / f"{name}.xml"
         path.write_text(text)
         peers[name] = Peer(fw.load(path), mujoco.MjModel.from_xml_path(str(path)))
-        peers[name].model.dof_damping[:] = 0.0  # not part of rigid-body dynamics, and listed in `report()`
+        peers[name].model.dof_damping[:] = 0.0  # not part of rigid-body dynamics
     return peers
 
 

@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from .types import WORLD, Body, Closure, Coupling, Description, Frame, Joint, Loop, ModelError, Vector
+from .types import (
+    WORLD,
+    Actuator,
+    Body,
+    Closure,
+    Coupling,
+    Description,
+    Frame,
+    Joint,
+    JointType,
+    Loop,
+    ModelError,
+    Shape,
+    Vector,
+)
+
+DRIVEN = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
 
 def Mechanism(  # reads as what it makes
@@ -16,6 +32,8 @@ def Mechanism(  # reads as what it makes
     loops: Iterable[Loop] = (),
     closures: Iterable[Closure] = (),
     frames: Iterable[Frame] = (),
+    shapes: Iterable[Shape] = (),
+    actuators: Iterable[Actuator] = (),
     independent: Iterable[str] = (),
     dependent: Iterable[str] = (),
     gravity: Vector = (0.0, 0.0, -9.81),
@@ -42,6 +60,8 @@ def Mechanism(  # reads as what it makes
         closures=tuple(closures),
         independent=tuple(independent),
         dependent=tuple(dependent),
+        shapes=tuple(shapes),
+        actuators=tuple(actuators),
     )
     _require_names(made)
     return made
@@ -58,7 +78,14 @@ def _require_names(d: Description) -> None:
                 raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is no body; add it or correct the name")
     if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
         raise ModelError(f"{d.source}: body {twice[0]!r} hangs on two joints; make one of them a Loop")
-    joints = {j.name for j in d.joints}
+    for shape in d.shapes:
+        if shape.body not in known:
+            raise ModelError(f"{d.source}: shape {shape.name!r}: {shape.body!r} is no body; add it or correct the name")
+    joints = {j.name: j for j in d.joints}
+    for actuator in d.actuators:
+        if actuator.joint not in joints or joints[actuator.joint].type not in DRIVEN:
+            problem = f"{actuator.joint!r} is no joint with one degree of freedom"
+            raise ModelError(f"{d.source}: actuator {actuator.name!r}: {problem}; correct its joint")
     for marked in (*d.independent, *d.dependent):
         if marked not in joints:
             raise ModelError(f"{d.source}: {marked!r} is marked as independent or dependent, but there is no such joint")

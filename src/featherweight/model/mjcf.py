@@ -1,7 +1,7 @@
 """MJCF files, through the `mujoco` package: its compiler resolves defaults, frames, includes and units.
 
-What only shows (textures, meshes that carry no mass) is taken out before MuJoCo compiles, so that missing assets do not
-matter. MuJoCo's coordinates differ from this package's: quaternions are (w, x, y, z), and a free joint's linear
+What only shows (textures, meshes that carry no mass) is read and taken out before MuJoCo compiles, so that missing assets
+do not matter. MuJoCo's coordinates differ from this package's: quaternions are (w, x, y, z), and a free joint's linear
 velocity is in world axes.
 """
 
@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .mjcf_drives import JointForces
 from .mjcf_equality import read_couplings, read_loops, refuse_unsupported_equalities
-from .mjcf_numbers import read_rotation, read_vector, snap
+from .mjcf_numbers import disabled, read_pose, read_rotation, read_vector, snap
+from .mjcf_shapes import Drawing, read_shapes, take_appearance
+from .names import Names
 from .types import (
     WORLD,
     Body,
@@ -38,14 +41,19 @@ from .urdf_elements import parse_xml
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
 EQUATING = {"anchor", "relpose", "polycoef", "torquescale"}
 WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
+PULLING = {"damping", "frictionloss", "stiffness", "springref", "springdamper", "actuatorfrcrange", "ctrlrange", "forcerange"}
+PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}
+SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat"}
+READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
 
 
 def load_mjcf(path: str | os.PathLike[str]) -> Description:
     """Read an MJCF file, in SI units.
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
-    a chain of massless bodies, named in `Description.virtual`. Sites become frames. Actuator armature is added to that
-    of its joint. Gravity is the file's. Active equality constraints become loops (connect, weld) and couplings (joint).
+    a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
+    states of their own are read where they drive a hinge or slide joint; their armature and damping are added to those of
+    the joint. Gravity is the file's. Active equality constraints become loops (connect, weld) and couplings (joint).
 
     Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
     asks for what is not supported (equality constraints of other kinds, flexible bodies, tendon armature); `OSError` for one
@@ -64,10 +72,10 @@ def load_mjcf(path: str | os.PathLike[str]) -> Description:
     refuse_unsupported_equalities(mujoco, spec, source)
     _refuse_unsupported(spec, source)
     counts = _counts(spec)
-    _strip_appearance(mujoco, spec)
+    drawings = take_appearance(mujoco, spec, source)
     model = _compile(spec, source)
     _check_finite(model, source)
-    return _Builder(mujoco, model, source).description(spec.modelname or Path(source).stem, counts)
+    return _Builder(mujoco, model, source).description(spec.modelname or Path(source).stem, counts, drawings)
 
 
 # --- the file before MuJoCo
@@ -83,7 +91,7 @@ def _check_text(source: str) -> None:
         file, element, owner = pending.pop()
         if name := element.get("name"):
             owner = f" of {element.tag} '{name}'"
-        for key in (PLACING | WEIGHING | EQUATING) & element.attrib.keys():
+        for key in READ & element.attrib.keys():
             text = element.attrib[key]
             if not all(_is_finite(word) for word in text.split()):
                 raise ModelError(f"{file}: <{element.tag}>{owner}: '{key}' is '{text}'; give finite numbers")
@@ -119,62 +127,15 @@ def _refuse_unsupported(spec: Any, source: str) -> None:
 
 def _counts(spec: Any) -> list[tuple[str, str]]:
     """What is taken out before compiling, in words."""
-    geoms, meshes = len(spec.geoms), sum(bool(geom.meshname) for geom in spec.geoms)
-    counts = [("meshes", f"{geoms} geoms, {meshes} of them meshes (contact and appearance)")] if geoms else []
-    for kind, number in (
-        ("materials and textures", len(spec.materials) + len(spec.textures)),
+    kinds = (
+        ("textures", len(spec.textures)),
         ("skins", len(spec.skins)),
         ("sensors", len(spec.sensors)),
         ("inactive equality constraints", sum(not equality.active for equality in spec.equalities)),
         ("tuples", len(spec.tuples)),
         ("plugins", len(spec.plugins)),
-    ):
-        if number:
-            counts.append((kind, f"{number}"))
-    return counts
-
-
-def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
-    """Whether MuJoCo takes mass from this geom."""
-    body, rule = geom.parent, mujoco.mjtInertiaFromGeom
-    if body == spec.worldbody or spec.compiler.inertiafromgeom == rule.mjINERTIAFROMGEOM_FALSE:
-        return False
-    if body.explicitinertial and spec.compiler.inertiafromgeom != rule.mjINERTIAFROMGEOM_TRUE:
-        return False
-    low, high = spec.compiler.inertiagrouprange
-    heavy = geom.density > 0.0 if math.isnan(geom.mass) else geom.mass > 0.0
-    return bool(heavy and low <= geom.group <= high)
-
-
-def _strip_appearance(mujoco: Any, spec: Any) -> None:
-    """Take out every reference to a file that no mass depends on.
-
-    Geoms stay, as massless spheres, since contacts, tendons and actuators may name them.
-    """
-    spec.compiler.fusestatic = False  # all bodies of the file keep their names
-    file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
-    needed = set()
-    for geom in spec.geoms:
-        geom.material = ""
-        if geom.meshname and _carries_mass(mujoco, spec, geom):
-            needed.add(geom.meshname)
-        elif geom.meshname or geom.type in file_types:
-            geom.type, geom.size, geom.mass = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], 0.0
-            geom.meshname = geom.hfieldname = ""
-            geom.plugin.active = False
-    for site in spec.sites:
-        site.material = ""
-        if site.meshname:
-            site.type, site.size, site.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], ""
-    for tendon in spec.tendons:
-        tendon.material = ""
-    for mesh in list(spec.meshes):
-        mesh.material = ""
-        if mesh.name not in needed:
-            spec.delete(mesh)
-    for elements in (spec.sensors, spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
-        for element in list(elements):
-            spec.delete(element)
+    )
+    return [(kind, f"{number}") for kind, number in kinds if number]
 
 
 def _compile(spec: Any, source: str) -> Any:
@@ -201,35 +162,21 @@ def _compile(spec: Any, source: str) -> Any:
 def _check_finite(model: Any, source: str) -> None:
     """What the text did not show: numbers that overflowed, or came from models attached to this one."""
     fields = {
+        "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
-        "joint": ("jnt_pos", "jnt_axis", "jnt_range"),
+        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
         "site": ("site_pos", "site_quat"),
         "equality": ("eq_data",),
-        "actuator": ("actuator_armature", "actuator_gear"),
+        "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
     }
     for kind, names in fields.items():
-        for field in names:
+        for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
             for row in np.flatnonzero(~np.isfinite(np.atleast_2d(getattr(model, field).T)).all(axis=0)):
                 name = getattr(model, kind)(int(row)).name or f"number {row}"
                 raise ModelError(f"{source}: {kind} '{name}': {field.split('_')[1]} is not finite; give finite numbers")
-    for field in ("dof_armature", "qpos0"):
+    for field in ("dof_armature", "dof_damping", "dof_frictionloss", "qpos0", "qpos_spring"):
         if not np.isfinite(getattr(model, field)).all():
-            raise ModelError(f"{source}: {field} is not finite; give finite numbers to armature and ref of every joint")
-
-
-class _Names:
-    """Names already given, for those that have to be made up."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
-
-    def new(self, wish: str) -> str:
-        name, number = wish, 1
-        while name in self._taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self._taken.add(name)
-        return name
+            raise ModelError(f"{source}: {field} is not finite; give finite numbers to every joint")
 
 
 class _Builder:
@@ -238,17 +185,18 @@ class _Builder:
     def __init__(self, mujoco: Any, model: Any, source: str) -> None:
         self.mujoco, self.model, self.source = mujoco, model, source
         names = [model.body(i).name for i in range(model.nbody)]
-        self.body_names = _Names([*names, WORLD])
+        self.body_names = Names([*names, WORLD])
         self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
-        self.joint_names = _Names(model.joint(i).name for i in range(model.njnt))
+        self.joint_names = Names(model.joint(i).name for i in range(model.njnt))
         self.bodies: list[Body] = []
         self.joints: list[Joint] = []
         self.virtual: set[str] = set()
-        self.rotor = self._actuator_armature()
+        self.forces = JointForces(mujoco, model, source)
 
-    def description(self, name: str, counts: list[tuple[str, str]]) -> Description:
+    def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
+        drawn = read_shapes(self.mujoco, self.model, drawings, self.names)
         return Description(
             name,
             self.source,
@@ -256,16 +204,18 @@ class _Builder:
             tuple(self.joints),
             tuple(self._frames()),
             self._gravity(),
-            (*counts, *_unused(self.mujoco, self.model)),
+            (*drawn.unused, *counts, *self.forces.unused(), *_unused(self.mujoco, self.model)),
             frozenset(self.virtual),
             tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
             read_couplings(self.mujoco, self.model, self.source),
+            shapes=drawn.shapes,
+            actuators=self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)]),
         )
 
     def _add_body(self, i: int) -> None:
         model, name = self.model, self.names[i]
         parent = self.names[model.body_parentid[i]]
-        placement = Pose(read_rotation(model.body_quat[i]), read_vector(model.body_pos[i]))
+        placement = read_pose(model.body_pos[i], model.body_quat[i])
         first, count = int(model.body_jntadr[i]), int(model.body_jntnum[i])
         if count == 0:
             self.joints.append(Joint(self.joint_names.new(f"{name}_fixed"), JointType.FIXED, parent, name, placement))
@@ -283,15 +233,15 @@ class _Builder:
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
         model, kinds = self.model, self.mujoco.mjtJoint
-        kind, armature = int(model.jnt_type[j]), self._armature(j, name)
-        anchor = read_vector(model.jnt_pos[j])
+        kind, anchor = int(model.jnt_type[j]), read_vector(model.jnt_pos[j])
+        forces = self.forces.passive(j, name)._asdict()
         if kind == kinds.mjJNT_FREE:
-            if armature != 0.0:
+            if forces["armature"] != 0.0:
                 remedy = "set it to zero, or write <freejoint/>"
                 raise ModelError(f"{self.source}: joint '{name}': armature of a free joint is not supported; {remedy}")
-            return Joint(name, JointType.FLOATING, parent, child, Pose())
+            return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
         if kind == kinds.mjJNT_BALL:
-            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, armature=armature)
+            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
         x, y, z = read_vector(model.jnt_axis[j])
         lower, upper = model.jnt_range[j] if model.jnt_limited[j] else (-math.inf, math.inf)
         hinge = kind == kinds.mjJNT_HINGE
@@ -303,36 +253,11 @@ class _Builder:
             placement,
             (snap(x), snap(y), snap(z)),
             anchor if hinge else (0.0, 0.0, 0.0),
-            armature,
-            float(lower),
-            float(upper),
-            float(model.qpos0[model.jnt_qposadr[j]]),
+            lower=float(lower),
+            upper=float(upper),
+            zero=float(model.qpos0[model.jnt_qposadr[j]]),
+            **forces,
         )
-
-    def _armature(self, j: int, name: str) -> float:
-        model, start = self.model, int(self.model.jnt_dofadr[j])
-        width = {self.mujoco.mjtJoint.mjJNT_FREE: 6, self.mujoco.mjtJoint.mjJNT_BALL: 3}.get(int(model.jnt_type[j]), 1)
-        values = [float(value) for value in model.dof_armature[start : start + width]]
-        if max(values) != min(values):
-            remedy = "give all degrees of freedom the same"
-            raise ModelError(f"{self.source}: joint '{name}': armature differs between its coordinates; {remedy}")
-        return values[0] + self.rotor.get(j, 0.0)
-
-    def _actuator_armature(self) -> dict[int, float]:
-        """Actuator armature by joint: an actuator with gear g adds g² times its own."""
-        model, transmissions, kinds = self.model, self.mujoco.mjtTrn, self.mujoco.mjtJoint
-        reflected: dict[int, float] = {}
-        for a in np.flatnonzero(model.actuator_armature):
-            j, gear = int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0])
-            on_joint = int(model.actuator_trntype[a]) in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT)
-            if not on_joint or int(model.jnt_type[j]) not in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE):
-                name = model.actuator(int(a)).name or f"number {a}"
-                remedy = "set its armature to zero, or move it to the joint"
-                raise ModelError(
-                    f"{self.source}: actuator '{name}': armature is supported on hinge and slide joints only; {remedy}"
-                )
-            reflected[j] = reflected.get(j, 0.0) + gear**2 * float(model.actuator_armature[a])
-        return reflected
 
     def _inertia(self, i: int) -> Inertia:
         model, R = self.model, read_rotation(self.model.body_iquat[i])
@@ -344,32 +269,26 @@ class _Builder:
     def _frames(self) -> Iterator[Frame]:
         model = self.model
         for i in range(model.nsite):
-            placement = Pose(read_rotation(model.site_quat[i]), read_vector(model.site_pos[i]))
+            placement = read_pose(model.site_pos[i], model.site_quat[i])
             yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
 
     def _gravity(self) -> Vector:
-        off = self.model.opt.disableflags & self.mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        off = disabled(self.mujoco, self.model, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else read_vector(self.model.opt.gravity)
 
 
-# --- what dynamics does not use
+# --- what is not used
 
 
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
-    springs = (model.jnt_stiffness != 0) | np.any(model.jnt_stiffnesspoly != 0, axis=-1)
-    dampers = (model.dof_damping != 0) | np.any(model.dof_dampingpoly != 0, axis=-1)
     plain = (
-        ("actuators", model.nactuator),
         ("tendons", model.ntendon),
         ("contact pairs and exclusions", model.npair + model.nexclude),
         ("cameras", model.ncam),
         ("lights", model.nlight),
         ("keyframes", model.nkey),
         ("mocap bodies, held fixed", model.nmocap),
-        ("joint springs", np.count_nonzero(springs)),
-        ("joint damping", np.count_nonzero(dampers)),
-        ("joint friction", np.count_nonzero(model.dof_frictionloss)),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
         ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
         ("custom fields", model.nnumeric + model.ntext),

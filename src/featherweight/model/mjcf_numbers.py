@@ -1,10 +1,10 @@
-"""MuJoCo's vectors and quaternions as tuples of this package."""
+"""MuJoCo's vectors, quaternions and flags as values of this package."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .types import Matrix, Vector
+from .types import Matrix, Pose, Vector
 
 
 def snap(x: float) -> float:
@@ -29,3 +29,13 @@ def read_rotation(quaternion: Any) -> Matrix:
     )
     a, b, c = ((snap(row[0]), snap(row[1]), snap(row[2])) for row in rows)
     return (a, b, c)
+
+
+def read_pose(position: Any, quaternion: Any) -> Pose:
+    """A frame by its origin and a unit quaternion (w, x, y, z)."""
+    return Pose(read_rotation(quaternion), read_vector(position))
+
+
+def disabled(mujoco: Any, model: Any, what: str) -> bool:
+    """Whether the file's <flag> turns this off; what MuJoCo's version does not know is on."""
+    return bool(model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{what}", 0)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,20 @@ from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .placement import ALONG_Z, Line, exact_zeros, internal_frame, tidy, way
 from .topology import Topology
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
-from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Vector, rotate
+from .types import (
+    ROUNDING_RADIUS,
+    WORLD,
+    Actuator,
+    Description,
+    Inertia,
+    Joint,
+    JointType,
+    ModelError,
+    Pose,
+    Shape,
+    Vector,
+    rotate,
+)
 
 _KIND = {
     JointType.REVOLUTE: (REVOLUTE, (2,)),
@@ -41,6 +54,11 @@ class MovingJoint:
     lower: float
     upper: float
     armature: float
+    damping: float = 0.0  # and below: as in `Joint`
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    effort: float = math.inf
 
     @property
     def independent(self) -> bool:
@@ -89,6 +107,8 @@ class Model:
     placed_bodies: tuple[Placed, ...]  # the file's frame of each moving body
     unused: tuple[tuple[str, str], ...]
     solid: bool  # every moving body has mass, and inertia about every axis
+    shapes: tuple[Shape, ...] = ()  # on moving bodies, or on "world", in those bodies' frames of the file
+    actuators: tuple[Actuator, ...] = ()
 
     @property
     def nq(self) -> int:
@@ -238,6 +258,8 @@ class _Builder:
             placed_bodies=tuple(Placed(*self.carriers[b.name][1:]) for b in bodies),
             unused=self.d.unused,
             solid=self.solid,
+            shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
+            actuators=self.d.actuators,
         )
 
     def _add(self, joint: Joint, parent: _Carrier) -> None:
@@ -284,6 +306,7 @@ class _Builder:
             MovingJoint(
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
                 slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
+                joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort,
             )
         )  # fmt: skip
 
@@ -332,11 +355,18 @@ class _Builder:
             while name in taken:
                 name += "_frame"
             taken.add(name)
-            internal = carrier.pose @ pose
-            in_body = internal if carrier.row < 0 else self.carriers[carrier.body].pose.inverse() @ internal
-            frames.append(ModelFrame(name, carrier.body, tidy(in_body)))
-            placed.append(Placed(carrier.row, tidy(internal)))
+            frames.append(ModelFrame(name, carrier.body, self._in_body(carrier, pose)))
+            placed.append(Placed(carrier.row, tidy(carrier.pose @ pose)))
         return tuple(frames), tuple(placed)
+
+    def _in_body(self, carrier: _Carrier, pose: Pose) -> Pose:
+        """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
+        internal = carrier.pose @ pose
+        return tidy(internal if carrier.row < 0 else self.carriers[carrier.body].pose.inverse() @ internal)
+
+    def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
+        carrier = self.carriers.get(shape.body, ground)
+        return replace(shape, body=carrier.body, placement=self._in_body(carrier, shape.placement))
 
     def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:
         for row, r in enumerate(self.rows):

@@ -13,6 +13,8 @@ import numpy as np
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
 
+DTYPE = "dtype"  # in the metadata of a field that stays an array: as tuples, a mesh is slow and large
+
 
 class ModelError(ValueError):
     """A robot description that is damaged, inconsistent, or not supported. The message names file and element."""
@@ -92,6 +94,11 @@ class Joint:
     lower: float = -math.inf
     upper: float = math.inf
     zero: float = 0.0  # the file's coordinate at which the child lies at `placement` (MJCF `ref`)
+    damping: float = 0.0  # joint force per velocity [N m s/rad, N s/m]
+    friction: float = 0.0  # the greatest force of dry friction [N m, N]
+    stiffness: float = 0.0  # of a spring [N m/rad, N/m]
+    rest: float = 0.0  # coordinate at which the spring is at rest
+    effort: float = math.inf  # the greatest force of the joint's drive [N m, N]
 
 
 class LoopType(StrEnum):
@@ -144,6 +151,56 @@ class Closure:
     function: Callable[[Any], Sequence[Any]]
 
 
+class ShapeType(StrEnum):
+    """Geometries of bodies, in frames of their own; `size` [m] of each in brackets."""
+
+    SPHERE = "sphere"  # (radius), zero for a point
+    BOX = "box"  # (length along x, y, z)
+    CYLINDER = "cylinder"  # (radius, length along z)
+    CAPSULE = "capsule"  # (radius, length of its cylinder along z, without the caps)
+    ELLIPSOID = "ellipsoid"  # (radius along x, y, z)
+    PLANE = "plane"  # (), normal along z
+    MESH = "mesh"  # (scale along x, y, z)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a file draws of a body, or lets touch others.
+
+    A mesh is a file (`path`), or `vertices` (n, 3) and `faces` (k, 3) of triangles, to be scaled by `size`; without
+    faces it is their convex hull. Both are arrays, and are not compared by ==.
+    """
+
+    name: str
+    body: str  # link of the file, or WORLD; in a robot: its moving body, or "world"
+    type: ShapeType
+    size: tuple[float, ...]
+    placement: Pose = Pose()
+    visual: bool = True
+    collision: bool = True
+    color: tuple[float, float, float, float] | None = None  # red, green, blue, opacity in 0..1
+    friction: float | None = None  # Coulomb's coefficient, where the file has one
+    path: str | None = None
+    vertices: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
+    faces: Any = field(default=None, compare=False, metadata={DTYPE: np.int64})
+
+
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """A drive with a control u: joint force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').
+
+    `bias` are b0, b1, b2; a position servo of stiffness kp and damping kv has gain kp and bias (0, -kp, -kv).
+    """
+
+    name: str
+    joint: str
+    gear: float = 1.0
+    gain: float = 1.0
+    bias: Vector = (0.0, 0.0, 0.0)
+    control: tuple[float, float] = (-math.inf, math.inf)  # least and greatest u
+    force: tuple[float, float] = (-math.inf, math.inf)  # least and greatest force, before the gear
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A named frame fixed to a body."""
@@ -157,7 +214,7 @@ class Frame:
 class Description:
     """One robot file, complete and unchanged: fixed joints are still there, order is the file's.
 
-    `unused` says in plain words what the file holds that dynamics does not use, by kind: ("meshes", "35 visual, ...").
+    `unused` says in plain words what the file holds that is not used, by kind: ("velocity limits", "12 joints").
     Massless bodies between the joints of one MJCF body are named in `virtual` and are not shown to users.
     """
 
@@ -174,6 +231,8 @@ class Description:
     closures: tuple[Closure, ...] = ()
     independent: tuple[str, ...] = ()  # joints of loops that the velocities are to be those of
     dependent: tuple[str, ...] = ()  # joints of loops that are to follow
+    shapes: tuple[Shape, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
 
 
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
@@ -181,7 +240,7 @@ WORLD = "world"  # the parent of a joint that hangs on the ground in files that 
 
 
 def plain(x: Any) -> Any:
-    """The same description, or part of one, with Python's numbers and tuples in place of NumPy's and lists."""
+    """The same description, or part of one, with Python's numbers and tuples in place of NumPy's and lists, meshes aside."""
     if isinstance(x, (np.floating, np.integer)):
         return x.item()
     if isinstance(x, np.ndarray):
@@ -191,8 +250,12 @@ def plain(x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         return tuple(map(plain, x))
     if is_dataclass(x) and not isinstance(x, type):
-        return replace(x, **{f.name: plain(getattr(x, f.name)) for f in fields(x)})
+        return replace(x, **{f.name: _plain_field(getattr(x, f.name), f.metadata.get(DTYPE)) for f in fields(x)})
     return x
+
+
+def _plain_field(value: Any, dtype: Any) -> Any:
+    return plain(value) if dtype is None or value is None else np.asarray(value, dtype)
 
 
 def matmul(a: Matrix, b: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""URDF files: links become bodies, joints become joints, and everything else is counted and listed.
+"""URDF files: links become bodies and shapes, joints become joints, and everything else is counted and listed.
 
 A link that no joint has for a child is the root. Nothing outside the file is opened, so missing meshes do not matter.
 """
@@ -9,6 +9,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -28,6 +29,7 @@ from .types import (
 )
 from .urdf_elements import attribute, named, only, read_axis, read_origin, read_scalar, required, robot_element
 from .urdf_loops import read_constraints
+from .urdf_shapes import read_shapes, unknown_elements
 
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
@@ -48,8 +50,10 @@ def load_urdf(path: str | os.PathLike[str], mimic: str = "follow") -> Descriptio
 
     Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
     Besides the joint types of URDF, `spherical` (or `ball`) is read. A joint with no lower or upper limit has an
-    infinite one. Joints that follow others by `<mimic>` become couplings, or with `mimic="independent"` move by
-    themselves, or with `mimic="refuse"` are refused.
+    infinite one, and so has one without effort. Damping and friction are those of <dynamics>. Each <visual> and each
+    <collision> becomes a shape; a mesh file is looked for as `find_mesh` says, and need not be there. Joints that follow
+    others by `<mimic>` become couplings, or with `mimic="independent"` move by themselves, or with `mimic="refuse"` are
+    refused.
 
     Loops and gears are written as
 
@@ -77,16 +81,18 @@ def load_urdf(path: str | os.PathLike[str], mimic: str = "follow") -> Descriptio
     joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
     _require_one_tree(list(links), joints, source)
     closing = read_constraints(robot, joints, source, mimic == "follow")
+    drawn = read_shapes(robot, links, source)
     return Description(
         robot.get("name") or Path(source).stem,
         source,
         bodies,
         joints,
-        unused=(*_unused(robot, bodies, source, mimic), *closing.unused),
+        unused=(*drawn.unused, *_unused(robot, bodies, mimic), *closing.unused),
         loops=closing.loops,
         couplings=closing.couplings,
         independent=closing.independent,
         dependent=closing.dependent,
+        shapes=drawn.shapes,
     )
 
 
@@ -149,7 +155,10 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     joint = Joint(name, kind, parent, child, read_origin(element, where))
     axis = read_axis(element, where) if kind in WITH_AXIS else joint.axis
     lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
-    return Joint(name, kind, parent, child, joint.placement, axis, lower=lower, upper=upper)
+    damping = _nonnegative(element, "dynamics", "damping", joint.damping, where)
+    friction = _nonnegative(element, "dynamics", "friction", joint.friction, where)
+    effort = _nonnegative(element, "limit", "effort", joint.effort, where)
+    return replace(joint, axis=axis, lower=lower, upper=upper, damping=damping, friction=friction, effort=effort)
 
 
 def _limits(joint: Element, where: str) -> tuple[float, float]:
@@ -161,6 +170,16 @@ def _limits(joint: Element, where: str) -> tuple[float, float]:
     if lower > upper:
         raise ModelError(f"{where}: the lower limit {lower} is above the upper limit {upper}; exchange or correct them")
     return lower, upper
+
+
+def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str) -> float:
+    element = only(joint, tag, where)
+    if element is None or key not in element.attrib:
+        return default
+    value = read_scalar(element, key, where)
+    if value < 0.0:
+        raise ModelError(f"{where}: the {key} is negative ({value:g}); correct it")
+    return value
 
 
 # --- the tree
@@ -203,16 +222,11 @@ def _refuse_cycle(links: list[str], inward: dict[str, Joint], source: str) -> No
         rooted.update(path)
 
 
-# --- what dynamics does not use
+# --- what is not used
 
 
-def _unused(robot: Element, bodies: Iterable[Body], source: str, mimic: str) -> Iterator[tuple[str, str]]:
+def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tuple[str, str]]:
     tags = Counter(child.tag for child in robot)
-    visuals, collisions = len(robot.findall("link/visual")), len(robot.findall("link/collision"))
-    if visuals or collisions:
-        yield "meshes", f"{visuals} visual and {collisions} collision geometries"
-    if tags["material"]:
-        yield "materials", f"{tags['material']}"
     if tags["gazebo"]:
         inside = len(robot.findall("gazebo//joint"))
         yield "gazebo elements", f"{tags['gazebo']}" + (f", holding {_joints(inside)}" if inside else "")
@@ -221,8 +235,8 @@ def _unused(robot: Element, bodies: Iterable[Body], source: str, mimic: str) -> 
         yield "couplings", f"mimic of {', '.join(follow)}, taken as independent"
     if tags["sensor"]:
         yield "sensors", f"{tags['sensor']}"
-    yield from _unused_of_joints(robot, source)
-    if unknown := _listing(_unknown_elements(robot)):
+    yield from _unused_of_joints(robot)
+    if unknown := _listing((*_unknown_elements(robot), *unknown_elements(robot))):
         yield "unknown elements", unknown
     if unknown := _listing(_unknown_attributes(robot)):
         yield "unknown attributes", unknown
@@ -230,23 +244,17 @@ def _unused(robot: Element, bodies: Iterable[Body], source: str, mimic: str) -> 
         yield "inertias that no rigid body can have", ", ".join(impossible)
 
 
-def _unused_of_joints(robot: Element, source: str) -> Iterator[tuple[str, str]]:
+def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
     count: Counter[str] = Counter()
     for joint in robot.findall("joint"):
-        where = f"{source}: joint '{joint.get('name')}'"
         ranged = JOINT_TYPES[joint.get("type", "")] in WITH_LIMITS
         for limit in joint.findall("limit"):
-            count.update(key for key in ("effort", "velocity") if key in limit.attrib)
+            count["velocity"] += "velocity" in limit.attrib
             count["range"] += not ranged and ("lower" in limit.attrib or "upper" in limit.attrib)
-        for dynamics in joint.findall("dynamics"):
-            written = [key for key in ("damping", "friction") if key in dynamics.attrib]
-            count.update(key for key in written if read_scalar(dynamics, key, where) != 0.0)
-    if count["effort"] or count["velocity"]:
-        yield "joint limits", f"effort of {_joints(count['effort'])}, velocity of {_joints(count['velocity'])}"
+    if count["velocity"]:
+        yield "velocity limits", _joints(count["velocity"])
     if count["range"]:
         yield "position limits of joints without limits", _joints(count["range"])
-    if count["damping"] or count["friction"]:
-        yield "joint dynamics", f"damping of {_joints(count['damping'])}, friction of {_joints(count['friction'])}"
     for kind, tag in (("safety controllers", "safety_controller"), ("calibrations", "calibration")):
         if elements := robot.findall(f"joint/{tag}"):
             yield kind, _joints(len(elements))

@@ -108,6 +108,11 @@ def read_scalar(element: Element, key: str, where: str) -> float:
     return _numbers(attribute(element, key, where), 1, key, where)[0]
 
 
+def read_tuple(element: Element, key: str, count: int, where: str) -> list[float]:
+    """A required attribute of several finite numbers."""
+    return _numbers(attribute(element, key, where), count, key, where)
+
+
 def read_vector(element: Element, key: str, default: str, where: str) -> Vector:
     """An attribute of three finite numbers."""
     x, y, z = _numbers(element.get(key, default), 3, key, where)

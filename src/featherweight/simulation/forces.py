@@ -1,0 +1,129 @@
+"""Forces at joints: damping, springs, drives; and the rows for limits and dry friction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..model.types import Actuator
+from ..robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class JointForces:
+    """What joints' own properties do, by the n rows (degrees of freedom) of all joints in `robot.model.joints`.
+
+    In a robot with loops or couplings, all joints have them, and S(q) (n, nv), the velocities of all joints for those of the
+    independent ones, carries forces to the latter: tau = Sᵀ of the joints' forces.
+    """
+
+    def __init__(self, robot: Robot, actuators: Sequence[Actuator]) -> None:
+        self.robot = robot
+        rows = len(robot.model.tree.parent)
+        self.names = [j.name for j in robot.model.joints for _ in range(j.type.nv)]
+        each: dict[str, Array] = {
+            name: np.array([getattr(j, name) for j in robot.model.joints for _ in range(j.type.nv)], dtype=float)
+            for name in ("damping", "stiffness", "rest", "friction", "effort", "lower", "upper")
+        }
+        self.damping, self.friction, self.effort = each["damping"], each["friction"], each["effort"]
+        self.effort = np.where(self.effort > 0.0, self.effort, np.inf)  # files write 0 for a limit that they do not know
+        self.at = np.full(rows, -1)  # where the coordinate of a row is in q, if it is one
+        for whole, j in zip(robot.model.joints, robot.joints, strict=True):
+            if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
+                self.at[whole.v_slice.start] = j.q_slice.start
+        self.stiffness = np.where(self.at >= 0, each["stiffness"], 0.0)
+        self.rest = each["rest"]
+        self.lower = np.where(self.at >= 0, each["lower"], -np.inf)
+        self.upper = np.where(self.at >= 0, each["upper"], np.inf)
+        self.left_out = self._left_out(each)
+        self.smooth = bool(self.damping.any() or self.stiffness.any())
+        self._sprung = np.flatnonzero(self.stiffness)
+        self.actuators = tuple(actuators)
+        self._drives = self._of_actuators()
+
+    def _left_out(self, each: dict[str, Array]) -> list[str]:
+        """Springs and limits of joints that have no coordinate of their own."""
+        bound = np.isfinite(each["lower"]) | np.isfinite(each["upper"])
+        return sorted({self.names[r] for r in np.flatnonzero((self.at < 0) & ((each["stiffness"] != 0.0) | bound))})
+
+    def _of_actuators(self) -> dict[str, Array]:
+        row = {name: r for r, name in reversed(list(enumerate(self.names)))}
+        for a in self.actuators:
+            if a.joint not in row or self.at[row[a.joint]] < 0:
+                raise ValueError(f"actuator {a.name!r} is on {a.joint!r}, which is no joint with a coordinate of its own")
+        fields = [
+            (row[a.joint], a.gear, a.gain, *a.bias, *a.control, *a.force) for a in self.actuators
+        ]
+        table = np.array(fields, dtype=float).reshape(len(fields), 10)
+        names = ("row", "gear", "gain", "b0", "b1", "b2", "control_low", "control_high", "low", "high")
+        return {name: table[:, k] for k, name in enumerate(names)}
+
+    @property
+    def nu(self) -> int:
+        """Number of controls."""
+        return len(self.actuators)
+
+    def map(self, q: Array) -> Array | None:
+        """S(q) (..., n, nv); None for the identity."""
+        if not self.robot.closed:
+            return None
+        velocities = self.robot.spanning_velocity(q[..., None, :], np.eye(self.robot.nv))  # type: ignore[attr-defined]
+        return np.swapaxes(velocities, -1, -2)
+
+    def coordinates(self, q: Array, rows: Array) -> Array:
+        return q[..., self.at[rows]]
+
+    def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
+        """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
+        S = self.map(q)
+        rates = v if S is None else np.einsum("...rv,...v->...r", S, v)
+        force = -self.damping * rates
+        if len(self._sprung):
+            r = self._sprung
+            force[..., r] -= self.stiffness[r] * (self.coordinates(q, r) + ahead * rates[..., r] - self.rest[r])
+        return force if S is None else np.einsum("...rv,...r->...v", S, force)
+
+    def spring_energy(self, q: Array) -> Array:
+        r = self._sprung
+        energy: Array = 0.5 * (self.stiffness[r] * (self.coordinates(q, r) - self.rest[r]) ** 2).sum(axis=-1)
+        return energy
+
+    def of_drives(self, q: Array, v: Array, control: Array) -> Array:
+        """Joint forces (..., nv) of the actuators for controls (..., nu)."""
+        d = self._drives
+        rows = d["row"].astype(int)
+        S = self.map(q)
+        rates = v[..., rows] if S is None else np.einsum("...rv,...v->...r", S[..., rows, :], v)
+        force = d["gain"] * np.clip(control, d["control_low"], d["control_high"]) + d["b0"]
+        force = force + d["gear"] * (d["b1"] * self.coordinates(q, rows) + d["b2"] * rates)
+        force = d["gear"] * np.clip(force, d["low"], d["high"])
+        total = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
+        if S is None:
+            for k, r in enumerate(rows):  # two drives may share a joint
+                total[..., r] += force[..., k]
+            return total
+        return total + np.einsum("...rv,...r->...v", S[..., rows, :], force)
+
+    def limited(self, tau: Array) -> Array:
+        """tau (..., nv) within the efforts of independent joints."""
+        most = self._efforts
+        return tau if most is None else np.clip(tau, -most, most)
+
+    @property
+    def _efforts(self) -> Array | None:
+        most = np.full(self.robot.nv, np.inf)
+        for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
+            if j.v_slice.stop > j.v_slice.start:
+                most[j.v_slice] = self.effort[whole.v_slice][: j.v_slice.stop - j.v_slice.start]
+        return most if np.isfinite(most).any() else None
+
+    def implicit_armature(self, step: float) -> dict[str, float]:
+        """The armature with which a step meets damping and springs at its end: + h d + h² k."""
+        more = step * self.damping + step * step * self.stiffness
+        first = {j.name: j.v_slice.start for j in self.robot.model.joints}
+        return {
+            j.name: j.armature + float(more[first[j.name]]) for j in self.robot.model.joints if more[first[j.name]] > 0.0
+        }

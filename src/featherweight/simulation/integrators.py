@@ -1,0 +1,98 @@
+"""One step of smooth motion on the configuration manifold: x' = v, v' = a(q, v).
+
+    semi-implicit Euler    v+ = v + h a(q, v),  q+ = q exp(h v+)                                               order 1
+    Runge-Kutta 4          in coordinates u of q exp(u), u' = v + [u, v]/2 + [u, [u, v]]/12 (Munthe-Kaas 1998)   order 4
+    implicit midpoint      v+ = v + h a(q exp(h v'/2), v') + g v',  v' = (v + v+)/2,  q+ = q exp(h v')            order 2
+
+The midpoint's g, of the order of h³, is what makes the energy at the end that at the beginning plus the work of the forces,
+h v' . tau(q', v'), exactly: a discrete gradient (Gonzalez 1996) along the motion. It keeps the rule symmetric in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..model.types import JointType
+from ..robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Acceleration = Callable[[Array, Array], Array]
+
+MIDPOINT_ITERATIONS = 100
+ROUNDING = 4e-15
+
+
+class NotConverged(Exception):
+    """The implicit step was not found."""
+
+
+def bracket(robot: Robot, a: Array, b: Array) -> Array:
+    """[a, b] of velocities (..., nv), joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
+    result = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+    for j in robot.joints:
+        s = j.v_slice
+        x, y = a[..., s], b[..., s]
+        if j.type is JointType.SPHERICAL:
+            result[..., s] = np.cross(x, y)
+        elif j.type is JointType.FLOATING:
+            result[..., s.start : s.start + 3] = np.cross(x[..., 3:], y[..., :3]) - np.cross(y[..., 3:], x[..., :3])
+            result[..., s.start + 3 : s.stop] = np.cross(x[..., 3:], y[..., 3:])
+        elif j.type is JointType.PLANAR:
+            result[..., s.start] = y[..., 2] * x[..., 1] - x[..., 2] * y[..., 1]
+            result[..., s.start + 1] = x[..., 2] * y[..., 0] - y[..., 2] * x[..., 0]
+    return result
+
+
+def runge_kutta(robot: Robot, q: Array, v: Array, h: float, acceleration: Acceleration) -> tuple[Array, Array]:
+    curved = any(j.type.nv > 1 for j in robot.joints)
+
+    def rate(u: Array, w: Array) -> Array:
+        if not curved:
+            return w
+        once = bracket(robot, u, w)
+        return w + 0.5 * once + bracket(robot, u, once) / 12.0
+
+    k1, a1 = v, acceleration(q, v)
+    u2, v2 = 0.5 * h * k1, v + 0.5 * h * a1
+    k2, a2 = rate(u2, v2), acceleration(robot.integrate(q, u2), v2)
+    u3, v3 = 0.5 * h * k2, v + 0.5 * h * a2
+    k3, a3 = rate(u3, v3), acceleration(robot.integrate(q, u3), v3)
+    u4, v4 = h * k3, v + h * a3
+    k4, a4 = rate(u4, v4), acceleration(robot.integrate(q, u4), v4)
+    moved = robot.integrate(q, h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
+    return moved, v + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+
+
+def midpoint(
+    robot: Robot, q: Array, v: Array, h: float, acceleration: Acceleration,
+    energy: Callable[[Array, Array], Array], power: Callable[[Array, Array], Array],
+) -> tuple[Array, Array]:  # fmt: skip
+    """`energy` is kinetic and potential, `power` that of all other forces.
+
+    Raises NotConverged where fixed-point iterations do not settle: the step is too long.
+    """
+    before = energy(q, v)
+    after = v + h * acceleration(q, v)
+    gain = np.zeros(v.shape[:-1])
+    scale = np.abs(v).max() + np.abs(after).max() + 1e-300
+    last = np.inf
+    for _ in range(MIDPOINT_ITERATIONS):
+        half = 0.5 * (v + after)
+        middle = robot.integrate(q, 0.5 * h * half)
+        guess = v + h * acceleration(middle, half) + gain[..., None] * half
+        moved = robot.integrate(q, h * half)
+        lacking = before + h * power(middle, half) - energy(moved, guess)
+        twice = 2.0 * np.asarray(robot.kinetic_energy(moved, half))
+        enough = twice > 1e-12 * np.abs(before) + 1e-300
+        more = np.where(enough, lacking / np.where(enough, twice, 1.0), 0.0)
+        gain = gain + more
+        guess = guess + more[..., None] * half
+        change = float(np.abs(guess - after).max()) / scale
+        after = guess
+        if change <= ROUNDING or (change < 1e-12 and change >= last):
+            return robot.integrate(q, h * 0.5 * (v + after)), after
+        last = change
+    raise NotConverged(f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {change:.2g})")

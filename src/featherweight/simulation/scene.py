@@ -1,0 +1,110 @@
+"""What may touch: points and spheres on a robot, and the ground under it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A sphere of a robot that may touch the ground and other spheres; a point, if it has no radius.
+
+    `center` [m] is in the frame named `frame`. `friction` (Coulomb's coefficient) and `restitution` (0 to 1) are the
+    simulation's unless given. Raises ValueError for negative or infinite numbers.
+    """
+
+    frame: str
+    radius: float = 0.0
+    center: Sequence[float] = (0.0, 0.0, 0.0)
+    friction: float | None = None
+    restitution: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.radius) and self.radius >= 0.0):
+            raise ValueError(f"radius of the sphere on {self.frame!r} must be zero or more [m]; got {self.radius!r}")
+        if len(self.center) != 3 or not all(math.isfinite(x) for x in self.center):
+            raise ValueError(f"center of the sphere on {self.frame!r} must be three finite numbers; got {self.center!r}")
+        check_surface(f"the sphere on {self.frame!r}", self.friction, self.restitution)
+
+
+def Point(
+    frame: str,
+    position: Sequence[float] = (0.0, 0.0, 0.0),
+    friction: float | None = None,
+    restitution: float | None = None,
+) -> Sphere:
+    """A point of a robot, at `position` [m] in the frame named `frame`, that may touch the ground and spheres."""
+    return Sphere(frame, 0.0, position, friction, restitution)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The ground as a plane through `point` [m] with an upward `normal`, in the world."""
+
+    point: Sequence[float] = (0.0, 0.0, 0.0)
+    normal: Sequence[float] = (0.0, 0.0, 1.0)
+    friction: float | None = None
+    restitution: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("point", "normal"):
+            x = getattr(self, name)
+            if len(x) != 3 or not all(math.isfinite(c) for c in x):
+                raise ValueError(f"{name} of the plane must be three finite numbers; got {x!r}")
+        length = math.sqrt(sum(c * c for c in self.normal))
+        if length == 0.0:
+            raise ValueError("normal of the plane must not be zero")
+        object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
+        check_surface("the plane", self.friction, self.restitution)
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField:
+    """The ground as heights (nx, ny) [m] at the points of a regular grid over `x` and `y` (first, last) [m], in the world.
+
+    Between the points heights are bilinear; beyond them those of the edge go on. Slopes should be small over the radius of
+    the spheres that touch it: the ground is taken for its tangent plane below the centre.
+    """
+
+    heights: Any
+    x: tuple[float, float]
+    y: tuple[float, float]
+    friction: float | None = None
+    restitution: float | None = None
+    grid: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        grid = np.array(self.heights, dtype=np.float64)
+        if grid.ndim != 2 or min(grid.shape) < 2 or not np.isfinite(grid).all():
+            raise ValueError(f"heights must be finite numbers of shape (nx, ny), both at least 2; got shape {grid.shape}")
+        for name, (first, last) in (("x", self.x), ("y", self.y)):
+            if not last > first:
+                raise ValueError(f"{name} of the height field must be (first, last) with last above first; got {first, last}")
+        grid.flags.writeable = False
+        object.__setattr__(self, "grid", grid)
+        check_surface("the height field", self.friction, self.restitution)
+
+
+Ground = Plane | HeightField
+
+
+def check_surface(what: str, friction: float | None, restitution: float | None) -> None:
+    """Raise ValueError for coefficients that no surface has."""
+    if friction is not None and not (math.isfinite(friction) and friction >= 0.0):
+        raise ValueError(f"friction of {what} must be zero or more; got {friction!r}")
+    if restitution is not None and not 0.0 <= restitution <= 1.0:
+        raise ValueError(f"restitution of {what} must be between 0 and 1; got {restitution!r}")
+
+
+def combined(a: float | None, b: float | None, default: float) -> float:
+    """A coefficient of two surfaces: the geometric mean of theirs, the other's where one has none."""
+    if a is None or b is None:
+        return default if a is None and b is None else float(b if a is None else a)  # type: ignore[arg-type]
+    return math.sqrt(a * b)

@@ -1,0 +1,285 @@
+"""The contacts and joint limits of robots in one step, and the impulses that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..contacts import Contact
+from ..engine.threads import processors, share_out
+from ..robot import Robot
+from . import contact_space as kernels
+from .contact_space import Scratch, Settings, Space
+from .detection import HEIGHTS, NO_GROUND, PLANE, Contacts, Spheres, find_range
+from .failure import SimulationError
+from .forces import JointForces
+from .impulses import Problem, solve
+from .scene import Ground, HeightField, Plane, Sphere, combined
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ROOM = 8  # contacts of two shapes
+GRAIN = 64  # robots of a thread's piece
+
+
+class Touching:
+    """What may touch, and what joints limit: from states to impulses.
+
+    G, the Delassus matrix of all bodies that may touch, is one function, compiled once; contacts that come and go choose rows
+    of it. Limits and dry friction of joints add their rows where any is active.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        forces: JointForces,
+        spheres: Sequence[Sphere],
+        pairs: Sequence[tuple[int, int]],
+        ground: Ground | None,
+        settings: Settings,
+        friction: float,
+        restitution: float,
+        limits: bool,
+        dry_friction: bool,
+        algorithm: str,
+    ) -> None:
+        self.robot, self.forces, self.settings = robot, forces, settings
+        self.spheres = tuple(spheres)
+        self.bodies, owner, center = _located(robot, spheres)
+        self.numbers = [[b.name for b in robot.bodies].index(name) for name in self.bodies]
+        self.collision = _collision(spheres, pairs, ground, owner, center)
+        self.candidates = len(spheres) + len(pairs)
+        self.names = [*(f"the {_kind(s)} on {s.frame!r}" for s in spheres)]
+        self.names += [f"{self.names[i]} and {self.names[j]}" for i, j in pairs]
+        widths = self._contacts(owner, center)
+        self.joint_rows = np.flatnonzero(
+            (dry_friction & (forces.friction > 0.0)) | (limits & (np.isfinite(forces.lower) | np.isfinite(forces.upper)))
+        )
+        self.space = self._space(widths, pairs, ground, friction, restitution, limits, dry_friction)
+        self._algorithm = algorithm
+
+    # what is made once
+
+    def _contacts(self, owner: Array, center: Array) -> list[int]:
+        """The rows of each body: those of its one point, or all six."""
+        self._delassus_contacts = []
+        widths = []
+        of_body = [np.flatnonzero(owner == b) for b in range(len(self.bodies))]
+        in_pairs = set(np.ravel(self.collision.pair).tolist())
+        for name, mine in zip(self.bodies, of_body, strict=True):
+            lone = len(mine) == 1 and self.spheres[mine[0]].radius == 0.0 and mine[0] not in in_pairs
+            T = np.eye(4)
+            if lone:
+                T[:3, 3] = center[mine[0]]
+            self._delassus_contacts.append(Contact(name, "point" if lone else "surface", placement=T))
+            widths.append(3 if lone else 6)
+        return widths
+
+    def _space(
+        self, widths: list[int], pairs: Any, ground: Any, friction: float, restitution: float, limits: bool, dry: bool
+    ) -> Space:
+        s = self.spheres
+        surfaces = [(x.friction, x.restitution) for x in s]
+        under = (ground.friction, ground.restitution) if ground is not None else (None, None)
+        touching = [(a, under) for a in surfaces] + [(surfaces[i], surfaces[j]) for i, j in pairs]
+        f, rows = self.forces, self.joint_rows
+        each = range(len(rows))
+        upper = [k for k in each if limits and np.isfinite(f.upper[rows[k]])]
+        lower = [k for k in each if limits and np.isfinite(f.lower[rows[k]])]
+        rubbing = [k for k in each if dry and f.friction[rows[k]] > 0.0]
+        joint = np.array([*lower, *upper, *rubbing], dtype=np.int64)
+        self._lower, self._upper = np.array(lower, dtype=int), np.array(upper, dtype=int)
+        most = self.settings.step * f.friction[rows[rubbing]]
+        free = len(lower) + len(upper)
+        self._least = np.concatenate([np.zeros(free), -most])
+        self._most = np.concatenate([np.full(free, np.inf), most])
+        return Space(
+            begin=np.cumsum([0, *widths])[:-1].astype(np.int64),
+            width=np.array(widths, dtype=np.int64),
+            friction=np.array([combined(a[0], b[0], friction) for a, b in touching]),
+            restitution=np.array([combined(a[1], b[1], restitution) for a, b in touching]),
+            joint=joint,
+            sign=np.concatenate([np.ones(len(lower)), -np.ones(len(upper)), np.ones(len(rubbing))]),
+            dry=np.concatenate([np.zeros(free, bool), np.ones(len(rubbing), bool)]),
+        )
+
+    def reset(self, batch: int) -> None:
+        """Room for the contacts of `batch` robots, with no impulses to start from."""
+        c, rows, bodies = self.candidates, len(self.space.joint), len(self.bodies)
+        self.count = np.zeros(batch, np.int64)
+        whole = [np.zeros((batch, c), np.int64) for _ in range(3)]
+        self.found = Contacts(*whole, np.zeros((batch, c, 3)), np.zeros((batch, c, 3)), np.zeros((batch, c)))
+        self.force = np.zeros((batch, c, 3))
+        self.memory, self.joint_memory = np.zeros((batch, c, 3)), np.zeros((batch, rows))
+        self.wrench, self.push = np.zeros((batch, bodies, 6)), np.zeros((batch, bodies, 6))
+        self.joint_impulse, self.joint_push = (np.zeros((batch, len(self.joint_rows))) for _ in range(2))
+        self.sweeps, self.residual = np.zeros(batch, np.int64), np.zeros(batch)
+        self.good, self.pushed = np.ones(batch, np.int64), np.zeros(batch, bool)
+        self.newton_steps = np.zeros(batch, np.int64)
+        if bodies:
+            self._placements, self._velocities = (
+                self.robot.frame_placement(self.bodies), self.robot.frame_velocity(self.bodies, "local")
+            )  # fmt: skip
+
+    # a step
+
+    def find(self, q: Array, threads: int | None) -> bool:
+        """Find contacts, and say whether there are any or joints near their limits; q is (batch, nq)."""
+        batch = len(q)
+        self.placement = self._placements(q) if self.bodies else np.zeros((batch, 0, 4, 4))
+        reach = self.settings.margin
+        _shared(batch, threads, lambda i, j: find_range(i, j, self.collision, self.placement, reach, self.found, self.count))
+        x = self.forces.coordinates(q, self.joint_rows)
+        self.gap = np.full((batch, len(self.space.joint)), np.inf)
+        low, up = len(self._lower), len(self._upper)
+        rows = self.joint_rows
+        self.gap[:, :low] = x[:, self._lower] - self.forces.lower[rows[self._lower]]
+        self.gap[:, low : low + up] = self.forces.upper[rows[self._upper]] - x[:, self._upper]
+        return bool(self.count.any()) or bool(self.space.dry.any())
+
+    def resolve(self, q: Array, v: Array, time: float, threads: int | None) -> bool:
+        """Impulses for the velocities v (batch, nv) that there would be without; whether any bodies are to be pushed apart."""
+        batch = len(q)
+        velocity = self._velocities(q, v) if self.bodies else np.zeros((batch, 0, 6))
+        S = self.forces.map(q)
+        rates = (v if S is None else np.einsum("brv,bv->br", S, v))[:, self.joint_rows]
+        speed = rates[:, self.space.joint] * self.space.sign
+        near = bool((self.gap + self.settings.step * speed < self.settings.margin).any()) or bool(self.space.dry.any())
+        G = self._inertia(q, S, near)
+        gap = self.gap if near else self.gap[:, :0]
+        space = self.space if near else self.space._replace(joint=self.space.joint[:0], sign=self.space.sign[:0],
+                                                            dry=self.space.dry[:0])  # fmt: skip
+        args = (
+            space, self.settings, self.found, self.count, self.placement, velocity, G, gap, speed, self._least, self._most,
+            self.wrench, self.force, self.joint_impulse, self.memory, self.joint_memory, self.push, self.joint_push,
+            self.sweeps, self.residual, self.good, self.pushed,
+        )  # fmt: skip
+        _shared(batch, threads, lambda i, j: kernels.resolve_range(i, j, *args))
+        for i in np.flatnonzero(self.good == 0):
+            self._resolve_slowly(int(i), time, space, velocity[i], G[i], gap[i], speed[i])
+        return bool(self.pushed.any())
+
+    def _inertia(self, q: Array, S: Array | None, joints: bool) -> Array:
+        """G (batch, m, m) of the bodies, and of the joint rows if they are asked for."""
+        batch, nv = len(q), self.robot.nv
+        if not joints:
+            made: Array = self.robot.delassus(self._delassus_contacts, self._algorithm)(q)
+            return made
+        J = np.zeros((batch, 0, nv))
+        if self.bodies:
+            J = self.robot.contact_jacobian(self._delassus_contacts)(q)
+        E = np.eye(nv)[self.joint_rows] if S is None else S[:, self.joint_rows]
+        J = np.concatenate([J, np.broadcast_to(E, (batch, *E.shape[-2:]))], axis=1)
+        return np.ascontiguousarray(J @ self.robot.inverse_mass_matrix(q) @ np.swapaxes(J, 1, 2))
+
+    def _resolve_slowly(
+        self, i: int, time: float, space: Space, velocity: Array, G: Array, gap: Array, speed: Array
+    ) -> None:
+        """One robot's impulses, with Newton's method where sweeps alone are slow."""
+        found = Contacts(*(x[i] for x in self.found))
+        p: Scratch = kernels.prepare(
+            space, self.settings, found, self.count[i], self.placement[i], velocity, G, gap, speed, self._least, self._most,
+            self.memory[i], self.joint_memory[i],
+        )  # fmt: skip
+        tolerance = self.settings.tolerance * kernels.scale_of(p.b)
+        problem = Problem(p.A, p.b, p.mu, p.lower, p.upper, self.settings.pyramid)
+        f = self._solved(problem, p.start, tolerance, i, time)
+        if kernels.bounce(p, f):
+            free = f[3 * len(p.mu) :]
+            again = Problem(p.A, p.A @ f + p.b, p.mu, p.lower - free, p.upper - free, self.settings.pyramid)
+            f = f + self._solved(again, np.zeros_like(f), tolerance, i, time)
+        self.pushed[i] = kernels.finish(
+            self.settings, space, found, p, f, gap, self.wrench[i], self.force[i], self.joint_impulse[i], self.memory[i],
+            self.joint_memory[i], self.push[i], self.joint_push[i],
+        )  # fmt: skip
+
+    def _solved(self, problem: Problem, start: Array, tolerance: float, i: int, time: float) -> Array:
+        done = solve(problem, start, tolerance)
+        self.sweeps[i], self.residual[i], self.newton_steps[i] = done.sweeps, done.residual, done.newton_steps
+        if not done.residual <= tolerance:
+            raise SimulationError(
+                f"the contact solver did not converge: {done.residual:.3g} m/s are left of Coulomb's law for "
+                f"{len(problem.mu)} contacts, {tolerance:.3g} allowed; take a shorter step, or a greater tolerance",
+                time, i, len(self.count),
+            )  # fmt: skip
+        return done.impulses
+
+    # what came of it
+
+    def external_forces(self, wrench: Array, per: float) -> Array:
+        """Impulses on the bodies that may touch as forces on all bodies (batch, nbodies, 6), over `per` seconds."""
+        forces = np.zeros((len(wrench), len(self.robot.bodies), 6))
+        forces[:, self.numbers] = wrench / per
+        return forces
+
+    def joint_forces(self, impulse: Array, q: Array, per: float) -> Array:
+        """Impulses of joint rows as forces (batch, nv)."""
+        S = self.forces.map(q)
+        rows = self.joint_rows
+        if S is not None:
+            carried: Array = np.einsum("brv,br->bv", S[:, rows], impulse) / per
+            return carried
+        forces = np.zeros((len(impulse), self.robot.nv))
+        forces[:, rows] = impulse / per
+        return forces
+
+    def require_shallow(self, most: float, time: float) -> None:
+        """Raise SimulationError for overlap beyond `most` [m]."""
+        if not self.count.any():
+            return
+        there = np.arange(self.found.gap.shape[1]) < self.count[:, None]
+        gap = np.where(there, self.found.gap, np.inf)
+        i, c = np.unravel_index(int(gap.argmin()), gap.shape)
+        if gap[i, c] < -most:
+            name = self.names[int(self.found.candidate[i, c])]
+            raise SimulationError(
+                f"{name} is {-gap[i, c]:.3g} m deep in {'the ground' if self.found.b[i, c] < 0 else 'one another'}, "
+                f"more than {most:g} m (max_penetration)",
+                time, int(i), len(self.count),
+            )  # fmt: skip
+
+
+def _shared(batch: int, threads: int | None, run: Any) -> None:
+    share_out(run, batch, 1 if batch < 2 * GRAIN else threads or processors(), GRAIN)
+
+
+def _kind(s: Sphere) -> str:
+    return "sphere" if s.radius else "point"
+
+
+def _located(robot: Robot, spheres: Sequence[Sphere]) -> tuple[list[str], Array, Array]:
+    """The bodies that carry spheres, for each sphere its body's number among them, and its centre in the body's frame."""
+    frames = {f.name: f for f in robot.frames}
+    bodies: list[str] = []
+    owner, center = [], []
+    for s in spheres:
+        if s.frame not in frames:
+            raise ValueError(f"{robot.name} has no frame {s.frame!r}; it has {', '.join(frames)}")
+        f = frames[s.frame]
+        if f.body == "world":
+            raise ValueError(f"the {_kind(s)} on {s.frame!r} is fixed to the world: only moving bodies touch")
+        if f.body not in bodies:
+            bodies.append(f.body)
+        owner.append(bodies.index(f.body))
+        center.append(np.array(f.placement.R) @ np.asarray(s.center, float) + np.array(f.placement.p))
+    return bodies, np.array(owner, dtype=np.int64), np.array(center, dtype=float).reshape(-1, 3)
+
+
+def _collision(
+    spheres: Sequence[Sphere], pairs: Sequence[tuple[int, int]], ground: Ground | None, owner: Array, center: Array
+) -> Spheres:
+    kind, plane = NO_GROUND, np.zeros(4)
+    heights, corner, spacing = np.zeros((2, 2)), np.zeros(2), np.ones(2)
+    if isinstance(ground, Plane):
+        kind = PLANE
+        plane = np.array([*ground.normal, float(np.dot(ground.normal, ground.point))])
+    elif isinstance(ground, HeightField):
+        kind, heights = HEIGHTS, np.array(ground.grid)
+        corner = np.array([ground.x[0], ground.y[0]], dtype=float)
+        extent = np.array([ground.x[1] - ground.x[0], ground.y[1] - ground.y[0]])
+        spacing = extent / (np.array(heights.shape) - 1)
+    radius = np.array([s.radius for s in spheres], dtype=float)
+    pair = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Spheres(owner, center, radius, pair, kind, plane, heights, corner, spacing)

@@ -1,0 +1,56 @@
+"""What a body's inertia looks like: the box of uniform density that has the same mass, centre and inertia."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class BodyInertia(NamedTuple):
+    """Mass [kg], centre of mass (3,) [m], and inertia (3, 3) about it [kg m²], in the body's frame of the file."""
+
+    mass: float
+    center: Array
+    rotational: Array
+
+
+class Box(NamedTuple):
+    """Lengths (3,) [m] along the columns of a rotation (3, 3), and the centre (3,) [m]."""
+
+    lengths: Array
+    rotation: Array
+    center: Array
+
+
+def body_inertias(robot: Robot) -> dict[str, BodyInertia]:
+    """The inertia of each moving body, with everything that is fixed to it, by the body's name."""
+    tree, found = robot.model.tree, {}
+    for body, (row, pose) in zip(robot.bodies, robot.model.placed_bodies, strict=True):
+        xx, xy, xz, yy, yz, zz = tree.inertia[row]
+        mass, moment = float(tree.mass[row]), np.array(tree.moment[row])
+        center = moment / mass if mass > 0.0 else np.zeros(3)
+        about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
+        R = np.array(pose.R)
+        found[body.name] = BodyInertia(mass, R.T @ (center - np.array(pose.p)), R.T @ about_center @ R)
+    return found
+
+
+def equivalent_box(inertia: BodyInertia) -> Box | None:
+    """The box of uniform density with this inertia; None without mass.
+
+    A box with sides a, b, c has the principal moment m (b² + c²) / 12 about its first axis, so that a² is 6 / m times the
+    sum of the other two moments less the first. Moments that no mass can have give a side of zero.
+    """
+    if inertia.mass <= 0.0:
+        return None
+    moments, axes = np.linalg.eigh((inertia.rotational + inertia.rotational.T) / 2)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    squares = 6.0 / inertia.mass * (moments.sum() - 2.0 * moments)
+    return Box(np.sqrt(np.maximum(squares, 0.0)), axes, inertia.center)

@@ -1,0 +1,149 @@
+"""Triangles: from mesh files and primitive shapes, made few enough to draw, and shaded across what is smooth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import trimesh
+
+from ..model.types import Pose, Shape, ShapeType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Color = tuple[int, int, int]
+
+CREASE = 0.6  # [rad]: two faces at a greater angle meet in an edge
+CRUMB = 2e-3  # of a mesh's area: loose parts below are screws and the like, and not drawn where triangles are scarce
+PLANE = 10.0  # [m]: side of what is drawn of a plane without ends
+
+
+class MeshError(ValueError):
+    """A mesh file that is missing or cannot be read."""
+
+
+def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
+    """The triangles of a shape in its body's frame [m], and the colours that its file gives them.
+
+    Raises MeshError for a mesh that cannot be read.
+    """
+    parts = [(primitive(shape), None)] if shape.type != ShapeType.MESH else _mesh(shape)
+    pose = matrix(shape.placement)
+    for mesh, _ in parts:
+        mesh.apply_transform(pose)
+    return parts
+
+
+def matrix(pose: Pose) -> Array:
+    """A pose as a homogeneous matrix (4, 4)."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = pose.R, pose.p
+    return T
+
+
+def primitive(shape: Shape) -> trimesh.Trimesh:
+    """The triangles of a shape that is no mesh, in its own frame."""
+    size = shape.size
+    match shape.type:
+        case ShapeType.BOX:
+            return trimesh.creation.box(size)
+        case ShapeType.SPHERE:
+            return trimesh.creation.icosphere(subdivisions=2, radius=size[0] or 1e-3)
+        case ShapeType.ELLIPSOID:
+            ball = trimesh.creation.icosphere(subdivisions=2)
+            ball.apply_scale(size)
+            return ball
+        case ShapeType.CYLINDER:
+            return trimesh.creation.cylinder(size[0], size[1], sections=24)
+        case ShapeType.CAPSULE:
+            capsule = trimesh.creation.capsule(height=size[1], radius=size[0], count=(12, 16))
+            capsule.apply_translation(-capsule.bounds.mean(axis=0))
+            return capsule
+        case ShapeType.PLANE:
+            return trimesh.creation.box((PLANE, PLANE, 1e-3), transform=matrix(Pose(p=(0.0, 0.0, -5e-4))))
+    raise ValueError(f"{shape.name}: {shape.type} is no primitive")
+
+
+def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
+    """The triangles of a mesh, scaled, in the frame of its file."""
+    if shape.vertices is not None:
+        vertices = np.asarray(shape.vertices, dtype=float)
+        if shape.faces is None:
+            parts: list[tuple[trimesh.Trimesh, Color | None]] = [(trimesh.Trimesh(vertices).convex_hull, None)]
+        else:
+            parts = [(trimesh.Trimesh(vertices, np.asarray(shape.faces)), None)]
+    else:
+        parts = _read(shape.path or "")
+    scale = np.diag([*shape.size, 1.0])
+    for mesh, _ in parts:
+        mesh.apply_transform(scale)
+    return parts
+
+
+def _read(path: str) -> list[tuple[trimesh.Trimesh, Color | None]]:
+    """The meshes of a file. Readers of foreign formats raise what they like: all of it becomes a MeshError."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scene = trimesh.load_scene(path)
+            parts = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
+    except Exception as error:
+        raise MeshError(f"{path}: {error}") from error
+    if not parts:
+        raise MeshError(f"{path}: no triangles")
+    colors = [_color(mesh) for mesh in parts]
+    return [(trimesh.Trimesh(m.vertices, m.faces), c) for m, c in zip(parts, colors, strict=True)]
+
+
+def _color(mesh: trimesh.Trimesh) -> Color | None:
+    """The main colour that a file gives a mesh, if any."""
+    if not mesh.visual.defined:
+        return None
+    source = getattr(mesh.visual, "material", mesh.visual)
+    r, g, b = (int(x) for x in source.main_color[:3])
+    return (r, g, b)
+
+
+def shares(meshes: Sequence[trimesh.Trimesh], budget: int) -> list[int]:
+    """How many faces each mesh may keep so that all have at most `budget` together.
+
+    In proportion to their size (the root of their area), where they have that many.
+    """
+    weight = np.array([np.sqrt(m.area) for m in meshes]) + 1e-9
+    count = np.array([len(m.faces) for m in meshes])
+    kept = np.zeros(len(meshes), dtype=int)
+    left = np.ones(len(meshes), dtype=bool)
+    while left.any():
+        share = (budget - kept.sum()) * weight / weight[left].sum()
+        small = left & (count <= share)
+        if not small.any():
+            kept[left] = np.maximum(share[left], 12)
+            break
+        kept[small] = count[small]
+        left &= ~small
+    return [int(k) for k in kept]
+
+
+def simplified(mesh: trimesh.Trimesh, faces: int) -> trimesh.Trimesh:
+    """A mesh with about this many faces, or itself where it has no more."""
+    mesh.merge_vertices()
+    if len(mesh.faces) <= faces:
+        return mesh
+    parts = trimesh.graph.connected_component_labels(mesh.face_adjacency, node_count=len(mesh.faces))
+    area = np.bincount(parts, mesh.area_faces)
+    large = (area > CRUMB * area.sum())[parts]
+    if large.any():
+        mesh.update_faces(large)
+        mesh.remove_unreferenced_vertices()
+    return mesh.simplify_quadric_decimation(face_count=faces) if len(mesh.faces) > faces else mesh
+
+
+def shaded(mesh: trimesh.Trimesh) -> tuple[Array, Array]:
+    """Vertices (n, 3) and faces (k, 3), with a vertex split where faces meet in an edge: normals are means over a vertex."""
+    mesh.merge_vertices()
+    mesh.update_faces(mesh.nondegenerate_faces())
+    if len(mesh.faces) < 2:
+        return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    smooth = trimesh.graph.smooth_shade(mesh, angle=CREASE)
+    return np.asarray(smooth.vertices), np.asarray(smooth.faces)
