@@ -36,6 +36,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import robots
     from .closed import ClosedRobot
+    from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere, Trajectory
 
 __all__ = [
     "Actuator",
@@ -51,6 +52,7 @@ __all__ = [
     "Difference",
     "Factorization",
     "Frame",
+    "HeightField",
     "Inertia",
     "JacobianRows",
     "Joint",
@@ -61,10 +63,16 @@ __all__ = [
     "ModelError",
     "OperationalSpace",
     "Operations",
+    "Plane",
+    "Point",
     "Pose",
     "Robot",
     "Shape",
     "ShapeType",
+    "Simulation",
+    "SimulationError",
+    "Sphere",
+    "Trajectory",
     "__version__",
     "build",
     "generators",
@@ -81,4 +89,6 @@ def __getattr__(name: str) -> Any:
         return import_module(".robots", __name__)
     if name == "ClosedRobot":
         return import_module(".closed", __name__).ClosedRobot
+    if name in ("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere", "Trajectory"):
+        return getattr(import_module(".simulation", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .detection import Contacts, find
+from .detection import Contacts
+from .impulses import solve_problem
 from .sweeps import compiled, solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -38,7 +39,6 @@ class Settings(NamedTuple):
     margin: float  # [m] contacts with wider gaps do not count
     slop: float  # [m] overlap that is left alone
     bounce: float  # [m/s] approach below which nothing bounces
-    sweeps: int
     tolerance: float  # of the residual, times the greatest velocity
     pyramid: bool
 
@@ -307,50 +307,33 @@ def resolve(
     space: Any, settings: Any, found: Any, count: int, placement: Any, velocity: Any, G: Any,
     gap: Any, speed: Any, least: Any, most: Any,
     wrench: Any, force: Any, joint_impulse: Any, memory: Any, joint_memory: Any, push: Any, joint_push: Any,
-) -> tuple[int, float, int, bool]:  # fmt: skip
-    """One robot's impulses: sweeps taken, the residual left [m/s], whether the solver converged (0, 1), whether to push."""
+) -> tuple[float, float, int, int, bool]:  # fmt: skip
+    """One robot's impulses: the residual left and the one allowed [m/s], sweeps, Newton steps, and whether to push."""
     p = prepare(space, settings, found, count, placement, velocity, G, gap, speed, least, most, memory, joint_memory)
-    f = p.start
     tolerance = settings.tolerance * scale_of(p.b)
-    swept, left = solve_by_sweeps(p.A, p.b, p.mu, p.lower, p.upper, settings.pyramid, f, settings.sweeps, tolerance)
+    f, left, swept, steps = solve_problem(p.A, p.b, p.mu, p.lower, p.upper, settings.pyramid, p.start, tolerance)
+    if left <= tolerance and bounce(p, f):
+        b, free = p.A @ f + p.b, f[3 * count :]
+        more, left, swept2, steps2 = solve_problem(
+            p.A, b, p.mu, p.lower - free, p.upper - free, settings.pyramid, np.zeros(len(f)), tolerance
+        )
+        f, swept, steps = f + more, swept + swept2, steps + steps2
     if not left <= tolerance:
-        return swept, left, 0, False
-    if bounce(p, f):
-        again = np.zeros(len(f))
-        left_of = np.empty(len(f))
-        for i in range(len(f)):
-            left_of[i] = p.b[i]
-            for j in range(len(f)):
-                left_of[i] += p.A[i, j] * f[j]
-        more, left = solve_by_sweeps(p.A, left_of, p.mu, p.lower - f[3 * count:], p.upper - f[3 * count:], settings.pyramid,
-                                     again, settings.sweeps, tolerance)  # fmt: skip
-        swept += more
-        if not left <= tolerance:
-            return swept, left, 0, False
-        for i in range(len(f)):
-            f[i] += again[i]
+        return left, tolerance, swept, steps, False
     pushed = finish(settings, space, found, p, f, gap, wrench, force, joint_impulse, memory, joint_memory, push, joint_push)
-    return swept, left, 1, pushed
+    return left, tolerance, swept, steps, pushed
 
 
 @compiled
 def resolve_range(
     first: int, stop: int, space: Any, settings: Any, found: Any, count: Any, placement: Any, velocity: Any, G: Any,
     gap: Any, speed: Any, least: Any, most: Any, wrench: Any, force: Any, joint_impulse: Any, memory: Any,
-    joint_memory: Any, push: Any, joint_push: Any, swept: Any, left: Any, good: Any, pushed: Any,
+    joint_memory: Any, push: Any, joint_push: Any, left: Any, allowed: Any, swept: Any, steps: Any, pushed: Any,
 ) -> None:  # fmt: skip
-    """`resolve` for robots first to stop, along the first axis of all arrays after `settings`."""
+    """`resolve` for robots first to stop, along the first axis of all arrays but `least` and `most`."""
     for i in range(first, stop):
         one = Contacts(found.candidate[i], found.a[i], found.b[i], found.point[i], found.normal[i], found.gap[i])
-        swept[i], left[i], good[i], pushed[i] = resolve(
+        left[i], allowed[i], swept[i], steps[i], pushed[i] = resolve(
             space, settings, one, count[i], placement[i], velocity[i], G[i], gap[i], speed[i], least, most,
             wrench[i], force[i], joint_impulse[i], memory[i], joint_memory[i], push[i], joint_push[i],
         )  # fmt: skip
-
-
-@compiled
-def find_range(first: int, stop: int, spheres: Any, placement: Any, reach: float, found: Any, count: Any) -> None:
-    """`find` for robots first to stop."""
-    for i in range(first, stop):
-        one = Contacts(found.candidate[i], found.a[i], found.b[i], found.point[i], found.normal[i], found.gap[i])
-        count[i] = find(spheres, placement[i], reach, one)

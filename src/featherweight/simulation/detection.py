@@ -75,9 +75,7 @@ def surface(spheres: Any, x: float, y: float) -> tuple[float, float, float, floa
 
 
 @compiled
-def put(
-    found: Any, k: int, candidate: int, a: int, b: int, point: Any, normal: Any, gap: float
-) -> int:
+def put(found: Any, k: int, candidate: int, a: int, b: int, point: Any, normal: Any, gap: float) -> int:
     found.candidate[k], found.a[k], found.b[k], found.gap[k] = candidate, a, b, gap
     for i in range(3):
         found.point[k, i], found.normal[k, i] = point[i], normal[i]
@@ -118,3 +116,11 @@ def find(spheres: Any, placement: Any, reach: float, found: Any) -> int:
             point = (u + out * n[0], v + out * n[1], w + out * n[2])
             k = put(found, k, len(spheres.body) + i, spheres.body[s], spheres.body[t], point, n, gap)
     return k
+
+
+@compiled
+def find_range(first: int, stop: int, spheres: Any, placement: Any, reach: float, found: Any, count: Any) -> None:
+    """`find` for robots first to stop."""
+    for i in range(first, stop):
+        one = Contacts(found.candidate[i], found.a[i], found.b[i], found.point[i], found.normal[i], found.gap[i])
+        count[i] = find(spheres, placement[i], reach, one)

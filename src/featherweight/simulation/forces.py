@@ -54,9 +54,7 @@ class JointForces:
         for a in self.actuators:
             if a.joint not in row or self.at[row[a.joint]] < 0:
                 raise ValueError(f"actuator {a.name!r} is on {a.joint!r}, which is no joint with a coordinate of its own")
-        fields = [
-            (row[a.joint], a.gear, a.gain, *a.bias, *a.control, *a.force) for a in self.actuators
-        ]
+        fields = [(row[a.joint], a.gear, a.gain, *a.bias, *a.control, *a.force) for a in self.actuators]
         table = np.array(fields, dtype=float).reshape(len(fields), 10)
         names = ("row", "gear", "gain", "b0", "b1", "b2", "control_low", "control_high", "low", "high")
         return {name: table[:, k] for k, name in enumerate(names)}
@@ -124,6 +122,4 @@ class JointForces:
         """The armature with which a step meets damping and springs at its end: + h d + h² k."""
         more = step * self.damping + step * step * self.stiffness
         first = {j.name: j.v_slice.start for j in self.robot.model.joints}
-        return {
-            j.name: j.armature + float(more[first[j.name]]) for j in self.robot.model.joints if more[first[j.name]] > 0.0
-        }
+        return {j.name: j.armature + float(more[first[j.name]]) for j in self.robot.model.joints if more[first[j.name]] > 0.0}

@@ -15,27 +15,45 @@ the solution (de Saxcé and Feng 1998), a sequence of the same convex problems w
 Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
-Solved by projected Gauss-Seidel sweeps, from the impulses of the step before, and where those are slow (stacks, great
-ratios of mass) by semismooth Newton steps on the natural residual f - P(f - u/rho), P the projection on the set that f may be
-in (Alart and Curnier 1991), which know what sticks, slides and is open and so solve resting contacts in one or two.
+Solved from the impulses of the step before by a few projected Gauss-Seidel sweeps (`sweeps`), which find what sticks, slides
+and is open, then semismooth Newton steps (`newton`), which solve that exactly; where those are led astray, by more sweeps,
+which converge slowly but nearly always.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .sweeps import solve_by_sweeps
+from .newton import natural, solve_by_newton, write_rho
+from .sweeps import compiled, solve_by_sweeps
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SWEEPS = 60  # before Newton's method is tried; the sweeps of a humanoid's step end far earlier
-ROUNDS = 10  # of sweeps, twice as many each time, and Newton's method
-NEWTON_STEPS = 25
-SHORTEST = 2.0**-10  # step of the line search
-PROXIMAL = 1e-9  # of the diagonal, added to A in Newton's matrix: forces of redundant contacts are not unique
+SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
+ROUNDS = 12  # of sweeps, twice as many each time, and Newton's method
+
+
+@compiled
+def solve_problem(
+    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
+) -> tuple[Any, float, int, int]:
+    """Impulses from a guess f (which changes), the residual left [m/s], and the sweeps and Newton steps that it took."""
+    swept = steps = 0
+    most = max(SWEEPS, len(f) // 15)
+    for _ in range(ROUNDS):
+        count, left = solve_by_sweeps(A, b, mu, lower, upper, pyramid, f, most, tolerance)
+        swept += count
+        if left <= tolerance or left != left:
+            return f, left, swept, steps
+        found, left, count = solve_by_newton(A, b, mu, lower, upper, pyramid, f, tolerance)
+        steps += count
+        if left <= tolerance:  # otherwise it has led astray, and sweeps go on from where they were
+            return found, left, swept, steps
+        most *= 2
+    return f, left, swept, steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +63,8 @@ class Problem:
     A: Array  # (m, m)
     b: Array  # (m,) [m/s, rad/s]
     mu: Array  # (k,)
-    lower: Array  # (m - 3k,) [N s, N m s]
-    upper: Array
+    lower: Array = field(default_factory=lambda: np.zeros(0))  # (m - 3k,) [N s, N m s]
+    upper: Array = field(default_factory=lambda: np.zeros(0))
     pyramid: bool = False
 
 
@@ -62,95 +80,14 @@ class Solution:
 
 def solve(problem: Problem, start: Array, tolerance: float) -> Solution:
     """Impulses from a guess, to a residual of `tolerance` [m/s] if that can be had."""
-    f = start.copy()
-    swept = steps = 0
-    for attempt in range(ROUNDS):
-        count, left = solve_by_sweeps(
-            problem.A, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid, f, SWEEPS << attempt, tolerance
-        )
-        swept += count
-        if left <= tolerance:
-            break
-        tried, left, count = newton(problem, f, tolerance)
-        steps += count
-        if left <= tolerance:  # otherwise it has led astray, and sweeps go on from where they were
-            return Solution(tried, left, swept, steps)
-    return Solution(f, residual(problem, f), swept, steps)
+    p = problem
+    return Solution(*solve_problem(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, start.copy(), tolerance))
 
 
 def residual(problem: Problem, f: Array) -> float:
-    """The greatest entry of the natural residual, as a velocity."""
-    if not len(f):
-        return 0.0
-    return float(np.abs(_natural(problem, f)[0]).max())
-
-
-def newton(problem: Problem, start: Array, tolerance: float) -> tuple[Array, float, int]:
-    """Semismooth Newton steps while they help: impulses, residual and the number of steps."""
-    f = start
-    left, slope, rho = _natural(problem, f)
-    norm = float(np.abs(left).max())
-    proximal = PROXIMAL * np.diag(rho)
-    for count in range(NEWTON_STEPS):
-        if norm <= tolerance:
-            return f, norm, count
-        matrix = np.diag(rho) - slope * rho + slope @ (problem.A + proximal)
-        try:
-            step = np.linalg.solve(matrix, left)
-        except np.linalg.LinAlgError:
-            return f, norm, count
-        scale = 1.0
-        while scale >= SHORTEST:
-            moved = f - scale * step
-            new_left, new_slope, _ = _natural(problem, moved)
-            new_norm = float(np.abs(new_left).max())
-            if new_norm < (1.0 - 1e-4 * scale) * norm:
-                break
-            scale /= 2
-        else:
-            return f, norm, count
-        f, left, slope, norm = moved, new_left, new_slope, new_norm
-    return f, norm, NEWTON_STEPS
-
-
-def _natural(problem: Problem, f: Array) -> tuple[Array, Array, Array]:
-    """rho (f - P(f - u/rho)), the derivative of P (block-diagonal, (m, m)), and rho (m,)."""
-    k = len(problem.mu)
-    u = problem.A @ f + problem.b
-    diagonal = np.diag(problem.A)
-    rho = np.concatenate([np.repeat(diagonal[: 3 * k].reshape(k, 3).max(axis=1, initial=0.0), 3), diagonal[3 * k :]])
-    rho = np.where(rho > 0.0, rho, 1.0)
-    aim = f - u / rho
-    reached = np.empty_like(f)
-    slope = np.zeros_like(problem.A)
-    reached[3 * k :] = np.clip(aim[3 * k :], problem.lower, problem.upper)
-    free = np.arange(3 * k, len(f))[(aim[3 * k :] > problem.lower) & (aim[3 * k :] < problem.upper)]
-    slope[free, free] = 1.0
-    _project(aim[: 3 * k].reshape(k, 3), problem.mu, problem.pyramid, reached[: 3 * k].reshape(k, 3), slope)
-    return rho * (f - reached), slope, rho
-
-
-def _project(aim: Array, mu: Array, pyramid: bool, reached: Array, slope: Array) -> None:
-    """Coulomb's projection of contacts: the normal on f_n >= 0, and friction on what the normal then allows."""
-    normal, at = 3 * np.arange(len(mu)), aim[:, 1:]
-    closed = aim[:, 0] > 0.0
-    most = mu * np.where(closed, aim[:, 0], 0.0)
-    reached[:, 0] = np.where(closed, aim[:, 0], 0.0)
-    slope[normal, normal] = closed
-    if pyramid:
-        reached[:, 1:] = np.clip(at, -most[:, None], most[:, None])
-        for axis in (0, 1):
-            row, over = normal + 1 + axis, np.abs(at[:, axis]) > most
-            slope[row, row] = closed & ~over
-            slope[row, normal] = np.where(closed & over, mu * np.sign(at[:, axis]), 0.0)
-        return
-    length = np.hypot(at[:, 0], at[:, 1])
-    sliding = length > most
-    unit = at / np.where(length > 0.0, length, 1.0)[:, None]
-    reached[:, 1:] = np.where(sliding[:, None], most[:, None] * unit, at)
-    shrink = np.where(sliding, most / np.where(length > 0.0, length, 1.0), 1.0)
-    for i in (0, 1):
-        slope[normal + 1 + i, normal] = np.where(closed & sliding, mu * unit[:, i], 0.0)
-        for j in (0, 1):
-            across = (i == j) - np.where(sliding, unit[:, i] * unit[:, j], 0.0)
-            slope[normal + 1 + i, normal + 1 + j] = np.where(closed, shrink * across, 0.0)
+    """The greatest entry of the natural residual, as a velocity [m/s]."""
+    p, m = problem, len(f)
+    rho, left, slope = np.empty(m), np.empty(m), np.zeros((m - 2 * len(p.mu), 3, 3))
+    write_rho(p.A, len(p.mu), rho)
+    worst: float = natural(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, np.asarray(f, dtype=float), rho, left, slope)
+    return worst

@@ -11,11 +11,10 @@ from ..contacts import Contact
 from ..engine.threads import processors, share_out
 from ..robot import Robot
 from . import contact_space as kernels
-from .contact_space import Scratch, Settings, Space
+from .contact_space import Settings, Space
 from .detection import HEIGHTS, NO_GROUND, PLANE, Contacts, Spheres, find_range
 from .failure import SimulationError
 from .forces import JointForces
-from .impulses import Problem, solve
 from .scene import Ground, HeightField, Plane, Sphere, combined
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -116,7 +115,7 @@ class Touching:
         self.wrench, self.push = np.zeros((batch, bodies, 6)), np.zeros((batch, bodies, 6))
         self.joint_impulse, self.joint_push = (np.zeros((batch, len(self.joint_rows))) for _ in range(2))
         self.sweeps, self.residual = np.zeros(batch, np.int64), np.zeros(batch)
-        self.good, self.pushed = np.ones(batch, np.int64), np.zeros(batch, bool)
+        self._allowed, self.pushed = np.zeros(batch), np.zeros(batch, bool)
         self.newton_steps = np.zeros(batch, np.int64)
         if bodies:
             self._placements, self._velocities = (
@@ -154,11 +153,10 @@ class Touching:
         args = (
             space, self.settings, self.found, self.count, self.placement, velocity, G, gap, speed, self._least, self._most,
             self.wrench, self.force, self.joint_impulse, self.memory, self.joint_memory, self.push, self.joint_push,
-            self.sweeps, self.residual, self.good, self.pushed,
+            self.residual, self._allowed, self.sweeps, self.newton_steps, self.pushed,
         )  # fmt: skip
         _shared(batch, threads, lambda i, j: kernels.resolve_range(i, j, *args))
-        for i in np.flatnonzero(self.good == 0):
-            self._resolve_slowly(int(i), time, space, velocity[i], G[i], gap[i], speed[i])
+        self._require_converged(time)
         return bool(self.pushed.any())
 
     def _inertia(self, q: Array, S: Array | None, joints: bool) -> Array:
@@ -174,37 +172,15 @@ class Touching:
         J = np.concatenate([J, np.broadcast_to(E, (batch, *E.shape[-2:]))], axis=1)
         return np.ascontiguousarray(J @ self.robot.inverse_mass_matrix(q) @ np.swapaxes(J, 1, 2))
 
-    def _resolve_slowly(
-        self, i: int, time: float, space: Space, velocity: Array, G: Array, gap: Array, speed: Array
-    ) -> None:
-        """One robot's impulses, with Newton's method where sweeps alone are slow."""
-        found = Contacts(*(x[i] for x in self.found))
-        p: Scratch = kernels.prepare(
-            space, self.settings, found, self.count[i], self.placement[i], velocity, G, gap, speed, self._least, self._most,
-            self.memory[i], self.joint_memory[i],
-        )  # fmt: skip
-        tolerance = self.settings.tolerance * kernels.scale_of(p.b)
-        problem = Problem(p.A, p.b, p.mu, p.lower, p.upper, self.settings.pyramid)
-        f = self._solved(problem, p.start, tolerance, i, time)
-        if kernels.bounce(p, f):
-            free = f[3 * len(p.mu) :]
-            again = Problem(p.A, p.A @ f + p.b, p.mu, p.lower - free, p.upper - free, self.settings.pyramid)
-            f = f + self._solved(again, np.zeros_like(f), tolerance, i, time)
-        self.pushed[i] = kernels.finish(
-            self.settings, space, found, p, f, gap, self.wrench[i], self.force[i], self.joint_impulse[i], self.memory[i],
-            self.joint_memory[i], self.push[i], self.joint_push[i],
-        )  # fmt: skip
-
-    def _solved(self, problem: Problem, start: Array, tolerance: float, i: int, time: float) -> Array:
-        done = solve(problem, start, tolerance)
-        self.sweeps[i], self.residual[i], self.newton_steps[i] = done.sweeps, done.residual, done.newton_steps
-        if not done.residual <= tolerance:
+    def _require_converged(self, time: float) -> None:
+        lost = np.flatnonzero(~(self.residual <= self._allowed))
+        if len(lost):
+            i = int(lost[0])
             raise SimulationError(
-                f"the contact solver did not converge: {done.residual:.3g} m/s are left of Coulomb's law for "
-                f"{len(problem.mu)} contacts, {tolerance:.3g} allowed; take a shorter step, or a greater tolerance",
+                f"the contact solver did not converge: {self.residual[i]:.3g} m/s are left of Coulomb's law for "
+                f"{self.count[i]} contacts, {self._allowed[i]:.3g} allowed; take a shorter step, or a greater tolerance",
                 time, i, len(self.count),
             )  # fmt: skip
-        return done.impulses
 
     # what came of it
 

@@ -37,3 +37,30 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.times)
+
+
+class Recorder:
+    """States and contacts of a simulation, one in `every`."""
+
+    def __init__(self, simulation: Any, every: int) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1; got {every}")
+        self._simulation, self._every = simulation, every
+        self._states: list[tuple[float, Array, Array]] = []
+        self._contacts: list[tuple[Array, Array]] = []
+        self.note(0)
+
+    def note(self, step: int, last: bool = False) -> None:
+        """Record the state after a step, if its turn has come."""
+        if step % self._every and not last:
+            return
+        s = self._simulation
+        self._states.append((s.time, s.q.copy(), s.v.copy()))
+        points, forces, _ = s.contacts() if step else (_none(), _none(), [])
+        self._contacts.append((points, forces))
+
+    def trajectory(self) -> Trajectory:
+        times, q, v = zip(*self._states, strict=True)
+        first = np.cumsum([0, *(len(points) for points, _ in self._contacts)])
+        points, forces = (np.concatenate(x) for x in zip(*self._contacts, strict=True))
+        return Trajectory(np.array(times), np.array(q), np.array(v), first, points, forces)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import trimesh
 
-from ..model.types import Pose, Shape, ShapeType
+from ..model.types import Shape, ShapeType
+from .poses import matrix
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Color = tuple[int, int, int]
 
 CREASE = 0.6  # [rad]: two faces at a greater angle meet in an edge
 CRUMB = 2e-3  # of a mesh's area: loose parts below are screws and the like, and not drawn where triangles are scarce
-PLANE = 10.0  # [m]: side of what is drawn of a plane without ends
 
 
 class MeshError(ValueError):
@@ -35,15 +35,8 @@ def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
     return parts
 
 
-def matrix(pose: Pose) -> Array:
-    """A pose as a homogeneous matrix (4, 4)."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = pose.R, pose.p
-    return T
-
-
 def primitive(shape: Shape) -> trimesh.Trimesh:
-    """The triangles of a shape that is no mesh, in its own frame."""
+    """The triangles of a shape that is neither mesh nor plane, in its own frame."""
     size = shape.size
     match shape.type:
         case ShapeType.BOX:
@@ -60,9 +53,7 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
             capsule = trimesh.creation.capsule(height=size[1], radius=size[0], count=(12, 16))
             capsule.apply_translation(-capsule.bounds.mean(axis=0))
             return capsule
-        case ShapeType.PLANE:
-            return trimesh.creation.box((PLANE, PLANE, 1e-3), transform=matrix(Pose(p=(0.0, 0.0, -5e-4))))
-    raise ValueError(f"{shape.name}: {shape.type} is no primitive")
+    raise ValueError(f"{shape.name}: a {shape.type} has no triangles of its own")
 
 
 def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:

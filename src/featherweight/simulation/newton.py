@@ -1,0 +1,136 @@
+"""Semismooth Newton steps for contact impulses, compiled by Numba.
+
+The natural residual, as a velocity, of impulses f that leave the velocities u = A f + b:
+
+    r(f) = rho (f - P(f - u/rho))        P the projection on what f may be: f_n >= 0, then |f_t| <= mu f_n; bounds
+    r' = rho (1 - P') + P' A             P' is block-diagonal: 0 open, 1 sticking, and in between sliding
+
+rho is the greatest entry on the diagonal of A for each contact (Alart and Curnier 1991). What is open, sticks and slides
+comes from f - u/rho, so that resting contacts, for which r is linear, are solved in a step or two.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from .sweeps import compiled
+
+NEWTON_STEPS = 10
+SHORTEST = 2.0**-8  # step of the line search
+PROXIMAL = 1e-9  # of rho, added to A in r' only: impulses of redundant contacts are not unique
+
+
+@compiled
+def natural(A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, rho: Any, left: Any, slope: Any) -> float:
+    """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r."""
+    k, m = len(mu), len(f)
+    worst = 0.0
+    for i in range(m):
+        u = b[i]
+        for j in range(m):
+            u += A[i, j] * f[j]
+        left[i] = f[i] - u / rho[i]
+    for c in range(k):
+        r = 3 * c
+        project(left, mu[c], pyramid, r, slope[c])
+    for i in range(3 * k, m):
+        s, aim = k + i - 3 * k, left[i]
+        left[i] = min(max(aim, lower[i - 3 * k]), upper[i - 3 * k])
+        slope[s, 0, 0] = 1.0 if left[i] == aim else 0.0
+    for i in range(m):
+        left[i] = rho[i] * (f[i] - left[i])
+        worst = max(worst, abs(left[i]))
+    return worst
+
+
+@compiled
+def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
+    """P of one contact, in place, and its derivative."""
+    slope[:] = 0.0
+    if not aim[r] > 0.0:
+        aim[r] = aim[r + 1] = aim[r + 2] = 0.0
+        return
+    slope[0, 0] = 1.0
+    most = mu * aim[r]
+    if pyramid:
+        for i in range(1, 3):
+            if abs(aim[r + i]) <= most:
+                slope[i, i] = 1.0
+            else:
+                way = 1.0 if aim[r + i] > 0.0 else -1.0
+                aim[r + i], slope[i, 0] = way * most, way * mu
+        return
+    x, y = aim[r + 1], aim[r + 2]
+    length = sqrt(x * x + y * y)
+    if length <= most:
+        slope[1, 1] = slope[2, 2] = 1.0
+        return
+    x, y, shrink = x / length, y / length, most / length
+    aim[r + 1], aim[r + 2] = most * x, most * y
+    slope[1, 0], slope[2, 0] = mu * x, mu * y
+    slope[1, 1], slope[2, 2] = shrink * (1.0 - x * x), shrink * (1.0 - y * y)
+    slope[1, 2] = slope[2, 1] = -shrink * x * y
+
+
+@compiled
+def write_derivative(A: Any, rho: Any, slope: Any, k: int, matrix: Any) -> None:
+    """r', with rho P' PROXIMAL added."""
+    m = len(rho)
+    for c in range(k):
+        for i in range(3):
+            row = 3 * c + i
+            for j in range(m):
+                total = 0.0
+                for l in range(3):
+                    total += slope[c, i, l] * A[3 * c + l, j]
+                matrix[row, j] = total
+            for l in range(3):
+                matrix[row, 3 * c + l] += rho[row] * ((1.0 if i == l else 0.0) - (1.0 - PROXIMAL) * slope[c, i, l])
+    for row in range(3 * k, m):
+        part = slope[k + row - 3 * k, 0, 0]
+        for j in range(m):
+            matrix[row, j] = part * A[row, j]
+        matrix[row, row] += rho[row] * (1.0 - (1.0 - PROXIMAL) * part)
+
+
+@compiled
+def write_rho(A: Any, k: int, rho: Any) -> None:
+    for c in range(k):
+        most = max(A[3 * c, 3 * c], A[3 * c + 1, 3 * c + 1], A[3 * c + 2, 3 * c + 2])
+        rho[3 * c] = rho[3 * c + 1] = rho[3 * c + 2] = most if most > 0.0 else 1.0
+    for i in range(3 * k, len(rho)):
+        rho[i] = A[i, i] if A[i, i] > 0.0 else 1.0
+
+
+@compiled
+def solve_by_newton(
+    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
+) -> tuple[Any, float, int]:
+    """Impulses from f on, as long as steps help: with the residual left, and the number of steps."""
+    k, m = len(mu), len(f)
+    rho, left, tried = np.empty(m), np.empty(m), np.empty(m)
+    slope, new_slope = np.zeros((m - 2 * k, 3, 3)), np.zeros((m - 2 * k, 3, 3))
+    matrix = np.empty((m, m))
+    write_rho(A, k, rho)
+    norm = natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
+    for count in range(NEWTON_STEPS):
+        if not norm > tolerance:
+            return f, norm, count
+        write_derivative(A, rho, slope, k, matrix)
+        step = np.linalg.solve(matrix, left)
+        scale = 1.0
+        while True:
+            moved = f - scale * step
+            new_norm = natural(A, b, mu, lower, upper, pyramid, moved, rho, tried, new_slope)
+            if new_norm < (1.0 - 1e-4 * scale) * norm:
+                break
+            scale *= 0.5
+            if not scale >= SHORTEST:
+                return f, norm, count + 1
+        f, norm = moved, new_norm
+        left[:] = tried
+        slope[:] = new_slope
+    return f, norm, NEWTON_STEPS

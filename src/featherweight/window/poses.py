@@ -1,0 +1,24 @@
+"""Poses as viser takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import viser.transforms as tf
+
+from ..model.types import Pose
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def matrix(pose: Pose) -> Array:
+    """A pose as a homogeneous matrix (4, 4)."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = pose.R, pose.p
+    return T
+
+
+def quaternions(R: Any) -> Array:
+    """Rotations (..., 3, 3) as unit quaternions (..., 4), the scalar first."""
+    return np.asarray(tf.SO3.from_matrix(np.asarray(R)).wxyz)

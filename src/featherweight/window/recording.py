@@ -1,0 +1,41 @@
+"""A motion as one HTML file that plays in any browser, without a server or a network."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+import viser
+
+from ..simulation.trajectory import Trajectory
+from .clock import frames
+from .scene import Scene
+
+RATE = 30.0  # frames recorded of each second of simulated time
+
+
+def serve(host: str, port: int, label: str | None = None) -> viser.ViserServer:
+    """A viser server, without its announcement on standard output."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    return server
+
+
+def stop(server: viser.ViserServer) -> None:
+    """Stop a server, without its farewell."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        server.stop()
+
+
+def record(scene: Scene, trajectory: Trajectory | None = None, rate: float = RATE) -> str:
+    """HTML of a scene at rest, or moving along a trajectory with at most `rate` frames a second of simulated time."""
+    chosen, lasts = frames(trajectory, rate) if trajectory is not None and len(trajectory) else ((), ())
+    if trajectory is not None and len(chosen):
+        scene.move(trajectory.q[chosen[0]], *trajectory.contacts(int(chosen[0])))
+    recorder = scene.server.get_scene_serializer()
+    for k, last in zip(chosen, lasts, strict=True):
+        assert trajectory is not None
+        scene.move(trajectory.q[k], *trajectory.contacts(int(k)))
+        recorder.insert_sleep(float(last))
+    return recorder.as_html()

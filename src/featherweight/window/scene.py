@@ -1,0 +1,146 @@
+"""The scene of a viser server: a node for each body, moved as the robot moves, and what is drawn over them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import viser
+
+from ..model.types import WORLD
+from .figure import Figure, Layer
+from .marks import Marks
+from .poses import matrix, quaternions
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SKY, EARTH = (255, 255, 255), (140, 140, 150)
+GROUND = 6.0  # [m]: side of the grid, for robots of ordinary size
+VIEW = np.array([0.80, 0.55, 0.28])  # from where the camera looks at the robot, unless told otherwise
+
+
+class Scene:
+    """What a page shows of a robot at one configuration.
+
+    Each body has a node, which carries its surfaces; `move` sends the poses of nodes and nothing else.
+    """
+
+    def __init__(self, server: viser.ViserServer, figure: Figure, q: Array) -> None:
+        self.server, self.figure, self.robot = server, figure, figure.robot
+        self.q = q
+        self._bodies = [b.name for b in self.robot.bodies]
+        self._placement = self.robot.frame_placement(self._bodies)
+        self._shown: dict[Layer, list[Any]] = {}
+        self._light()
+        self._nodes = {b: server.scene.add_frame(f"/robot/{k}", show_axes=False) for k, b in enumerate(self._bodies)}
+        self._nodes[WORLD] = server.scene.add_frame("/world", show_axes=False)
+        self.layer = Layer.VISUAL
+        self.show_layer(Layer.VISUAL)
+        self.marks = Marks(server, self.robot, self._nodes, self.size)
+        self.move(q)
+        self.look()
+
+    def _light(self) -> None:
+        """One lamp and a sky: shadows and reflections cost more than the robot where there is no graphics card."""
+        scene = self.server.scene
+        scene.configure_default_lights(enabled=False)
+        scene.configure_environment_map(None)
+        scene.add_light_hemisphere("/light/sky", sky_color=SKY, ground_color=EARTH, intensity=2.2)
+        scene.add_light_directional("/light/sun", intensity=1.8, position=(2.0, -1.5, 4.0))
+
+    # the robot
+
+    def placements(self, q: Array) -> dict[str, Array]:
+        """The placement (4, 4) of each moving body's frame of the file in the world."""
+        return dict(zip(self._bodies, np.asarray(self._placement(q)), strict=True))
+
+    def move(self, q: Array, points: Array | None = None, forces: Array | None = None) -> None:
+        """Draw the robot at q (nq,), with contact forces (n, 3) [N] at points (n, 3) [m] in the world."""
+        self.q = q
+        T = np.asarray(self._placement(q))
+        with self.server.atomic():
+            for name, position, turn in zip(self._bodies, T[:, :3, 3], quaternions(T[:, :3, :3]), strict=True):
+                node = self._nodes[name]
+                node.position, node.wxyz = position, turn
+            self.marks.move(q, dict(zip(self._bodies, T, strict=True)))
+            self.marks.push(points, forces)
+
+    def show_layer(self, layer: Layer) -> None:
+        """Draw these shapes of the bodies. Their triangles are sent when a layer is first shown."""
+        if layer not in self._shown:
+            self._shown[layer] = self._add_layer(layer)
+        for other, nodes in self._shown.items():
+            for node in nodes:
+                node.visible = other == layer
+        self.layer = layer
+
+    def _add_layer(self, layer: Layer) -> list[Any]:
+        scene, nodes = self.server.scene, []
+        for body, surfaces in self.figure.layer(layer).items():
+            for k, s in enumerate(surfaces):
+                name = f"{self._nodes[body].name}/{layer}/{k}"
+                nodes.append(scene.add_mesh_simple(name, s.vertices, s.faces, color=s.color, opacity=s.opacity))
+        for k, plane in enumerate(self.figure.planes(layer)):
+            T = matrix(plane.placement)
+            nodes.append(self._add_grid(f"{self._nodes[plane.body].name}/plane/{layer}/{k}", T))
+        return nodes
+
+    @cached_property
+    def box(self) -> Array:
+        """The least and greatest coordinates (2, 3) [m] of the robot where the scene began."""
+        points = self.figure.points(Layer.VISUAL, self.placements(self.q))
+        return np.array([points.min(axis=0), points.max(axis=0)])
+
+    @cached_property
+    def size(self) -> float:
+        """The diagonal of that box [m]."""
+        return float(np.linalg.norm(self.box[1] - self.box[0]))
+
+    # the world
+
+    def add_ground(self, height: float) -> None:
+        """A grid at this height [m]."""
+        T = np.eye(4)
+        T[:2, 3], T[2, 3] = np.round(self.box.mean(axis=0)[:2]), height
+        self._add_grid("/ground", T)
+
+    def _add_grid(self, name: str, T: Array) -> Any:
+        cell = 10.0 ** np.round(np.log10(self.size / 4.0)) / 2.0  # 0.5 m for robots of some metres
+        return self.server.scene.add_grid(
+            name,
+            width=2 * cell * GROUND,
+            height=2 * cell * GROUND,
+            cell_size=cell,
+            section_size=2 * cell,
+            cell_color=(214, 218, 222),
+            section_color=(168, 174, 180),
+            plane_color=(238, 240, 242),
+            plane_opacity=1.0,
+            shadow_opacity=0.0,
+            position=T[:3, 3],
+            wxyz=quaternions(T[:3, :3]),
+        )
+
+    def add_heights(self, x: Array, y: Array, z: Array) -> None:
+        """A surface with the heights z (n, m) [m] at x (n,) and y (m,) [m]."""
+        x, y, z = (np.asarray(a, dtype=float) for a in (x, y, z))
+        if z.shape != (len(x), len(y)):
+            raise ValueError(f"add_heights: z must have shape {(len(x), len(y))}; got {z.shape}")
+        X, Y = np.meshgrid(x, y, indexing="ij")
+        k = np.arange(z.size).reshape(z.shape)
+        a, b, c, d = (k[i, j].ravel() for i in (slice(-1), slice(1, None)) for j in (slice(-1), slice(1, None)))
+        faces = np.concatenate([np.stack([a, c, d], 1), np.stack([a, d, b], 1)])
+        vertices = np.stack([X, Y, z], axis=-1).reshape(-1, 3)
+        self.server.scene.add_mesh_simple(
+            "/heights", vertices, faces, color=(205, 208, 200), side="double", flat_shading=True, cast_shadow=False
+        )
+
+    def look(self, position: Any = None, at: Any = None) -> None:
+        """Where the camera is and what it looks at [m], at first and after "Reset View"."""
+        center = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
+        camera = self.server.initial_camera
+        away = VIEW / np.linalg.norm(VIEW) * 1.25 * max(self.size, 1e-3)
+        camera.look_at = center
+        camera.position = center + away if position is None else np.asarray(position, dtype=float)
+        camera.near = max(0.01 * self.size, 1e-4)
