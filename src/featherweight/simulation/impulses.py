@@ -15,9 +15,9 @@ the solution (de Saxcé and Feng 1998), a sequence of the same convex problems w
 Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
-Solved from the impulses of the step before by a few projected Gauss-Seidel sweeps (`sweeps`), which find what sticks, slides
-and is open, then semismooth Newton steps (`newton`), which solve that exactly; where those are led astray, by more sweeps,
-which converge slowly but nearly always.
+Solved from the impulses of the step before by semismooth Newton steps (`newton`), which solve exactly what sticks, slides and
+is open as it seems; where they are led astray, or cost much, a few projected Gauss-Seidel sweeps (`sweeps`) come first, then
+twice as many: they converge slowly, but nearly always.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from .sweeps import compiled, solve_by_sweeps
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
+NEWTON_FIRST = 100  # unknowns: for fewer, Newton's method is tried before any sweeps
 ROUNDS = 12  # of sweeps, twice as many each time, and Newton's method
 
 
@@ -43,16 +44,18 @@ def solve_problem(
     """Impulses from a guess f (which changes), the residual left [m/s], and the sweeps and Newton steps that it took."""
     swept = steps = 0
     most = max(SWEEPS, len(f) // 15)
-    for _ in range(ROUNDS):
-        count, left = solve_by_sweeps(A, b, mu, lower, upper, pyramid, f, most, tolerance)
-        swept += count
-        if left <= tolerance or left != left:
-            return f, left, swept, steps
+    left = np.inf
+    for attempt in range(ROUNDS):
+        if attempt > 0 or len(f) > NEWTON_FIRST:
+            count, left = solve_by_sweeps(A, b, mu, lower, upper, pyramid, f, most, tolerance)
+            swept += count
+            most *= 2
+            if left <= tolerance or left != left:
+                break
         found, left, count = solve_by_newton(A, b, mu, lower, upper, pyramid, f, tolerance)
         steps += count
         if left <= tolerance:  # otherwise it has led astray, and sweeps go on from where they were
             return found, left, swept, steps
-        most *= 2
     return f, left, swept, steps
 
 

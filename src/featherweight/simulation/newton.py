@@ -20,6 +20,7 @@ from .sweeps import compiled
 
 NEWTON_STEPS = 10
 SHORTEST = 2.0**-8  # step of the line search
+LAPACK_FROM = 36  # unknowns: fewer are eliminated faster here
 PROXIMAL = 1e-9  # of rho, added to A in r' only: impulses of redundant contacts are not unique
 
 
@@ -106,6 +107,35 @@ def write_rho(A: Any, k: int, rho: Any) -> None:
 
 
 @compiled
+def solve_linear(matrix: Any, right: Any) -> Any:
+    """matrix⁻¹ right; the matrix is overwritten."""
+    n = len(right)
+    if n >= LAPACK_FROM:
+        return np.linalg.solve(matrix, right)
+    x = right.copy()
+    for c in range(n):
+        pivot = c
+        for i in range(c + 1, n):
+            if abs(matrix[i, c]) > abs(matrix[pivot, c]):
+                pivot = i
+        if pivot != c:
+            for j in range(c, n):
+                matrix[c, j], matrix[pivot, j] = matrix[pivot, j], matrix[c, j]
+            x[c], x[pivot] = x[pivot], x[c]
+        for i in range(c + 1, n):
+            factor = matrix[i, c] / matrix[c, c]
+            if factor != 0.0:
+                for j in range(c + 1, n):
+                    matrix[i, j] -= factor * matrix[c, j]
+                x[i] -= factor * x[c]
+    for c in range(n - 1, -1, -1):
+        for j in range(c + 1, n):
+            x[c] -= matrix[c, j] * x[j]
+        x[c] /= matrix[c, c]
+    return x
+
+
+@compiled
 def solve_by_newton(
     A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
 ) -> tuple[Any, float, int]:
@@ -120,7 +150,7 @@ def solve_by_newton(
         if not norm > tolerance:
             return f, norm, count
         write_derivative(A, rho, slope, k, matrix)
-        step = np.linalg.solve(matrix, left)
+        step = solve_linear(matrix, left)
         scale = 1.0
         while True:
             moved = f - scale * step

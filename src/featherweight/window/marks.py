@@ -50,6 +50,12 @@ class Marks:
             self.move(*self._at)
         self.push(*self._contacts)
 
+    def like(self, other: Marks) -> None:
+        """Draw what another scene draws, as large."""
+        self.force_scale = other.force_scale
+        for mark in Mark:
+            self.show(mark, mark in other.shown)
+
     def move(self, q: Array, placements: dict[str, Array]) -> None:
         """Bring the marks to a configuration, given the placements (4, 4) of the bodies there."""
         self._at = q, placements
@@ -73,6 +79,11 @@ class Marks:
         node.visible = len(arrows) > 0
         if len(arrows):
             node.points = arrows
+
+    def scale_forces(self, scale: float) -> None:
+        """Draw forces so many times as long."""
+        self.force_scale = scale
+        self.push(*self._contacts)
 
     def _arrows(self, points: Array | None, forces: Array | None) -> Array:
         """Ends (n, 2, 3) of the arrows."""

@@ -19,10 +19,20 @@ TEXT = 0.125  # [s]: the slider and the text follow less often than the robot
 
 
 class Player:
-    """Plays a trajectory in a folder of its own. `draw(k)` is called for each instant that is to be drawn."""
+    """Plays a trajectory in a folder of its own.
 
-    def __init__(self, gui: viser.GuiApi, robot: Robot, trajectory: Trajectory, draw: Callable[[int], None]) -> None:
-        self.robot, self.trajectory, self.draw = robot, trajectory, draw
+    `draw(k)` is called for each instant that is to be drawn, and `rest()` where playback pauses.
+    """
+
+    def __init__(
+        self,
+        gui: viser.GuiApi,
+        robot: Robot,
+        trajectory: Trajectory,
+        draw: Callable[[int], None],
+        rest: Callable[[], None],
+    ) -> None:
+        self.robot, self.trajectory, self.draw, self.rest = robot, trajectory, draw, rest
         self.clock = Clock(duration(trajectory))
         self._woken, self._ended = threading.Event(), threading.Event()
         self._told = -np.inf
@@ -48,12 +58,15 @@ class Player:
         self.clock.playing = False
         self._button.label = "Play"
         self._tell()
+        self.rest()
 
     def seek(self, at: float) -> None:
         """Draw the state at a time [s] after the first."""
         self.clock.time = min(max(at, 0.0), self.clock.duration)
         self._draw()
         self._tell()
+        if not self.clock.playing:
+            self.rest()
 
     def close(self) -> None:
         """Stop, and take the folder away."""

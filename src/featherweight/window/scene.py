@@ -138,9 +138,10 @@ class Scene:
 
     def look(self, position: Any = None, at: Any = None) -> None:
         """Where the camera is and what it looks at [m], at first and after "Reset View"."""
-        center = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
-        camera = self.server.initial_camera
         away = VIEW / np.linalg.norm(VIEW) * 1.25 * max(self.size, 1e-3)
-        camera.look_at = center
-        camera.position = center + away if position is None else np.asarray(position, dtype=float)
+        center = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
+        position = center + away if position is None else np.asarray(position, dtype=float)
+        self.camera = position, center
+        camera = self.server.initial_camera
+        camera.position, camera.look_at = position, center
         camera.near = max(0.01 * self.size, 1e-4)

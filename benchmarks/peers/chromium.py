@@ -1,0 +1,144 @@
+"""A headless Chromium, driven by Debian's chromedriver: pages to look at, and the rate at which one draws a robot anew."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+SOFTWARE = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+SIZE = (1280, 720)
+
+COUNTER = """
+(() => {
+  // A frame counts if the matrices that it was drawn with differ from those of the last one: the camera is at rest, so that
+  // the robot is not.
+  const gl = WebGL2RenderingContext.prototype, upload = gl.uniformMatrix4fv, draw = gl.drawElements;
+  const seen = {frames: 0, drawn: 0, calls: 0, hash: 0, last: 0, since: 0, context: null};
+  gl.uniformMatrix4fv = function (where, turned, values, ...rest) {
+    for (const x of values) seen.hash = (Math.imul(seen.hash, 31) + (x * 1e6 | 0)) | 0;
+    seen.context = this;
+    return upload.call(this, where, turned, values, ...rest);
+  };
+  gl.drawElements = function (...given) { seen.calls += 1; return draw.apply(this, given); };
+  const frame = window.requestAnimationFrame.bind(window);
+  const tick = () => {
+    seen.frames += 1;
+    if (seen.calls && seen.hash !== seen.last) { seen.drawn += 1; seen.last = seen.hash; }
+    seen.calls = seen.hash = 0;
+    frame(tick);
+  };
+  frame(tick);
+  window.countFrames = () => { seen.frames = seen.drawn = 0; seen.since = performance.now(); };
+  window.countedFrames = () => {
+    const seconds = (performance.now() - seen.since) / 1e3, asked = performance.now();
+    const gl = seen.context;
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));  // waits for what is not drawn yet
+    return {frames: seen.frames, drawn: seen.drawn, seconds, behind: (performance.now() - asked) / 1e3,
+            width: gl.drawingBufferWidth, height: gl.drawingBufferHeight};
+  };
+})();
+"""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Frames of a page: all, those that show a new configuration, in how many seconds, with what processor time [s].
+
+    `behind` is how long the last frames took to be finished after they were counted [s].
+    """
+
+    frames: int
+    drawn: int
+    seconds: float
+    behind: float
+    width: int
+    height: int
+    processor: float
+
+    @property
+    def rate(self) -> float:
+        """New configurations drawn in a second."""
+        return self.drawn / (self.seconds + self.behind)
+
+
+class Page:
+    """A page in the browser."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self._spent = 0.0
+
+    def open(self, url: str) -> None:
+        self.driver.get(url)
+
+    def picture(self) -> Array:
+        """What the page looks like, (height, width, 3) in 0..255."""
+        return np.asarray(Image.open(io.BytesIO(self.driver.get_screenshot_as_png())).convert("RGB"))
+
+    def count(self) -> None:
+        """Begin to count frames."""
+        self._spent = self._processor_time()
+        self.driver.execute_script("window.countFrames()")
+
+    def counted(self) -> Counted:
+        """What was counted since."""
+        return Counted(**self.driver.execute_script("return window.countedFrames()"), processor=self._processor_time() - self._spent)
+
+    def offline(self) -> None:
+        """Cut the page off from any network."""
+        self.driver.execute_cdp_cmd("Network.enable", {})
+        limits = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+        self.driver.execute_cdp_cmd("Network.emulateNetworkConditions", limits)
+
+    def _processor_time(self) -> float:
+        """Of all processes of the browser [s]."""
+        return sum(map(_spent, _family(self.driver.service.process.pid)))
+
+
+@contextmanager
+def chromium(size: tuple[int, int] = SIZE, *options: str) -> Iterator[Page]:
+    """A headless Chromium that draws in software, with a window of this many pixels."""
+    chosen = webdriver.ChromeOptions()
+    chosen.binary_location = CHROMIUM or ""
+    for option in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", *(options or SOFTWARE)):
+        chosen.add_argument(option)
+    driver = webdriver.Chrome(options=chosen, service=Service(DRIVER or ""))
+    try:
+        screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNTER})
+        driver.set_page_load_timeout(60)
+        yield Page(driver)
+    finally:
+        driver.quit()
+
+
+def _family(pid: int) -> Iterator[int]:
+    """A process and those that it started."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from _family(int(child))
+
+
+def _spent(pid: int) -> float:
+    """Processor time of a process [s]; zero where it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

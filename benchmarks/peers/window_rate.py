@@ -1,0 +1,70 @@
+"""How often a second the window draws a moving humanoid anew, in a headless Chromium that draws in software.
+
+    python benchmarks/peers/window_rate.py [--seconds S] [--faces N]
+
+Talos, with a free-flyer and all its meshes, moves all its joints; its state is sent sixty times a second. A frame counts if
+it shows a configuration that the one before did not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+import numpy as np
+from chromium import SIZE, SOFTWARE, Counted, Page, chromium
+from measure import FILES, ROBOTS, machine, markdown
+
+import featherweight
+from featherweight.window import Window
+from featherweight.window.figure import FACES, Layer
+
+RATE = 60.0
+SETTLE = 4.0  # [s] for the page to load, compile its shaders and move
+
+
+def pushed(window: Window, seconds: float, begun: float) -> int:
+    """Send states for a time [s]; how many were sent."""
+    robot = window.robot
+    rest, phases = robot.neutral(), np.arange(robot.nq - 7)
+    sent, first = 0, time.perf_counter()
+    while (now := time.perf_counter()) < first + seconds:
+        q = rest.copy()
+        q[7:] = 0.3 * np.sin(2.0 * (now - begun) + phases)
+        window.live(q)
+        sent += 1
+        time.sleep(max(0.0, first + sent / RATE - time.perf_counter()))
+    return sent
+
+
+def measured(window: Window, page: Page, seconds: float, query: str) -> tuple[Counted, float]:
+    """What the page drew, and how many states a second were sent."""
+    page.open(window.url + query)
+    begun = time.perf_counter()
+    pushed(window, SETTLE, begun)
+    page.count()
+    sent = pushed(window, seconds, begun)
+    return page.counted(), sent / seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--faces", type=int, nargs="*", default=[FACES])
+    given = parser.parse_args()
+    print(f"{machine()}; {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; page {SIZE[0]} x {SIZE[1]}\n")
+    robot = featherweight.load(ROBOTS / FILES["talos_reduced"][0], "floating")
+    rows = []
+    for faces in given.faces:
+        with Window(robot, port=0, faces=faces or None) as window, chromium(SIZE, *SOFTWARE) as page:
+            triangles = sum(len(s.faces) for many in window.figure.layer(Layer.VISUAL).values() for s in many)
+            for name, query in (("as the page chooses", ""), ("one for one", "/?fixedDpr=1")):
+                c, sent = measured(window, page, given.seconds, query)
+                spent = f"{1e3 * c.processor / max(c.frames, 1):.0f} ms"
+                rows.append([f"{triangles}", name, f"{c.width} x {c.height}", f"{sent:.0f}", f"{c.rate:.1f}", spent])
+    print(markdown(["triangles", "pixels", "canvas", "states sent / s", "drawn anew / s", "processor time a frame"], rows))
+
+
+if __name__ == "__main__":
+    main()
