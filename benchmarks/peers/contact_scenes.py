@@ -103,7 +103,7 @@ def stack(heavy: float) -> Scene:
             rows = slice(12 * i + 3 * c, 12 * i + 3 * c + 3)
             for body, sign in ((i, 1.0), (i - 1, -1.0)):
                 if body >= 0:
-                    x, y, z = *T[:2, 3].tolist(), -sign * half[2]
+                    x, y, z = T[0, 3], T[1, 3], -sign * half[2]
                     across = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
                     W[rows, 6 * body : 6 * body + 6] = sign * (UPWARD[:, :3] @ np.hstack([np.eye(3), across]))
     v = 0.01 * np.random.default_rng(1).standard_normal(robot.nv)
@@ -134,7 +134,8 @@ def centipede(feet: int) -> Scene:
                 joints.append(fw.Joint(kind + name, fw.JointType.REVOLUTE, parent, child, place, axis, armature=0.01))
             contacts.append(fw.Contact("leg" + name, rows=UPWARD, placement=at(rng.uniform(-0.02, 0.02), side * 0.1, -0.1)))
     robot = fw.build(fw.Mechanism(bodies, joints), base="floating", execution="rolled")
-    v = 0.05 * rng.standard_normal(robot.nv)
+    v = 0.2 * rng.standard_normal(robot.nv)
+    v[:3] *= 0.05
     v[3:6] /= feet
     for joint in robot.joints:
         if joint.name.startswith("spine"):

@@ -85,14 +85,24 @@ def make_entry(name: str, address: int, table: int, general: Callable[..., Any])
 
 
 def emit_entry(t: Trace, shapes: Sequence[Shape], group: int, fma: bool) -> str:
-    """A module with `ptr @entry(ptr self, ptr args, i64 nargs, ptr kwnames)` and its `@table`.
+    """A module with `ptr @entry(ptr self, ptr args, i64 nargs, ptr kwnames)` and its `@table`, and `void @direct(ptr args)`
+    on an array of pointers to the arguments, for callers that are compiled too.
 
     Sines and cosines of inputs are computed `group` at a time.
     """
     type = Type("double", 1)
     kernel = emit_kernel(t, type, fma, group)
     declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
-    return assemble(kernel, type, declarations, [_entry(shapes, kernel)], fma)
+    return assemble(kernel, type, declarations, [_entry(shapes, kernel), _direct(len(shapes), kernel)], fma)
+
+
+def _direct(count: int, kernel: Kernel) -> str:
+    text = _Text()
+    for k in range(count):
+        text.argument(k)
+    text.run(kernel, [f"ptr %a{k}" for k in range(count)])
+    text.line("ret void")
+    return "\n".join(["define void @direct(ptr %args) #0 {", "start:", *text.lines, "}"])
 
 
 def _entry(shapes: Sequence[Shape], kernel: Kernel) -> str:
@@ -139,15 +149,8 @@ def _entry(shapes: Sequence[Shape], kernel: Kernel) -> str:
     text.label("run")
     text.line(f"%result = phi ptr [ %a{n}, %{text.before_run} ], [ %made, %make ]")
     data = [f"ptr {text.pointer(f'%a{k}', _DATA)}" for k in range(n)] + [f"ptr {text.pointer('%result', _DATA)}"]
-    size = 8 * kernel.workspace + 64
-    stack = size <= STACK_BYTES
     text.line("%thread = call ptr %save_thread()")
-    text.line(f"%heap = {f'alloca i8, i64 {size}, align 64' if stack else f'call ptr @malloc(i64 {size})'}")
-    text.lines += aligned("%heap", "%ws")
-    for part in kernel.parts:
-        text.line(f"call void @{part}({', '.join(data)}, ptr %ws)")
-    if not stack:
-        text.line("call void @free(ptr %heap)")
+    text.run(kernel, data)
     text.line("call void %restore_thread(ptr %thread)")
     if rank == 0:
         text.line("br i1 %plain, label %scalar, label %array")
@@ -210,6 +213,17 @@ class _Text:
     def argument(self, k: int) -> None:
         at = self.value(f"getelementptr ptr, ptr %args, i64 {k}")
         self.line(f"%a{k} = load ptr, ptr {at}")
+
+    def run(self, kernel: Kernel, data: list[str]) -> None:
+        """The kernel on arrays, with its workspace."""
+        size = 8 * kernel.workspace + 64
+        stack = size <= STACK_BYTES
+        self.line(f"%heap = {f'alloca i8, i64 {size}, align 64' if stack else f'call ptr @malloc(i64 {size})'}")
+        self.lines += aligned("%heap", "%ws")
+        for part in kernel.parts:
+            self.line(f"call void @{part}({', '.join(data)}, ptr %ws)")
+        if not stack:
+            self.line("call void @free(ptr %heap)")
 
     def check_array(self, array: str, shape: Shape, flags: int) -> None:
         """A float64 ndarray of exactly this shape with these flags."""

@@ -230,13 +230,25 @@ class CompiledFunction:
         Python looks for `__call__` in an object's class: from here on this object is the only one of its own class, whose
         `__call__` is the built-in function itself.
         """
-        h = host()
-        code = self._object("entry", lambda: entry.emit_entry(self._trace, self.program.shapes, h.lanes("double"), h.fma))
-        address, table = load_object(code, "entry", "table")
+        address, table, _ = self._single
         general = CompiledFunction.__call__.__get__(self)
         made = entry.make_entry(self.name, address, table, general)
         self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": made, "__module__": __name__})
         return made
+
+    @cached_property
+    def _single(self) -> tuple[int, int, int]:
+        """Addresses of what computes one float64 state: the entry, its table, and the bare function."""
+        h = host()
+        code = self._object("entry", lambda: entry.emit_entry(self._trace, self.program.shapes, h.lanes("double"), h.fma))
+        at, table, direct = load_object(code, "entry", "table", "direct")
+        return at, table, direct
+
+    @property
+    def address(self) -> int | None:
+        """Of the machine code `void f(double **arguments)` for one state, the result last, for callers that are compiled
+        too (Numba, C through ctypes); they may drop the GIL. None for a function that is not traced."""
+        return self._single[2] if self.execution == "traced" else None
 
     @cached_property
     def _rolled(self) -> Callable[[list[Array], Array], None]:

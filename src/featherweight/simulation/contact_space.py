@@ -23,7 +23,7 @@ PUSH_SWEEPS = 200
 class Space(NamedTuple):
     """The rows of G, and surfaces of candidates for contact."""
 
-    begin: Any  # (bodies,) int, first row of each body
+    begin: Any  # (bodies + 1,) int, first row of each body; and of the joints
     width: Any  # (bodies,) int, 6 or 3
     friction: Any  # (candidates,)
     restitution: Any  # (candidates,)
@@ -100,12 +100,12 @@ def prepare(
     space: Any, settings: Any, found: Any, count: int, placement: Any, velocity: Any, G: Any,
     gap: Any, speed: Any, least: Any, most: Any, memory: Any, joint_memory: Any,
 ) -> Any:  # fmt: skip
-    """The problem of one robot, for `count` contacts and the joint rows with gaps that may close within the step."""
+    """The problem of one robot, for `count` contacts and the joint rows that would close within the step."""
     h, k = settings.step, count
     active = np.empty(len(gap), np.int64)
     nr = 0
     for r in range(len(gap)):
-        if space.dry[r] or gap[r] + h * speed[r] < settings.margin:
+        if space.dry[r] or gap[r] + h * speed[r] < settings.slop:
             active[nr] = r
             nr += 1
     m = 3 * k + nr
@@ -149,8 +149,7 @@ def prepare(
 def write_delassus(space: Any, found: Any, count: int, rows: Any, G: Any, active: Any, nr: int, A: Any) -> None:
     """A = R G Rᵀ for contacts and joint rows."""
     k = 3 * count
-    bodies = len(space.begin)
-    end = space.begin[bodies - 1] + space.width[bodies - 1] if bodies else 0
+    end = space.begin[len(space.width)]
     half = np.empty((3, len(G)))
     for c in range(count):
         for i in range(3):
@@ -326,14 +325,16 @@ def resolve(
 
 @compiled
 def resolve_range(
-    first: int, stop: int, space: Any, settings: Any, found: Any, count: Any, placement: Any, velocity: Any, G: Any,
-    gap: Any, speed: Any, least: Any, most: Any, wrench: Any, force: Any, joint_impulse: Any, memory: Any,
-    joint_memory: Any, push: Any, joint_push: Any, left: Any, allowed: Any, swept: Any, steps: Any, pushed: Any,
+    first: int, stop: int, robots: Any,
+    space: Any, settings: Any, found: Any, count: Any, placement: Any, velocity: Any, G: Any, gap: Any, speed: Any,
+    least: Any, most: Any, wrench: Any, force: Any, joint_impulse: Any, memory: Any, joint_memory: Any, push: Any,
+    joint_push: Any, left: Any, allowed: Any, swept: Any, steps: Any, pushed: Any,
 ) -> None:  # fmt: skip
-    """`resolve` for robots first to stop, along the first axis of all arrays but `least` and `most`."""
-    for i in range(first, stop):
+    """`resolve` for the robots numbered `robots[first:stop]`, of which G has one row after the other."""
+    for n in range(first, stop):
+        i = robots[n]
         one = Contacts(found.candidate[i], found.a[i], found.b[i], found.point[i], found.normal[i], found.gap[i])
         left[i], allowed[i], swept[i], steps[i], pushed[i] = resolve(
-            space, settings, one, count[i], placement[i], velocity[i], G[i], gap[i], speed[i], least, most,
+            space, settings, one, count[i], placement[i], velocity[i], G[n], gap[i], speed[i], least, most,
             wrench[i], force[i], joint_impulse[i], memory[i], joint_memory[i], push[i], joint_push[i],
         )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -212,10 +213,13 @@ class Simulation:
         if q1 is None:
             q1 = self._moved(q, h * v1 if push is None else h * v1 + push)
         self._q, self._v = q1, v1
-        self.steps += 1
-        self.time = self._start + self.steps * h
+        self._count(1)
 
-    def _load(self, q: Array, v: Array, tau: Any, control: Any) -> Array:
+    def _count(self, steps: int) -> None:
+        self.steps += steps
+        self.time = self._start + self.steps * self.step_size
+
+    def _load(self, q: Array, v: Array, tau: Any, control: Any, passive: bool = True) -> Array:
         """Forces of the user, of drives and, in the semi-implicit step, of damping and springs at its end."""
         total = np.zeros_like(v)
         if tau is not None:
@@ -226,7 +230,7 @@ class Simulation:
             total = total + self._effort_clipped(tau)
         if control is not None and self.integrator == "semi-implicit":
             total = total + self._driven(q, v, control)
-        if self._passive and self.integrator == "semi-implicit":
+        if passive and self._passive and self.integrator == "semi-implicit":
             total = total + self.forces.of_springs(q, v, self.step_size)
         return total
 
@@ -272,9 +276,9 @@ class Simulation:
         assert t is not None
         t.find(q, self.threads)
         t.require_shallow(self.max_penetration, self.time)
-        pushed = t.resolve(q, v1, self.time, self.threads)
-        if not (t.wrench.any() or t.joint_impulse.any() or pushed):
+        if not t.resolve(q, v1, self.time, self.threads):
             return q1, v1, None
+        pushed = bool(t.pushed.any())
         base = robot.forward_dynamics(q, v, load) if q1 is not None or pushed else None
 
         def effect(wrench: Array, impulse: Array) -> Array:
@@ -330,13 +334,45 @@ class Simulation:
         """
         steps = round(duration / self.step_size)
         recorder = Recorder(self, every)
-        for k in range(steps):
+        done = 0
+        while done < steps:
             if controller is not None:
                 answer = controller(self.time, self.q, self.v)
                 tau, control = answer if isinstance(answer, tuple) else (answer, control)
-            self.step(tau, control)
-            recorder.note(k + 1, last=k + 1 == steps)
+                self.step(tau, control)
+                done += 1
+            else:
+                done += self._steps(min(every - done % every, steps - done), tau, control)
+            recorder.note(done, last=done == steps)
         return recorder.trajectory()
+
+    def _steps(self, steps: int, tau: Any, control: Any) -> int:
+        """Take at least one step and at most `steps`, under constant forces; how many."""
+        taken = 0
+        if steps > 1 and control is None and self._single and self._functions is not None:
+            from .march import marched
+
+            load = self._load(self._q, self._v, tau, None, passive=False)
+            taken = marched(self, steps, load[0])
+            self._count(taken)
+        if taken == 0:
+            self.step(tau, control)
+            taken = 1
+        return taken
+
+    @cached_property
+    def _functions(self) -> Any:
+        """What `march` calls, if this simulation is of the kind that it takes."""
+        from .march import Functions
+
+        t, robot = self._touching, self._moving
+        if t is None or robot.closed or self.integrator != "semi-implicit" or type(t).__name__ != "Touching":
+            return None
+        dynamics, of = robot.forward_dynamics, t.inertia
+        needed = [dynamics, dynamics.variant("external_forces"), *([t._placements, t._velocities] if t.bodies else [None] * 2)]
+        needed += [robot._integrate, of.of_touching, of.of_all]
+        addresses = [0 if f is None else f.address for f in needed]
+        return None if None in addresses else Functions(*addresses)
 
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None, every: int = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .contact_space import Settings, Space
 from .detection import HEIGHTS, NO_GROUND, PLANE, Contacts, Spheres, find_range
 from .failure import SimulationError
 from .forces import JointForces
+from .inertia import ContactInertia
 from .scene import Ground, HeightField, Plane, Sphere, combined
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -57,13 +59,19 @@ class Touching:
             (dry_friction & (forces.friction > 0.0)) | (limits & (np.isfinite(forces.lower) | np.isfinite(forces.upper)))
         )
         self.space = self._space(widths, pairs, ground, friction, restitution, limits, dry_friction)
-        self._algorithm = algorithm
+        self.inertia = ContactInertia(robot, self._contacts_of_bodies, self.joint_rows, algorithm)
+
+    @cached_property
+    def space_of_bodies(self) -> Space:
+        """Without joint rows."""
+        s = self.space
+        return s._replace(joint=s.joint[:0], sign=s.sign[:0], dry=s.dry[:0])
 
     # what is made once
 
     def _contacts(self, owner: Array, center: Array) -> list[int]:
         """The rows of each body: those of its one point, or all six."""
-        self._delassus_contacts = []
+        self._contacts_of_bodies = []
         widths = []
         of_body = [np.flatnonzero(owner == b) for b in range(len(self.bodies))]
         in_pairs = set(np.ravel(self.collision.pair).tolist())
@@ -72,7 +80,7 @@ class Touching:
             T = np.eye(4)
             if lone:
                 T[:3, 3] = center[mine[0]]
-            self._delassus_contacts.append(Contact(name, "point" if lone else "surface", placement=T))
+            self._contacts_of_bodies.append(Contact(name, "point" if lone else "surface", placement=T))
             widths.append(3 if lone else 6)
         return widths
 
@@ -95,7 +103,7 @@ class Touching:
         self._least = np.concatenate([np.zeros(free), -most])
         self._most = np.concatenate([np.full(free, np.inf), most])
         return Space(
-            begin=np.cumsum([0, *widths])[:-1].astype(np.int64),
+            begin=np.cumsum([0, *widths]).astype(np.int64),
             width=np.array(widths, dtype=np.int64),
             friction=np.array([combined(a[0], b[0], friction) for a, b in touching]),
             restitution=np.array([combined(a[1], b[1], restitution) for a, b in touching]),
@@ -115,7 +123,7 @@ class Touching:
         self.wrench, self.push = np.zeros((batch, bodies, 6)), np.zeros((batch, bodies, 6))
         self.joint_impulse, self.joint_push = (np.zeros((batch, len(self.joint_rows))) for _ in range(2))
         self.sweeps, self.residual = np.zeros(batch, np.int64), np.zeros(batch)
-        self._allowed, self.pushed = np.zeros(batch), np.zeros(batch, bool)
+        self.allowed, self.pushed = np.zeros(batch), np.zeros(batch, bool)
         self.newton_steps = np.zeros(batch, np.int64)
         if bodies:
             self._placements, self._velocities = (
@@ -124,61 +132,67 @@ class Touching:
 
     # a step
 
-    def find(self, q: Array, threads: int | None) -> bool:
-        """Find contacts, and say whether there are any or joints near their limits; q is (batch, nq)."""
-        batch = len(q)
+    def find(self, q: Array, threads: int | None) -> None:
+        """Find contacts, and how far joints are from their limits; q is (batch, nq)."""
+        batch, f, rows = len(q), self.forces, self.joint_rows
         self.placement = self._placements(q) if self.bodies else np.zeros((batch, 0, 4, 4))
         reach = self.settings.margin
         _shared(batch, threads, lambda i, j: find_range(i, j, self.collision, self.placement, reach, self.found, self.count))
-        x = self.forces.coordinates(q, self.joint_rows)
         self.gap = np.full((batch, len(self.space.joint)), np.inf)
+        x = f.coordinates(q, rows)
         low, up = len(self._lower), len(self._upper)
-        rows = self.joint_rows
-        self.gap[:, :low] = x[:, self._lower] - self.forces.lower[rows[self._lower]]
-        self.gap[:, low : low + up] = self.forces.upper[rows[self._upper]] - x[:, self._upper]
-        return bool(self.count.any()) or bool(self.space.dry.any())
+        self.gap[:, :low] = x[:, self._lower] - f.lower[rows[self._lower]]
+        self.gap[:, low : low + up] = f.upper[rows[self._upper]] - x[:, self._upper]
 
     def resolve(self, q: Array, v: Array, time: float, threads: int | None) -> bool:
-        """Impulses for the velocities v (batch, nv) that there would be without; whether any bodies are to be pushed apart."""
-        batch = len(q)
-        velocity = self._velocities(q, v) if self.bodies else np.zeros((batch, 0, 6))
+        """Impulses for the velocities v (batch, nv) that there would be without; whether there are any.
+
+        Robots with a joint near its limit, or dry friction, take the rows of joints too.
+        """
         S = self.forces.map(q)
         rates = (v if S is None else np.einsum("brv,bv->br", S, v))[:, self.joint_rows]
         speed = rates[:, self.space.joint] * self.space.sign
-        near = bool((self.gap + self.settings.step * speed < self.settings.margin).any()) or bool(self.space.dry.any())
-        G = self._inertia(q, S, near)
-        gap = self.gap if near else self.gap[:, :0]
-        space = self.space if near else self.space._replace(joint=self.space.joint[:0], sign=self.space.sign[:0],
-                                                            dry=self.space.dry[:0])  # fmt: skip
-        args = (
-            space, self.settings, self.found, self.count, self.placement, velocity, G, gap, speed, self._least, self._most,
-            self.wrench, self.force, self.joint_impulse, self.memory, self.joint_memory, self.push, self.joint_push,
-            self.residual, self._allowed, self.sweeps, self.newton_steps, self.pushed,
-        )  # fmt: skip
-        _shared(batch, threads, lambda i, j: kernels.resolve_range(i, j, *args))
+        near = (self.gap + self.settings.step * speed < self.settings.slop).any(axis=1) | self.space.dry.any()
+        idle = ~near & (self.count == 0)
+        for x in (self.wrench, self.joint_impulse, self.memory, self.joint_memory, self.pushed, self.residual):
+            x[idle] = 0
+        if idle.all():
+            return False
+        velocity = self._velocities(q, v) if self.bodies else np.zeros((len(q), 0, 6))
+        touching = np.flatnonzero(~near & ~idle)
+        if len(touching):
+            G, begin = self.inertia.touching(_part(q, touching), self._bodies_touching())
+            none = self.space_of_bodies._replace(begin=begin)
+            self._resolve(touching, none, velocity, G, self.gap[:, :0], speed[:, :0], threads)
+        limited = np.flatnonzero(near)
+        if len(limited):
+            G = self.inertia.whole(_part(q, limited), None if S is None else _part(S, limited))
+            self._resolve(limited, self.space, velocity, G, self.gap, speed, threads)
         self._require_converged(time)
-        return bool(self.pushed.any())
+        return True
 
-    def _inertia(self, q: Array, S: Array | None, joints: bool) -> Array:
-        """G (batch, m, m) of the bodies, and of the joint rows if they are asked for."""
-        batch, nv = len(q), self.robot.nv
-        if not joints:
-            made: Array = self.robot.delassus(self._delassus_contacts, self._algorithm)(q)
-            return made
-        J = np.zeros((batch, 0, nv))
-        if self.bodies:
-            J = self.robot.contact_jacobian(self._delassus_contacts)(q)
-        E = np.eye(nv)[self.joint_rows] if S is None else S[:, self.joint_rows]
-        J = np.concatenate([J, np.broadcast_to(E, (batch, *E.shape[-2:]))], axis=1)
-        return np.ascontiguousarray(J @ self.robot.inverse_mass_matrix(q) @ np.swapaxes(J, 1, 2))
+    def _resolve(
+        self, robots: Array, space: Space, velocity: Array, G: Array, gap: Array, speed: Array, threads: int | None
+    ) -> None:
+        args = (
+            robots, space, self.settings, self.found, self.count, self.placement, velocity, G, gap, speed, self._least,
+            self._most, self.wrench, self.force, self.joint_impulse, self.memory, self.joint_memory, self.push,
+            self.joint_push, self.residual, self.allowed, self.sweeps, self.newton_steps, self.pushed,
+        )  # fmt: skip
+        _shared(len(robots), threads, lambda i, j: kernels.resolve_range(i, j, *args))
+
+    def _bodies_touching(self) -> Array:
+        there = np.arange(self.found.a.shape[1]) < self.count[:, None]
+        found = np.unique(np.concatenate([self.found.a[there], self.found.b[there]]))
+        return found[found >= 0]
 
     def _require_converged(self, time: float) -> None:
-        lost = np.flatnonzero(~(self.residual <= self._allowed))
+        lost = np.flatnonzero(~(self.residual <= self.allowed))
         if len(lost):
             i = int(lost[0])
             raise SimulationError(
                 f"the contact solver did not converge: {self.residual[i]:.3g} m/s are left of Coulomb's law for "
-                f"{self.count[i]} contacts, {self._allowed[i]:.3g} allowed; take a shorter step, or a greater tolerance",
+                f"{self.count[i]} contacts, {self.allowed[i]:.3g} allowed; take a shorter step, or a greater tolerance",
                 time, i, len(self.count),
             )  # fmt: skip
 
@@ -219,6 +233,11 @@ class Touching:
 
 def _shared(batch: int, threads: int | None, run: Any) -> None:
     share_out(run, batch, 1 if batch < 2 * GRAIN else threads or processors(), GRAIN)
+
+
+def _part(x: Array, robots: Array) -> Array:
+    """The rows of some robots; the array itself, for all."""
+    return x if len(robots) == len(x) else x[robots]
 
 
 def _kind(s: Sphere) -> str:

@@ -51,7 +51,7 @@ class Window:
         self.trajectory: Trajectory | None = None
         self._lock = threading.RLock()
         self._player: Player | None = None
-        self._sent = -np.inf
+        self._due = -np.inf
         start = q if q is not None else trajectory.q[0] if trajectory is not None and len(trajectory) else robot.neutral()
         self._heights: list[tuple[Array, Array, Array]] = []
         self._server = serve(host, port, robot.name)
@@ -97,8 +97,8 @@ class Window:
     def live(self, q: Any, points: Any = None, forces: Any = None) -> None:
         """`show` for a simulation that runs: all but sixty states a second are passed over, and sliders do not follow."""
         now = time.perf_counter()
-        if now - self._sent >= 1.0 / LIVE_RATE:
-            self._sent = now
+        if now >= self._due:
+            self._due = max(self._due + 1.0 / LIVE_RATE, now)
             with self._lock:
                 self._scene.move(self._configuration(q), points, forces)
 

@@ -1,0 +1,84 @@
+"""The inertia that contacts and joint rows feel, as contacts come and go.
+
+Contacts change from step to step, and code must not be compiled for each set of them. So the Delassus matrix is made for all
+bodies that may touch, once, and a contact takes the rows of its bodies (`contact_space`). That is cheap while the matrix is
+unrolled code: Talos with twelve bodies that may touch pays some microseconds for ten that do not. A robot too large to
+unroll pays by the rows squared; but there loops are kept, the set of contacts is data, and so its function is made, without
+compiling, for the bodies that touch, and kept for the sets seen last.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..constraints import JacobianRows
+from ..contacts import Contact
+from ..engine.function import CompiledFunction
+from ..robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+KEPT_SETS = 64
+
+
+class ContactInertia:
+    """G of `contacts`, one for each body that may touch, and of joint rows.
+
+    `joint_rows` are rows of all joints' velocities; with the contacts they are one more function, for when any is active.
+    """
+
+    def __init__(self, robot: Robot, contacts: Sequence[Contact], joint_rows: Array, algorithm: str) -> None:
+        self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
+        self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
+        self.of_touching: CompiledFunction | None = None
+        self.of_all: CompiledFunction | None = None
+        self._sets: OrderedDict[bytes, tuple[CompiledFunction, Array]] = OrderedDict()
+        if self.contacts:
+            self.of_touching = robot.delassus(self.contacts, algorithm)
+        if len(joint_rows) and not robot.closed and not self.by_sets:
+            rows = np.eye(robot.nv)[joint_rows]
+            made = robot.delassus([*self.contacts, JacobianRows(lambda q: rows)])
+            self.of_all = made if made.execution == "traced" else None
+
+    @property
+    def by_sets(self) -> bool:
+        """Whether functions are made for the bodies that touch, since one for all is too large."""
+        return self.of_touching is not None and self.of_touching.execution == "rolled"
+
+    def touching(self, q: Array, bodies: Array) -> tuple[Array, Array]:
+        """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything."""
+        if self.of_touching is None:
+            return np.zeros((len(q), 0, 0)), self.begin
+        if not self.by_sets:
+            return self.of_touching(q), self.begin
+        key = bodies.tobytes()
+        if key not in self._sets:
+            rolled = Robot(self.robot.model, "rolled")  # a new one, which does not keep the sets that are dropped here
+            self._sets[key] = rolled.delassus([self.contacts[b] for b in bodies], self.algorithm), self._begin(bodies)
+            if len(self._sets) > KEPT_SETS:
+                self._sets.popitem(last=False)
+        self._sets.move_to_end(key)
+        function, begin = self._sets[key]
+        return function(q), begin
+
+    def _begin(self, bodies: Array) -> Array:
+        begin = np.zeros(len(self.contacts) + 1, np.int64)
+        sizes = [self.contacts[b].size for b in bodies]
+        begin[bodies] = np.cumsum([0, *sizes])[:-1]
+        begin[-1] = sum(sizes)
+        return begin
+
+    def whole(self, q: Array, S: Array | None) -> Array:
+        """G (batch, m, m) of all bodies that may touch and all joint rows; S(q) as in `JointForces`."""
+        if self.of_all is not None:
+            made: Array = self.of_all(q)
+            return made
+        batch, nv = len(q), self.robot.nv
+        J = self.robot.contact_jacobian(self.contacts)(q) if self.contacts else np.zeros((batch, 0, nv))
+        E = np.eye(nv)[self.joint_rows] if S is None else S[:, self.joint_rows]
+        J = np.concatenate([J, np.broadcast_to(E, (batch, *E.shape[-2:]))], axis=1)
+        return np.ascontiguousarray(J @ self.robot.inverse_mass_matrix(q) @ np.swapaxes(J, 1, 2))

@@ -1,0 +1,226 @@
+"""Many steps of one robot without Python in between: semi-implicit Euler with contacts, compiled by Numba.
+
+The robot's functions are machine code of their own (`CompiledFunction.address`), called by address. A step that this cannot
+take (something that is not finite, deep overlap, a solver that does not converge) is left to the ordinary step, which takes
+it or says what is wrong: `march` does what `Simulation.step` does, and nothing else.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .contact_space import resolve
+from .detection import find
+from .sweeps import compiled
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def call_address(context: Any, address: Any, arguments: Any) -> Any:
+    """Call `void f(double **arguments)` at an address, with an address of an array of pointers."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        function = builder.inttoptr(values[0], ir.FunctionType(ir.VoidType(), [pointer]).as_pointer())
+        builder.call(function, [builder.inttoptr(values[1], pointer)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+class Functions(NamedTuple):
+    """Addresses."""
+
+    forward_dynamics: int
+    pushed_dynamics: int
+    placement: int
+    velocity: int
+    integrate: int
+    inertia: int  # of bodies that may touch, or 0
+    inertia_of_all: int  # with the joint rows, or 0
+
+
+class Springs(NamedTuple):
+    """Damping and springs by degree of freedom; `at` is the coordinate's place in q, or -1."""
+
+    damping: Any
+    stiffness: Any
+    rest: Any
+    at: Any
+
+
+class Rows(NamedTuple):
+    """Joint rows: lower limits, then upper ones, then dry friction."""
+
+    column: Any  # in v
+    at: Any  # the coordinate's place in q
+    bound: Any
+    sign: Any
+    dry: Any
+    least: Any
+    most: Any
+
+
+class Work(NamedTuple):
+    """One robot's arrays."""
+
+    found: Any
+    force: Any
+    wrench: Any
+    joint_impulse: Any
+    memory: Any
+    joint_memory: Any
+    push: Any
+    joint_push: Any
+    G: Any  # of bodies
+    G_of_all: Any
+    forces: Any  # (nbodies, 6) external forces
+    numbers: Any  # of the bodies that may touch
+    joints: Any  # columns of joint rows in v
+
+
+@compiled
+def pointers(arrays: Any) -> Any:
+    made = np.empty(len(arrays), np.int64)
+    for k, a in enumerate(arrays):
+        made[k] = a
+    return made
+
+
+@compiled
+def march(
+    steps: int, h: float, deepest: float, q: Any, v: Any, tau: Any, springs: Any, rows: Any, functions: Any, spheres: Any,
+    space: Any, space_of_bodies: Any, settings: Any, work: Any,
+) -> tuple[int, int, int, int, float]:  # fmt: skip
+    """Take up to `steps` steps from (q, v), in place: how many were taken, contacts, sweeps, Newton steps and residual of
+    the last."""
+    nv, touching = len(v), len(work.numbers)
+    load, a, free, moved = np.empty(nv), np.empty(nv), np.empty(nv), np.empty(nv)
+    loaded, pushed_a, after = np.empty(nv), np.empty(nv), np.empty(nv)
+    q1 = np.empty(len(q))
+    placement, velocity = np.empty((touching, 4, 4)), np.zeros((touching, 6))
+    gap, speed = np.full(len(rows.column), np.inf), np.empty(len(rows.column))
+    dynamics = pointers((q.ctypes.data, v.ctypes.data, load.ctypes.data, a.ctypes.data))
+    pushed = pointers((q.ctypes.data, v.ctypes.data, loaded.ctypes.data, work.forces.ctypes.data, pushed_a.ctypes.data))
+    placed = pointers((q.ctypes.data, placement.ctypes.data))
+    speeds = pointers((q.ctypes.data, free.ctypes.data, velocity.ctypes.data))
+    inertia = pointers((q.ctypes.data, work.G.ctypes.data))
+    inertia_of_all = pointers((q.ctypes.data, work.G_of_all.ctypes.data))
+    integrated = pointers((q.ctypes.data, moved.ctypes.data, q1.ctypes.data))
+    count = swept = newton = 0
+    left = 0.0
+    for step in range(steps):
+        for i in range(nv):
+            load[i] = tau[i] - springs.damping[i] * v[i]
+            if springs.at[i] >= 0:
+                load[i] -= springs.stiffness[i] * (q[springs.at[i]] + h * v[i] - springs.rest[i])
+        call_address(functions.forward_dynamics, dynamics.ctypes.data)
+        for i in range(nv):
+            free[i] = v[i] + h * a[i]
+            after[i] = free[i]
+            moved[i] = 0.0
+        count = 0
+        if touching > 0:
+            call_address(functions.placement, placed.ctypes.data)
+            count = find(spheres, placement, settings.margin, work.found)
+            for c in range(count):
+                if work.found.gap[c] < -deepest:
+                    return step, count, swept, newton, left
+        near = False
+        for r in range(len(rows.column)):
+            speed[r] = rows.sign[r] * free[rows.column[r]]
+            if rows.dry[r]:
+                near = True
+            else:
+                gap[r] = rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
+                near |= gap[r] + h * speed[r] < settings.slop
+        if near and functions.inertia_of_all == 0:
+            return step, count, swept, newton, left
+        if count > 0 or near:
+            if touching > 0:
+                call_address(functions.velocity, speeds.ctypes.data)
+            if near:
+                call_address(functions.inertia_of_all, inertia_of_all.ctypes.data)
+                left, allowed, swept, newton, overlap = resolve(
+                    space, settings, work.found, count, placement, velocity, work.G_of_all, gap, speed, rows.least, rows.most,
+                    work.wrench, work.force, work.joint_impulse, work.memory, work.joint_memory, work.push, work.joint_push,
+                )  # fmt: skip
+            else:
+                call_address(functions.inertia, inertia.ctypes.data)
+                left, allowed, swept, newton, overlap = resolve(
+                    space_of_bodies, settings, work.found, count, placement, velocity, work.G, gap[:0], speed[:0], rows.least,
+                    rows.most, work.wrench, work.force, work.joint_impulse, work.memory, work.joint_memory, work.push,
+                    work.joint_push,
+                )  # fmt: skip
+            if not left <= allowed:
+                return step, count, swept, newton, left
+            if overlap:
+                add_effect(h, functions, pushed, load, loaded, work, work.push, work.joint_push)
+                for i in range(nv):
+                    moved[i] = h * (pushed_a[i] - a[i])
+            add_effect(h, functions, pushed, load, loaded, work, work.wrench, work.joint_impulse)
+            for i in range(nv):
+                after[i] = v[i] + h * pushed_a[i]
+        else:
+            work.memory[:], work.joint_memory[:] = 0.0, 0.0
+        total = 0.0
+        for i in range(nv):
+            total += after[i]
+            moved[i] += h * after[i]
+        if not isfinite(total):
+            return step, count, swept, newton, left
+        call_address(functions.integrate, integrated.ctypes.data)
+        v[:] = after
+        q[:] = q1
+    return steps, count, swept, newton, left
+
+
+@compiled
+def add_effect(h: float, functions: Any, pushed: Any, load: Any, loaded: Any, work: Any, wrench: Any, impulse: Any) -> None:
+    """Accelerations under impulses on bodies and joints, spread over the step."""
+    for k in range(len(work.numbers)):
+        for i in range(6):
+            work.forces[work.numbers[k], i] = wrench[k, i] / h
+    loaded[:] = load
+    for k in range(len(work.joints)):
+        loaded[work.joints[k]] += impulse[k] / h
+    call_address(functions.pushed_dynamics, pushed.ctypes.data)
+
+
+def marched(simulation: Any, steps: int, tau: Any) -> int:
+    """Take steps of a simulation as far as `march` can; how many."""
+    t, forces, robot = simulation._touching, simulation.forces, simulation._moving
+    functions = simulation._functions
+    if t is None or functions is None:
+        return 0
+    q, v = simulation._q[0].copy(), simulation._v[0].copy()
+    nothing = np.zeros(len(v))
+    passive = simulation._passive
+    springs = Springs(forces.damping, forces.stiffness, forces.rest, forces.at) if passive else Springs(
+        nothing, nothing, nothing, np.full(len(v), -1)
+    )  # fmt: skip
+    column = t.joint_rows[t.space.joint]
+    bound = np.concatenate([forces.lower[t.joint_rows[t._lower]], forces.upper[t.joint_rows[t._upper]]])
+    bound = np.concatenate([bound, np.zeros(len(column) - len(bound))])
+    rows = Rows(column, forces.at[column], bound, t.space.sign, t.space.dry, t._least, t._most)
+    size = int(t.space.begin[-1])
+    whole = size + len(t.joint_rows)
+    one = [x[0] for x in (t.force, t.wrench, t.joint_impulse, t.memory, t.joint_memory, t.push, t.joint_push)]
+    found = type(t.found)(*(x[0] for x in t.found))
+    work = Work(
+        found, *one, np.empty((size, size)), np.empty((whole, whole)), np.zeros((len(robot.bodies), 6)),
+        np.array(t.numbers, np.int64), t.joint_rows,
+    )  # fmt: skip
+    done, count, swept, newton, left = march(
+        steps, simulation.step_size, simulation.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
+        t.space_of_bodies, t.settings, work,
+    )  # fmt: skip
+    if done:
+        simulation._q, simulation._v = q[None], v[None]
+        t.count[0], t.sweeps[0], t.newton_steps[0], t.residual[0] = count, swept, newton, left
+    return int(done)

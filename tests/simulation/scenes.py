@@ -1,0 +1,114 @@
+"""Bodies, robots and measurements that tests of the simulation share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+import featherweight as fw
+from featherweight.model.types import WORLD
+from oracles.states import Array
+
+HINGE, SLIDE, BALL = fw.JointType.REVOLUTE, fw.JointType.PRISMATIC, fw.JointType.SPHERICAL
+FREE, PLANAR = fw.JointType.FLOATING, fw.JointType.PLANAR
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+DOWN, NO_GRAVITY = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
+G = 9.81
+NOTHING = {"joint_limits": False, "joint_friction": False, "joint_passive": False}
+
+
+def solid_box(mass: float, sides: Sequence[float]) -> fw.Inertia:
+    a, b, c = (mass * s * s / 12.0 for s in sides)
+    return fw.Inertia(mass, (0.0, 0.0, 0.0), (b + c, 0.0, 0.0, a + c, 0.0, a + b))
+
+
+def solid_ball(mass: float, radius: float) -> fw.Inertia:
+    i = 0.4 * mass * radius * radius
+    return fw.Inertia(mass, (0.0, 0.0, 0.0), (i, 0.0, 0.0, i, 0.0, i))
+
+
+def corners(frame: str, sides: Sequence[float], **surface: float) -> list[fw.Sphere]:
+    a, b, c = (0.5 * s for s in sides)
+    return [fw.Point(frame, (x, y, z), **surface) for x in (-a, a) for y in (-b, b) for z in (-c, c)]
+
+
+def free_bodies(*inertias: fw.Inertia, gravity: Sequence[float] = DOWN) -> fw.Robot:
+    """Bodies "body0", "body1", ... that fly freely."""
+    names = [f"body{k}" for k in range(len(inertias))]
+    bodies = [fw.Body(name, inertia) for name, inertia in zip(names, inertias, strict=True)]
+    joints = [fw.Joint(f"free{k}", FREE, WORLD, name) for k, name in enumerate(names)]
+    return fw.build(fw.Mechanism(bodies, joints, gravity=tuple(gravity)))
+
+
+def cart(mass: float = 1.0, axis: Sequence[float] = X, gravity: Sequence[float] = DOWN, **joint: Any) -> fw.Robot:
+    """A mass on a rail."""
+    body = fw.Body("cart", fw.Inertia(mass, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    rail = fw.Joint("rail", SLIDE, WORLD, "cart", axis=tuple(axis), **joint)
+    return fw.build(fw.Mechanism([body], [rail], gravity=tuple(gravity)))
+
+
+def pendulum(mass: float = 1.5, length: float = 0.4, inertia: float = 0.05, **joint: Any) -> fw.Robot:
+    """A physical pendulum about y, hanging at zero; `inertia` is about its centre."""
+    bob = fw.Body("bob", fw.Inertia(mass, (0.0, 0.0, -length), (inertia, 0.0, 0.0, inertia, 0.0, 0.1 * inertia)))
+    return fw.build(fw.Mechanism([bob], [fw.Joint("pivot", HINGE, WORLD, "bob", axis=Y, **joint)]))
+
+
+def pose(p: Sequence[float], turn: Rotation | None = None) -> Array:
+    """The configuration of a floating joint."""
+    return np.array([*p, *(turn or Rotation.identity()).as_quat()])
+
+
+def configuration_rate(robot: fw.Robot, q: Array, v: Array) -> Array:
+    """dq/dt (nq,), written out from the definition of each joint's coordinates."""
+    rate = np.empty(robot.nq)
+    for joint in robot.joints:
+        x, w, at = q[joint.q_slice], v[joint.v_slice], joint.q_slice.start
+        if joint.type in (BALL, FREE):
+            quaternion, turn = x[-4:], w[-3:]
+            rate[joint.q_slice.stop - 4 : joint.q_slice.stop - 1] = 0.5 * (
+                quaternion[3] * turn + np.cross(quaternion[:3], turn)
+            )
+            rate[joint.q_slice.stop - 1] = -0.5 * quaternion[:3] @ turn
+            if joint.type is FREE:
+                rate[at : at + 3] = Rotation.from_quat(quaternion).apply(w[:3])
+        elif joint.type is PLANAR:
+            c, s = x[2:]
+            rate[joint.q_slice] = [c * w[0] - s * w[1], s * w[0] + c * w[1], -s * w[2], c * w[2]]
+        else:
+            rate[joint.q_slice] = w
+    return rate
+
+
+def solved(robot: fw.Robot, q: Array, v: Array, duration: float, force: Any) -> tuple[Array, Array]:
+    """The motion under joint forces `force`(q, v), by a Runge-Kutta method of order 8 to nearly all digits."""
+
+    def rate(_: float, x: Array) -> Array:
+        q, v = x[: robot.nq], x[robot.nq :]
+        return np.concatenate([configuration_rate(robot, q, v), robot.forward_dynamics(q, v, force(q, v))])
+
+    made = solve_ivp(rate, (0.0, duration), np.concatenate([q, v]), method="DOP853", rtol=1e-13, atol=1e-13)
+    return made.y[: robot.nq, -1], made.y[robot.nq :, -1]
+
+
+def state_error(robot: fw.Robot, q: Array, v: Array, q_ref: Array, v_ref: Array) -> float:
+    return float(max(np.abs(robot.difference(q_ref, q)).max(), np.abs(v - v_ref).max()))
+
+
+def momentum(robot: fw.Robot, q: Array, v: Array) -> Array:
+    """Linear momentum, and angular momentum about the world's origin, (6,), of bodies on floating joints.
+
+    What moves on such a joint has the momentum M v of the joint's rows, in its axes and about its origin.
+    """
+    total = np.zeros(6)
+    h = robot.mass_matrix(q) @ v
+    for joint in robot.joints:
+        if joint.parent == WORLD:
+            assert joint.type is FREE
+            R, p = Rotation.from_quat(q[joint.q_slice][3:]), q[joint.q_slice][:3]
+            linear, angular = R.apply(h[joint.v_slice][:3]), R.apply(h[joint.v_slice][3:])
+            total += [*linear, *(np.cross(p, linear) + angular)]
+    return total
