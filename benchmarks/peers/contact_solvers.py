@@ -12,7 +12,7 @@ one before if the solver can. Three cases:
     cold     Coulomb's law from nothing
     warm     from impulses and shifts of the step before; velocities differ by 1 %
 
-Setting up counts, as A changes in every step. Contacts are scaled to unit diagonals for the others. One thread, a process for
+Where the sequence goes to and fro, it is relaxed. Setting up counts, as A changes in every step. Contacts are scaled to unit diagonals for the others. One thread, a process for
 each solver. Cells are milliseconds, residual over greatest velocity, and in brackets the number of convex problems, of ours
 that of sweeps and Newton steps. A cell ends in ! where the residual is missed, and says "over 20 s" where the time is.
 """
@@ -38,6 +38,7 @@ from featherweight.simulation import impulses
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-8  # of the greatest velocity
 INNER = 1e-10  # what convex solvers are asked for, in scaled variables
+RELAXED = 0.7  # where the whole way to the next shift goes to and fro
 GAP = 1e-13  # of energy, in scaled variables
 CASES = ("convex", "cold", "warm")
 
@@ -197,16 +198,20 @@ def by_convex(kind: type[Convex], problem: impulses.Problem, case: str, start: A
     D = np.repeat(1.0 / np.sqrt(np.diag(problem.A).reshape(-1, 3).max(axis=1)), 3)  # the same for a contact: cones stay
     solver = kind(D[:, None] * problem.A * D, problem.mu, limit)
     f, s = start, shift(problem, start) if case == "warm" else np.zeros(len(D))
-    for count in range(1, 100000):
+    part, history = 1.0, [np.inf]  # of the way to the new shift
+    for count in range(1, 1000000):
         u = problem.A @ f + problem.b + s
         f = unit * D * solver.solve(D * (problem.b + s) / unit, f / (unit * D), D * u / unit)
-        s = shift(problem, f)
+        found = shift(problem, f)
         if case == "convex":  # impulses of the convex problem obey Coulomb's law with its own shift taken from b
-            return impulses.residual(replace(problem, b=problem.b - s), f) / unit, f"{count}"
-        left = impulses.residual(problem, f) / unit
-        if left <= TOLERANCE or not left < 1e9 or time.perf_counter() > ends:
+            return impulses.residual(replace(problem, b=problem.b - found), f) / unit, f"{count}"
+        history.append(impulses.residual(problem, f) / unit)
+        if history[-1] <= TOLERANCE or not history[-1] < 1e9 or time.perf_counter() > ends:
             break
-    return left, f"{count}"
+        if count > 10 and history[-1] > 0.5 * history[-11]:
+            part = RELAXED
+        s = s + part * (found - s)
+    return history[-1], f"{count}"
 
 
 def by_ours(problem: impulses.Problem, start: Array) -> tuple[float, str]:

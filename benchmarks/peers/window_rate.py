@@ -57,7 +57,7 @@ def main() -> None:
     robot = featherweight.load(ROBOTS / FILES["talos_reduced"][0], "floating")
     rows = []
     for faces in given.faces:
-        with Window(robot, port=0, faces=faces or None) as window, chromium(SIZE, *SOFTWARE) as page:
+        with Window(robot, port=0, faces=faces) as window, chromium(SIZE, *SOFTWARE) as page:
             triangles = sum(len(s.faces) for many in window.figure.layer(Layer.VISUAL).values() for s in many)
             for name, query in (("as the page chooses", ""), ("one for one", "/?fixedDpr=1")):
                 c, sent = measured(window, page, given.seconds, query)

@@ -16,6 +16,7 @@ from featherweight.simulation.impulses import Problem
 Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity
 AGREE = 1e-6  # of the greatest velocity: least energy to 1e-14 determines velocities to the square root of that, or so
+SLIDING = 1e-5  # as above, under shifts: where friction is redundant too, Clarabel comes no closer
 SEEDS = range(12)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 
@@ -203,7 +204,7 @@ def test_contacts_obey_coulombs_law(seed: int, pyramid: bool) -> None:
 def test_velocities_are_those_of_least_energy_under_their_own_shift(seed: int, pyramid: bool) -> None:
     p = impact(np.random.default_rng(seed), 0.3, pyramid)
     _, u = solved(p)
-    np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=AGREE * unit(p))
+    np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=SLIDING * unit(p))
 
 
 @FRICTION
@@ -212,7 +213,7 @@ def test_contacts_and_bounds_together(seed: int, pyramid: bool) -> None:
     p = replace(with_limits(np.random.default_rng(seed)), pyramid=pyramid)
     f, u = solved(p)
     assert_coulomb(p, f, u)
-    np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=AGREE * unit(p))
+    np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=SLIDING * unit(p))
 
 
 def test_a_sliding_block_does_not_take_off() -> None:
@@ -238,7 +239,7 @@ def test_redundant_contacts(v: tuple[float, ...], copies: int, pyramid: bool) ->
     assert np.linalg.matrix_rank(p.A) == 6 < len(p.A)
     f, u = solved(p)
     assert_coulomb(p, f, u)
-    np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=AGREE * unit(p))
+    np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=SLIDING * unit(p))
 
 
 @FRICTION
@@ -246,6 +247,46 @@ def test_redundant_contacts(v: tuple[float, ...], copies: int, pyramid: bool) ->
 def test_mass_ratios_of_a_million(seed: int, pyramid: bool) -> None:
     p = impact(np.random.default_rng(seed), 0.5, pyramid, masses=(1e-3, 1e3))
     assert_coulomb(p, *solved(p))
+
+
+def boxes(n: int, heavy: float) -> Problem:
+    """Boxes on one another's corners, the one at the top so many times as heavy, nearly at rest after a step of free fall."""
+    J = np.zeros((12 * n, 6 * n))
+    for i in range(n):
+        for c, (x, y) in enumerate((x, y) for x in (-0.2, 0.2) for y in (-0.15, 0.15)):
+            for body, z, sign in ((i, -0.1, 1.0), (i - 1, 0.1, -1.0)):
+                if body >= 0:
+                    across = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+                    rows = np.hstack([np.eye(3), across])[[2, 0, 1]]
+                    J[12 * i + 3 * c : 12 * i + 3 * c + 3, 6 * body : 6 * body + 6] = sign * rows
+    mass = np.r_[np.ones(n - 1), heavy]
+    inverse = np.concatenate([np.r_[np.ones(3), 100.0, 50.0, 50.0] / m for m in mass])
+    v = 0.01 * np.random.default_rng(1).standard_normal(6 * n) + np.tile([0, 0, -0.02, 0, 0, 0], n)
+    return Problem(J * inverse @ J.T, J @ v, np.full(4 * n, 0.5))
+
+
+LED_ASTRAY = pytest.mark.xfail(strict=True, reason="Newton's steps diverge, and sweeps are too slow for such ratios of mass")
+
+
+@FRICTION
+@pytest.mark.parametrize(
+    ("n", "heavy"),
+    [(2, 1.0), (3, 1e3), (10, 1.0), *(pytest.param(n, x, marks=LED_ASTRAY) for n, x in ((10, 1e3), (5, 1e6)))],
+)
+def test_stacked_boxes(n: int, heavy: float, pyramid: bool) -> None:
+    """Clarabel solves these in a few milliseconds."""
+    p = replace(boxes(n, heavy), pyramid=pyramid)
+    solution = impulses.solve(p, np.zeros(len(p.b)), 1e-8 * unit(p))
+    assert impulses.residual(p, solution.impulses) <= 1e-7 * unit(p)
+    u = p.A @ solution.impulses + p.b
+    np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=1e-4 * unit(p))
+
+
+@pytest.mark.xfail(strict=True, reason="the residual is that of Newton's last step, the impulses are those of the last sweep")
+def test_where_it_fails_the_residual_is_that_of_the_impulses() -> None:
+    p = boxes(5, 1e6)
+    solution = impulses.solve(p, np.zeros(len(p.b)), 1e-8 * unit(p))
+    assert solution.residual == pytest.approx(impulses.residual(p, solution.impulses), rel=1e-3)
 
 
 def tower(heavy: float) -> Problem:

@@ -310,13 +310,18 @@ def resolve(
     """One robot's impulses: the residual left and the one allowed [m/s], sweeps, Newton steps, and whether to push."""
     p = prepare(space, settings, found, count, placement, velocity, G, gap, speed, least, most, memory, joint_memory)
     tolerance = settings.tolerance * scale_of(p.b)
-    f, left, swept, steps = solve_problem(p.A, p.b, p.mu, p.lower, p.upper, settings.pyramid, p.start, tolerance)
-    if left <= tolerance and bounce(p, f):
-        b, free = p.A @ f + p.b, f[3 * count :]
-        more, left, swept2, steps2 = solve_problem(
-            p.A, b, p.mu, p.lower - free, p.upper - free, settings.pyramid, np.zeros(len(f)), tolerance
+    f, b, guess, lower, upper = np.zeros(len(p.b)), p.b, p.start, p.lower, p.upper
+    swept = steps = 0
+    left = 0.0
+    for again in range(2):  # once more, without bouncing, where restitution leads bodies into one another
+        more, left, count_of_sweeps, count_of_steps = solve_problem(
+            p.A, b, p.mu, lower, upper, settings.pyramid, guess, tolerance
         )
-        f, swept, steps = f + more, swept + swept2, steps + steps2
+        f, swept, steps = f + more, swept + count_of_sweeps, steps + count_of_steps
+        if again or not left <= tolerance or not bounce(p, f):
+            break
+        b, guess = p.A @ f + p.b, np.zeros(len(f))
+        lower, upper = p.lower - f[3 * count :], p.upper - f[3 * count :]
     if not left <= tolerance:
         return left, tolerance, swept, steps, False
     pushed = finish(settings, space, found, p, f, gap, wrench, force, joint_impulse, memory, joint_memory, push, joint_push)

@@ -10,7 +10,8 @@ compiling, for the bodies that touch, and kept for the sets seen last.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from ..robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+Method = Callable[[list[Contact], Array], Array]  # of contacts and q (batch, nq), to G (batch, m, m)
+
 KEPT_SETS = 64
 
 
@@ -31,13 +34,13 @@ class ContactInertia:
     `joint_rows` are rows of all joints' velocities; with the contacts they are one more function, for when any is active.
     """
 
-    def __init__(self, robot: Robot, contacts: Sequence[Contact], joint_rows: Array, algorithm: str) -> None:
+    def __init__(self, robot: Robot, contacts: Sequence[Contact], joint_rows: Array, algorithm: str | Method) -> None:
         self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
         self.of_touching: CompiledFunction | None = None
         self.of_all: CompiledFunction | None = None
-        self._sets: OrderedDict[bytes, tuple[CompiledFunction, Array]] = OrderedDict()
-        if self.contacts:
+        self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
+        if self.contacts and isinstance(algorithm, str):
             self.of_touching = robot.delassus(self.contacts, algorithm)
         if len(joint_rows) and not robot.closed and not self.by_sets:
             rows = np.eye(robot.nv)[joint_rows]
@@ -47,23 +50,30 @@ class ContactInertia:
     @property
     def by_sets(self) -> bool:
         """Whether functions are made for the bodies that touch, since one for all is too large."""
-        return self.of_touching is not None and self.of_touching.execution == "rolled"
+        if self.of_touching is None:
+            return bool(self.contacts)
+        return self.of_touching.execution == "rolled"
 
     def touching(self, q: Array, bodies: Array) -> tuple[Array, Array]:
         """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything."""
-        if self.of_touching is None:
+        if not self.contacts:
             return np.zeros((len(q), 0, 0)), self.begin
-        if not self.by_sets:
+        if self.of_touching is not None and not self.by_sets:
             return self.of_touching(q), self.begin
         key = bodies.tobytes()
         if key not in self._sets:
-            rolled = Robot(self.robot.model, "rolled")  # a new one, which does not keep the sets that are dropped here
-            self._sets[key] = rolled.delassus([self.contacts[b] for b in bodies], self.algorithm), self._begin(bodies)
+            self._sets[key] = self._of_set([self.contacts[b] for b in bodies]), self._begin(bodies)
             if len(self._sets) > KEPT_SETS:
                 self._sets.popitem(last=False)
         self._sets.move_to_end(key)
         function, begin = self._sets[key]
         return function(q), begin
+
+    def _of_set(self, contacts: list[Contact]) -> Callable[[Array], Array]:
+        if not isinstance(self.algorithm, str):
+            return partial(self.algorithm, contacts)
+        rolled = Robot(self.robot.model, "rolled")  # a new one, which does not keep the sets that are dropped here
+        return rolled.delassus(contacts, self.algorithm)
 
     def _begin(self, bodies: Array) -> Array:
         begin = np.zeros(len(self.contacts) + 1, np.int64)

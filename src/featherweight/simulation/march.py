@@ -144,26 +144,29 @@ def march(
         if count > 0 or near:
             if touching > 0:
                 call_address(functions.velocity, speeds.ctypes.data)
+            here, G, shown = space_of_bodies, work.G, 0
             if near:
+                here, G, shown = space, work.G_of_all, len(rows.column)
                 call_address(functions.inertia_of_all, inertia_of_all.ctypes.data)
-                left, allowed, swept, newton, overlap = resolve(
-                    space, settings, work.found, count, placement, velocity, work.G_of_all, gap, speed, rows.least, rows.most,
-                    work.wrench, work.force, work.joint_impulse, work.memory, work.joint_memory, work.push, work.joint_push,
-                )  # fmt: skip
             else:
                 call_address(functions.inertia, inertia.ctypes.data)
-                left, allowed, swept, newton, overlap = resolve(
-                    space_of_bodies, settings, work.found, count, placement, velocity, work.G, gap[:0], speed[:0], rows.least,
-                    rows.most, work.wrench, work.force, work.joint_impulse, work.memory, work.joint_memory, work.push,
-                    work.joint_push,
-                )  # fmt: skip
+            left, allowed, swept, newton, overlap = resolve(
+                here, settings, work.found, count, placement, velocity, G, gap[:shown], speed[:shown], rows.least, rows.most,
+                work.wrench, work.force, work.joint_impulse, work.memory, work.joint_memory, work.push, work.joint_push,
+            )  # fmt: skip
             if not left <= allowed:
                 return step, count, swept, newton, left
-            if overlap:
-                add_effect(h, functions, pushed, load, loaded, work, work.push, work.joint_push)
-                for i in range(nv):
-                    moved[i] = h * (pushed_a[i] - a[i])
-            add_effect(h, functions, pushed, load, loaded, work, work.wrench, work.joint_impulse)
+            for part in range(0 if overlap else 1, 2):  # the displacement first, then the impulses
+                for k in range(touching):
+                    for i in range(6):
+                        work.forces[work.numbers[k], i] = (work.push[k, i] if part == 0 else work.wrench[k, i]) / h
+                loaded[:] = load
+                for k in range(len(work.joints)):
+                    loaded[work.joints[k]] += (work.joint_push[k] if part == 0 else work.joint_impulse[k]) / h
+                call_address(functions.pushed_dynamics, pushed.ctypes.data)
+                if part == 0:
+                    for i in range(nv):
+                        moved[i] = h * (pushed_a[i] - a[i])
             for i in range(nv):
                 after[i] = v[i] + h * pushed_a[i]
         else:
@@ -178,18 +181,6 @@ def march(
         v[:] = after
         q[:] = q1
     return steps, count, swept, newton, left
-
-
-@compiled
-def add_effect(h: float, functions: Any, pushed: Any, load: Any, loaded: Any, work: Any, wrench: Any, impulse: Any) -> None:
-    """Accelerations under impulses on bodies and joints, spread over the step."""
-    for k in range(len(work.numbers)):
-        for i in range(6):
-            work.forces[work.numbers[k], i] = wrench[k, i] / h
-    loaded[:] = load
-    for k in range(len(work.joints)):
-        loaded[work.joints[k]] += impulse[k] / h
-    call_address(functions.pushed_dynamics, pushed.ctypes.data)
 
 
 def marched(simulation: Any, steps: int, tau: Any) -> int:

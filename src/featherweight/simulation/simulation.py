@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..contacts import Contact
 from ..model.types import Actuator
 from ..robot import Robot
 from .failure import SimulationError
@@ -39,6 +40,7 @@ class Simulation:
     `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are closed after each step; `opened`
     is what was left of their constraints before.
 
+    `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
     `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
     pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the solver's
     residual as a part of the greatest velocity.
@@ -65,7 +67,7 @@ class Simulation:
         joint_limits: bool = True,
         joint_friction: bool = True,
         joint_passive: bool = True,
-        delassus: str = "auto",
+        delassus: str | Callable[[list[Contact], Array], Array] = "auto",
         margin: float = 1e-3,
         slop: float = 1e-6,
         bounce: float = 1e-2,

@@ -16,7 +16,7 @@ from .contact_space import Settings, Space
 from .detection import HEIGHTS, NO_GROUND, PLANE, Contacts, Spheres, find_range
 from .failure import SimulationError
 from .forces import JointForces
-from .inertia import ContactInertia
+from .inertia import ContactInertia, Method
 from .scene import Ground, HeightField, Plane, Sphere, combined
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -44,7 +44,7 @@ class Touching:
         restitution: float,
         limits: bool,
         dry_friction: bool,
-        algorithm: str,
+        algorithm: str | Method,
     ) -> None:
         self.robot, self.forces, self.settings = robot, forces, settings
         self.spheres = tuple(spheres)

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 PLAIN: Color = (190, 196, 204)
 INERTIA: Color = (120, 160, 210)
 COLLISION: Color = (225, 150, 90)
-FACES = 10_000  # of all meshes of a layer: what a browser without a graphics card draws thirty times a second
+FACES = 6_000  # of all meshes of a layer: what a browser without a graphics card draws thirty times a second
 SMALL = 0.01  # [m]: radius of what stands for a body without mass
 THIN = 2e-3  # [m]: least side that is drawn of a box
 
@@ -27,6 +27,7 @@ class Layer(StrEnum):
     """Which shapes of the bodies are drawn."""
 
     VISUAL = "visual"
+    FULL = "visual, every triangle"
     COLLISION = "collision"
     INERTIA = "inertia"
 
@@ -51,11 +52,11 @@ class _Part(NamedTuple):
 class Figure:
     """The surfaces of a robot's bodies. Files are read when a layer is first asked for.
 
-    `faces` is how many triangles the meshes of a layer may have together; None leaves them as they are. `notes` says which
-    meshes could not be read.
+    `faces` is about how many triangles the meshes of a layer have together, where they have more: the layer "visual, every
+    triangle" has all of them. `notes` says which meshes could not be read.
     """
 
-    def __init__(self, robot: Robot, faces: int | None = FACES) -> None:
+    def __init__(self, robot: Robot, faces: int = FACES) -> None:
         self.robot = robot
         self.faces = faces
         self.notes: list[str] = []
@@ -64,7 +65,8 @@ class Figure:
     def layer(self, layer: Layer) -> dict[str, list[Surface]]:
         """The surfaces of each body, and of the "world"."""
         if layer not in self._layers:
-            self._layers[layer] = self._surfaces(self._parts(layer))
+            parts = self._parts(layer)
+            self._layers[layer] = _surfaces(parts if layer == Layer.FULL else self._lighter(parts))
         return self._layers[layer]
 
     def planes(self, layer: Layer) -> list[Shape]:
@@ -82,7 +84,7 @@ class Figure:
     def _shapes(self, layer: Layer) -> list[Shape]:
         if layer == Layer.INERTIA:
             return []
-        return [s for s in self.robot.shapes if (s.visual if layer == Layer.VISUAL else s.collision)]
+        return [s for s in self.robot.shapes if (s.collision if layer == Layer.COLLISION else s.visual)]
 
     def _parts(self, layer: Layer) -> list[_Part]:
         parts: list[_Part] = []
@@ -93,7 +95,8 @@ class Figure:
             try:
                 parts += _parts_of(shape, COLLISION if layer == Layer.COLLISION else PLAIN)
             except MeshError as error:
-                self.notes.append(str(error))
+                if str(error) not in self.notes:
+                    self.notes.append(str(error))
                 unread.add(shape.body)
         drawn = {p.body for p in parts}
         for body in self.robot.bodies:
@@ -110,21 +113,23 @@ class Figure:
         T[:3, :3], T[:3, 3] = box.rotation, box.center
         return _Part(body, trimesh.creation.box(np.maximum(box.lengths, THIN), transform=T), INERTIA, None, True)
 
-    def _surfaces(self, parts: list[_Part]) -> dict[str, list[Surface]]:
-        """Few enough triangles, and one surface for each colour of a body: browsers are slow at many small things."""
+    def _lighter(self, parts: list[_Part]) -> list[_Part]:
+        """The parts with fewer triangles where meshes have many."""
         meshes = [p for p in parts if not p.exact]
-        if self.faces is not None and meshes:
-            kept = shares([p.mesh for p in meshes], self.faces)
-            lighter = {id(p.mesh): simplified(p.mesh, k) for p, k in zip(meshes, kept, strict=True)}
-            parts = [p._replace(mesh=lighter.get(id(p.mesh), p.mesh)) for p in parts]
-        groups: dict[tuple[str, Color, float | None], list[trimesh.Trimesh]] = {}
-        for p in parts:
-            groups.setdefault((p.body, p.color, p.opacity), []).append(p.mesh)
-        found: dict[str, list[Surface]] = {}
-        for (body, color, opacity), many in groups.items():
-            vertices, faces = _joined([shaded(m) for m in many])
-            found.setdefault(body, []).append(Surface(vertices, faces, color, opacity))
-        return found
+        kept = iter(shares([p.mesh for p in meshes], self.faces))
+        return [p if p.exact else p._replace(mesh=simplified(p.mesh, next(kept))) for p in parts]
+
+
+def _surfaces(parts: list[_Part]) -> dict[str, list[Surface]]:
+    """One surface for each colour of a body: browsers are slow at many small things."""
+    groups: dict[tuple[str, Color, float | None], list[trimesh.Trimesh]] = {}
+    for p in parts:
+        groups.setdefault((p.body, p.color, p.opacity), []).append(p.mesh)
+    found: dict[str, list[Surface]] = {}
+    for (body, color, opacity), many in groups.items():
+        vertices, faces = _joined([shaded(m) for m in many])
+        found.setdefault(body, []).append(Surface(vertices, faces, color, opacity))
+    return found
 
 
 def _joined(pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -22,3 +22,13 @@ def matrix(pose: Pose) -> Array:
 def quaternions(R: Any) -> Array:
     """Rotations (..., 3, 3) as unit quaternions (..., 4), the scalar first."""
     return np.asarray(tf.SO3.from_matrix(np.asarray(R)).wxyz)
+
+
+def view(position: Array, at: Array) -> Array:
+    """The orientation, as a unit quaternion (4,), of an upright camera at a position (3,) that looks at a point (3,)."""
+    forward = (at - position) / np.linalg.norm(at - position)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    if np.linalg.norm(right) < 1e-9:
+        right = np.array([1.0, 0.0, 0.0])
+    right /= np.linalg.norm(right)
+    return quaternions(np.stack([right, np.cross(forward, right), forward], axis=1))

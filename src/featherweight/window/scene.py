@@ -16,8 +16,10 @@ from .poses import matrix, quaternions
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SKY, EARTH = (255, 255, 255), (140, 140, 150)
-GROUND = 6.0  # [m]: side of the grid, for robots of ordinary size
-VIEW = np.array([0.80, 0.55, 0.28])  # from where the camera looks at the robot, unless told otherwise
+LINES = (196, 200, 206)
+CELLS = 8  # of the ground on each side of its middle
+VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.7  # where the camera is at first, seen from the robot, in its size
+FIELD = 0.7  # [rad] that the camera sees from bottom to top
 
 
 class Scene:
@@ -46,8 +48,8 @@ class Scene:
         scene = self.server.scene
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map(None)
-        scene.add_light_hemisphere("/light/sky", sky_color=SKY, ground_color=EARTH, intensity=2.2)
-        scene.add_light_directional("/light/sun", intensity=1.8, position=(2.0, -1.5, 4.0))
+        scene.add_light_hemisphere("/light/sky", sky_color=SKY, ground_color=EARTH, intensity=2.6)
+        scene.add_light_directional("/light/sun", intensity=2.2, position=(2.0, -1.5, 4.0))
 
     # the robot
 
@@ -102,24 +104,18 @@ class Scene:
     def add_ground(self, height: float) -> None:
         """A grid at this height [m]."""
         T = np.eye(4)
-        T[:2, 3], T[2, 3] = np.round(self.box.mean(axis=0)[:2]), height
+        T[:2, 3], T[2, 3] = np.round(self.box.mean(axis=0)[:2], 1), height
         self._add_grid("/ground", T)
 
     def _add_grid(self, name: str, T: Array) -> Any:
-        cell = 10.0 ** np.round(np.log10(self.size / 4.0)) / 2.0  # 0.5 m for robots of some metres
-        return self.server.scene.add_grid(
-            name,
-            width=2 * cell * GROUND,
-            height=2 * cell * GROUND,
-            cell_size=cell,
-            section_size=2 * cell,
-            cell_color=(214, 218, 222),
-            section_color=(168, 174, 180),
-            plane_color=(238, 240, 242),
-            plane_opacity=1.0,
-            shadow_opacity=0.0,
-            position=T[:3, 3],
-            wxyz=quaternions(T[:3, :3]),
+        """Lines across a square: a plane that covers the page costs more than the robot without a graphics card."""
+        cell = 0.5 * 10.0 ** np.round(np.log10(self.size / 2.0))  # 0.5 m for robots of some metres
+        at = cell * np.arange(-CELLS, CELLS + 1)
+        end, zero = np.full(len(at), at[-1]), np.zeros(len(at))
+        along_y = np.stack([np.stack([at, -end, zero], 1), np.stack([at, end, zero], 1)], 1)
+        lines = np.concatenate([along_y, along_y[:, :, [1, 0, 2]]])
+        return self.server.scene.add_line_segments(
+            name, lines, LINES, thickness=1.5, thickness_units="screen", position=T[:3, 3], wxyz=quaternions(T[:3, :3])
         )
 
     def add_heights(self, x: Array, y: Array, z: Array) -> None:
@@ -137,11 +133,13 @@ class Scene:
         )
 
     def look(self, position: Any = None, at: Any = None) -> None:
-        """Where the camera is and what it looks at [m], at first and after "Reset View"."""
-        away = VIEW / np.linalg.norm(VIEW) * 1.25 * max(self.size, 1e-3)
+        """Where the camera is and what it looks at [m], in pages that are open, and in others at first."""
+        away = VIEW / np.linalg.norm(VIEW) * DISTANCE * max(self.size, 1e-3)
         center = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
         position = center + away if position is None else np.asarray(position, dtype=float)
         self.camera = position, center
-        camera = self.server.initial_camera
-        camera.position, camera.look_at = position, center
-        camera.near = max(0.01 * self.size, 1e-4)
+        for camera in (self.server.initial_camera, *(c.camera for c in self.server.get_clients().values())):
+            camera.position = position
+            camera.look_at = center
+            camera.fov = FIELD
+            camera.near = max(0.01 * self.size, 1e-4)

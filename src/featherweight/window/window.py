@@ -16,8 +16,9 @@ from ..simulation.trajectory import Trajectory
 from .figure import FACES, Figure, Layer
 from .panels import JointsPanel, LookPanel
 from .player import Player
+from .poses import view
 from .recording import RATE, record, serve, stop
-from .scene import Scene
+from .scene import FIELD, Scene
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,7 +30,7 @@ class Window:
     """A page that shows a robot, at `url`.
 
     `ground` is the height of a grid [m], None for no grid, or "below" for one under the robot as it is at first.
-    `faces` is how many triangles the meshes have together (None: as many as the files give). Only this machine can see the
+    `faces` is about how many triangles the meshes are given together; the page can show them all. Only this machine can see the
     page unless `host` says otherwise; `port` 0 takes any that is free, and one that is taken gives way to the next.
 
     Usable from several threads. A context manager: leaving it closes the window.
@@ -44,7 +45,7 @@ class Window:
         *,
         q: Any = None,
         ground: float | Literal["below"] | None = "below",
-        faces: int | None = FACES,
+        faces: int = FACES,
     ) -> None:
         self.robot = robot
         self.figure = Figure(robot, faces)
@@ -114,6 +115,11 @@ class Window:
         if start:
             self._player.play()
 
+    @property
+    def camera(self) -> tuple[Array, Array]:
+        """Where the window puts the camera (3,) [m] in the world, and the point (3,) [m] that it looks at."""
+        return self._scene.camera
+
     def look(self, position: Any, at: Any) -> None:
         """Put the camera at a position (3,) [m] in the world, looking at a point (3,) [m]."""
         with self._lock:
@@ -144,6 +150,21 @@ class Window:
         finally:
             stop(server)
         Path(path).write_text(html, encoding="utf-8")
+
+    def picture(self, size: tuple[int, int], *, timeout: float = 30.0) -> Array:
+        """What a page that is open draws from the window's camera, without the panels: (height, width, 3) in 0..255.
+
+        `size` is (width, height). Raises RuntimeError where no page is open, TimeoutError where it does not answer.
+        """
+        clients = list(self._server.get_clients().values())
+        if not clients:
+            raise RuntimeError(f"picture: no browser has {self.url} open")
+        position, at = self._scene.camera
+        drawn = clients[0].get_render(
+            size[1], size[0], position=position, wxyz=view(position, at), fov=FIELD, transport_format="png", timeout=timeout
+        ).astype(float)  # fmt: skip
+        opacity = drawn[..., 3:] / 255.0
+        return np.asarray(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)).round().astype(np.uint8)
 
     def close(self) -> None:
         """Stop serving the page."""

@@ -1,0 +1,123 @@
+"""Moving pictures of robots, drawn by the window in a headless Chromium.
+
+    python benchmarks/peers/make_pictures.py [--output docs]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from chromium import chromium
+from measure import FILES, ROBOTS
+from PIL import Image
+
+import featherweight
+from featherweight.robot import Robot
+from featherweight.simulation.trajectory import Trajectory
+from featherweight.window import Window
+from featherweight.window.clock import frames
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FINER = 2  # times as many pixels are drawn as are kept, in each direction
+DETAIL = 60_000  # triangles
+
+
+def film(
+    robot: Robot,
+    trajectory: Trajectory,
+    path: str | Path,
+    *,
+    size: tuple[int, int] = (400, 320),
+    rate: float = 15.0,
+    colors: int = 96,
+    camera: tuple[Any, Any] | None = None,
+    follow: str | None = None,
+    ground: float | Literal["below"] | None = "below",
+    setup: Any = None,
+) -> None:
+    """Write a trajectory as a GIF of `size` (width, height) pixels that repeats, with `rate` pictures a second.
+
+    `camera` is where it is and what it looks at [m], in the world; it goes along, over the ground, with the frame `follow`.
+    `setup(window)` is called before, to draw more.
+    """
+    chosen, lasts = frames(trajectory, rate)
+    with Window(robot, trajectory, port=0, ground=ground, faces=DETAIL) as window, chromium((1280, 960)) as page:
+        if setup is not None:
+            setup(window)
+        page.open(window.url)
+        _wait_for_page(window)
+        position, at = window.camera if camera is None else (np.asarray(x, dtype=float) for x in camera)
+        place = robot.frame_placement(follow) if follow else None
+        start = place(trajectory.q[chosen[0]])[:2, 3] if place else np.zeros(2)
+        pictures = []
+        for k in chosen:
+            moved = np.append(place(trajectory.q[k])[:2, 3] - start, 0.0) if place else np.zeros(3)
+            window.look(position + moved, at + moved)
+            window.show(trajectory.q[k], *trajectory.contacts(int(k)))
+            pictures.append(_drawn(window, size))
+    save_gif(pictures, lasts, path, colors)
+
+
+def _wait_for_page(window: Window, seconds: float = 60.0) -> None:
+    """Until the page is open and two pictures in succession are the same: meshes arrive, shaders are compiled."""
+    end, before = time.monotonic() + seconds, None
+    while time.monotonic() < end:
+        time.sleep(0.5)
+        try:
+            now = window.picture((160, 120))
+        except RuntimeError:
+            continue
+        if before is not None and now.std() > 0 and np.array_equal(before, now):
+            return
+        before = now
+    raise TimeoutError(f"the page {window.url} does not settle")
+
+
+def _drawn(window: Window, size: tuple[int, int]) -> Image.Image:
+    """The window's picture when it has arrived at the state that was sent last: the same twice."""
+    before = None
+    for _ in range(6):
+        now = window.picture((FINER * size[0], FINER * size[1]))
+        if before is not None and np.array_equal(before, now):
+            break
+        before = now
+    return Image.fromarray(now).resize(size, Image.Resampling.LANCZOS)
+
+
+def save_gif(pictures: list[Image.Image], lasts: Array, path: str | Path, colors: int) -> None:
+    """Write pictures that last so long (m,) [s] each, with one palette."""
+    some = pictures[:: max(1, len(pictures) // 8)]
+    strip = Image.new("RGB", (some[0].width, some[0].height * len(some)))
+    for k, picture in enumerate(some):
+        strip.paste(picture, (0, k * picture.height))
+    palette = strip.quantize(colors, Image.Quantize.MEDIANCUT)
+    made = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
+    milliseconds = [max(20, round(1e3 * x)) for x in lasts]
+    made[0].save(path, save_all=True, append_images=made[1:], duration=milliseconds, loop=0, optimize=True)
+
+
+def swing(robot: Robot, seconds: float = 3.0, rate: float = 60.0) -> Trajectory:
+    """Joints that go to and fro about their zero, in a motion that repeats."""
+    times = np.arange(0.0, seconds, 1.0 / rate)
+    q = np.tile(robot.neutral(), (len(times), 1))
+    first = robot.nq - (robot.nv - 6)
+    q[:, first:] += 0.25 * np.sin(2.0 * np.pi / seconds * times[:, None] + np.arange(robot.nq - first))
+    return Trajectory(times, q, np.zeros((len(times), robot.nv)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=Path("output"))
+    given = parser.parse_args()
+    given.output.mkdir(parents=True, exist_ok=True)
+    robot = featherweight.load(ROBOTS / FILES["talos_reduced"][0], "floating")
+    film(robot, swing(robot), given.output / "talos.gif")
+
+
+if __name__ == "__main__":
+    main()
