@@ -96,7 +96,8 @@ class Page:
 
     def counted(self) -> Counted:
         """What was counted since."""
-        return Counted(**self.driver.execute_script("return window.countedFrames()"), processor=self._processor_time() - self._spent)
+        found = self.driver.execute_script("return window.countedFrames()")
+        return Counted(**found, processor=self._processor_time() - self._spent)
 
     def offline(self) -> None:
         """Cut the page off from any network."""

@@ -5,14 +5,14 @@
 
 All get the same A and b of the same robots, and go on until the natural residual of Coulomb's law is 1e-8 of the greatest
 velocity. Convex solvers do that by a sequence of problems, shifted by s_n = mu |u_t| of the one before (mu (|u_t1| + |u_t2|)
-where friction is a pyramid); they are set up once, each problem of the sequence changes the vector only, and goes on from the
-one before if the solver can. Three cases:
+where friction is a pyramid), relaxed where it goes to and fro; they are set up once, each problem of the sequence changes the
+vector only, and goes on from the one before if the solver can. Three cases:
 
     convex   one problem, no shift: what Coulomb's law is made of (its own residual)
     cold     Coulomb's law from nothing
     warm     from impulses and shifts of the step before; velocities differ by 1 %
 
-Where the sequence goes to and fro, it is relaxed. Setting up counts, as A changes in every step. Contacts are scaled to unit diagonals for the others. One thread, a process for
+Setting up counts, as A changes in every step. Contacts are scaled to unit diagonals for the others. One thread, a process for
 each solver. Cells are milliseconds, residual over greatest velocity, and in brackets the number of convex problems, of ours
 that of sweeps and Newton steps. A cell ends in ! where the residual is missed, and says "over 20 s" where the time is.
 """
@@ -280,21 +280,20 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for one solution")
     parser.add_argument("--only", nargs="*", default=list(SCENES), choices=SCENES)
     options = parser.parse_args()
-    os.environ.update(
-        {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL", "RAYON")}
-    )  # of processes to come
+    for library in ("OPENBLAS", "OMP", "MKL", "RAYON"):  # one thread, in the processes to come
+        os.environ[f"{library}_NUM_THREADS"] = "1"
     names = [n for n, kind in SOLVERS.items() if kind is None or find_spec(kind.module)]
     print(f"{machine()}; {', '.join(f'{n} is not installed' for n in SOLVERS if n not in names) or 'all solvers'}", flush=True)
-    rows = []
+    header = ["problem (unknowns)", "case", *names]
+    print(markdown(header, []), flush=True)
     for key in options.only:
         given = SCENES[key]()
         m = len(given.now.b)
         tolerance = TOLERANCE * float(np.abs(given.now.b).max())
         first, second = (impulses.solve(replace(given.now, pyramid=p), np.zeros(m), tolerance).impulses for p in (False, True))
         columns = [cells(given, n, (first, second), options.limit) for n in names]
-        rows += [[f"{given.name} ({m})", case, *(c[i] for c in columns)] for i, case in enumerate(CASES)]
-        print(markdown(["problem (unknowns)", "case", *names], rows[-len(CASES) :]), flush=True)
-    print("\n" + markdown(["problem (unknowns)", "case", *names], rows))
+        rows = [[f"{given.name} ({m})", case, *(c[i] for c in columns)] for i, case in enumerate(CASES)]
+        print("\n".join(markdown(header, rows).splitlines()[2:]), flush=True)
 
 
 if __name__ == "__main__":

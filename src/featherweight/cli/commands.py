@@ -155,3 +155,6 @@ def _fail(message: str) -> int:
     line = " ".join(message.split())
     Console(stderr=True).print(Text(f"error: {line}", style="bold red"), soft_wrap=True)
     return 1
+
+
+from . import view  # noqa: E402, F401  # the command registers itself

@@ -31,7 +31,9 @@ def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
 
     Raises MeshError for a mesh that cannot be read.
     """
-    parts = [(primitive(shape), None)] if shape.type != ShapeType.MESH else _mesh(shape)
+    parts: list[tuple[trimesh.Trimesh, Color | None]] = (
+        _mesh(shape) if shape.type == ShapeType.MESH else [(primitive(shape), None)]
+    )
     pose = matrix(shape.placement)
     for mesh, _ in parts:
         mesh.apply_transform(pose)

@@ -77,24 +77,17 @@ class Player:
         self.folder.remove()
 
     def _connect(self) -> None:
-        @self._slider.on_update
-        def _(event: viser.GuiEvent[Any]) -> None:
-            if event.client is not None:  # a hand on the slider, not playback
-                if self.clock.playing:
-                    self.pause()
-                self.seek(float(self._slider.value))
+        self._slider.on_update(self._scrubbed)
+        self._button.on_click(lambda _: self.pause() if self.clock.playing else self.play())
+        self._speed.on_update(lambda _: setattr(self.clock, "speed", float(self._speed.value)))
+        self._loop.on_update(lambda _: setattr(self.clock, "loop", bool(self._loop.value)))
 
-        @self._button.on_click
-        def _(_: viser.GuiEvent[Any]) -> None:
-            self.pause() if self.clock.playing else self.play()
-
-        @self._speed.on_update
-        def _(_: viser.GuiEvent[Any]) -> None:
-            self.clock.speed = float(self._speed.value)
-
-        @self._loop.on_update
-        def _(_: viser.GuiEvent[Any]) -> None:
-            self.clock.loop = bool(self._loop.value)
+    def _scrubbed(self, event: viser.GuiEvent[Any]) -> None:
+        if event.client is None:  # playback moves the slider too
+            return
+        if self.clock.playing:
+            self.pause()
+        self.seek(float(self._slider.value))
 
     def _run(self) -> None:
         """Draw while playing; a thread of its own."""

@@ -30,12 +30,12 @@ def stop(server: viser.ViserServer) -> None:
 
 def record(scene: Scene, trajectory: Trajectory | None = None, rate: float = RATE) -> str:
     """HTML of a scene at rest, or moving along a trajectory with at most `rate` frames a second of simulated time."""
-    chosen, lasts = frames(trajectory, rate) if trajectory is not None and len(trajectory) else ((), ())
-    if trajectory is not None and len(chosen):
-        scene.move(trajectory.q[chosen[0]], *trajectory.contacts(int(chosen[0])))
+    if trajectory is None:
+        return str(scene.server.get_scene_serializer().as_html())
+    chosen, lasts = frames(trajectory, rate)
+    scene.move(trajectory.q[chosen[0]], *trajectory.contacts(int(chosen[0])))
     recorder = scene.server.get_scene_serializer()
     for k, last in zip(chosen, lasts, strict=True):
-        assert trajectory is not None
         scene.move(trajectory.q[k], *trajectory.contacts(int(k)))
         recorder.insert_sleep(float(last))
-    return recorder.as_html()
+    return str(recorder.as_html())

@@ -160,9 +160,8 @@ class Window:
         if not clients:
             raise RuntimeError(f"picture: no browser has {self.url} open")
         position, at = self._scene.camera
-        drawn = clients[0].get_render(
-            size[1], size[0], position=position, wxyz=view(position, at), fov=FIELD, transport_format="png", timeout=timeout
-        ).astype(float)  # fmt: skip
+        camera = {"position": position, "wxyz": view(position, at), "fov": FIELD}
+        drawn: Array = clients[0].get_render(size[1], size[0], **camera, transport_format="png", timeout=timeout)
         opacity = drawn[..., 3:] / 255.0
         return np.asarray(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)).round().astype(np.uint8)
 

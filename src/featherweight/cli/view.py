@@ -1,0 +1,78 @@
+"""The command that opens the window."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ..model.types import ModelError
+from ..robot import Robot, load
+from ..simulation.trajectory import Trajectory
+from .commands import Base, BaseOption, Mimic, MimicOption, RobotPath, app
+from .console import make_console
+
+REQUIRED, OPTIONAL = ("times", "q", "v"), ("first", "points", "forces")
+
+
+@app.command()
+def view(
+    robot: RobotPath,
+    base: BaseOption = Base.FIXED,
+    mimic: MimicOption = Mimic.FOLLOW,
+    trajectory: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="States to play: an .npz file with times, q, v, and contacts.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one HTML file, and end.")] = None,
+    ground: Annotated[float | None, typer.Option(help="Height of the ground [m].", show_default="under the robot")] = None,
+    host: Annotated[str, typer.Option(help="Who may see the page: 0.0.0.0 lets other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0 for any that is free.")] = 8080,
+) -> None:
+    """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
+    from ..window import Window
+
+    loaded = load(robot, base.value, mimic=mimic.value)
+    motion = None if trajectory is None else read_trajectory(trajectory, loaded)
+    where = ("127.0.0.1", 0) if save is not None else (host, port)
+    console = make_console()
+    with Window(loaded, motion, *where, ground="below" if ground is None else ground) as window:
+        if save is not None:
+            window.save(save)
+            console.print(f"Recording: {save}", soft_wrap=True)
+            return
+        console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
+        _wait()
+
+
+def read_trajectory(path: Path, robot: Robot) -> Trajectory:
+    """A trajectory of this robot from an .npz file with its fields by name; contacts may be left out.
+
+    Raises ModelError for a file that is none.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not hasattr(file, "files"):
+                raise ModelError(f"{path}: one array, where times, q and v are needed in an .npz file")
+            held: dict[str, Any] = {name: file[name] for name in (*REQUIRED, *OPTIONAL) if name in file.files}
+    except (ValueError, EOFError) as error:
+        raise ModelError(f"{path}: no .npz file: {error}") from error
+    if missing := [name for name in REQUIRED if name not in held]:
+        raise ModelError(f"{path}: no array {', '.join(missing)}; a trajectory has {', '.join(REQUIRED)}")
+    count = len(np.atleast_1d(held["times"]))
+    shapes = {"times": (count,), "q": (count, robot.nq), "v": (count, robot.nv)}
+    for name, shape in shapes.items():
+        if held[name].shape != shape or not count:
+            raise ModelError(f"{path}: {name} must have shape {shape} for {robot.name}; it has {held[name].shape}")
+    return Trajectory(**held)
+
+
+def _wait() -> None:
+    """Until the user interrupts."""
+    try:
+        while True:
+            time.sleep(3600.0)
+    except KeyboardInterrupt:
+        pass
