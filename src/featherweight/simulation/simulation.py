@@ -34,8 +34,9 @@ class Simulation:
     contacts, joint limits and joints with dry friction change the velocity, by maximum dissipation (see `impulses`).
 
     `spheres` of the robot (points are spheres without radius) touch the `ground`, a `Plane` or `HeightField`, and `pairs` of
-    them (by their numbers) touch each other. `friction` and `restitution` are those of surfaces that have none of their own;
-    `pyramid` takes friction pyramids for cones. `actuators` are the robot's unless given; their controls are an argument
+    them (by their numbers) touch each other; with `shapes`, the collision shapes of the robot's file do all that (by coal, an
+    extra; pairs that overlap at first are left out). `friction` and `restitution` are those of surfaces that have none of
+    their own; `pyramid` takes friction pyramids for cones. `actuators` are the robot's unless given; their controls are an argument
     of `step`. Damping, springs, dry friction, limits and efforts of joints are the robot's; `joint_limits`,
     `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are closed after each step; `opened`
     is what was left of their constraints before.
@@ -117,11 +118,13 @@ class Simulation:
             ) from error
         step, margin, slop, bounce, tolerance, pyramid = settings
         made = Settings(step, margin, slop, bounce, tolerance, pyramid)
-        arguments = (spheres, pairs, self.ground, made, *surface, *joints, algorithm)
+        touching_shapes = None
         if shapes:
-            from .shapes import TouchingShapes
+            from .shapes import ShapeContacts
 
-            return TouchingShapes(self._moving, self.forces, *arguments)
+            touching_shapes = ShapeContacts(self.robot, self.ground)
+            spheres = (*spheres, *touching_shapes.points(self.ground))
+        arguments = (spheres, pairs, self.ground, made, *surface, *joints, algorithm, touching_shapes)
         return Touching(self._moving, self.forces, *arguments)
 
     # the state
@@ -152,7 +155,7 @@ class Simulation:
         self.time, self.steps, self.opened = float(time), 0, 0.0
         self._start = self.time
         if self._touching is not None:
-            self._touching.reset(len(self._q))
+            self._touching.reset(self._q)
 
     @property
     def q(self) -> Array:
@@ -368,7 +371,7 @@ class Simulation:
         from .march import Functions
 
         t, robot = self._touching, self._moving
-        if t is None or robot.closed or self.integrator != "semi-implicit" or type(t).__name__ != "Touching":
+        if t is None or robot.closed or self.integrator != "semi-implicit" or t.shapes is not None:
             return None
         dynamics, of = robot.forward_dynamics, t.inertia
         needed = [dynamics, dynamics.variant("external_forces"), *([t._placements, t._velocities] if t.bodies else [None] * 2)]

@@ -18,10 +18,10 @@ from .failure import SimulationError
 from .forces import JointForces
 from .inertia import ContactInertia, Method
 from .scene import Ground, HeightField, Plane, Sphere, combined
+from .shapes import ShapeContacts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-ROOM = 8  # contacts of two shapes
 GRAIN = 64  # robots of a thread's piece
 
 
@@ -45,15 +45,22 @@ class Touching:
         limits: bool,
         dry_friction: bool,
         algorithm: str | Method,
+        shapes: ShapeContacts | None = None,
     ) -> None:
-        self.robot, self.forces, self.settings = robot, forces, settings
+        self.robot, self.forces, self.settings, self.shapes = robot, forces, settings, shapes
         self.spheres = tuple(spheres)
         self.bodies, owner, center = _located(robot, spheres)
+        others = [] if shapes is None else [b for b in shapes.bodies if b not in self.bodies]
+        self.bodies += others
         self.numbers = [[b.name for b in robot.bodies].index(name) for name in self.bodies]
         self.collision = _collision(spheres, pairs, ground, owner, center)
         self.candidates = len(spheres) + len(pairs)
         self.names = [*(f"the {_kind(s)} on {s.frame!r}" for s in spheres)]
         self.names += [f"{self.names[i]} and {self.names[j]}" for i, j in pairs]
+        if shapes is not None:
+            self._number = {name: k for k, name in enumerate(self.bodies)}
+            self._first_of_shapes, self.names = len(self.names), self.names + shapes.names()
+            self.candidates = len(self.names)
         widths = self._contacts(owner, center)
         self.joint_rows = np.flatnonzero(
             (dry_friction & (forces.friction > 0.0)) | (limits & (np.isfinite(forces.lower) | np.isfinite(forces.upper)))
@@ -76,7 +83,7 @@ class Touching:
         of_body = [np.flatnonzero(owner == b) for b in range(len(self.bodies))]
         in_pairs = set(np.ravel(self.collision.pair).tolist())
         for name, mine in zip(self.bodies, of_body, strict=True):
-            lone = len(mine) == 1 and self.spheres[mine[0]].radius == 0.0 and mine[0] not in in_pairs
+            lone = self.shapes is None and len(mine) == 1 and self.spheres[mine[0]].radius == 0.0 and mine[0] not in in_pairs
             T = np.eye(4)
             if lone:
                 T[:3, 3] = center[mine[0]]
@@ -91,6 +98,8 @@ class Touching:
         surfaces = [(x.friction, x.restitution) for x in s]
         under = (ground.friction, ground.restitution) if ground is not None else (None, None)
         touching = [(a, under) for a in surfaces] + [(surfaces[i], surfaces[j]) for i, j in pairs]
+        if self.shapes is not None:
+            touching += self.shapes.surfaces(ground)
         f, rows = self.forces, self.joint_rows
         each = range(len(rows))
         upper = [k for k in each if limits and np.isfinite(f.upper[rows[k]])]
@@ -112,8 +121,9 @@ class Touching:
             dry=np.concatenate([np.zeros(free, bool), np.ones(len(rubbing), bool)]),
         )
 
-    def reset(self, batch: int) -> None:
-        """Room for the contacts of `batch` robots, with no impulses to start from."""
+    def reset(self, q: Array) -> None:
+        """Room for the contacts of robots that begin at q (batch, nq), with no impulses to start from."""
+        batch = len(q)
         c, rows, bodies = self.candidates, len(self.space.joint), len(self.bodies)
         self.count = np.zeros(batch, np.int64)
         whole = [np.zeros((batch, c), np.int64) for _ in range(3)]
@@ -130,6 +140,9 @@ class Touching:
                 self.robot.frame_placement(self.bodies), self.robot.frame_velocity(self.bodies, "local")
             )  # fmt: skip
 
+        if self.shapes is not None:
+            self.shapes.apart(self._placements(q)[0], self._number)
+
     # a step
 
     def find(self, q: Array, threads: int | None) -> None:
@@ -138,6 +151,11 @@ class Touching:
         self.placement = self._placements(q) if self.bodies else np.zeros((batch, 0, 4, 4))
         reach = self.settings.margin
         _shared(batch, threads, lambda i, j: find_range(i, j, self.collision, self.placement, reach, self.found, self.count))
+        if self.shapes is not None:
+            for i in range(batch):
+                one = Contacts(*(x[i] for x in self.found))
+                at = self.placement[i], self._number, reach, self._first_of_shapes, one
+                self.count[i] = self.shapes.add(*at, int(self.count[i]))
         self.gap = np.full((batch, len(self.space.joint)), np.inf)
         x = f.coordinates(q, rows)
         low, up = len(self._lower), len(self._upper)

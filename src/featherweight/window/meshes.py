@@ -16,7 +16,7 @@ from .poses import matrix
 Array = np.ndarray[Any, np.dtype[Any]]
 Color = tuple[int, int, int]
 
-SAMPLES, CELLS = 8000, 48  # points on a mesh, and cells along its longest side, that decide what can be seen
+SAMPLES, CELLS = 20_000, 32  # points on a mesh, and cells along its longest side, that decide what can be seen
 WELD = (160, 80, 40, 20)  # cells along a mesh's longest side in which vertices become one, until few enough faces are left
 CREASE = 0.6  # [rad]: two faces at a greater angle meet in an edge
 CRUMB = 5e-3  # of the area of a mesh's largest part: loose parts below are screws and the like
@@ -154,16 +154,16 @@ def welded(mesh: trimesh.Trimesh, width: float) -> trimesh.Trimesh:
 
 
 def seen_from_outside(mesh: trimesh.Trimesh) -> Array:
-    """Which faces (k,) are in front, where they are looked at along some of 26 directions.
+    """Which faces (k,) are in front along two or more of 26 directions.
 
-    Points on the faces are sorted into square cells across each direction; a face is seen if a point of it is no deeper in
-    its cell than two cells are wide.
+    Points on the faces are sorted into square cells across each direction; a face is in front if a point of it is no deeper
+    in its cell than two cells are wide. Some cells miss what lies in front: hence two.
     """
     points, owner = trimesh.sample.sample_surface(mesh, SAMPLES, seed=0)[:2]
     points = np.concatenate([points, mesh.triangles_center])
     owner = np.concatenate([owner, np.arange(len(mesh.faces))])
     width = float(mesh.extents.max()) / CELLS or 1.0
-    seen = np.zeros(len(mesh.faces), dtype=bool)
+    seen = np.zeros(len(mesh.faces), dtype=int)
     for direction in np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)]):
         axes = np.linalg.svd(direction[None])[2]  # the first along the direction
         depth, *across = (axes * np.sign(axes[0] @ direction)) @ points.T / width
@@ -172,8 +172,8 @@ def seen_from_outside(mesh: trimesh.Trimesh) -> Array:
         cell = cells[0] * (int(cells[1].max()) + 1) + cells[1]
         top = np.full(int(cell.max()) + 1, -np.inf)
         np.maximum.at(top, cell, depth)
-        seen[owner[depth > top[cell] - 2.0]] = True
-    return seen
+        seen[np.unique(owner[depth > top[cell] - 2.0])] += 1
+    return seen > 1
 
 
 def shaded(mesh: trimesh.Trimesh) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SKY, EARTH = (255, 255, 255), (140, 140, 150)
 LINES = (196, 200, 206)
 CELLS = 8  # of the ground on each side of its middle
-VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.6  # where the camera is at first, seen from the robot, in its size
+VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.8  # where the camera is at first, seen from the robot, in its size
 FIELD = 0.7  # [rad] that the camera sees from bottom to top
 
 

@@ -163,7 +163,7 @@ class Window:
         camera = {"position": position, "wxyz": view(position, at), "fov": FIELD}
         drawn: Array = clients[0].get_render(size[1], size[0], **camera, transport_format="png", timeout=timeout)
         opacity = drawn[..., 3:] / 255.0
-        return np.asarray(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)).round().astype(np.uint8)
+        return np.asarray(np.round(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)), dtype=np.uint8)
 
     def close(self) -> None:
         """Stop serving the page."""
