@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .detection import Contacts
-from .impulses import solve_problem
+from .impulses import ACCEPTED, solve_problem
 from .sweeps import compiled, solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -310,6 +310,7 @@ def resolve(
     """One robot's impulses: the residual left and the one allowed [m/s], sweeps, Newton steps, and whether to push."""
     p = prepare(space, settings, found, count, placement, velocity, G, gap, speed, least, most, memory, joint_memory)
     tolerance = settings.tolerance * scale_of(p.b)
+    allowed = ACCEPTED * tolerance
     f, b, guess, lower, upper = np.zeros(len(p.b)), p.b, p.start, p.lower, p.upper
     swept = steps = 0
     left = 0.0
@@ -318,14 +319,14 @@ def resolve(
             p.A, b, p.mu, lower, upper, settings.pyramid, guess, tolerance
         )
         f, swept, steps = f + more, swept + count_of_sweeps, steps + count_of_steps
-        if again or not left <= tolerance or not bounce(p, f):
+        if again or not left <= allowed or not bounce(p, f):
             break
         b, guess = p.A @ f + p.b, np.zeros(len(f))
         lower, upper = p.lower - f[3 * count :], p.upper - f[3 * count :]
-    if not left <= tolerance:
-        return left, tolerance, swept, steps, False
+    if not left <= allowed:
+        return left, allowed, swept, steps, False
     pushed = finish(settings, space, found, p, f, gap, wrench, force, joint_impulse, memory, joint_memory, push, joint_push)
-    return left, tolerance, swept, steps, pushed
+    return left, allowed, swept, steps, pushed
 
 
 @compiled

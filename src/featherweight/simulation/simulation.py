@@ -36,15 +36,16 @@ class Simulation:
     `spheres` of the robot (points are spheres without radius) touch the `ground`, a `Plane` or `HeightField`, and `pairs` of
     them (by their numbers) touch each other; with `shapes`, the collision shapes of the robot's file do all that (by coal, an
     extra; pairs that overlap at first are left out). `friction` and `restitution` are those of surfaces that have none of
-    their own; `pyramid` takes friction pyramids for cones. `actuators` are the robot's unless given; their controls are an argument
+    their own; `pyramid` takes friction pyramids for cones. `actuators` are the robot's unless given; their controls are an
+    argument
     of `step`. Damping, springs, dry friction, limits and efforts of joints are the robot's; `joint_limits`,
     `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are closed after each step; `opened`
     is what was left of their constraints before.
 
     `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
     `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
-    pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the solver's
-    residual as a part of the greatest velocity.
+    pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the residual
+    that the solver aims at, as a part of the greatest velocity; a step with more than 10⁵ times that left is not taken.
 
     Raises ValueError for arguments that make no sense and SimulationError for a step that cannot be taken.
     """
@@ -146,8 +147,8 @@ class Simulation:
             q, v = (
                 np.array(np.broadcast_to(x, (*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), x.shape[-1]))) for x in (q, v)
             )
-        if self.robot.closed:
-            left = float(np.abs(self.robot.residual(q)).max(initial=0.0))  # type: ignore[attr-defined]
+        if self._looped:
+            left = float(np.abs(self.robot.residual(q)).max())  # type: ignore[attr-defined]
             if left > 1e-6:
                 raise ValueError(f"q: loops are open by {left:.3g}; close it with robot.close(q)")
         self._single = q.ndim == 1
@@ -156,6 +157,11 @@ class Simulation:
         self._start = self.time
         if self._touching is not None:
             self._touching.reset(self._q)
+
+    @property
+    def _looped(self) -> bool:
+        """Whether there are loops that can open; couplings cannot."""
+        return self.robot.closed and bool(self.robot.loop_rows)  # type: ignore[attr-defined]
 
     @property
     def q(self) -> Array:
@@ -306,8 +312,10 @@ class Simulation:
         """q exp(v), with loops closed."""
         if not self.robot.closed:
             return self.robot.integrate(q, v)
-        raw = self.robot.tangent_step(q, v)  # type: ignore[attr-defined]
-        self.opened = float(np.abs(self.robot.residual(raw)).max(initial=0.0))  # type: ignore[attr-defined]
+        raw: Array = self.robot.tangent_step(q, v)  # type: ignore[attr-defined]
+        if not self._looped:
+            return raw
+        self.opened = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
         try:
             closed: Array = self.robot.close(raw)  # type: ignore[attr-defined]
         except ValueError as error:
