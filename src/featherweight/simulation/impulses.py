@@ -35,7 +35,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
 NEWTON_FIRST = 100  # unknowns: for fewer, Newton's method is tried before any sweeps
-ROUNDS = 12  # of sweeps, twice as many each time, and Newton's method
+ROUNDS = 8  # of sweeps, twice as many each time, and Newton's method
 CONTINUED = 2  # the round in which Newton's method begins with soft contacts
 STIFFER, LAST_SOFTNESS = 0.3, 1e-11  # from each stage to the next, and the last before none
 ACCEPTED = 1e5  # times the tolerance, where that is out of reach: redundant contacts that slide may have no exact solution

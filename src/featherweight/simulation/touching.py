@@ -12,10 +12,11 @@ from ..contacts import Contact
 from ..engine.threads import processors, share_out
 from ..robot import Robot
 from . import contact_space as kernels
-from .contact_space import Settings, Space
+from .contact_space import Scratch, Settings, Space
 from .detection import HEIGHTS, NO_GROUND, PLANE, Contacts, Spheres, find_range
 from .failure import SimulationError
 from .forces import JointForces
+from .impulses import Problem
 from .inertia import ContactInertia, Method
 from .scene import Ground, HeightField, Plane, Sphere, combined
 from .shapes import ShapeContacts
@@ -198,6 +199,37 @@ class Touching:
             self.joint_push, self.residual, self.allowed, self.sweeps, self.newton_steps, self.pushed,
         )  # fmt: skip
         _shared(len(robots), threads, lambda i, j: kernels.resolve_range(i, j, *args))
+        for n, i in enumerate(robots):
+            if not self.residual[i] <= self.allowed[i] < np.inf:
+                self._resolve_by_cones(int(i), space, velocity[i], G[n], gap[i], speed[i])
+
+    def _resolve_by_cones(self, i: int, space: Space, velocity: Array, G: Array, gap: Array, speed: Array) -> None:
+        """One robot's impulses, where the solver for all has failed."""
+        try:
+            from .cones import solve_by_cones
+        except ModuleNotFoundError:
+            return  # the failure is told
+        found = Contacts(*(x[i] for x in self.found))
+        p: Scratch = kernels.prepare(
+            space, self.settings, found, self.count[i], self.placement[i], velocity, G, gap, speed, self._least, self._most,
+            self.memory[i], self.joint_memory[i],
+        )  # fmt: skip
+        if not all(np.isfinite(x).all() for x in (p.A, p.b)):
+            return
+        tolerance = self.settings.tolerance * kernels.scale_of(p.b)
+        problem = Problem(p.A, p.b, p.mu, p.lower, p.upper, self.settings.pyramid)
+        done = solve_by_cones(problem, p.start, tolerance)
+        f = done.impulses.copy()
+        if kernels.bounce(p, f):
+            free = f[3 * len(p.mu) :]
+            again = Problem(p.A, p.A @ f + p.b, p.mu, p.lower - free, p.upper - free, self.settings.pyramid)
+            done = solve_by_cones(again, np.zeros_like(f), tolerance)
+            f = f + done.impulses
+        self.residual[i], self.sweeps[i], self.newton_steps[i] = done.residual, done.sweeps, done.newton_steps
+        self.pushed[i] = kernels.finish(
+            self.settings, space, found, p, f, gap, self.wrench[i], self.force[i], self.joint_impulse[i], self.memory[i],
+            self.joint_memory[i], self.push[i], self.joint_push[i],
+        )  # fmt: skip
 
     def _bodies_touching(self) -> Array:
         there = np.arange(self.found.a.shape[1]) < self.count[:, None]
