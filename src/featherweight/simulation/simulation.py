@@ -384,6 +384,9 @@ class Simulation:
         dynamics, of = robot.forward_dynamics, t.inertia
         needed = [dynamics, dynamics.variant("external_forces"), *([t._placements, t._velocities] if t.bodies else [None] * 2)]
         needed += [robot._integrate, of.of_touching, of.of_all]
+        needed += [of.of_jacobian if t.bodies else None, robot.inverse_mass_matrix]
+        if of.by_sets or any(f is not None and f.execution != "traced" for f in needed):
+            return None
         addresses = [0 if f is None else f.address for f in needed]
         return None if None in addresses else Functions(*addresses)
 

@@ -16,7 +16,7 @@ from .poses import matrix, quaternions
 Array = np.ndarray[Any, np.dtype[Any]]
 
 WHITE, DIM, DARK = (255, 255, 255), (100, 100, 108), (20, 20, 26)
-LINES = (196, 200, 206)
+LINES, STRIP = (190, 194, 200), 0.016  # the colour of the ground's lines, and their width in cells
 CELLS = 6  # of the ground on each side of its middle
 VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.8  # where the camera is at first, seen from the robot, in its size
 FIELD = 0.7  # [rad] that the camera sees from bottom to top
@@ -98,8 +98,7 @@ class Scene:
         self.opacity = opacity
         for nodes in self._shown.values():
             for node, own in nodes:
-                if hasattr(node, "opacity"):  # a surface, and not the lines of a plane
-                    node.opacity = _through(own, opacity)
+                node.opacity = _through(own, opacity)
 
     def _add_layer(self, layer: Layer) -> list[_Shown]:
         """The nodes of a layer, each with the opacity that its file gives."""
@@ -137,15 +136,16 @@ class Scene:
         self._add_grid("/ground", T)
 
     def _add_grid(self, name: str, T: Array) -> Any:
-        """Lines across a square: a plane that covers the page costs more than the robot without a graphics card."""
+        """Strips across a square: a plane, or lines of a width in pixels, take long to draw without a graphics card."""
         cell = 0.5 * 10.0 ** np.round(np.log10(self.size / 2.0))  # 0.5 m for robots of some metres
-        at = cell * np.arange(-CELLS, CELLS + 1)
-        end, zero = np.full(len(at), at[-1]), np.zeros(len(at))
-        along_y = np.stack([np.stack([at, -end, zero], 1), np.stack([at, end, zero], 1)], 1)
-        lines = np.concatenate([along_y, along_y[:, :, [1, 0, 2]]])
-        return self.server.scene.add_line_segments(
-            name, lines, LINES, thickness=1.5, thickness_units="screen", position=T[:3, 3], wxyz=quaternions(T[:3, :3])
-        )
+        at, half, end = cell * np.arange(-CELLS, CELLS + 1), STRIP * cell / 2.0, cell * CELLS
+        along_y = np.array([[(a - half, -end), (a + half, -end), (a + half, end), (a - half, end)] for a in at])
+        corners = np.concatenate([along_y, along_y[:, ::-1, ::-1]]).reshape(-1, 2)
+        faces = (4 * np.arange(len(corners) // 4)[:, None, None] + np.array([[0, 1, 2], [0, 2, 3]])).reshape(-1, 3)
+        vertices = np.column_stack([corners, np.zeros(len(corners))])
+        look = {"color": LINES, "material": "toon5", "side": "double", "cast_shadow": False}
+        turn = quaternions(T[:3, :3])
+        return self.server.scene.add_mesh_simple(name, vertices, faces, **look, position=T[:3, 3], wxyz=turn)
 
     def add_heights(self, x: Array, y: Array, z: Array) -> None:
         """A surface with the heights z (n, m) [m] at x (n,) and y (m,) [m]."""
@@ -157,9 +157,8 @@ class Scene:
         a, b, c, d = (k[i, j].ravel() for i in (slice(-1), slice(1, None)) for j in (slice(-1), slice(1, None)))
         faces = np.concatenate([np.stack([a, c, d], 1), np.stack([a, d, b], 1)])
         vertices = np.stack([X, Y, z], axis=-1).reshape(-1, 3)
-        self.server.scene.add_mesh_simple(
-            "/heights", vertices, faces, color=(205, 208, 200), side="double", flat_shading=True, cast_shadow=False
-        )
+        look = {"color": (205, 208, 200), "material": "toon5", "side": "double", "cast_shadow": False}
+        self.server.scene.add_mesh_simple("/heights", vertices, faces, **look)
 
     def look(self, position: Any = None, at: Any = None) -> None:
         """Where the camera is and what it looks at [m], in pages that are open, and in others at first."""
