@@ -54,6 +54,7 @@ def simulate(
     except ValueError as error:
         raise ModelError(f"{robot}: {error}") from error
     console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {len(spheres)} points and spheres that may touch")
+    _compile(sim, console)
     begun = time.perf_counter()
     motion, energies, failed = _run(sim, seconds, console)
     wall = time.perf_counter() - begun
@@ -70,6 +71,14 @@ def simulate(
         _show(loaded, motion, view, save)
     if failed is not None:
         raise ModelError(f"{robot}: {failed}")
+
+
+def _compile(sim: Simulation, console: Any) -> None:
+    """Make the machine code beforehand, so that it does not count: the first time takes many seconds, later ones none."""
+    with console.status("compiling (the first time some ten seconds, later from the disk)"):
+        q = sim.q
+        sim.run(2 * sim.step_size, every=2)
+        sim.reset(q)
 
 
 def held(description: Description, stiffness: float) -> Description:

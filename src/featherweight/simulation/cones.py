@@ -79,8 +79,12 @@ def _cones(problem: Problem, scale: Array, size: float) -> tuple[Any, Array, lis
         if np.isfinite(high):
             flat.append(({at: -1.0}, float(high) / float(scale[at] * size)))
     every = [*(f[0] for f in flat), *round_]
-    entries = [(r, c, -x) for r, row in enumerate(every) for c, x in row.items()]
-    r, c, x = zip(*entries, strict=True)
+    entries = [(row, column, -x) for row, terms in enumerate(every) for column, x in terms.items()]
+    at_rows, at_columns, values = zip(*entries, strict=True)
     cones = [clarabel.NonnegativeConeT(len(flat))] if flat else []
     cones += [clarabel.SecondOrderConeT(3)] * (len(round_) // 3)
-    return csc_matrix((x, (r, c)), shape=(len(every), m)), np.array([*(f[1] for f in flat), *[0.0] * len(round_)]), cones
+    return (
+        csc_matrix((values, (at_rows, at_columns)), shape=(len(every), m)),
+        np.array([*(f[1] for f in flat), *[0.0] * len(round_)]),
+        cones,
+    )

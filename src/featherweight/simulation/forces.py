@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,12 @@ class JointForces:
         if not self.robot.closed:
             return None
         velocities = self.robot.spanning_velocity(q[..., None, :], np.eye(self.robot.nv))  # type: ignore[attr-defined]
-        return np.swapaxes(velocities, -1, -2)
+        return np.asarray(np.swapaxes(velocities, -1, -2))
 
     def coordinates(self, q: Array, rows: Array) -> Array:
-        return q[..., self.at[rows]]
+        """The coordinates (..., rows) of some rows."""
+        found: Array = q[..., self.at[rows]]
+        return found
 
     def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
         """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
@@ -98,7 +101,7 @@ class JointForces:
         force = d["gain"] * np.clip(control, d["control_low"], d["control_high"]) + d["b0"]
         force = force + d["gear"] * (d["b1"] * self.coordinates(q, rows) + d["b2"] * rates)
         force = d["gear"] * np.clip(force, d["low"], d["high"])
-        total = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
+        total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
         if S is None:
             for k, r in enumerate(rows):  # two drives may share a joint
                 total[..., r] += force[..., k]
@@ -110,7 +113,7 @@ class JointForces:
         most = self._efforts
         return tau if most is None else np.clip(tau, -most, most)
 
-    @property
+    @cached_property
     def _efforts(self) -> Array | None:
         most = np.full(self.robot.nv, np.inf)
         for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):

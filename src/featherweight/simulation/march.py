@@ -217,18 +217,10 @@ def marched(simulation: Any, steps: int, tau: Any) -> int:
     rows = Rows(column, forces.at[column], bound, t.space.sign, t.space.dry, t._least, t._most)
     size, nv = int(t.inertia.begin[-1]), robot.nv
     whole = size + len(t.joint_rows)
-    one = [x[0] for x in (t.force, t.wrench, t.joint_impulse, t.memory, t.joint_memory, t.push, t.joint_push)]
+    one: Any = [x[0] for x in (t.force, t.wrench, t.joint_impulse, t.memory, t.joint_memory, t.push, t.joint_push)]
     found = type(t.found)(*(x[0] for x in t.found))
-    work = Work(
-        found, *one, t.inertia.begin, np.empty((size, size)), np.empty((whole, whole)), np.empty((size, nv)),
-        np.empty((nv, nv)), t.inertia.of_joints(None)[0], np.zeros((len(robot.bodies), 6)),
-        np.array(t.numbers, np.int64), t.joint_rows,
-    )  # fmt: skip
-    done, count, swept, newton, left = march(
-        steps, simulation.step_size, simulation.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
-        t.space_of_bodies, t.settings, work,
-    )  # fmt: skip
-    if done:
-        simulation._q, simulation._v = q[None], v[None]
-        t.count[0], t.sweeps[0], t.newton_steps[0], t.residual[0] = count, swept, newton, left
-    return int(done)
+    more = np.empty((size, size)), np.empty((whole, whole)), np.empty((size, nv)), np.empty((nv, nv))
+    joints = t.inertia.of_joints(None)[0]
+    forces_on_bodies, numbers = np.zeros((len(robot.bodies), 6)), np.array(t.numbers, np.int64)
+    arrays: list[Any] = [found, *one, t.inertia.begin, *more, joints, forces_on_bodies, numbers, t.joint_rows]
+    work = Work(*arrays)

@@ -105,7 +105,7 @@ class Simulation:
         self.reset(q, v)
 
     def _made_touching(
-        self, spheres: Any, pairs: Any, shapes: bool, settings: Any, surface: Any, joints: Any, algorithm: str
+        self, spheres: Any, pairs: Any, shapes: bool, settings: Any, surface: Any, joints: Any, algorithm: Any
     ) -> Any:
         try:
             from .contact_space import Settings
@@ -166,12 +166,12 @@ class Simulation:
     @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq)."""
-        return self._q[0] if self._single else self._q
+        return np.asarray(self._q[0]) if self._single else self._q
 
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv)."""
-        return self._v[0] if self._single else self._v
+        return np.asarray(self._v[0]) if self._single else self._v
 
     def energy(self) -> Any:
         """Kinetic, potential and spring energy [J], () or (robots,)."""
@@ -290,7 +290,7 @@ class Simulation:
         if not t.resolve(q, v1, self.time, self.threads):
             return q1, v1, None
         pushed = bool(t.pushed.any())
-        base = robot.forward_dynamics(q, v, load) if q1 is not None or pushed else None
+        base = robot.forward_dynamics(q, v, load) if q1 is not None or pushed else np.zeros_like(v)
 
         def effect(wrench: Array, impulse: Array) -> Array:
             forces, tau = t.external_forces(wrench, h), load + t.joint_forces(impulse, q, h)
@@ -387,7 +387,7 @@ class Simulation:
         needed += [of.of_jacobian if t.bodies else None, robot.inverse_mass_matrix]
         if of.by_sets or any(f is not None and f.execution != "traced" for f in needed):
             return None
-        addresses = [0 if f is None else f.address for f in needed]
+        addresses: list[Any] = [0 if f is None else f.address for f in needed]
         return None if None in addresses else Functions(*addresses)
 
     def rollout(

@@ -128,8 +128,8 @@ class Touching:
         batch = len(q)
         c, rows, bodies = self.candidates, len(self.space.joint), len(self.bodies)
         self.count = np.zeros(batch, np.int64)
-        whole = [np.zeros((batch, c), np.int64) for _ in range(3)]
-        self.found = Contacts(*whole, np.zeros((batch, c, 3)), np.zeros((batch, c, 3)), np.zeros((batch, c)))
+        numbers, vectors = [np.zeros((batch, c), np.int64) for _ in range(3)], [np.zeros((batch, c, 3)) for _ in range(2)]
+        self.found = Contacts(*numbers, *vectors, np.zeros((batch, c)))  # type: ignore[call-arg]
         self.force = np.zeros((batch, c, 3))
         self.memory, self.joint_memory = np.zeros((batch, c, 3)), np.zeros((batch, rows))
         self.wrench, self.push = np.zeros((batch, bodies, 6)), np.zeros((batch, bodies, 6))
