@@ -106,7 +106,8 @@ class JointForces:
             for k, r in enumerate(rows):  # two drives may share a joint
                 total[..., r] += force[..., k]
             return total
-        return total + np.einsum("...rv,...r->...v", S[..., rows, :], force)
+        carried: Array = np.einsum("...rv,...r->...v", S[..., rows, :], force)
+        return total + carried
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""

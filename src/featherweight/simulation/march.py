@@ -224,3 +224,11 @@ def marched(simulation: Any, steps: int, tau: Any) -> int:
     forces_on_bodies, numbers = np.zeros((len(robot.bodies), 6)), np.array(t.numbers, np.int64)
     arrays: list[Any] = [found, *one, t.inertia.begin, *more, joints, forces_on_bodies, numbers, t.joint_rows]
     work = Work(*arrays)
+    done, count, swept, newton, left = march(
+        steps, simulation.step_size, simulation.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
+        t.space_of_bodies, t.settings, work,
+    )  # fmt: skip
+    if done:
+        simulation._q, simulation._v = q[None], v[None]
+        t.count[0], t.sweeps[0], t.newton_steps[0], t.residual[0] = count, swept, newton, left
+    return int(done)
