@@ -199,16 +199,13 @@ def march(
     return steps, count, swept, newton, left
 
 
-def marched(simulation: Any, steps: int, tau: Any) -> int:
+def marched(simulation: Any, functions: Functions, steps: int, tau: Any) -> int:
     """Take steps of a simulation as far as `march` can; how many."""
-    t, forces, robot = simulation._touching, simulation.forces, simulation._moving
-    functions = simulation._functions
-    if t is None or functions is None:
-        return 0
+    stepper = simulation._stepper
+    t, forces, robot = stepper.touching, stepper.forces, stepper.moving
     q, v = simulation._q[0].copy(), simulation._v[0].copy()
     nothing = np.zeros(len(v))
-    passive = simulation._passive
-    springs = Springs(forces.damping, forces.stiffness, forces.rest, forces.at) if passive else Springs(
+    springs = Springs(forces.damping, forces.stiffness, forces.rest, forces.at) if stepper.passive else Springs(
         nothing, nothing, nothing, np.full(len(v), -1)
     )  # fmt: skip
     column = t.joint_rows[t.space.joint]
@@ -225,7 +222,7 @@ def marched(simulation: Any, steps: int, tau: Any) -> int:
     arrays: list[Any] = [found, *one, t.inertia.begin, *more, joints, forces_on_bodies, numbers, t.joint_rows]
     work = Work(*arrays)
     done, count, swept, newton, left = march(
-        steps, simulation.step_size, simulation.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
+        steps, stepper.h, stepper.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
         t.space_of_bodies, t.settings, work,
     )  # fmt: skip
     if done:
