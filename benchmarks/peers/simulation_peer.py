@@ -36,6 +36,7 @@ POSTURE = {
     "arm_left_1_joint": 0.26, "arm_left_2_joint": 0.17, "arm_left_4_joint": -0.53, "arm_right_1_joint": -0.26,
     "arm_right_2_joint": -0.17, "arm_right_4_joint": -0.53, "leg_left_3_joint": -0.411, "leg_left_4_joint": 0.859,
     "leg_left_5_joint": -0.448, "leg_right_3_joint": -0.411, "leg_right_4_joint": 0.859, "leg_right_5_joint": -0.448,
+    "gripper_left_joint": -0.3, "gripper_right_joint": -0.3,
 }  # fmt: skip
 SOLES = [(f"{side}_sole_link", (x, y, 0.0)) for side in ("left", "right") for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
 SOLE_BELOW_ANKLE = 0.107  # [m]; MuJoCo merges the sole with the last link of the leg

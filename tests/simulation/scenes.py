@@ -115,21 +115,28 @@ def momentum(robot: fw.Robot, q: Array, v: Array) -> Array:
 
 
 def free_velocity(robot: fw.Robot, v: Array, a: Array, h: float) -> Array:
-    """v + h dv/dt, in axes that do not turn with bodies on floating joints."""
+    """v + h dv/dt, in axes that do not turn with bodies on floating and planar joints."""
     u = v + h * a
     for joint in robot.joints:
         if joint.type is FREE:
             s = joint.v_slice.start
             u[s : s + 3] += h * np.cross(v[s + 3 : s + 6], v[s : s + 3])
+        elif joint.type is fw.JointType.PLANAR:
+            s = joint.v_slice.start
+            u[s : s + 2] += h * v[s + 2] * np.array([-v[s + 1], v[s]])
     return u
 
 
 def end_velocity(sim: fw.Simulation, q: Array) -> Array:
-    """The velocity after a step from q, with that of floating joints in the axes of the step's start, in which it is taken."""
+    """The velocity after a step from q, with that of floating and planar joints in the axes of the start, in which it is taken."""
     u = sim.v.copy()
     for joint in sim.robot.joints:
         if joint.type is FREE:
             s, k = joint.v_slice.start, joint.q_slice.start
             turn = Rotation.from_quat(q[k + 3 : k + 7]).inv() * Rotation.from_quat(sim.q[k + 3 : k + 7])
             u[s : s + 3] = turn.apply(u[s : s + 3])
+        elif joint.type is fw.JointType.PLANAR:
+            s, k = joint.v_slice.start, joint.q_slice.start
+            turned = complex(*sim.q[k + 2 : k + 4]) * complex(*q[k + 2 : k + 4]).conjugate() * complex(*u[s : s + 2])
+            u[s : s + 2] = turned.real, turned.imag
     return u

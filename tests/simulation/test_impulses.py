@@ -11,12 +11,13 @@ import pytest
 import scipy.sparse as sp
 
 from featherweight.simulation import impulses
+from featherweight.simulation.cones import solve_by_cones
 from featherweight.simulation.impulses import Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity
 AGREE = 1e-6  # of the greatest velocity: least energy to 1e-14 determines velocities to the square root of that, or so
-SLIDING = 1e-5  # as above, under shifts: where friction is redundant too, Clarabel comes no closer
+SLIDING = 1e-4  # as above, under shifts: where friction is redundant too, Clarabel ends at 1e-8 of the least energy
 SEEDS = range(12)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 
@@ -79,10 +80,16 @@ def unit(p: Problem) -> float:
 
 
 def solved(p: Problem) -> tuple[Array, Array]:
-    """Impulses and velocities; asserts that the tolerance is met, and that the solver says so."""
-    solution = impulses.solve(p, np.zeros(len(p.b)), TIGHT * unit(p))
-    assert solution.residual <= TIGHT * unit(p)
-    assert impulses.residual(p, solution.impulses) <= 10 * TIGHT * unit(p)  # sweeps measure it by other lengths of step
+    """Impulses and velocities; asserts that the tolerance is met, and that the solver says so.
+
+    Where it is not, by cones, as a simulation does, which ends within 100 times the tolerance.
+    """
+    solution, allowed = impulses.solve(p, np.zeros(len(p.b)), TIGHT * unit(p)), TIGHT * unit(p)
+    if not solution.residual <= allowed:
+        assert solution.residual == pytest.approx(impulses.residual(p, solution.impulses), rel=0.1)
+        solution, allowed = solve_by_cones(p, solution.impulses, allowed), impulses.GOOD * allowed
+    assert solution.residual <= allowed
+    assert impulses.residual(p, solution.impulses) <= 10 * allowed  # sweeps measure it by other lengths of step
     return solution.impulses, p.A @ solution.impulses + p.b
 
 
@@ -265,24 +272,18 @@ def boxes(n: int, heavy: float) -> Problem:
     return Problem(J * inverse @ J.T, J @ v, np.full(4 * n, 0.5))
 
 
-LED_ASTRAY = pytest.mark.xfail(strict=False, reason="Newton's steps diverge, and sweeps are too slow for such ratios of mass")
-
-
 @FRICTION
 @pytest.mark.parametrize(
     ("n", "heavy"),
-    [(2, 1.0), (3, 1e3), (10, 1.0), *(pytest.param(n, x, marks=LED_ASTRAY) for n, x in ((10, 1e3), (5, 1e6)))],
+    [(2, 1.0), (3, 1e3), (10, 1.0), (10, 1e3), (5, 1e6)],
 )
 def test_stacked_boxes(n: int, heavy: float, pyramid: bool) -> None:
-    """Clarabel solves these in a few milliseconds."""
+    """With one as heavy as a million of the others too."""
     p = replace(boxes(n, heavy), pyramid=pyramid)
-    solution = impulses.solve(p, np.zeros(len(p.b)), 1e-8 * unit(p))
-    assert impulses.residual(p, solution.impulses) <= 1e-7 * unit(p)
-    u = p.A @ solution.impulses + p.b
+    _, u = solved(p)
     np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=1e-4 * unit(p))
 
 
-@pytest.mark.xfail(strict=False, reason="the residual is that of Newton's last step, the impulses are those of the last sweep")
 def test_where_it_fails_the_residual_is_that_of_the_impulses() -> None:
     p = boxes(5, 1e6)
     solution = impulses.solve(p, np.zeros(len(p.b)), 1e-8 * unit(p))

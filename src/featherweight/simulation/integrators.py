@@ -22,10 +22,23 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Acceleration = Callable[[Array, Array], Array]
 
 MIDPOINT_ITERATIONS = 100
-ENERGY_ROUNDS = 12
+ENERGY_ROUNDS = 30
 ROUNDING = 4e-16  # of velocities and energies
-STAGNANT = 1e-10  # change from which on one that does not shrink is rounding
+STAGNANT = 1e-10  # change below which one that no longer shrinks is rounding
+WAITED = 3  # iterations without a lesser change
 TURNING = 1e-8  # of the kinetic energy, below which that at the mean velocity is none
+
+
+class Patience:
+    """When an iteration has come to rounding: its changes are tiny, or small and no longer less than before."""
+
+    def __init__(self) -> None:
+        self._least, self._waited = np.inf, 0
+
+    def ends(self, change: float) -> bool:
+        self._waited = 0 if change < self._least else self._waited + 1
+        self._least = min(self._least, change)
+        return change <= ROUNDING or (change < STAGNANT and self._waited >= WAITED)
 
 
 class NotConverged(Exception):
@@ -82,7 +95,7 @@ def midpoint(
     before = energy(q, v)
     after = v + h * acceleration(q, v)
     gain = np.zeros(v.shape[:-1])
-    last = np.inf
+    patience = Patience()
     for _ in range(ENERGY_ROUNDS):
         after, middle = settled(robot, q, v, after, gain, h, acceleration)
         half = 0.5 * (v + after)
@@ -90,9 +103,8 @@ def midpoint(
         lacking = before + h * power(middle, half) - energy(moved, after)
         kinetic = np.asarray(robot.kinetic_energy(moved, after)) + np.asarray(robot.kinetic_energy(q, v))
         worst = float(np.abs(lacking / (np.abs(before) + kinetic + 1e-300)).max())
-        if worst <= ROUNDING or (worst < STAGNANT and worst >= last):
+        if patience.ends(worst):
             break
-        last = worst
         twice = 2.0 * np.asarray(robot.kinetic_energy(moved, half))
         moving = twice > TURNING * kinetic  # where it turns back, there is no way along which to correct the energy
         gain = gain + np.where(moving, lacking / np.where(moving, twice, 1.0), 0.0)
@@ -105,14 +117,13 @@ def settled(
     """The velocity at the end for a given gain, by fixed-point iteration from a guess, and the configuration halfway."""
     floor = h * max(1.0, float(np.linalg.norm(robot.gravity)))  # accelerations are sums of terms as great as gravity
     scale = float(np.abs(v).max() + np.abs(after).max()) + floor
-    last = np.inf
+    patience = Patience()
     for _ in range(MIDPOINT_ITERATIONS):
         half = 0.5 * (v + after)
         middle = robot.integrate(q, 0.5 * h * half)
         guess = v + h * acceleration(middle, half) + gain[..., None] * half
         change = float(np.abs(guess - after).max()) / scale
         after = guess
-        if change <= ROUNDING or (change < STAGNANT and change >= last):
+        if patience.ends(change):
             return after, middle
-        last = change
-    raise NotConverged(f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {last:.2g})")
+    raise NotConverged(f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {change:.2g})")
