@@ -128,7 +128,7 @@ def free_velocity(robot: fw.Robot, v: Array, a: Array, h: float) -> Array:
 
 
 def end_velocity(sim: fw.Simulation, q: Array) -> Array:
-    """The velocity after a step from q, with that of floating and planar joints in the axes of the start, in which it is taken."""
+    """The velocity after a step from q; that of floating and planar joints in the axes of the start, in which it is taken."""
     u = sim.v.copy()
     for joint in sim.robot.joints:
         if joint.type is FREE:
