@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ class JointForces:
         most = self._efforts
         return tau if most is None else np.clip(tau, -most, most)
 
-    @property
+    @cached_property
     def _efforts(self) -> Array | None:
         most = np.full(self.robot.nv, np.inf)
         for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):

@@ -371,7 +371,7 @@ class Simulation:
         from .march import Functions
 
         t, robot = self._touching, self._moving
-        if t is None or robot.closed or self.integrator != "semi-implicit" or t.shapes is not None:
+        if t is None or t.inertia.by_sets or robot.closed or self.integrator != "semi-implicit" or t.shapes is not None:
             return None
         dynamics, of = robot.forward_dynamics, t.inertia
         needed = [dynamics, dynamics.variant("external_forces"), *([t._placements, t._velocities] if t.bodies else [None] * 2)]
