@@ -20,6 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 SOFTWARE = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+SOFTWARE_CANVAS = ("--enable-unsafe-swiftshader",)  # what Chromium does by itself where there is no graphics card
 SIZE = (1280, 720)
 
 COUNTER = """
@@ -99,11 +100,15 @@ class Page:
         found = self.driver.execute_script("return window.countedFrames()")
         return Counted(**found, processor=self._processor_time() - self._spent)
 
-    def offline(self) -> None:
-        """Cut the page off from any network."""
+    @contextmanager
+    def offline(self) -> Iterator[None]:
+        """Without any network."""
         self.driver.execute_cdp_cmd("Network.enable", {})
-        limits = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        self.driver.execute_cdp_cmd("Network.emulateNetworkConditions", limits)
+        for offline in (True, False):
+            limits = {"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+            self.driver.execute_cdp_cmd("Network.emulateNetworkConditions", limits)
+            if offline:
+                yield
 
     def _processor_time(self) -> float:
         """Of all processes of the browser [s]."""
@@ -115,7 +120,13 @@ def chromium(size: tuple[int, int] = SIZE, *options: str) -> Iterator[Page]:
     """A headless Chromium that draws in software, with a window of this many pixels."""
     chosen = webdriver.ChromeOptions()
     chosen.binary_location = CHROMIUM or ""
-    for option in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", *(options or SOFTWARE)):
+    for option in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        *(options or SOFTWARE_CANVAS),
+    ):
         chosen.add_argument(option)
     driver = webdriver.Chrome(options=chosen, service=Service(DRIVER or ""))
     try:

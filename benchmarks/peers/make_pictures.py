@@ -92,7 +92,7 @@ def save_gif(pictures: list[Image.Image], lasts: Array, path: str | Path, colors
     strip = Image.new("RGB", (some[0].width, some[0].height * len(some)))
     for k, picture in enumerate(some):
         strip.paste(picture, (0, k * picture.height))
-    palette = strip.quantize(colors, Image.Quantize.MEDIANCUT)
+    palette = strip.quantize(colors, Image.Quantize.FASTOCTREE)  # keeps colours of few pixels: arrows
     made = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
     milliseconds = [max(20, round(1e3 * x)) for x in lasts]
     made[0].save(path, save_all=True, append_images=made[1:], duration=milliseconds, loop=0, optimize=True)

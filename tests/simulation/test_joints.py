@@ -16,7 +16,7 @@ from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar, four_bar_configuration
 from oracles.states import Array, state
 from oracles.trees import tree
-from simulation.scenes import BALL, FREE, HINGE, NO_GRAVITY, NOTHING, X, Y, Z, G, cart, pendulum, solid_box
+from simulation.scenes import HINGE, NO_GRAVITY, G, Z, cart, pendulum
 
 H = 1e-3
 
@@ -55,7 +55,10 @@ def test_energy_has_that_of_springs() -> None:
 
 @pytest.mark.parametrize(("integrator", "tolerance"), [("semi-implicit", 3e-2), ("rk4", 1e-9), ("midpoint", 1e-4)])
 def test_damped_oscillation(integrator: str, tolerance: float) -> None:
-    """x = e^(-c t) (cos w t + c / w sin w t), c = d / 2m, w² = k/m - c²: errors of C h^order, C some w² t / 4 = 15 for Euler's and less for the others."""
+    """x = e^(-c t) (cos w t + c / w sin w t), c = d / 2m, w² = k/m - c².
+
+    Errors are C h^order, C some w² t / 4 = 15 for Euler's and less for the others.
+    """
     m, d, k = 2.0, 1.0, 50.0
     sim = fw.Simulation(cart(m, damping=d, stiffness=k), H, integrator, q=[1.0])
     motion = sim.run(2.0, every=10)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import featherweight
+from featherweight import Body, Inertia, Joint, JointType, Loop, LoopType, Mechanism, Pose
 from featherweight.robot import Robot
 
 ARM = """<robot name="arm">
   <material name="red"><color rgba="0.9 0.1 0.1 1"/></material>
-  <link name="base"><visual><geometry><box size="0.3 0.3 0.1"/></geometry></visual></link>
+  <link name="base"><inertial><mass value="3"/>
+    <inertia ixx="0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>
+    <visual><geometry><box size="0.3 0.3 0.1"/></geometry></visual></link>
   <link name="upper"><inertial><origin xyz="0 0 0.25"/><mass value="2"/>
     <inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="0.01"/></inertial>
     <visual><origin xyz="0 0 0.25"/><geometry><box size="0.16 0.16 0.5"/></geometry><material name="red"/></visual>
@@ -24,17 +27,6 @@ ARM = """<robot name="arm">
   <joint name="wrist" type="fixed"><parent link="lower"/><child link="tip"/><origin xyz="0 0 0.3"/></joint>
 </robot>"""
 
-FOUR_BAR = """<robot name="four_bar">
-  <link name="base"/>
-  {links}
-  <joint name="crank" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
-    <limit lower="-6" upper="6" effort="1" velocity="1"/></joint>
-  <joint name="coupler" type="revolute"><parent link="a"/><child link="b"/><origin xyz="0 0 {crank}"/><axis xyz="0 1 0"/>
-    <limit lower="-6" upper="6" effort="1" velocity="1"/></joint>
-  <joint name="rocker" type="revolute"><parent link="base"/><child link="c"/><origin xyz="0.5 0 0"/><axis xyz="0 1 0"/>
-    <limit lower="-6" upper="6" effort="1" velocity="1"/></joint>
-</robot>"""
-
 
 def arm(folder: Path, base: str = "fixed") -> Robot:
     """Two links: a red box, and one without shapes."""
@@ -43,37 +35,23 @@ def arm(folder: Path, base: str = "fixed") -> Robot:
     return featherweight.load(path, base)
 
 
-def linkage(crank: float = 0.6) -> Robot:
-    """A four-bar linkage of rods in the plane y = 0, on pivots half a metre apart, that turns by its crank.
+def linkage() -> Robot:
+    """A four-bar linkage in the plane y = 0 that moves with its crank, which cannot turn round.
 
-    The coupler is 0.6 m long and the rocker 0.5 m. A crank of 0.6 m cannot turn round; one of 0.2 m can.
+    The pivots of crank (0.9 m) and rocker (0.5 m) are 0.5 m apart, and the coupler is 0.6 m long: two of the lengths together
+    are less than 1.4 m, which is how far the crank's end would have to be from the rocker's pivot.
     """
-    from featherweight import Body, Inertia, Joint, JointType, Loop, LoopType, Mechanism, Pose
-
     rod = Inertia(1.0, (0.0, 0.0, 0.25), (0.02, 0.0, 0.0, 0.02, 0.0, 0.001))
-    along_y = Pose(((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0)))
+    along_y = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0))
 
-    def hinge(name: str, parent: str, child: str, at: tuple[float, float, float]) -> Joint:
-        return Joint(name, JointType.REVOLUTE, parent, child, Pose(p=at), (0.0, 1.0, 0.0))
+    def hinge(name: str, parent: str, at: tuple[float, float, float]) -> Joint:
+        return Joint(f"{name}_hinge", JointType.REVOLUTE, parent, name, Pose(p=at), (0.0, 1.0, 0.0))
 
-    return featherweight.build(
-        Mechanism(
-            bodies=[Body("base"), *(Body(name, rod) for name in ("crank", "coupler", "rocker"))],
-            joints=[
-                hinge("crank_hinge", "base", "crank", (0.0, 0.0, 0.0)),
-                hinge("coupler_hinge", "crank", "coupler", (0.0, 0.0, crank)),
-                hinge("rocker_hinge", "base", "rocker", (0.5, 0.0, 0.0)),
-            ],
-            loops=[
-                Loop(
-                    "pin",
-                    LoopType.REVOLUTE,
-                    "coupler",
-                    "rocker",
-                    Pose(along_y.R, (0.0, 0.0, 0.6)),
-                    Pose(along_y.R, (0.0, 0.0, 0.5)),
-                )
-            ],
-        ),
-        independent=["crank_hinge"],
-    )
+    pin = Loop("pin", LoopType.REVOLUTE, "coupler", "rocker", Pose(along_y, (0.0, 0.0, 0.6)), Pose(along_y, (0.0, 0.0, 0.5)))
+    joints = [
+        hinge("crank", "base", (0.0, 0.0, 0.0)),
+        hinge("coupler", "crank", (0.0, 0.0, 0.9)),
+        hinge("rocker", "base", (0.5, 0.0, 0.0)),
+    ]
+    bodies = [Body("base"), *(Body(name, rod) for name in ("crank", "coupler", "rocker"))]
+    return featherweight.build(Mechanism(bodies, joints, loops=[pin], independent=["crank_hinge"]))

@@ -1,4 +1,4 @@
-"""The command line: `featherweight inspect`, `ops`, `bench` and `demo`."""
+"""The command line: `featherweight inspect`, `ops`, `bench`, `simulate`, `view` and `demo`."""
 
 from __future__ import annotations
 

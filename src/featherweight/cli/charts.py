@@ -125,3 +125,22 @@ def save_timings(path: Path, robot: Robot, timings: Sequence[Timing], batch: int
 def _name_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.set_yticks(range(len(names)), [words(n) for n in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def save_energy(path: Path, name: str, times: Any, energies: Any) -> None:
+    """The energies (T, 3) of a motion over time: kinetic, potential above the least, and their sum with that of springs [J]."""
+    with style():
+        figure = Figure(figsize=(6.4, 3.4), dpi=DPI, layout="constrained")
+        ax: Axes = figure.add_subplot()
+        least = energies[:, 1].min()
+        for k, label, color, shift in (
+            (2, "kinetic, potential and of springs", INK, least),
+            (1, "potential, above its least", PALE, least),
+            (0, "kinetic", BLUE, 0.0),
+        ):
+            ax.plot(times, energies[:, k] - shift, color=color, linewidth=1.6, label=label)
+        ax.set(xlabel="time [s]", ylabel="energy [J]", xlim=(times[0], times[-1]) if len(times) > 1 else None)
+        ax.set_title(f"Energy of {name} as it falls")
+        ax.grid()
+        figure.legend(loc="outside lower center", ncols=3)
+        figure.savefig(path)

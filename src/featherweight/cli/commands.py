@@ -157,4 +157,4 @@ def _fail(message: str) -> int:
     return 1
 
 
-from . import view  # noqa: E402, F401  # the command registers itself
+from . import simulate, view  # noqa: E402, F401  # the commands register themselves

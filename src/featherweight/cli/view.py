@@ -44,7 +44,7 @@ def view(
             console.print(f"Recording: {save}", soft_wrap=True)
             return
         console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
-        _wait()
+        wait()
 
 
 def read_trajectory(path: Path, robot: Robot) -> Trajectory:
@@ -69,7 +69,7 @@ def read_trajectory(path: Path, robot: Robot) -> Trajectory:
     return Trajectory(**held)
 
 
-def _wait() -> None:
+def wait() -> None:
     """Until the user interrupts."""
     try:
         while True:

@@ -14,16 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .detection import Contacts
-from .impulses import solve_problem
+from .impulses import ACCEPTED, solve_problem
 from .sweeps import compiled, solve_by_sweeps
 
 PUSH_SWEEPS = 200
 
 
 class Space(NamedTuple):
-    """The rows of G, and surfaces of candidates for contact."""
+    """The rows of G, and surfaces of candidates for contact.
 
-    begin: Any  # (bodies + 1,) int, first row of each body; and of the joints
+    Where the rows of each body begin in G, and those of joints after them, is an array `begin` (bodies + 1,) beside it.
+    """
+
     width: Any  # (bodies,) int, 6 or 3
     friction: Any  # (candidates,)
     restitution: Any  # (candidates,)
@@ -97,7 +99,7 @@ def side(found: Any, c: int, s: int) -> int:
 
 @compiled
 def prepare(
-    space: Any, settings: Any, found: Any, count: int, placement: Any, velocity: Any, G: Any,
+    space: Any, begin: Any, settings: Any, found: Any, count: int, placement: Any, velocity: Any, G: Any,
     gap: Any, speed: Any, least: Any, most: Any, memory: Any, joint_memory: Any,
 ) -> Any:  # fmt: skip
     """The problem of one robot, for `count` contacts and the joint rows that would close within the step."""
@@ -141,28 +143,31 @@ def prepare(
         lower[i], upper[i] = least[r], most[r]
         start[3 * k + i] = joint_memory[r]
     A = np.empty((m, m))
-    write_delassus(space, found, count, rows, G, active, nr, A)
+    write_delassus(space, begin, found, count, rows, G, active, nr, A)
     return Scratch(A, b, rate, mu, restitution, lower, upper, rows, axes, start, active[:nr])
 
 
 @compiled
-def write_delassus(space: Any, found: Any, count: int, rows: Any, G: Any, active: Any, nr: int, A: Any) -> None:
+def write_delassus(space: Any, begin: Any, found: Any, count: int, rows: Any, G: Any, active: Any, nr: int, A: Any) -> None:
     """A = R G Rᵀ for contacts and joint rows."""
     k = 3 * count
-    end = space.begin[len(space.width)]
-    half = np.empty((3, len(G)))
+    end = begin[len(space.width)]
+    columns = end
+    for r in range(nr):
+        columns = max(columns, end + space.joint[active[r]] + 1)
+    half = np.empty((3, columns))
     for c in range(count):
         for i in range(3):
-            for j in range(len(G)):
+            for j in range(columns):
                 half[i, j] = 0.0
         for s in range(2):
             body = side(found, c, s)
             if body >= 0:
-                first = space.begin[body]
+                first = begin[body]
                 for x in range(space.width[body]):
                     for i in range(3):
                         row = rows[c, s, i, x]
-                        for j in range(len(G)):
+                        for j in range(columns):
                             half[i, j] += row * G[first + x, j]
         for d in range(c, count):
             for i in range(3):
@@ -171,7 +176,7 @@ def write_delassus(space: Any, found: Any, count: int, rows: Any, G: Any, active
                     for s in range(2):
                         body = side(found, d, s)
                         if body >= 0:
-                            first = space.begin[body]
+                            first = begin[body]
                             for x in range(space.width[body]):
                                 total += half[i, first + x] * rows[d, s, j, x]
                     A[3 * c + i, 3 * d + j] = total
@@ -303,13 +308,14 @@ def write_push(settings: Any, space: Any, found: Any, p: Any, gap: Any, push: An
 
 @compiled
 def resolve(
-    space: Any, settings: Any, found: Any, count: int, placement: Any, velocity: Any, G: Any,
+    space: Any, begin: Any, settings: Any, found: Any, count: int, placement: Any, velocity: Any, G: Any,
     gap: Any, speed: Any, least: Any, most: Any,
     wrench: Any, force: Any, joint_impulse: Any, memory: Any, joint_memory: Any, push: Any, joint_push: Any,
 ) -> tuple[float, float, int, int, bool]:  # fmt: skip
     """One robot's impulses: the residual left and the one allowed [m/s], sweeps, Newton steps, and whether to push."""
-    p = prepare(space, settings, found, count, placement, velocity, G, gap, speed, least, most, memory, joint_memory)
+    p = prepare(space, begin, settings, found, count, placement, velocity, G, gap, speed, least, most, memory, joint_memory)
     tolerance = settings.tolerance * scale_of(p.b)
+    allowed = ACCEPTED * tolerance
     f, b, guess, lower, upper = np.zeros(len(p.b)), p.b, p.start, p.lower, p.upper
     swept = steps = 0
     left = 0.0
@@ -318,28 +324,28 @@ def resolve(
             p.A, b, p.mu, lower, upper, settings.pyramid, guess, tolerance
         )
         f, swept, steps = f + more, swept + count_of_sweeps, steps + count_of_steps
-        if again or not left <= tolerance or not bounce(p, f):
+        if again or not left <= allowed or not bounce(p, f):
             break
         b, guess = p.A @ f + p.b, np.zeros(len(f))
         lower, upper = p.lower - f[3 * count :], p.upper - f[3 * count :]
-    if not left <= tolerance:
-        return left, tolerance, swept, steps, False
+    if not left <= allowed:
+        return left, allowed, swept, steps, False
     pushed = finish(settings, space, found, p, f, gap, wrench, force, joint_impulse, memory, joint_memory, push, joint_push)
-    return left, tolerance, swept, steps, pushed
+    return left, allowed, swept, steps, pushed
 
 
 @compiled
 def resolve_range(
     first: int, stop: int, robots: Any,
-    space: Any, settings: Any, found: Any, count: Any, placement: Any, velocity: Any, G: Any, gap: Any, speed: Any,
+    space: Any, begin: Any, settings: Any, found: Any, count: Any, placement: Any, velocity: Any, G: Any, gap: Any, speed: Any,
     least: Any, most: Any, wrench: Any, force: Any, joint_impulse: Any, memory: Any, joint_memory: Any, push: Any,
     joint_push: Any, left: Any, allowed: Any, swept: Any, steps: Any, pushed: Any,
 ) -> None:  # fmt: skip
-    """`resolve` for the robots numbered `robots[first:stop]`, of which G has one row after the other."""
+    """`resolve` for the robots numbered `robots[first:stop]`, of which G and `begin` have one row after the other."""
     for n in range(first, stop):
         i = robots[n]
         one = Contacts(found.candidate[i], found.a[i], found.b[i], found.point[i], found.normal[i], found.gap[i])
         left[i], allowed[i], swept[i], steps[i], pushed[i] = resolve(
-            space, settings, one, count[i], placement[i], velocity[i], G[n], gap[i], speed[i], least, most,
+            space, begin[n], settings, one, count[i], placement[i], velocity[i], G[n], gap[i], speed[i], least, most,
             wrench[i], force[i], joint_impulse[i], memory[i], joint_memory[i], push[i], joint_push[i],
         )  # fmt: skip

@@ -70,10 +70,12 @@ class JointForces:
         if not self.robot.closed:
             return None
         velocities = self.robot.spanning_velocity(q[..., None, :], np.eye(self.robot.nv))  # type: ignore[attr-defined]
-        return np.swapaxes(velocities, -1, -2)
+        return np.asarray(np.swapaxes(velocities, -1, -2))
 
     def coordinates(self, q: Array, rows: Array) -> Array:
-        return q[..., self.at[rows]]
+        """The coordinates (..., rows) of some rows."""
+        found: Array = q[..., self.at[rows]]
+        return found
 
     def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
         """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
@@ -99,12 +101,13 @@ class JointForces:
         force = d["gain"] * np.clip(control, d["control_low"], d["control_high"]) + d["b0"]
         force = force + d["gear"] * (d["b1"] * self.coordinates(q, rows) + d["b2"] * rates)
         force = d["gear"] * np.clip(force, d["low"], d["high"])
-        total = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
+        total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
         if S is None:
             for k, r in enumerate(rows):  # two drives may share a joint
                 total[..., r] += force[..., k]
             return total
-        return total + np.einsum("...rv,...r->...v", S[..., rows, :], force)
+        carried: Array = np.einsum("...rv,...r->...v", S[..., rows, :], force)
+        return total + carried
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""

@@ -17,7 +17,8 @@ the upper bound. Contacts come first in A, three rows each, then rows with bound
 
 Solved from the impulses of the step before by semismooth Newton steps (`newton`), which solve exactly what sticks, slides and
 is open as it seems; where they are led astray, or cost much, a few projected Gauss-Seidel sweeps (`sweeps`) come first, then
-twice as many: they converge slowly, but nearly always.
+twice as many: they converge slowly, but often where Newton's method does not. Great ratios of mass, on which both fail, are
+solved by Newton's method for contacts that give way at first.
 """
 
 from __future__ import annotations
@@ -27,36 +28,86 @@ from typing import Any
 
 import numpy as np
 
-from .newton import natural, solve_by_newton, write_rho
+from .newton import NEWTON_STEPS, natural, project_all, solve_by_newton, write_rho
 from .sweeps import compiled, solve_by_sweeps
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
 NEWTON_FIRST = 100  # unknowns: for fewer, Newton's method is tried before any sweeps
-ROUNDS = 12  # of sweeps, twice as many each time, and Newton's method
+ROUNDS = 8  # of sweeps, twice as many each time, and Newton's method
+CONTINUED = 2  # the round in which Newton's method begins with soft contacts
+STIFFER, LAST_SOFTNESS = 0.3, 1e-11  # from each stage to the next, and the last before none
+ACCEPTED = 1e5  # times the tolerance, where that is out of reach: redundant contacts that slide may have no exact solution
 
 
 @compiled
 def solve_problem(
     A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
 ) -> tuple[Any, float, int, int]:
-    """Impulses from a guess f (which changes), the residual left [m/s], and the sweeps and Newton steps that it took."""
+    """Impulses from a guess f (which changes), the residual left [m/s], and the sweeps and Newton steps that it took.
+
+    Where the tolerance cannot be reached, the impulses are the best ones met.
+    """
     swept = steps = 0
     most = max(SWEEPS, len(f) // 15)
-    left = np.inf
+    best, least = f.copy(), np.inf
     for attempt in range(ROUNDS):
         if attempt > 0 or len(f) > NEWTON_FIRST:
             count, left = solve_by_sweeps(A, b, mu, lower, upper, pyramid, f, most, tolerance)
             swept += count
             most *= 2
-            if left <= tolerance or left != left:
+            if left <= tolerance:
+                best, least = f, left
                 break
-        found, left, count = solve_by_newton(A, b, mu, lower, upper, pyramid, f, tolerance)
+        if attempt == CONTINUED:
+            found, left, count = solve_by_continuation(A, b, mu, lower, upper, pyramid, f, tolerance)
+        else:
+            found, left, count = solve_by_newton(A, b, mu, lower, upper, pyramid, f, tolerance, NEWTON_STEPS)
         steps += count
-        if left <= tolerance:  # otherwise it has led astray, and sweeps go on from where they were
-            return found, left, swept, steps
-    return f, left, swept, steps
+        if left < least:  # it may have led astray: sweeps go on from where they were
+            best, least = found, left
+        if least <= tolerance or (attempt >= CONTINUED and least <= ACCEPTED * tolerance):
+            break
+    project_all(mu, lower, upper, pyramid, best)  # what rounding left outside
+    return best, least, swept, steps
+
+
+@compiled
+def solve_by_continuation(
+    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
+) -> tuple[Any, float, int]:
+    """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles."""
+    m = len(f)
+    rho, soft = np.empty(m), A.copy()
+    write_rho(A, len(mu), rho)
+    scale = 0.0
+    for x in b:
+        scale = max(scale, abs(x))
+    best, least, steps = f, np.inf, 0
+    softness = 1.0
+    while True:
+        for i in range(m):
+            soft[i, i] = A[i, i] + softness * rho[i]
+        allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else ACCEPTED * tolerance
+        found, left, count = solve_by_newton(soft, b, mu, lower, upper, pyramid, f, allowed, 2 * NEWTON_STEPS)
+        steps += count
+        true = residual_of(A, b, mu, lower, upper, pyramid, found)
+        if true < least:
+            best, least = found, true
+        if softness == 0.0 or not left <= allowed:
+            return best, least, steps
+        f = found
+        softness = STIFFER * softness if softness > LAST_SOFTNESS else 0.0
+
+
+@compiled
+def residual_of(A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any) -> float:
+    """The greatest entry of the natural residual, as a velocity [m/s]."""
+    m = len(f)
+    rho, left, slope = np.empty(m), np.empty(m), np.zeros((m - 2 * len(mu), 3, 3))
+    write_rho(A, len(mu), rho)
+    return natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +140,5 @@ def solve(problem: Problem, start: Array, tolerance: float) -> Solution:
 
 def residual(problem: Problem, f: Array) -> float:
     """The greatest entry of the natural residual, as a velocity [m/s]."""
-    p, m = problem, len(f)
-    rho, left, slope = np.empty(m), np.empty(m), np.zeros((m - 2 * len(p.mu), 3, 3))
-    write_rho(p.A, len(p.mu), rho)
-    worst: float = natural(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, np.asarray(f, dtype=float), rho, left, slope)
-    return worst
+    p = problem
+    return residual_of(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, np.asarray(f, dtype=float))

@@ -1,17 +1,21 @@
 """The inertia that contacts and joint rows feel, as contacts come and go.
 
-Contacts change from step to step, and code must not be compiled for each set of them. So the Delassus matrix is made for all
-bodies that may touch, once, and a contact takes the rows of its bodies (`contact_space`). That is cheap while the matrix is
-unrolled code: Talos with twelve bodies that may touch pays some microseconds for ten that do not. A robot too large to
-unroll pays by the rows squared; but there loops are kept, the set of contacts is data, and so its function is made, without
-compiling, for the bodies that touch, and kept for the sets seen last.
+Contacts change from step to step, and code must not be compiled for each set of them. Three ways, by size:
+
+- For up to `MOST_ROWS` rows of bodies that may touch (feet and hands) the Delassus matrix of all of them is one function, made
+  once, and a contact takes the rows of its bodies (`contact_space`). Talos on one of two feet pays 0.4 µs for the other.
+- Where more bodies may touch, those that do take their rows of J M⁻¹ Jᵀ, by the robot's inverse mass matrix: a matrix of all
+  33 bodies of Talos would cost 30 µs. So do joints near their limits; joints with dry friction, which are always there, are
+  part of a function of their own where there are few.
+- A robot too large to unroll keeps its loops, the set of contacts is data, and so its Delassus function is made, without
+  compiling, for the bodies that touch, and kept for the sets seen last.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,40 +30,47 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Method = Callable[[list[Contact], Array], Array]  # of contacts and q (batch, nq), to G (batch, m, m)
 
 KEPT_SETS = 64
+MOST_ROWS = 48
 
 
 class ContactInertia:
     """G of `contacts`, one for each body that may touch, and of joint rows.
 
-    `joint_rows` are rows of all joints' velocities; with the contacts they are one more function, for when any is active.
+    `joint_rows` are rows of all joints' velocities; `always` says that some are active in every step.
     """
 
-    def __init__(self, robot: Robot, contacts: Sequence[Contact], joint_rows: Array, algorithm: str | Method) -> None:
+    def __init__(
+        self, robot: Robot, contacts: Sequence[Contact], joint_rows: Array, always: bool, algorithm: str | Method
+    ) -> None:
         self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
         self.of_touching: CompiledFunction | None = None
         self.of_all: CompiledFunction | None = None
         self._room: Array = np.empty(0)
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
-        if self.contacts and isinstance(algorithm, str) and robot.execution != "rolled":
-            self.of_touching = robot.delassus(self.contacts, algorithm)
-        if len(joint_rows) and not robot.closed and not self.by_sets:
-            rows = np.eye(robot.nv)[joint_rows]
-            made = robot.delassus([*self.contacts, JacobianRows(lambda q: rows)])
-            self.of_all = made if made.execution == "traced" else None
+        rows = int(self.begin[-1])
+        self.by_sets = not isinstance(algorithm, str)
+        if self.contacts and isinstance(algorithm, str):
+            if rows <= MOST_ROWS or algorithm != "auto":
+                self.of_touching = robot.delassus(self.contacts, algorithm)
+                self.by_sets = self.of_touching.execution == "rolled"
+            else:
+                self.by_sets = robot.forward_dynamics.execution == "rolled"
+        if always and not robot.closed and not self.by_sets and rows + len(joint_rows) <= MOST_ROWS:
+            selected = np.eye(robot.nv)[joint_rows]
+            self.of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
 
     @property
-    def by_sets(self) -> bool:
-        """Whether functions are made for the bodies that touch, since one for all is too large."""
-        if self.of_touching is None:
-            return bool(self.contacts)
-        return self.of_touching.execution == "rolled"
+    def by_inverse(self) -> bool:
+        """Whether bodies that touch take their part of M⁻¹."""
+        return bool(self.contacts) and self.of_touching is None and not self.by_sets
 
     def touching(self, q: Array, bodies: Array) -> tuple[Array, Array]:
         """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything."""
         if not self.contacts:
             return np.zeros((len(q), 0, 0)), self.begin
-        if self.of_touching is not None and not self.by_sets:
+        if not self.by_sets:
+            assert self.of_touching is not None
             return self.of_touching(q), self.begin
         key = bodies.tobytes()
         if key not in self._sets:
@@ -90,13 +101,21 @@ class ContactInertia:
         begin[-1] = sum(sizes)
         return begin
 
-    def whole(self, q: Array, S: Array | None) -> Array:
-        """G (batch, m, m) of all bodies that may touch and all joint rows; S(q) as in `JointForces`."""
-        if self.of_all is not None:
-            made: Array = self.of_all(q)
-            return made
-        batch, nv = len(q), self.robot.nv
-        J = self.robot.contact_jacobian(self.contacts)(q) if self.contacts else np.zeros((batch, 0, nv))
-        E = np.eye(nv)[self.joint_rows] if S is None else S[:, self.joint_rows]
-        J = np.concatenate([J, np.broadcast_to(E, (batch, *E.shape[-2:]))], axis=1)
-        return np.ascontiguousarray(J @ self.robot.inverse_mass_matrix(q) @ np.swapaxes(J, 1, 2))
+    def whole(self, q: Array) -> tuple[Array, Array] | None:
+        """G of all bodies that may touch and all joint rows, and where they begin, if it has a function of its own."""
+        return None if self.of_all is None else (self.of_all(q), self.begin)
+
+    def jacobian(self, q: Array) -> Array:
+        """The rows (batch, m, nv) of all bodies that may touch."""
+        if not self.contacts:
+            return np.zeros((len(q), 0, self.robot.nv))
+        made: Array = self.of_jacobian(q)
+        return made
+
+    @cached_property
+    def of_jacobian(self) -> CompiledFunction:
+        return self.robot.contact_jacobian(self.contacts)
+
+    def of_joints(self, S: Array | None) -> Array:
+        """The joint rows (robots or 1, rows, nv); S(q) as in `JointForces`."""
+        return np.eye(self.robot.nv)[None, self.joint_rows] if S is None else np.ascontiguousarray(S[:, self.joint_rows])

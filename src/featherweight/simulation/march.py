@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 
 from .contact_space import resolve
 from .detection import find
+from .inverse_rows import write_inertia
 from .sweeps import compiled
 
 
@@ -43,6 +44,8 @@ class Functions(NamedTuple):
     integrate: int
     inertia: int  # of bodies that may touch, or 0
     inertia_of_all: int  # with the joint rows, or 0
+    jacobian: int  # of bodies that may touch, or 0
+    inverse: int  # of the mass matrix
 
 
 class Springs(NamedTuple):
@@ -77,8 +80,12 @@ class Work(NamedTuple):
     joint_memory: Any
     push: Any
     joint_push: Any
+    begin: Any  # of the rows of bodies that may touch
     G: Any  # of bodies
     G_of_all: Any
+    J: Any
+    Minv: Any
+    E: Any  # joint rows (rows, nv)
     forces: Any  # (nbodies, 6) external forces
     numbers: Any  # of the bodies that may touch
     joints: Any  # columns of joint rows in v
@@ -111,6 +118,9 @@ def march(
     speeds = pointers((q.ctypes.data, free.ctypes.data, velocity.ctypes.data))
     inertia = pointers((q.ctypes.data, work.G.ctypes.data))
     inertia_of_all = pointers((q.ctypes.data, work.G_of_all.ctypes.data))
+    jacobian = pointers((q.ctypes.data, work.J.ctypes.data))
+    inverse = pointers((q.ctypes.data, work.Minv.ctypes.data))
+    begin_of_touching = np.empty(len(work.begin), np.int64)
     integrated = pointers((q.ctypes.data, moved.ctypes.data, q1.ctypes.data))
     count = swept = newton = 0
     left = 0.0
@@ -139,20 +149,26 @@ def march(
             else:
                 gap[r] = rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
                 near |= gap[r] + h * speed[r] < settings.slop
-        if near and functions.inertia_of_all == 0:
-            return step, count, swept, newton, left
         if count > 0 or near:
             if touching > 0:
                 call_address(functions.velocity, speeds.ctypes.data)
-            here, G, shown = space_of_bodies, work.G, 0
+            here, G, shown, begin = space_of_bodies, work.G, 0, work.begin
             if near:
                 here, G, shown = space, work.G_of_all, len(rows.column)
+            if near and functions.inertia_of_all != 0:
                 call_address(functions.inertia_of_all, inertia_of_all.ctypes.data)
-            else:
+            elif not near and functions.inertia != 0:
                 call_address(functions.inertia, inertia.ctypes.data)
+            else:
+                if touching > 0:
+                    call_address(functions.jacobian, jacobian.ctypes.data)
+                call_address(functions.inverse, inverse.ctypes.data)
+                begin = begin_of_touching
+                write_inertia(space.width, work.found, count, work.J, work.Minv, work.E, near, begin, G)
             left, allowed, swept, newton, overlap = resolve(
-                here, settings, work.found, count, placement, velocity, G, gap[:shown], speed[:shown], rows.least, rows.most,
-                work.wrench, work.force, work.joint_impulse, work.memory, work.joint_memory, work.push, work.joint_push,
+                here, begin, settings, work.found, count, placement, velocity, G, gap[:shown], speed[:shown], rows.least,
+                rows.most, work.wrench, work.force, work.joint_impulse, work.memory, work.joint_memory, work.push,
+                work.joint_push,
             )  # fmt: skip
             if not left <= allowed:
                 return step, count, swept, newton, left
@@ -183,32 +199,30 @@ def march(
     return steps, count, swept, newton, left
 
 
-def marched(simulation: Any, steps: int, tau: Any) -> int:
+def marched(simulation: Any, functions: Functions, steps: int, tau: Any) -> int:
     """Take steps of a simulation as far as `march` can; how many."""
-    t, forces, robot = simulation._touching, simulation.forces, simulation._moving
-    functions = simulation._functions
-    if t is None or functions is None:
-        return 0
+    stepper = simulation._stepper
+    t, forces, robot = stepper.touching, stepper.forces, stepper.moving
     q, v = simulation._q[0].copy(), simulation._v[0].copy()
     nothing = np.zeros(len(v))
-    passive = simulation._passive
-    springs = Springs(forces.damping, forces.stiffness, forces.rest, forces.at) if passive else Springs(
+    springs = Springs(forces.damping, forces.stiffness, forces.rest, forces.at) if stepper.passive else Springs(
         nothing, nothing, nothing, np.full(len(v), -1)
     )  # fmt: skip
     column = t.joint_rows[t.space.joint]
     bound = np.concatenate([forces.lower[t.joint_rows[t._lower]], forces.upper[t.joint_rows[t._upper]]])
     bound = np.concatenate([bound, np.zeros(len(column) - len(bound))])
     rows = Rows(column, forces.at[column], bound, t.space.sign, t.space.dry, t._least, t._most)
-    size = int(t.space.begin[-1])
+    size, nv = int(t.inertia.begin[-1]), robot.nv
     whole = size + len(t.joint_rows)
-    one = [x[0] for x in (t.force, t.wrench, t.joint_impulse, t.memory, t.joint_memory, t.push, t.joint_push)]
+    one: Any = [x[0] for x in (t.force, t.wrench, t.joint_impulse, t.memory, t.joint_memory, t.push, t.joint_push)]
     found = type(t.found)(*(x[0] for x in t.found))
-    work = Work(
-        found, *one, np.empty((size, size)), np.empty((whole, whole)), np.zeros((len(robot.bodies), 6)),
-        np.array(t.numbers, np.int64), t.joint_rows,
-    )  # fmt: skip
+    more = np.empty((size, size)), np.empty((whole, whole)), np.empty((size, nv)), np.empty((nv, nv))
+    joints = t.inertia.of_joints(None)[0]
+    forces_on_bodies, numbers = np.zeros((len(robot.bodies), 6)), np.array(t.numbers, np.int64)
+    arrays: list[Any] = [found, *one, t.inertia.begin, *more, joints, forces_on_bodies, numbers, t.joint_rows]
+    work = Work(*arrays)
     done, count, swept, newton, left = march(
-        steps, simulation.step_size, simulation.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
+        steps, stepper.h, stepper.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
         t.space_of_bodies, t.settings, work,
     )  # fmt: skip
     if done:

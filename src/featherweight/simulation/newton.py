@@ -76,24 +76,54 @@ def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
 
 
 @compiled
-def write_derivative(A: Any, rho: Any, slope: Any, k: int, matrix: Any) -> None:
-    """r', with rho P' PROXIMAL added."""
-    m = len(rho)
+def project_all(mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any) -> None:
+    """P of all impulses, in place."""
+    slope = np.empty((3, 3))
+    k = len(mu)
     for c in range(k):
-        for i in range(3):
-            row = 3 * c + i
-            for j in range(m):
+        project(f, mu[c], pyramid, 3 * c, slope)
+    for i in range(len(lower)):
+        f[3 * k + i] = min(max(f[3 * k + i], lower[i]), upper[i])
+
+
+@compiled
+def newton_step(A: Any, rho: Any, slope: Any, k: int, left: Any, step: Any, matrix: Any, right: Any, index: Any) -> None:
+    """Write the step that makes r zero, were r' constant.
+
+    Where P' is zero (open contacts, forces at their bounds), r' is rho, and the step is known; what is left of r' is smaller.
+    Its rows have rho P' PROXIMAL added.
+    """
+    m, n = len(rho), 0
+    for i in range(m):
+        c, l = (i // 3, i % 3) if i < 3 * k else (k + i - 3 * k, 0)
+        known = slope[c, l, 0] == 0.0 and slope[c, l, 1] == 0.0 and slope[c, l, 2] == 0.0
+        step[i] = left[i] / rho[i] if known else 0.0
+        if not known:
+            index[n] = i
+            n += 1
+    for x in range(n):
+        row = index[x]
+        right[x] = left[row]
+        c, i, first, width = (row // 3, row % 3, row - row % 3, 3) if row < 3 * k else (k + row - 3 * k, 0, row, 1)
+        for y in range(n):
+            matrix[x, y] = 0.0
+        for l in range(width):
+            part = slope[c, i, l]
+            if part != 0.0:
+                for y in range(n):
+                    matrix[x, y] += part * A[first + l, index[y]]
                 total = 0.0
-                for l in range(3):
-                    total += slope[c, i, l] * A[3 * c + l, j]
-                matrix[row, j] = total
-            for l in range(3):
-                matrix[row, 3 * c + l] += rho[row] * ((1.0 if i == l else 0.0) - (1.0 - PROXIMAL) * slope[c, i, l])
-    for row in range(3 * k, m):
-        part = slope[k + row - 3 * k, 0, 0]
-        for j in range(m):
-            matrix[row, j] = part * A[row, j]
-        matrix[row, row] += rho[row] * (1.0 - (1.0 - PROXIMAL) * part)
+                for j in range(m):
+                    total += A[first + l, j] * step[j]
+                right[x] -= part * total
+        for y in range(n):
+            l = index[y] - first
+            if 0 <= l < width:
+                matrix[x, y] += rho[row] * ((1.0 if i == l else 0.0) - (1.0 - PROXIMAL) * slope[c, i, l])
+    if n > 0:
+        found = solve_linear(matrix[:n, :n], right[:n])
+        for x in range(n):
+            step[index[x]] = found[x]
 
 
 @compiled
@@ -110,7 +140,7 @@ def solve_linear(matrix: Any, right: Any) -> Any:
     """matrix⁻¹ right; the matrix is overwritten."""
     n = len(right)
     if n >= LAPACK_FROM:
-        return np.linalg.solve(matrix, right)
+        return np.linalg.solve(np.ascontiguousarray(matrix), right)
     x = right.copy()
     for c in range(n):
         pivot = c
@@ -136,9 +166,9 @@ def solve_linear(matrix: Any, right: Any) -> Any:
 
 @compiled
 def solve_by_newton(
-    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
+    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float, most: int
 ) -> tuple[Any, float, int]:
-    """Impulses from f on, whether or not they come near: with the residual left, and the number of steps.
+    """Impulses from f on, whether or not they come near: with the residual left, and the number of steps, `most` at most.
 
     Steps are whole ones: the residual may grow while contacts change between sticking, sliding and open, and a search along
     the step would stop there.
@@ -146,13 +176,13 @@ def solve_by_newton(
     k, m = len(mu), len(f)
     rho, left = np.empty(m), np.empty(m)
     slope = np.zeros((m - 2 * k, 3, 3))
-    matrix = np.empty((m, m))
+    matrix, right, step, index = np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m, np.int64)
     write_rho(A, k, rho)
     norm = natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
-    for count in range(NEWTON_STEPS):
+    for count in range(most):
         if not norm > tolerance:
             return f, norm, count
-        write_derivative(A, rho, slope, k, matrix)
-        f = f - solve_linear(matrix, left)
+        newton_step(A, rho, slope, k, left, step, matrix, right, index)
+        f = f - step
         norm = natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
-    return f, norm, NEWTON_STEPS
+    return f, norm, most

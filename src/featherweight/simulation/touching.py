@@ -12,17 +12,20 @@ from ..contacts import Contact
 from ..engine.threads import processors, share_out
 from ..robot import Robot
 from . import contact_space as kernels
-from .contact_space import Settings, Space
+from .contact_space import Scratch, Settings, Space
 from .detection import HEIGHTS, NO_GROUND, PLANE, Contacts, Spheres, find_range
 from .failure import SimulationError
 from .forces import JointForces
+from .impulses import Problem
 from .inertia import ContactInertia, Method
+from .inverse_rows import write_inertia_range
 from .scene import Ground, HeightField, Plane, Sphere, combined
 from .shapes import ShapeContacts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GRAIN = 64  # robots of a thread's piece
+BLOCK = 1024  # robots whose matrices are held at a time
 
 
 class Touching:
@@ -66,7 +69,7 @@ class Touching:
             (dry_friction & (forces.friction > 0.0)) | (limits & (np.isfinite(forces.lower) | np.isfinite(forces.upper)))
         )
         self.space = self._space(widths, pairs, ground, friction, restitution, limits, dry_friction)
-        self.inertia = ContactInertia(robot, self._contacts_of_bodies, self.joint_rows, algorithm)
+        self.inertia = ContactInertia(robot, self._contacts_of_bodies, self.joint_rows, bool(self.space.dry.any()), algorithm)
 
     @cached_property
     def space_of_bodies(self) -> Space:
@@ -112,7 +115,6 @@ class Touching:
         self._least = np.concatenate([np.zeros(free), -most])
         self._most = np.concatenate([np.full(free, np.inf), most])
         return Space(
-            begin=np.cumsum([0, *widths]).astype(np.int64),
             width=np.array(widths, dtype=np.int64),
             friction=np.array([combined(a[0], b[0], friction) for a, b in touching]),
             restitution=np.array([combined(a[1], b[1], restitution) for a, b in touching]),
@@ -126,8 +128,8 @@ class Touching:
         batch = len(q)
         c, rows, bodies = self.candidates, len(self.space.joint), len(self.bodies)
         self.count = np.zeros(batch, np.int64)
-        whole = [np.zeros((batch, c), np.int64) for _ in range(3)]
-        self.found = Contacts(*whole, np.zeros((batch, c, 3)), np.zeros((batch, c, 3)), np.zeros((batch, c)))
+        numbers, vectors = [np.zeros((batch, c), np.int64) for _ in range(3)], [np.zeros((batch, c, 3)) for _ in range(2)]
+        self.found = Contacts(*numbers, *vectors, np.zeros((batch, c)))  # type: ignore[call-arg]
         self.force = np.zeros((batch, c, 3))
         self.memory, self.joint_memory = np.zeros((batch, c, 3)), np.zeros((batch, rows))
         self.wrench, self.push = np.zeros((batch, bodies, 6)), np.zeros((batch, bodies, 6))
@@ -177,27 +179,75 @@ class Touching:
         if idle.all():
             return False
         velocity = self._velocities(q, v) if self.bodies else np.zeros((len(q), 0, 6))
-        touching = np.flatnonzero(~near & ~idle)
-        if len(touching):
-            G, begin = self.inertia.touching(_part(q, touching), self._bodies_touching())
-            none = self.space_of_bodies._replace(begin=begin)
-            self._resolve(touching, none, velocity, G, self.gap[:, :0], speed[:, :0], threads)
-        limited = np.flatnonzero(near)
-        if len(limited):
-            G = self.inertia.whole(_part(q, limited), None if S is None else _part(S, limited))
-            self._resolve(limited, self.space, velocity, G, self.gap, speed, threads)
+        for robots, joints in ((np.flatnonzero(~near & ~idle), False), (np.flatnonzero(near), True)):
+            for k in range(0, len(robots), BLOCK):
+                some = robots[k : k + BLOCK]
+                G, begin = self._inertia(_part(q, some), None if S is None else _part(S, some), some, joints, threads)
+                if joints:
+                    self._resolve(some, self.space, begin, velocity, G, self.gap, speed, threads)
+                else:
+                    self._resolve(some, self.space_of_bodies, begin, velocity, G, self.gap[:, :0], speed[:, :0], threads)
         self._require_converged(time)
         return True
 
+    def _inertia(self, q: Array, S: Array | None, robots: Array, joints: bool, threads: int | None) -> tuple[Array, Array]:
+        """G of some robots, at q (robots, nq), and where the rows of bodies begin in it (robots, bodies + 1)."""
+        known = self.inertia.whole(q) if joints else None
+        if not joints and not self.inertia.by_inverse:
+            known = self.inertia.touching(q, self._bodies_touching())
+        if known is not None:
+            return known[0], np.tile(known[1], (len(q), 1))
+        J, E = self.inertia.jacobian(q), self.inertia.of_joints(S)
+        inverse = self.robot.inverse_mass_matrix(q)
+        size = min(int(6 * 2 * self.count[robots].max()), J.shape[1]) + (E.shape[1] if joints else 0)
+        G, begin = np.empty((len(q), size, size)), np.empty((len(q), len(self.bodies) + 1), np.int64)
+        args = robots, self.space.width, self.found, self.count, J, inverse, E, joints, begin, G
+        _shared(len(q), threads, lambda i, j: write_inertia_range(i, j, *args))
+        return G, begin
+
     def _resolve(
-        self, robots: Array, space: Space, velocity: Array, G: Array, gap: Array, speed: Array, threads: int | None
-    ) -> None:
+        self, robots: Array, space: Space, begin: Array, velocity: Array, G: Array, gap: Array, speed: Array,
+        threads: int | None,
+    ) -> None:  # fmt: skip
         args = (
-            robots, space, self.settings, self.found, self.count, self.placement, velocity, G, gap, speed, self._least,
+            robots, space, begin, self.settings, self.found, self.count, self.placement, velocity, G, gap, speed, self._least,
             self._most, self.wrench, self.force, self.joint_impulse, self.memory, self.joint_memory, self.push,
             self.joint_push, self.residual, self.allowed, self.sweeps, self.newton_steps, self.pushed,
         )  # fmt: skip
         _shared(len(robots), threads, lambda i, j: kernels.resolve_range(i, j, *args))
+        for n, i in enumerate(robots):
+            if not self.residual[i] <= self.allowed[i] < np.inf:
+                self._resolve_by_cones(int(i), space, begin[n], velocity[i], G[n], gap[i], speed[i])
+
+    def _resolve_by_cones(
+        self, i: int, space: Space, begin: Array, velocity: Array, G: Array, gap: Array, speed: Array
+    ) -> None:
+        """One robot's impulses, where the solver for all has failed."""
+        try:
+            from .cones import solve_by_cones
+        except ModuleNotFoundError:
+            return  # the failure is told
+        found = Contacts(*(x[i] for x in self.found))
+        p: Scratch = kernels.prepare(
+            space, begin, self.settings, found, self.count[i], self.placement[i], velocity, G, gap, speed, self._least,
+            self._most, self.memory[i], self.joint_memory[i],
+        )  # fmt: skip
+        if not all(np.isfinite(x).all() for x in (p.A, p.b)):
+            return
+        tolerance = self.settings.tolerance * kernels.scale_of(p.b)
+        problem = Problem(p.A, p.b, p.mu, p.lower, p.upper, self.settings.pyramid)
+        done = solve_by_cones(problem, p.start, tolerance)
+        f = done.impulses.copy()
+        if kernels.bounce(p, f):
+            free = f[3 * len(p.mu) :]
+            again = Problem(p.A, p.A @ f + p.b, p.mu, p.lower - free, p.upper - free, self.settings.pyramid)
+            done = solve_by_cones(again, np.zeros_like(f), tolerance)
+            f = f + done.impulses
+        self.residual[i], self.sweeps[i], self.newton_steps[i] = done.residual, done.sweeps, done.newton_steps
+        self.pushed[i] = kernels.finish(
+            self.settings, space, found, p, f, gap, self.wrench[i], self.force[i], self.joint_impulse[i], self.memory[i],
+            self.joint_memory[i], self.push[i], self.joint_push[i],
+        )  # fmt: skip
 
     def _bodies_touching(self) -> Array:
         there = np.arange(self.found.a.shape[1]) < self.count[:, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,20 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def last(self) -> Trajectory:
+        """The last instant alone."""
+        points, forces = self.contacts(len(self) - 1)
+        return Trajectory(self.times[-1:], self.q[-1:], self.v[-1:], np.array([0, len(points)]), points, forces)
+
+    @staticmethod
+    def joined(parts: Sequence[Trajectory]) -> Trajectory:
+        """One after the other."""
+        each = [p.contacts(k) for p in parts for k in range(len(p))]
+        first = np.cumsum([0, *(len(points) for points, _ in each)])
+        points, forces = (np.concatenate([_none(), *x]) for x in zip(*each, strict=True))
+        times, q, v = (np.concatenate([getattr(p, name) for p in parts]) for name in ("times", "q", "v"))
+        return Trajectory(times, q, v, first, points, forces)
 
 
 class Recorder:

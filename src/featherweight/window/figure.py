@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import trimesh
 
 from ..model.types import WORLD, Shape, ShapeType
 from ..robot import Robot
-from .inertia import body_inertias, equivalent_box
+from .inertia import BodyInertia, body_inertias, equivalent_box
 from .meshes import Color, MeshError, shaded, shape_meshes, shares, simplified
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -74,7 +75,7 @@ class Figure:
         return [s for s in self._shapes(layer) if s.type == ShapeType.PLANE]
 
     def points(self, layer: Layer, placements: dict[str, Array]) -> Array:
-        """Vertices (n, 3) of all moving bodies in the world, for the placements (4, 4) of bodies."""
+        """Vertices (n, 3) in the world of the bodies whose placements (4, 4) are given."""
         found = [np.zeros((0, 3))]
         for body, T in placements.items():
             for surface in self.layer(layer).get(body, ()):
@@ -104,9 +105,13 @@ class Figure:
                 parts.append(self._inertia_part(body.name))
         return parts
 
+    @cached_property
+    def _inertias(self) -> dict[str, BodyInertia]:
+        return body_inertias(self.robot)
+
     def _inertia_part(self, body: str) -> _Part:
         """The box that has the body's inertia, or a small ball without mass."""
-        box = equivalent_box(body_inertias(self.robot)[body])
+        box = equivalent_box(self._inertias[body])
         if box is None:
             return _Part(body, trimesh.creation.icosphere(subdivisions=1, radius=SMALL), INERTIA, None, True)
         T = np.eye(4)

@@ -14,7 +14,7 @@ from .poses import quaternions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FORCE, CENTER, LOOP, COUPLING = (214, 40, 40), (250, 190, 30), (200, 30, 160), (30, 140, 90)
+FORCE, CENTER, LOOP, COUPLING = (0, 150, 70), (250, 190, 30), (200, 30, 160), (30, 90, 220)
 WEIGHT = 0.35  # of the robot's size: length of the arrow of a force as great as its weight
 
 
@@ -126,7 +126,7 @@ class Marks:
         nodes = []
         for k, frame in enumerate(self.robot.frames):
             name = f"{self.bodies[frame.body].name}/name/{k}"
-            nodes.append(self.scene.add_label(name, frame.name, position=frame.placement.p, font_screen_scale=0.7))
+            nodes.append(self.scene.add_label(name, frame.name, position=frame.placement.p, font_screen_scale=0.9))
         return nodes
 
     def _center(self) -> list[Any]:

@@ -77,6 +77,8 @@ class LookPanel:
         with gui.add_folder("Show", order=0.0):
             self.layer = gui.add_dropdown("shapes", tuple(x.value for x in Layer), initial_value=scene.layer.value)
             self.layer.on_update(self._show_layer)
+            self.opacity = gui.add_slider("opacity", 0.1, 1.0, 0.05, scene.opacity)
+            self.opacity.on_update(self._set_opacity)
             self.marks = {m: gui.add_checkbox(m.value, m in scene.marks.shown) for m in marks}
             for mark, box in self.marks.items():
                 box.on_update(self._handler(mark))
@@ -92,6 +94,10 @@ class LookPanel:
         with self.lock:
             self.scene.show_layer(Layer(self.layer.value))
             self._note()
+
+    def _set_opacity(self, _: viser.GuiEvent[Any]) -> None:
+        with self.lock:
+            self.scene.set_opacity(float(self.opacity.value))
 
     def _handler(self, mark: Mark) -> Callable[[viser.GuiEvent[Any]], None]:
         def changed(_: viser.GuiEvent[Any]) -> None:

@@ -56,9 +56,9 @@ class Player:
 
     def pause(self) -> None:
         self.clock.playing = False
-        self._button.label = "Play"
         self._tell()
         self.rest()
+        self._button.label = "Play"
 
     def seek(self, at: float) -> None:
         """Draw the state at a time [s] after the first."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import socket
+import threading
 
 import viser
 
@@ -12,10 +14,16 @@ from .clock import frames
 from .scene import Scene
 
 RATE = 30.0  # frames recorded of each second of simulated time
+PATIENCE = 0.5  # [s]
 
 
 def serve(host: str, port: int, label: str | None = None) -> viser.ViserServer:
-    """A viser server, without its announcement on standard output."""
+    """A viser server, without its announcement on standard output.
+
+    Raises OSError for a host that is not this machine's: the server would look for a free port forever.
+    """
+    family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    socket.create_server((host, 0), family=family).close()
     with contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False)
@@ -23,9 +31,11 @@ def serve(host: str, port: int, label: str | None = None) -> viser.ViserServer:
 
 
 def stop(server: viser.ViserServer) -> None:
-    """Stop a server, without its farewell."""
+    """Stop a server, without its farewell. It waits seconds for browsers that keep a connection; nobody else has to."""
     with contextlib.redirect_stdout(io.StringIO()):
-        server.stop()
+        stopping = threading.Thread(target=server.stop, daemon=True)
+        stopping.start()
+        stopping.join(timeout=PATIENCE)
 
 
 def record(scene: Scene, trajectory: Trajectory | None = None, rate: float = RATE) -> str:

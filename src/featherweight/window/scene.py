@@ -15,11 +15,23 @@ from .poses import matrix, quaternions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SKY, EARTH = (255, 255, 255), (140, 140, 150)
-LINES = (196, 200, 206)
-CELLS = 8  # of the ground on each side of its middle
+WHITE, DIM, DARK = (255, 255, 255), (100, 100, 108), (20, 20, 26)
+LINES, STRIP = (190, 194, 200), 0.016  # the colour of the ground's lines, and their width in cells
+CELLS = 6  # of the ground on each side of its middle
 VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.8  # where the camera is at first, seen from the robot, in its size
 FIELD = 0.7  # [rad] that the camera sees from bottom to top
+
+_Shown = tuple[Any, float | None]
+
+
+def _through(own: float | None, opacity: float) -> float | None:
+    """The opacity of a surface; None for a solid one, which is drawn faster."""
+    return own if opacity >= 1.0 else opacity * (1.0 if own is None else own)
+
+
+def _box(points: Array) -> Array:
+    """The least and greatest coordinates (2, 3) of points (n, 3)."""
+    return np.array([points.min(axis=0), points.max(axis=0)])
 
 
 class Scene:
@@ -33,7 +45,8 @@ class Scene:
         self.q = q
         self._bodies = [b.name for b in self.robot.bodies]
         self._placement = self.robot.frame_placement(self._bodies)
-        self._shown: dict[Layer, list[Any]] = {}
+        self._shown: dict[Layer, list[_Shown]] = {}
+        self.opacity = 1.0
         self._light()
         self._nodes = {b: server.scene.add_frame(f"/robot/{k}", show_axes=False) for k, b in enumerate(self._bodies)}
         self._nodes[WORLD] = server.scene.add_frame("/world", show_axes=False)
@@ -44,12 +57,15 @@ class Scene:
         self.look()
 
     def _light(self) -> None:
-        """One lamp and a sky: shadows and reflections cost more than the robot where there is no graphics card."""
+        """Two skies, one above and one aside, shade smoothly and cost least.
+
+        Shadows, reflections and lamps take longer to draw than the robot where there is no graphics card.
+        """
         scene = self.server.scene
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map(None)
-        scene.add_light_hemisphere("/light/sky", sky_color=SKY, ground_color=EARTH, intensity=2.3)
-        scene.add_light_directional("/light/sun", intensity=2.2, position=(2.0, -1.5, 4.0))
+        scene.add_light_hemisphere("/light/above", sky_color=WHITE, ground_color=DIM, intensity=1.9, position=(0.0, 0.0, 1.0))
+        scene.add_light_hemisphere("/light/aside", sky_color=WHITE, ground_color=DARK, intensity=1.5, position=(0.8, 0.1, 0.5))
 
     # the robot
 
@@ -73,26 +89,38 @@ class Scene:
         if layer not in self._shown:
             self._shown[layer] = self._add_layer(layer)
         for other, nodes in self._shown.items():
-            for node in nodes:
+            for node, _ in nodes:
                 node.visible = other == layer
         self.layer = layer
 
-    def _add_layer(self, layer: Layer) -> list[Any]:
+    def set_opacity(self, opacity: float) -> None:
+        """Let what is behind and inside the bodies show through, from 1 for not at all."""
+        self.opacity = opacity
+        for nodes in self._shown.values():
+            for node, own in nodes:
+                node.opacity = _through(own, opacity)
+
+    def _add_layer(self, layer: Layer) -> list[_Shown]:
+        """The nodes of a layer, each with the opacity that its file gives."""
         scene, nodes = self.server.scene, []
         for body, surfaces in self.figure.layer(layer).items():
             for k, s in enumerate(surfaces):
                 name = f"{self._nodes[body].name}/{layer}/{k}"
-                nodes.append(scene.add_mesh_simple(name, s.vertices, s.faces, color=s.color, opacity=s.opacity))
+                look = {"color": s.color, "opacity": _through(s.opacity, self.opacity), "material": "toon5"}
+                nodes.append((scene.add_mesh_simple(name, s.vertices, s.faces, **look), s.opacity))
         for k, plane in enumerate(self.figure.planes(layer)):
             T = matrix(plane.placement)
-            nodes.append(self._add_grid(f"{self._nodes[plane.body].name}/plane/{layer}/{k}", T))
+            nodes.append((self._add_grid(f"{self._nodes[plane.body].name}/plane/{layer}/{k}", T), None))
         return nodes
 
     @cached_property
     def box(self) -> Array:
         """The least and greatest coordinates (2, 3) [m] of the robot where the scene began."""
-        points = self.figure.points(Layer.VISUAL, self.placements(self.q))
-        return np.array([points.min(axis=0), points.max(axis=0)])
+        moving = _box(self.figure.points(Layer.VISUAL, self.placements(self.q)))
+        fixed = self.figure.points(Layer.VISUAL, {WORLD: np.eye(4)})
+        if len(fixed) and np.ptp(_box(fixed), axis=0).max() <= np.ptp(moving, axis=0).max():  # a foot, and not a landscape
+            moving = _box(np.concatenate([moving, fixed]))
+        return moving
 
     @cached_property
     def size(self) -> float:
@@ -108,15 +136,16 @@ class Scene:
         self._add_grid("/ground", T)
 
     def _add_grid(self, name: str, T: Array) -> Any:
-        """Lines across a square: a plane that covers the page costs more than the robot without a graphics card."""
+        """Strips across a square: a plane, or lines of a width in pixels, take long to draw without a graphics card."""
         cell = 0.5 * 10.0 ** np.round(np.log10(self.size / 2.0))  # 0.5 m for robots of some metres
-        at = cell * np.arange(-CELLS, CELLS + 1)
-        end, zero = np.full(len(at), at[-1]), np.zeros(len(at))
-        along_y = np.stack([np.stack([at, -end, zero], 1), np.stack([at, end, zero], 1)], 1)
-        lines = np.concatenate([along_y, along_y[:, :, [1, 0, 2]]])
-        return self.server.scene.add_line_segments(
-            name, lines, LINES, thickness=1.5, thickness_units="screen", position=T[:3, 3], wxyz=quaternions(T[:3, :3])
-        )
+        at, half, end = cell * np.arange(-CELLS, CELLS + 1), STRIP * cell / 2.0, cell * CELLS
+        along_y = np.array([[(a - half, -end), (a + half, -end), (a + half, end), (a - half, end)] for a in at])
+        corners = np.concatenate([along_y, along_y[:, ::-1, ::-1]]).reshape(-1, 2)
+        faces = (4 * np.arange(len(corners) // 4)[:, None, None] + np.array([[0, 1, 2], [0, 2, 3]])).reshape(-1, 3)
+        vertices = np.column_stack([corners, np.zeros(len(corners))])
+        look = {"color": LINES, "material": "toon5", "side": "double", "cast_shadow": False}
+        turn = quaternions(T[:3, :3])
+        return self.server.scene.add_mesh_simple(name, vertices, faces, **look, position=T[:3, 3], wxyz=turn)
 
     def add_heights(self, x: Array, y: Array, z: Array) -> None:
         """A surface with the heights z (n, m) [m] at x (n,) and y (m,) [m]."""
@@ -128,9 +157,8 @@ class Scene:
         a, b, c, d = (k[i, j].ravel() for i in (slice(-1), slice(1, None)) for j in (slice(-1), slice(1, None)))
         faces = np.concatenate([np.stack([a, c, d], 1), np.stack([a, d, b], 1)])
         vertices = np.stack([X, Y, z], axis=-1).reshape(-1, 3)
-        self.server.scene.add_mesh_simple(
-            "/heights", vertices, faces, color=(205, 208, 200), side="double", flat_shading=True, cast_shadow=False
-        )
+        look = {"color": (205, 208, 200), "material": "toon5", "side": "double", "cast_shadow": False}
+        self.server.scene.add_mesh_simple("/heights", vertices, faces, **look)
 
     def look(self, position: Any = None, at: Any = None) -> None:
         """Where the camera is and what it looks at [m], in pages that are open, and in others at first."""

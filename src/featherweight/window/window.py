@@ -81,7 +81,8 @@ class Window:
     @property
     def url(self) -> str:
         """Where the page is."""
-        return f"http://{self._server.get_host()}:{self._server.get_port()}"
+        host = self._server.get_host()
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._server.get_port()}"
 
     @property
     def q(self) -> Array:
@@ -144,6 +145,7 @@ class Window:
                 scene = Scene(server, self.figure, self._start())
                 self._furnish(scene)
                 scene.show_layer(self._scene.layer)
+                scene.set_opacity(self._scene.opacity)
                 scene.marks.like(self._scene.marks)
                 scene.look(*self._scene.camera)
             html = record(scene, self.trajectory, rate)
@@ -163,7 +165,8 @@ class Window:
         camera = {"position": position, "wxyz": view(position, at), "fov": FIELD}
         drawn: Array = clients[0].get_render(size[1], size[0], **camera, transport_format="png", timeout=timeout)
         opacity = drawn[..., 3:] / 255.0
-        return np.asarray(np.round(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)), dtype=np.uint8)
+        mixed: Array = np.round(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)).astype(np.uint8)
+        return mixed
 
     def close(self) -> None:
         """Stop serving the page."""
@@ -181,10 +184,10 @@ class Window:
     # within
 
     def _configuration(self, q: Any) -> Array:
-        q = np.asarray(q, dtype=np.float64)
-        if q.shape != (self.robot.nq,):
-            raise ValueError(f"{self.robot.name}: a configuration has shape ({self.robot.nq},); got {q.shape}")
-        return q
+        given: Array = np.asarray(q, dtype=np.float64)
+        if given.shape != (self.robot.nq,):
+            raise ValueError(f"{self.robot.name}: a configuration has shape ({self.robot.nq},); got {given.shape}")
+        return given
 
     def _start(self) -> Array:
         return self._scene.q if self.trajectory is None else self._configuration(self.trajectory.q[0])

@@ -1,0 +1,159 @@
+"""The command that drops a robot on the ground."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..model.load import load_description
+from ..model.types import Description, JointType, ModelError
+from ..robot import Robot, build
+from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
+from ..simulation.standins import spheres_of
+from .commands import Base, BaseOption, Mimic, MimicOption, OutputOption, RobotPath, app
+from .console import make_console
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FRAMES = 60  # states kept for a second
+DAMPED = 0.02  # [s] damping of joints that are held, over their stiffness
+
+
+@app.command()
+def simulate(
+    robot: RobotPath,
+    base: BaseOption = Base.FLOATING,
+    mimic: MimicOption = Mimic.FOLLOW,
+    seconds: Annotated[float, typer.Option("--time", min=1e-3, help="How long [s].")] = 2.0,
+    step: Annotated[float, typer.Option(min=1e-6, help="Length of a step [s].")] = 1e-3,
+    height: Annotated[float, typer.Option(min=0.0, help="From which it falls [m].")] = 0.2,
+    hold: Annotated[float, typer.Option(min=0.0, help="Stiffness of springs that hold its posture [N m/rad].")] = 0.0,
+    friction: Annotated[float, typer.Option(min=0.0, help="Coulomb's coefficient.")] = 0.8,
+    restitution: Annotated[float, typer.Option(min=0.0, max=1.0, help="Part of the approach that bounces.")] = 0.0,
+    output: OutputOption = Path("output"),
+    view: Annotated[bool, typer.Option("--view", help="Play it in the window afterwards.")] = False,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as one HTML file.")] = None,
+) -> None:
+    """Drop a robot on the ground: its motion, its energy, and how fast that is simulated."""
+    from .charts import save_energy
+
+    console = make_console()
+    loaded = build(held(load_description(robot, mimic.value), hold), base.value)
+    spheres = spheres_of(loaded)
+    try:
+        sim = Simulation(
+            loaded, step, q=above_ground(loaded, spheres, height), spheres=spheres, ground=Plane(), friction=friction,
+            restitution=restitution,
+        )  # fmt: skip
+    except ValueError as error:
+        raise ModelError(f"{robot}: {error}") from error
+    console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {len(spheres)} points and spheres that may touch")
+    _compile(sim, console)
+    begun = time.perf_counter()
+    motion, energies, failed = _run(sim, seconds, console)
+    wall = time.perf_counter() - begun
+    rate = sim.steps / wall
+    console.print(
+        f"{sim.time:.4g} s in {wall:.2f} s: {rate:,.0f} steps a second, {sim.time / wall:.2g} times real time; "
+        f"{len(sim.contacts()[0])} contacts at the end"
+    )
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / f"simulate_{robot.stem}.png"
+    save_energy(path, loaded.name, motion.times, energies)
+    console.print(f"Chart: {path}", soft_wrap=True)
+    if view or save is not None:
+        _show(loaded, motion, view, save)
+    if failed is not None:
+        raise ModelError(f"{robot}: {failed}")
+
+
+def _compile(sim: Simulation, console: Any) -> None:
+    """Make the machine code beforehand, so that it does not count: the first time takes many seconds, later ones none."""
+    with console.status("compiling (the first time some ten seconds, later from the disk)"):
+        q = sim.q
+        sim.run(2 * sim.step_size, every=2)
+        sim.reset(q)
+
+
+def held(description: Description, stiffness: float) -> Description:
+    """The description with springs and dampers at all joints of one degree of freedom."""
+    if stiffness == 0.0:
+        return description
+    one = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
+    joints = tuple(
+        replace(j, stiffness=j.stiffness + stiffness, damping=j.damping + DAMPED * stiffness, rest=_start(j.lower, j.upper))
+        if j.type in one
+        else j
+        for j in description.joints
+    )
+    return replace(description, joints=joints)
+
+
+def above_ground(robot: Robot, spheres: list[Sphere], height: float) -> Array:
+    """The neutral configuration, brought within limits and, if it floats, with its lowest point at a height [m]."""
+    q = robot.neutral()
+    for j in robot.joints:
+        if j.type.nq == 1 and j.q_slice.stop > j.q_slice.start and not robot.closed:
+            q[j.q_slice] = _start(j.lower, j.upper)
+    floating = next((j for j in robot.joints if j.type is JointType.FLOATING), None)
+    if floating is not None and spheres:
+        frames = list(dict.fromkeys(s.frame for s in spheres))
+        at = dict(zip(frames, robot.frame_placement(frames)(q), strict=True))
+        lowest = min(float((at[s.frame] @ [*s.center, 1.0])[2]) - s.radius for s in spheres)
+        q[floating.q_slice.start + 2] += height - lowest
+    return q
+
+
+def _start(lower: float, upper: float) -> float:
+    """Zero, or the limit nearest to it."""
+    return min(max(0.0, lower), upper)
+
+
+def _run(sim: Simulation, seconds: float, console: Any) -> tuple[Trajectory, Array, SimulationError | None]:
+    """The motion at most `FRAMES` times a second, with kinetic, potential and whole energies, and what stopped it, if anything
+    did."""
+    every = max(1, round(1.0 / (FRAMES * sim.step_size)))
+    parts = [sim.run(0.0)]
+    energies = [_energies(sim)]
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()
+    failed = None
+    total = round(seconds / sim.step_size)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("simulating", total=total, rate="")
+        begun = time.perf_counter()
+        while sim.steps < total:
+            count = min(every, total - sim.steps)
+            try:
+                parts.append(sim.run(count * sim.step_size, every=count).last())
+            except SimulationError as error:
+                failed = error
+                break
+            energies.append(_energies(sim))
+            rate = sim.steps / (time.perf_counter() - begun)
+            bar.update(task, completed=sim.steps, rate=f"t = {sim.time:.2f} s, {rate:,.0f} steps/s")
+    return Trajectory.joined(parts), np.array(energies), failed
+
+
+def _energies(sim: Simulation) -> list[float]:
+    kinetic = float(sim.robot.kinetic_energy(sim.q, sim.v))
+    return [kinetic, float(sim.robot.potential_energy(sim.q)), sim.energy()]
+
+
+def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> None:
+    from ..window import Window
+    from .view import wait
+
+    with Window(robot, motion, port=8080 if view else 0, ground=0.0) as window:
+        console = make_console()
+        if save is not None:
+            window.save(save)
+            console.print(f"Recording: {save}", soft_wrap=True)
+        if view:
+            console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
+            wait()

@@ -1,0 +1,254 @@
+"""Many robots at once are each as if alone, and many steps as one after another."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robots.linkages import four_bar
+from oracles.states import Array
+from oracles.trees import tree
+from simulation.scenes import FREE, HINGE, NOTHING, WORLD, X, Y, corners, free_bodies, pendulum, solid_box
+
+COUNT, STEPS, H = 100, 40, 1e-3
+SIDES = (0.2, 0.3, 0.1)
+INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
+
+
+def states(robot: fw.Robot, speed: float = 1.0, seed: int = 0, count: int = COUNT) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    return robot.random_configuration(rng, count), speed * rng.standard_normal((count, robot.nv))
+
+
+def alone(sim: fw.Simulation, q: Array, v: Array, steps: int = STEPS, **given: Any) -> tuple[Array, Array]:
+    """The same rollouts, one robot after another and one step after another."""
+    qs, vs = np.empty((len(q), steps + 1, q.shape[1])), np.empty((len(q), steps + 1, v.shape[1]))
+    for i in range(len(q)):
+        sim.reset(q[i], v[i])
+        qs[i, 0], vs[i, 0] = sim.q, sim.v
+        for k in range(steps):
+            sim.step(**{name: x[min(i, len(x) - 1), k] for name, x in given.items()})
+            qs[i, k + 1], vs[i, k + 1] = sim.q, sim.v
+    return qs, vs
+
+
+def assert_same(a: tuple[Array, Array], b: tuple[Array, Array]) -> None:
+    """The same bits."""
+    np.testing.assert_array_equal(a[0], b[0])
+    np.testing.assert_array_equal(a[1], b[1])
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
+def test_a_hundred_rollouts_are_a_hundred_single_ones(integrator: str) -> None:
+    """Of a tree of all joint types under forces for each step: bit for bit."""
+    robot = tree("mixed_5")[1]
+    q, v = states(robot)
+    tau = np.random.default_rng(1).standard_normal((COUNT, STEPS, robot.nv))
+    sim = fw.Simulation(robot, H, integrator, **NOTHING)
+    assert_same(sim.rollout(q, v, tau=tau), alone(sim, q, v, tau=tau))
+
+
+def test_rollouts_of_the_midpoint_rule_agree() -> None:
+    """To 1e-11: each robot has the iterations that the slowest of the batch takes, beyond what its own step needs."""
+    robot = tree("mixed_5")[1]
+    q, v = states(robot)
+    sim = fw.Simulation(robot, H, "midpoint", **NOTHING)
+    for together, single in zip(sim.rollout(q, v, STEPS), alone(sim, q, v), strict=True):
+        np.testing.assert_allclose(together, single, rtol=0.0, atol=1e-11 * max(1.0, np.abs(single).max()))
+
+
+@functools.cache
+def box() -> fw.Robot:
+    return free_bodies(solid_box(2.0, SIDES))
+
+
+def thrown(count: int = COUNT) -> tuple[Array, Array]:
+    """Boxes on and just above the ground, in all attitudes."""
+    q, v = states(box(), 1.0, count=count)
+    q[:, 2] = np.random.default_rng(2).uniform(0.03, 0.15, count)
+    return q, v
+
+
+def on_ground(robot: fw.Robot, integrator: str = "semi-implicit", **more: Any) -> fw.Simulation:
+    return fw.Simulation(
+        robot, H, integrator, spheres=corners("body0", SIDES), ground=fw.Plane(), friction=0.5,
+        max_penetration=1.0, **more,
+    )  # fmt: skip
+
+
+def test_contacts_of_a_batch_are_those_of_single_robots() -> None:
+    """Bit for bit, also the forces."""
+    q, v = thrown()
+    sim = on_ground(box())
+    together = sim.rollout(q, v, STEPS)
+    forces = [sim.contacts(i)[1] for i in range(COUNT)]
+    assert sum(map(len, forces)) > 20
+    assert_same(together, alone(sim, q, v))
+    for i in range(0, COUNT, 9):
+        sim.reset(q[i], v[i])
+        for _ in range(STEPS):
+            sim.step()
+        np.testing.assert_array_equal(sim.contacts()[1], forces[i])
+
+
+def test_contacts_of_a_batch_by_runge_kutta_agree() -> None:
+    """To the solver's tolerance, as rounding differs: where one robot touches, configurations of all are taken apart."""
+    q, v = thrown()
+    sim = on_ground(box(), "rk4")
+    for together, single in zip(sim.rollout(q, v, STEPS), alone(sim, q, v), strict=True):
+        np.testing.assert_allclose(together, single, rtol=0.0, atol=1e-6)
+
+
+@functools.cache
+def legged() -> fw.Robot:
+    """A trunk on a floating base with two legs, whose joints have limits, dampers, springs and dry friction."""
+    trunk = solid_box(3.0, SIDES)
+    leg = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
+    passive = dict(lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, friction=0.2)
+    joints = [fw.Joint("base", FREE, WORLD, "body0")]
+    for k, y in ((1, 0.15), (2, -0.15)):
+        joints.append(fw.Joint(f"hip{k}", HINGE, "body0", f"body{k}", fw.Pose(p=(0.0, y, 0.0)), Y if k == 1 else X, **passive))
+    return fw.build(fw.Mechanism([fw.Body("body0", trunk), fw.Body("body1", leg), fw.Body("body2", leg)], joints))
+
+
+def stood(count: int) -> tuple[Array, Array]:
+    q, v = states(legged(), 1.0, count=count)
+    q[:, :3] = [0.0, 0.0, 0.2]
+    q[:, 3:7] = [0.0, 0.0, 0.0, 1.0]
+    q[:, 7:] = np.random.default_rng(3).uniform(-0.49, 0.39, (count, 2))
+    return q, v
+
+
+def on_legs(**more: Any) -> fw.Simulation:
+    feet = [fw.Sphere(f"body{k}", 0.03, (0.0, 0.0, -0.18)) for k in (1, 2)]
+    return fw.Simulation(legged(), H, spheres=[*feet, *corners("body0", SIDES)], ground=fw.Plane(), **more)
+
+
+def test_limits_and_friction_of_a_batch_are_those_of_single_robots() -> None:
+    """With contacts as well. BLAS multiplies the rows of joints for all robots: to its rounding, which contacts magnify."""
+    q, v = stood(30)
+    sim = on_legs()
+    for together, single in zip(sim.rollout(q, v, STEPS), alone(sim, q, v), strict=True):
+        np.testing.assert_allclose(together, single, rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("make", [on_legs, lambda **more: on_ground(box(), **more)])
+def test_threads_change_nothing(make: Any) -> None:
+    """300 robots, more than one thread's piece: bit for bit."""
+    q, v = stood(300) if make is on_legs else thrown(300)
+    one, two = (make(threads=n).rollout(q, v, 20) for n in (1, 2))
+    assert_same(one, two)
+
+
+@pytest.mark.parametrize("make", [on_legs, lambda: on_ground(box())])
+def test_a_run_is_its_steps(make: Any) -> None:
+    """Steps between records may be taken at once: the same states and contacts, to the solver's tolerance, 1e-8 a step."""
+    q, v = (stood if make is on_legs else thrown)(6)
+    for i in range(6):
+        sim = make()
+        sim.reset(q[i], v[i])
+        motion = sim.run(0.1, every=7)
+        points, _, names = sim.contacts()
+        sim.reset(q[i], v[i])
+        for k in range(100):
+            if k % 7 == 0:
+                np.testing.assert_allclose(motion.q[k // 7], sim.q, rtol=0.0, atol=1e-6)
+                np.testing.assert_allclose(motion.v[k // 7], sim.v, rtol=0.0, atol=1e-5)
+            sim.step()
+        np.testing.assert_allclose(motion.q[-1], sim.q, rtol=0.0, atol=1e-6)
+        assert motion.times[-1] == pytest.approx(sim.time)
+        assert names == sim.contacts()[2]
+        np.testing.assert_allclose(points, sim.contacts()[0], atol=1e-6)
+
+
+def test_loops_of_a_batch() -> None:
+    """To 1e-11: closing iterates until the last of a batch is closed."""
+    robot = fw.build(dataclasses.replace(four_bar((0.3, 0.8, 0.6, 0.9)), gravity=(0.0, -9.81, 0.0)))
+    q, v = states(robot, 3.0, count=20)
+    sim = fw.Simulation(robot, H)
+    for together, single in zip(sim.rollout(q, v, STEPS), alone(sim, q, v), strict=True):
+        np.testing.assert_allclose(together, single, rtol=0.0, atol=1e-11)
+
+
+def test_forces_and_controls_of_a_rollout_may_be_those_of_all() -> None:
+    """Given once, (1, steps, n), they are each robot's."""
+    robot = pendulum()
+    motor = [fw.Actuator("motor", "pivot", gear=2.0)]
+    sim = fw.Simulation(robot, H, actuators=motor)
+    q, v = states(robot, count=5)
+    rng = np.random.default_rng(0)
+    tau, control = rng.standard_normal((1, STEPS, 1)), rng.standard_normal((1, STEPS, 1))
+    shared = sim.rollout(q, v, tau=tau, control=control)
+    assert_same(shared, sim.rollout(q, v, tau=np.repeat(tau, 5, axis=0), control=np.repeat(control, 5, axis=0)))
+    assert_same(shared, alone(sim, q, v, tau=tau, control=control))
+
+
+@pytest.mark.parametrize("every", [1, 3, 40, 50])
+def test_a_rollout_returns_one_state_in_every(every: int) -> None:
+    robot = pendulum()
+    sim = fw.Simulation(robot, H)
+    q, v = states(robot, count=5)
+    whole, some = sim.rollout(q, v, STEPS), sim.rollout(q, v, STEPS, every=every)
+    assert_same(some, (whole[0][:, ::every], whole[1][:, ::every]))
+
+
+def test_a_run_records_one_state_in_every_and_the_last() -> None:
+    """With its contacts; to what steps taken at once may differ by."""
+    sim = on_ground(box())
+    q, v = thrown(1)
+    sim.reset(q[0], v[0])
+    whole = sim.run(0.05)
+    sim.reset(q[0], v[0])
+    some = sim.run(0.05, every=20)
+    np.testing.assert_allclose(some.times, [0.0, 0.02, 0.04, 0.05])
+    np.testing.assert_allclose(some.q, whole.q[[0, 20, 40, 50]], atol=1e-6)
+    assert len(whole) == 51
+    assert len(some) == 4
+    for k, j in enumerate((0, 20, 40, 50)):
+        points, forces = some.contacts(k)
+        expected = whole.contacts(j)
+        np.testing.assert_allclose(points, expected[0], atol=1e-6)
+        np.testing.assert_allclose(forces, expected[1], atol=1e-2)
+    assert sum(len(whole.contacts(k)[0]) for k in range(51)) == len(whole.points) > 0
+
+
+def test_a_controller_is_asked_before_each_step() -> None:
+    robot = pendulum()
+    sim = fw.Simulation(robot, H, actuators=[fw.Actuator("motor", "pivot")])
+    asked = []
+
+    def controller(time: float, q: Array, v: Array) -> tuple[Array, Array]:
+        asked.append((time, q.copy(), v.copy()))
+        return np.array([1.0 - q[0]]), np.array([-v[0]])
+
+    motion = sim.run(0.02, controller)
+    np.testing.assert_allclose([t for t, _, _ in asked], motion.times[:-1])
+    np.testing.assert_array_equal([q for _, q, _ in asked], motion.q[:-1])
+    other = fw.Simulation(robot, H)
+    for _, q, v in asked:
+        other.step(tau=[1.0 - q[0] - v[0]])
+    np.testing.assert_allclose(other.q, sim.q, atol=1e-15)
+
+
+def test_energies_of_a_batch() -> None:
+    robot = pendulum(stiffness=2.0)
+    q, v = states(robot, count=4)
+    energies = fw.Simulation(robot, q=q, v=v).energy()
+    assert energies.shape == (4,)
+    assert [fw.Simulation(robot, q=a, v=b).energy() for a, b in zip(q, v, strict=True)] == list(energies)
+
+
+def test_time_counts_steps() -> None:
+    """It is no sum of steps, and its rounding does not add up."""
+    sim = fw.Simulation(pendulum(), 1e-4)
+    for _ in range(1000):
+        sim.step()
+    assert sim.time == 1000 * 1e-4
+    sim.reset(time=2.0)
+    sim.step()
+    assert sim.time == pytest.approx(2.0001, abs=1e-15)

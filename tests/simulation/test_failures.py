@@ -1,0 +1,285 @@
+"""What cannot be simulated is refused in words, and the state before a step that fails is kept."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robots.linkages import four_bar, four_bar_configuration
+from simulation.scenes import NO_GRAVITY, Y, corners, free_bodies, pendulum, pose, solid_ball, solid_box
+from simulation.test_batch import on_ground
+
+H = 1e-3
+BALL = solid_ball(1.0, 0.1)
+
+# --- steps that cannot be taken
+
+
+def arm() -> fw.Robot:
+    body = fw.Inertia(1.0, (0.0, 0.0, -0.3), (0.03, 0.0, 0.0, 0.03, 0.0, 0.005))
+    joints = [
+        fw.Joint("shoulder", fw.JointType.REVOLUTE, "world", "upper", axis=Y),
+        fw.Joint("elbow", fw.JointType.REVOLUTE, "upper", "lower", fw.Pose(p=(0.0, 0.0, -0.6)), Y),
+    ]
+    drives = [fw.Actuator("a", "shoulder"), fw.Actuator("b", "elbow")]
+    return fw.build(fw.Mechanism([fw.Body("upper", body), fw.Body("lower", body)], joints, actuators=drives))
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_force_that_is_no_number_is_named(integrator: str, bad: float) -> None:
+    """With its joint and the time; the state is kept, and stepping goes on from there."""
+    sim = fw.Simulation(arm(), 0.015625, integrator, q=[0.1, 0.2], v=[1.0, 0.0])
+    sim.step()
+    q, v = sim.q.copy(), sim.v.copy()
+    with pytest.raises(fw.SimulationError, match=r"at t = 0\.015625 s: .*tau.*'elbow'") as caught:
+        sim.step(tau=[0.0, bad])
+    assert (caught.value.time, caught.value.robot) == (0.015625, 0)
+    np.testing.assert_array_equal(sim.q, q)
+    np.testing.assert_array_equal(sim.v, v)
+    assert (sim.time, sim.steps) == (0.015625, 1)
+    sim.step()
+    assert sim.steps == 2
+
+
+def test_a_force_that_is_no_number_names_its_robot() -> None:
+    sim = fw.Simulation(arm(), H, q=np.zeros((5, 2)))
+    tau = np.zeros((5, 2))
+    tau[3, 0] = math.nan
+    with pytest.raises(fw.SimulationError, match=r"robot 3 of 5.*'shoulder'") as caught:
+        sim.step(tau)
+    assert caught.value.robot == 3
+    np.testing.assert_array_equal(sim.q, np.zeros((5, 2)))
+
+
+def test_a_control_that_is_no_number_is_named() -> None:
+    sim = fw.Simulation(arm(), H)
+    with pytest.raises(fw.SimulationError, match="control"):
+        sim.step(control=[0.0, math.nan])
+    np.testing.assert_array_equal(sim.v, [0.0, 0.0])
+
+
+def test_a_velocity_that_overflows_is_named() -> None:
+    sim = fw.Simulation(arm(), H)
+    with pytest.raises(fw.SimulationError, match=r"velocity at joint '(shoulder|elbow)'"):
+        sim.step(tau=[1e308, -1e308])
+    np.testing.assert_array_equal(sim.v, [0.0, 0.0])
+
+
+def test_a_run_that_fails_keeps_the_last_good_state() -> None:
+    sim = on_ground(free_bodies(solid_box(2.0, (0.2, 0.3, 0.1))))
+    sim.reset(pose((0, 0, 0.06)))
+    with pytest.raises(fw.SimulationError, match=r"at t = 0\.02 s"):
+        sim.run(0.1, lambda t, q, v: np.full(6, math.nan) if t > 0.0195 else np.zeros(6))
+    assert sim.steps == 20
+    assert np.isfinite(sim.q).all()
+
+
+def ball(height: float, **more: Any) -> fw.Simulation:
+    return fw.Simulation(
+        free_bodies(BALL), H, q=pose((0, 0, height)), spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane(), **more
+    )
+
+
+def test_deep_penetration_is_refused() -> None:
+    """At the first step, with how deep and of what; a greater max_penetration lets it pass."""
+    sim = ball(-0.02)
+    with pytest.raises(fw.SimulationError, match=r"at t = 0 s: the sphere on 'body0' is 0\.12 m deep in the ground"):
+        sim.step()
+    np.testing.assert_array_equal(sim.q, pose((0, 0, -0.02)))
+    sim = ball(-0.02, max_penetration=0.2)
+    sim.step()
+    assert sim.q[2] > 0.0
+
+
+def test_deep_penetration_of_one_another_is_refused() -> None:
+    robot = free_bodies(BALL, BALL, gravity=NO_GRAVITY)
+    spheres = [fw.Sphere("body0", 0.1), fw.Sphere("body1", 0.1)]
+    start = np.concatenate([pose((0, 0, 0)), pose((0.05, 0, 0))])
+    sim = fw.Simulation(robot, H, q=start, spheres=spheres, pairs=[(0, 1)])
+    with pytest.raises(fw.SimulationError, match=r"'body0' and .*'body1' is 0\.15 m deep in one another"):
+        sim.step()
+
+
+def test_deep_penetration_names_its_robot() -> None:
+    sim = ball(0.1)
+    sim.reset(np.array([pose((0, 0, z)) for z in (0.1, 0.2, -0.05)]))
+    with pytest.raises(fw.SimulationError, match="robot 2 of 3") as caught:
+        sim.step()
+    assert caught.value.robot == 2
+
+
+def test_a_midpoint_step_that_is_too_long_says_so() -> None:
+    """Fixed-point iterations need h w < 2 or so; a pendulum at 5 rad/s with 2 s has 10."""
+    sim = fw.Simulation(pendulum(), 2.0, "midpoint", q=[1.0], v=[5.0])
+    with pytest.raises(fw.SimulationError, match=r"at t = 0 s: .*midpoint.*shorter step"):
+        sim.step()
+    np.testing.assert_array_equal(sim.q, [1.0])
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
+def test_a_loop_that_a_long_step_tears_says_so(integrator: str) -> None:
+    """A crank that cannot go round, driven against its end: after some steps of 50 ms no closed configuration is near."""
+    lengths = (0.9, 0.8, 0.6, 0.4)
+    robot = fw.build(four_bar(lengths))
+    q = robot.close(four_bar_configuration(1.0, lengths))
+    sim = fw.Simulation(robot, 0.3, integrator, q=q, v=[30.0])
+    with pytest.raises(fw.SimulationError, match=r"closed|midpoint"):
+        sim.run(6.0)
+    assert np.abs(robot.residual(sim.q)).max() < 1e-9
+
+
+def test_an_error_is_one_of_featherweights() -> None:
+    assert issubclass(fw.SimulationError, RuntimeError)
+
+
+# --- arguments that make no sense
+
+BOX = (0.2, 0.3, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"step": 0.0}, "step must be a positive"),
+        ({"step": -1e-3}, "step must be a positive"),
+        ({"step": math.nan}, "step must be a positive"),
+        ({"step": math.inf}, "step must be a positive"),
+        ({"integrator": "euler"}, "integrator must be one of semi-implicit, rk4, midpoint"),
+        ({"restitution": 2.0}, "restitution of the simulation must be between 0 and 1"),
+        ({"restitution": math.nan}, "restitution of the simulation"),
+        ({"friction": -0.1}, "friction of the simulation must be zero or more"),
+        ({"friction": math.inf}, "friction of the simulation"),
+        ({"spheres": [fw.Sphere("nowhere", 0.1)], "ground": fw.Plane()}, "no frame 'nowhere'"),
+        ({"spheres": [fw.Sphere("body0", 0.1)], "pairs": [(0, 1)]}, "pairs must name two of the 1 spheres"),
+        ({"spheres": [fw.Sphere("body0", 0.1)], "pairs": [(0, 0)]}, "pairs must name two of the 1 spheres"),
+        ({"spheres": [fw.Sphere("body0", 0.1)], "pairs": [(-1, 0)]}, "pairs must name two of the 1 spheres"),
+        ({"spheres": [fw.Point("body0"), fw.Point("body0")], "pairs": [(0, 1)]}, "two points never touch"),
+        ({"q": np.zeros(6)}, r"q must have shape \(7,\)"),
+        ({"q": np.zeros((2, 3, 7))}, r"q must have shape \(7,\)"),
+        ({"q": np.full(7, math.nan)}, "q must be finite"),
+        ({"v": np.zeros(7)}, r"v must have shape \(6,\)"),
+        ({"v": np.full(6, math.inf)}, "v must be finite"),
+        ({"actuators": [fw.Actuator("motor", "free0")]}, "motor.*free0.*no joint with a coordinate"),
+        ({"actuators": [fw.Actuator("motor", "nothing")]}, "motor.*nothing"),
+        ({"margin": -1.0}, "margin"),
+        ({"slop": -1.0}, "slop"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"max_penetration": math.nan}, "max_penetration"),
+    ],
+)
+def test_arguments_of_a_simulation_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fw.Simulation(free_bodies(BALL), **arguments)
+
+
+def test_batches_of_q_and_v_must_agree() -> None:
+    with pytest.raises(ValueError, match=r"\bq\b.*\bv\b"):
+        fw.Simulation(arm(), q=np.zeros((3, 2)), v=np.zeros((4, 2)))
+    assert fw.Simulation(arm(), q=np.zeros((3, 2)), v=np.ones(2)).v.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: fw.Sphere("a", -1.0), "radius of the sphere on 'a'"),
+        (lambda: fw.Sphere("a", math.nan), "radius of the sphere on 'a'"),
+        (lambda: fw.Sphere("a", 0.1, (0.0, 0.0)), "center of the sphere on 'a'"),
+        (lambda: fw.Sphere("a", 0.1, (0.0, 0.0, math.inf)), "center of the sphere on 'a'"),
+        (lambda: fw.Sphere("a", friction=-1.0), "friction of the sphere on 'a'"),
+        (lambda: fw.Point("a", restitution=2.0), "restitution of the sphere on 'a'"),
+        (lambda: fw.Plane(normal=(0.0, 0.0, 0.0)), "normal of the plane must not be zero"),
+        (lambda: fw.Plane(normal=(0.0, 1.0)), "normal of the plane"),
+        (lambda: fw.Plane(point=(0.0, math.nan, 0.0)), "point of the plane"),
+        (lambda: fw.Plane(restitution=-0.1), "restitution of the plane"),
+        (lambda: fw.HeightField(np.zeros(4), (0, 1), (0, 1)), r"shape \(nx, ny\)"),
+        (lambda: fw.HeightField(np.zeros((1, 4)), (0, 1), (0, 1)), r"shape \(nx, ny\)"),
+        (lambda: fw.HeightField(np.full((2, 2), math.nan), (0, 1), (0, 1)), "finite"),
+        (lambda: fw.HeightField(np.zeros((2, 2)), (1, 0), (0, 1)), "x of the height field"),
+        (lambda: fw.HeightField(np.zeros((2, 2)), (0, 1), (0, math.inf)), "y of the height field"),
+        (lambda: fw.HeightField(np.zeros((2, 2)), (0, 1), (0, 1), friction=-1.0), "friction of the height field"),
+    ],
+)
+def test_surfaces_that_make_no_sense(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_sphere_that_cannot_move_is_refused() -> None:
+    fixed = [fw.Body("base"), fw.Body("body0", BALL)]
+    joints = [fw.Joint("fix", fw.JointType.FIXED, "world", "base"), fw.Joint("rail", fw.JointType.PRISMATIC, "base", "body0")]
+    with pytest.raises(ValueError, match="'base' is fixed to the world"):
+        fw.Simulation(fw.build(fw.Mechanism(fixed, joints)), spheres=[fw.Point("base")], ground=fw.Plane())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tau": np.zeros(3)}, r"tau must have shape \(2,\)"),
+        ({"tau": 1.0}, r"tau must have shape \(2,\)"),
+        ({"tau": np.zeros((3, 2))}, r"tau must have shape \(2,\) or \(robots, 2\)"),
+        ({"control": np.zeros(3)}, r"control must have shape \(2,\)"),
+        ({"control": np.zeros((2, 2, 2))}, r"control must have shape \(2,\)"),
+        ({"control": np.zeros((3, 2))}, r"control must have shape \(2,\) or \(robots, 2\)"),
+    ],
+)
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
+def test_forces_of_a_wrong_shape(integrator: str, arguments: dict[str, Any], message: str) -> None:
+    """For one robot, and where there are two."""
+    for q in (np.zeros(2), np.zeros((2, 2))):
+        sim = fw.Simulation(arm(), H, integrator, q=q)
+        with pytest.raises(ValueError, match=message):
+            sim.step(**arguments)
+        assert sim.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "steps="),
+        ({"tau": np.zeros((5, 2))}, "must have shape"),
+        ({"tau": np.zeros((2, 5, 2)), "steps": 4}, "must have shape"),
+        ({"tau": np.zeros((2, 5, 2)), "control": np.zeros((2, 6, 2))}, "must have shape"),
+        ({"tau": np.zeros((3, 5, 2))}, "shape"),
+        ({"control": np.zeros((2, 5, 3))}, "shape"),
+        ({"steps": 5, "every": 0}, "every must be at least 1"),
+    ],
+)
+def test_rollouts_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fw.Simulation(arm(), H).rollout(np.zeros((2, 2)), **arguments)
+
+
+def test_runs_that_make_no_sense() -> None:
+    with pytest.raises(ValueError, match="every must be at least 1"):
+        fw.Simulation(arm(), H).run(1.0, every=0)
+
+
+def test_an_open_loop_is_refused() -> None:
+    robot = fw.build(four_bar((0.3, 0.8, 0.6, 0.9)))
+    with pytest.raises(ValueError, match=r"loops are open by .*robot\.close"):
+        fw.Simulation(robot, q=[0.1, 0.2, 0.3])
+
+
+# --- without Numba
+
+
+def test_contacts_without_numba_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Smooth motion needs none."""
+    for name in [m for m in sys.modules if m.startswith("featherweight.simulation.")]:
+        if name.rpartition(".")[2] in ("touching", "contact_space", "sweeps", "newton", "detection", "impulses", "march"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    robot = free_bodies(BALL)
+    smooth = fw.Simulation(robot, H)
+    smooth.run(0.01, every=5)
+    with pytest.raises(ImportError, match=r"pip install 'featherweight\[simulation\]'"):
+        fw.Simulation(robot, H, spheres=corners("body0", BOX), ground=fw.Plane())
+    with pytest.raises(ImportError, match="joint_limits=False"):
+        fw.Simulation(pendulum(upper=1.0), H)
+    fw.Simulation(pendulum(upper=1.0), H, joint_limits=False).step()

@@ -1,0 +1,82 @@
+"""The command that opens the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from featherweight import cli
+from window.robots import ARM
+
+pytest.importorskip("viser")
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> str:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    return str(path)
+
+
+def test_view_serves_the_page_until_it_is_interrupted(
+    arm: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import urllib.request
+
+    seen: list[int] = []
+
+    def interrupted(_: float) -> None:
+        url = capsys.readouterr().out.split()[1]
+        assert url.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(url, timeout=10.0) as page:
+            seen.append(page.status)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("featherweight.cli.view.time.sleep", interrupted)
+    assert cli.main(["view", arm, "--port", "0"]) == 0
+    assert seen == [200]
+
+
+def test_view_saves_a_recording_and_ends(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    states, page = tmp_path / "swing.npz", tmp_path / "swing.html"
+    times = np.linspace(0.0, 1.0, 51)
+    np.savez(states, times=times, q=np.stack([np.sin(times), times], axis=1), v=np.zeros((51, 2)))
+    assert cli.main(["view", arm, "--trajectory", str(states), "--save", str(page)]) == 0
+    assert capsys.readouterr().out == f"Recording: {page}\n"
+    assert "__VISER_EMBED_DATA__" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"q": np.zeros((3, 2)), "v": np.zeros((3, 2))}, "no array times"),
+        ({"times": np.zeros(3), "q": np.zeros((3, 5)), "v": np.zeros((3, 2))}, "q must have shape (3, 2) for arm"),
+        ({"times": np.zeros(0), "q": np.zeros((0, 2)), "v": np.zeros((0, 2))}, "times must have shape"),
+    ],
+)
+def test_view_names_what_is_wrong_with_a_trajectory(
+    arm: str, tmp_path: Path, arrays: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "states.npz"
+    np.savez(path, **arrays)
+    assert cli.main(["view", arm, "--trajectory", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert said in error and str(path) in error
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False"])
+def test_view_refuses_files_that_are_no_trajectory(
+    arm: str, tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "states.npz"
+    path.write_bytes(content)
+    assert cli.main(["view", arm, "--trajectory", str(path)]) == 1
+    assert "no .npz file" in capsys.readouterr().err
+
+
+def test_view_names_a_file_that_is_missing(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["view", arm, "--trajectory", str(tmp_path / "nothing.npz")]) == 1
+    assert "nothing.npz" in capsys.readouterr().err
