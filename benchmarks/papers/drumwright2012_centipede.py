@@ -53,7 +53,7 @@ class Gait:
         single = [j for j in robot.joints if j.name.startswith(("knee", "bend"))]
         self.single = np.array([[j.q_slice.start, j.v_slice.start] for j in single]).T
         self.sign = np.array([SIDES[side] for _, side in self.legs])
-        self.ahead = np.array([0.5 * (side == "right") - i / WAVE for i, side in self.legs])
+        self.ahead = np.array([0.05 + 0.5 * (side == "right") - i / WAVE for i, side in self.legs])
         frames = robot.frame_jacobian([f"foot-{i}-{side}" for i, side in self.legs[:2]])
         up = frames(robot.neutral())[:, 2]
         columns = [[*self.hip[k], self.knee[k]] for k in range(2)]
@@ -82,16 +82,17 @@ class Gait:
         s, c, x, w = np.sin(yaw), np.cos(yaw), np.sin(roll), np.cos(roll)
         return np.stack([c * x, s * x, s * w, c * w], axis=1)
 
-    def start(self) -> tuple[Array, Array]:
+    def start(self, t: float = 0.0) -> tuple[Array, Array]:
         """On its feet, at the speed of its gait."""
         q, v = self.robot.neutral(), np.zeros(self.robot.nv)
         q[2] = HEIGHT
-        q[self.turn] = self.quaternions(0.0)
-        v[self.hip] = self.rates(0.0)
+        q[self.turn] = self.quaternions(t)
+        v[self.hip] = self.rates(t)
         v[0] = robots.centipede_walker.UPPER * 4.0 * SWING / PERIOD
         return q, v
 
     def forces(self, t: float, q: Array, v: Array) -> Array:
+        """Of the joints (nv)."""
         aim, at = self.quaternions(t).T, q[self.turn].T
         e = at[3] * aim[:3] - aim[3] * at[:3] - np.cross(at[:3], aim[:3], axis=0)
         tau = -DAMPING * v
@@ -168,6 +169,21 @@ class ByLapack(Inertia):
 WAYS: dict[str, Any] = {"global": ByInverse, "lapack": ByLapack, "ltl": "ltl", "pv-osimr": "pv-osimr"}
 
 
+def clocked(owner: Any, name: str) -> list[float]:
+    """The times of a method's calls from now on [s]."""
+    call = getattr(owner, name)
+    times: list[float] = []
+
+    def timed(*args: Any) -> Any:
+        begun = time.thread_time()
+        result = call(*args)
+        times.append(time.thread_time() - begun)
+        return result
+
+    setattr(owner, name, timed)
+    return times
+
+
 class Walk:
     """A centipede on its way, and the times of its steps [s]."""
 
@@ -180,25 +196,13 @@ class Walk:
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []
         self.spent = 0.0
-        self.inertia, self.solver = self._clocked("inertia", "touching"), self._clocked("", "_resolve")
+        self.touching: Any = self.simulation._stepper.touching
+        self.inertia = clocked(self.touching.inertia, "touching")
+        self.solver = clocked(self.touching, "_resolve")
         self.sets: list[bytes] = []
         self.newton = 0
         self.depth = self.residual = 0.0  # the worst yet [m, m/s]
-
-    def _clocked(self, part: str, name: str) -> list[float]:
-        """The times of a method of what the simulation does at contacts; one entry for each step."""
-        owner = self.simulation._touching
-        owner = getattr(owner, part) if part else owner
-        call, times = getattr(owner, name), []
-
-        def clocked(*args: Any) -> Any:
-            begun = time.thread_time()
-            result = call(*args)
-            times.append(time.thread_time() - begun)
-            return result
-
-        setattr(owner, name, clocked)
-        return times
+        self.impulse = np.zeros(3)  # of all contacts in all steps [N s]
 
     def step(self) -> None:
         s = self.simulation
@@ -206,11 +210,12 @@ class Walk:
         s.step(self.gait.forces(s.time, s.q, s.v))
         self.steps.append(time.thread_time() - begun)
         self.spent += self.steps[-1]
-        t = s._touching
-        self.sets.append(t.found.candidate[0, : t.count[0]].tobytes())  # type: ignore[union-attr]
+        t, count = self.touching, int(self.touching.count[0])
+        self.sets.append(t.found.candidate[0, :count].tobytes())
         self.newton += s.solver["newton_steps"]
         self.residual = max(self.residual, s.solver["residual"])
-        self.depth = max(self.depth, -float(t.found.gap[0, : t.count[0]].min(initial=0.0)))  # type: ignore[union-attr]
+        self.depth = max(self.depth, -float(t.found.gap[0, :count].min(initial=0.0)))
+        self.impulse += t.force[0, :count].sum(axis=0)
 
     @property
     def changes(self) -> int:
@@ -219,13 +224,12 @@ class Walk:
     def found(self) -> dict[str, Any]:
         """Seconds for STEPS steps, of which contact inertia and solver, and what came of the walk."""
         scale = STEPS / len(self.steps)
-        mass = self.simulation.robot.mass
-        points, forces, _ = self.simulation.contacts()
+        weight = 9.81 * self.simulation.robot.mass
         return {
             "steps": len(self.steps), "step": median(self.steps), "nv": self.simulation.robot.nv,
             "seconds": scale * self.spent, "inertia": scale * sum(self.inertia), "solver": scale * sum(self.solver),
-            "contacts": len(points), "changes": self.changes, "newton steps": self.newton,
-            "carried": float(forces[:, 2].sum()) / (9.81 * mass), "depth": self.depth, "residual": self.residual,
+            "contacts": int(self.touching.count[0]), "changes": self.changes, "newton steps": self.newton,
+            "carried": self.impulse[2] / (weight * STEP * len(self.steps)), "depth": self.depth, "residual": self.residual,
         }  # fmt: skip
 
 

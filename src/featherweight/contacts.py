@@ -167,7 +167,8 @@ def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
     R, p = np.array(pose.R), np.array(pose.p)
     forces = K[:, :3] @ R.T
     x, y, z = forces.T
-    torques = K[:, 3:] @ R.T + np.array([p[1] * z - p[2] * y, p[2] * x - p[0] * z, p[0] * y - p[1] * x]).T  # numpy.cross is slow
+    moments = [p[1] * z - p[2] * y, p[2] * x - p[0] * z, p[0] * y - p[1] * x]  # numpy.cross takes ten times as long
+    torques = K[:, 3:] @ R.T + np.array(moments).T
     size = np.abs(K[:, 3:]).sum(axis=1) + np.abs(forces).sum(axis=1) * np.abs(p).sum()  # what zeros are rounded from
     torques[np.abs(torques) <= EXACT * size[:, None]] = 0.0
     forces[np.abs(forces) <= EXACT * np.abs(K[:, :3]).sum(axis=1, keepdims=True)] = 0.0
