@@ -194,9 +194,9 @@ def test_friction_of_a_geared_joint_counts_by_its_ratio() -> None:
     robot = fw.build(fw.Mechanism([body, wheel], joints, couplings=couplings))
     sim = fw.Simulation(robot, H)
     sim.step(tau=[5.99])
-    assert abs(sim.v[0]) < 1e-12
+    assert abs(sim.v[0]) < 1e-9  # the solver's tolerance, 1e-8 of h tau / inertia
     sim.step(tau=[8.0])
-    assert sim.v[0] == pytest.approx(H * (8.0 - 6.0) / (0.1 + 9 * 0.1), rel=1e-9)
+    assert sim.v[0] == pytest.approx(H * (8.0 - 6.0) / (0.1 + 9 * 0.1), rel=1e-7)
 
 
 # --- limits

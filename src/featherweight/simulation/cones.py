@@ -14,7 +14,7 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, triu
 
-from .impulses import ACCEPTED, Problem, Solution, residual, solve
+from .impulses import GOOD, Problem, Solution, residual, solve
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,7 +44,7 @@ def solve_by_cones(problem: Problem, start: Array, tolerance: float) -> Solution
         polished = solve(problem, f, tolerance)
         for tried in (Solution(f, residual(problem, f), 0, 0), polished):
             best = tried if tried.residual < best.residual else best
-        if best.residual <= tolerance or best.residual <= ACCEPTED * tolerance / 100.0:
+        if best.residual <= GOOD * tolerance:
             break
         u = (problem.A @ f + problem.b)[: 3 * k].reshape(k, 3)
         along = np.abs(u[:, 1:]).sum(axis=1) if problem.pyramid else np.hypot(u[:, 1], u[:, 2])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .detection import Contacts
-from .impulses import ACCEPTED, solve_problem
+from .impulses import GOOD, solve_problem
 from .sweeps import compiled, solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -315,7 +315,7 @@ def resolve(
     """One robot's impulses: the residual left and the one allowed [m/s], sweeps, Newton steps, and whether to push."""
     p = prepare(space, begin, settings, found, count, placement, velocity, G, gap, speed, least, most, memory, joint_memory)
     tolerance = settings.tolerance * scale_of(p.b)
-    allowed = ACCEPTED * tolerance
+    allowed = GOOD * tolerance
     f, b, guess, lower, upper = np.zeros(len(p.b)), p.b, p.start, p.lower, p.upper
     swept = steps = 0
     left = 0.0

@@ -38,7 +38,8 @@ NEWTON_FIRST = 100  # unknowns: for fewer, Newton's method is tried before any s
 ROUNDS = 8  # of sweeps, twice as many each time, and Newton's method
 CONTINUED = 2  # the round in which Newton's method begins with soft contacts
 STIFFER, LAST_SOFTNESS = 0.3, 1e-11  # from each stage to the next, and the last before none
-ACCEPTED = 1e5  # times the tolerance, where that is out of reach: redundant contacts that slide may have no exact solution
+GOOD = 1e2  # times the tolerance: where more is left, cones are tried too (`cones`)
+ACCEPTED = 1e5  # times the tolerance, if they do not help: redundant contacts that slide may have no exact solution
 
 
 @compiled
@@ -67,7 +68,7 @@ def solve_problem(
         steps += count
         if left < least:  # it may have led astray: sweeps go on from where they were
             best, least = found, left
-        if least <= tolerance or (attempt >= CONTINUED and least <= ACCEPTED * tolerance):
+        if least <= tolerance or (attempt >= CONTINUED and least <= GOOD * tolerance):
             break
     project_all(mu, lower, upper, pyramid, best)  # what rounding left outside
     return best, least, swept, steps
@@ -89,7 +90,7 @@ def solve_by_continuation(
     while True:
         for i in range(m):
             soft[i, i] = A[i, i] + softness * rho[i]
-        allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else ACCEPTED * tolerance
+        allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else GOOD * tolerance
         found, left, count = solve_by_newton(soft, b, mu, lower, upper, pyramid, f, allowed, 2 * NEWTON_STEPS)
         steps += count
         true = residual_of(A, b, mu, lower, upper, pyramid, found)

@@ -326,7 +326,7 @@ def _touching(
 
         touching_shapes = ShapeContacts(robot, ground)
         spheres = (*spheres, *touching_shapes.points(ground))
-    return Touching(robot, forces, spheres, pairs, ground, Settings(*settings), *more, shapes=touching_shapes)
+    return Touching(robot, forces, spheres, pairs, ground, Settings(*settings), *more, touching_shapes)  # type: ignore[call-arg]
 
 
 def _heights(ground: Ground) -> tuple[Array, Array, Array]:

@@ -16,7 +16,7 @@ from .contact_space import Scratch, Settings, Space
 from .detection import HEIGHTS, NO_GROUND, PLANE, Contacts, Spheres, find_range
 from .failure import SimulationError
 from .forces import JointForces
-from .impulses import Problem
+from .impulses import ACCEPTED, Problem
 from .inertia import ContactInertia, Method
 from .inverse_rows import write_inertia_range
 from .scene import Ground, HeightField, Plane, Sphere, combined
@@ -235,6 +235,7 @@ class Touching:
         if not all(np.isfinite(x).all() for x in (p.A, p.b)):
             return
         tolerance = self.settings.tolerance * kernels.scale_of(p.b)
+        self.allowed[i] = ACCEPTED * tolerance
         problem = Problem(p.A, p.b, p.mu, p.lower, p.upper, self.settings.pyramid)
         done = solve_by_cones(problem, p.start, tolerance)
         f = done.impulses.copy()
