@@ -51,7 +51,7 @@ def test_other_feet_on_the_ground_compile_nothing(walks: dict[str, figure.Walk])
     for way, walk in walks.items():
         simulation, gait = walk.simulation, walk.gait
         standing = set(simulation.contacts()[2])
-        later = 0.55 * figure.PERIOD
+        later = 0.5 * figure.PERIOD
         simulation.reset(*gait.start(later), later)
         with event.install_recorder("numba:compile") as compiled:
             for _ in range(3):
