@@ -21,8 +21,8 @@ from .model.configuration import Coordinates
 from .model.load import load_description
 from .model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed, build_model
 from .model.topology import Topology
-from .model.tree import Placements
-from .model.types import Actuator, Description, plain
+from .model.tree import FLOATING, INNER, PLANAR, Placements
+from .model.types import Actuator, Description, JointType, plain
 from .model.types import Shape as BodyShape
 from .operational_space import OperationalSpace
 from .soundness import require_mass
@@ -190,6 +190,26 @@ class Robot:
     @cached_property
     def _integrate(self) -> CompiledFunction:
         return self._function(Robot.integrate, integration.integrate, ("q", "v"), ("result", (self.nq,)))
+
+    @cached_property
+    def _free_velocity(self) -> CompiledFunction:
+        """v + h v' (nv) after a step h [s], in the axes of its start; a is v'."""
+        return self._of_steps(integration.free_velocity, ("v", "a"), self.nv)
+
+    @cached_property
+    def _carry(self) -> CompiledFunction:
+        """Of a velocity u in the axes of a step's start, and a displacement d: the tangent that they move along, and u in the
+        axes of the end (2 nv)."""
+        return self._of_steps(integration.carry, ("u", "d"), 2 * self.nv)
+
+    def _of_steps(self, kernel: Any, velocities: Sequence[str], size: int) -> CompiledFunction:
+        turning = [INNER] * self.nv
+        for j in self.joints:
+            if j.type in (JointType.FLOATING, JointType.PLANAR) and j.independent:
+                turning[j.v_slice.start] = FLOATING if j.type is JointType.FLOATING else PLANAR
+        inputs = (*(Argument(name, (self.nv,)) for name in velocities), Argument("h", ()))
+        program = Program(kernel.__name__, kernel, (tuple(turning),), inputs, Argument("result", (size,)), kernel.__doc__)
+        return CompiledFunction(program, self.execution)
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The velocity (..., nv) that leads from q0 to q1 in a unit of time."""

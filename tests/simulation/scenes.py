@@ -112,3 +112,24 @@ def momentum(robot: fw.Robot, q: Array, v: Array) -> Array:
             linear, angular = R.apply(h[joint.v_slice][:3]), R.apply(h[joint.v_slice][3:])
             total += [*linear, *(np.cross(p, linear) + angular)]
     return total
+
+
+def free_velocity(robot: fw.Robot, v: Array, a: Array, h: float) -> Array:
+    """v + h dv/dt, in axes that do not turn with bodies on floating joints."""
+    u = v + h * a
+    for joint in robot.joints:
+        if joint.type is FREE:
+            s = joint.v_slice.start
+            u[s : s + 3] += h * np.cross(v[s + 3 : s + 6], v[s : s + 3])
+    return u
+
+
+def end_velocity(sim: fw.Simulation, q: Array) -> Array:
+    """The velocity after a step from q, with that of floating joints in the axes of the step's start, in which it is taken."""
+    u = sim.v.copy()
+    for joint in sim.robot.joints:
+        if joint.type is FREE:
+            s, k = joint.v_slice.start, joint.q_slice.start
+            turn = Rotation.from_quat(q[k + 3 : k + 7]).inv() * Rotation.from_quat(sim.q[k + 3 : k + 7])
+            u[s : s + 3] = turn.apply(u[s : s + 3])
+    return u

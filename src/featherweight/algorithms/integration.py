@@ -93,3 +93,63 @@ def planar(j: int, k: int, q, v, result) -> None:
     turn_c, turn_s = c * c - sine * sine, 2.0 * sine * c
     result[k + 2] = cosine0 * turn_c - sine0 * turn_s
     result[k + 3] = sine0 * turn_c + cosine0 * turn_s
+
+
+# The semi-implicit step of bodies that turn. Linear velocities of floating and planar joints are in axes that turn with the
+# body, where a step v + h v' of a body that only spins would gain h² w² of its speed. So they are stepped in the axes of the
+# start, which do not turn, and only then expressed in those of the end. `turning[i]` is the joint's kind at its first row.
+
+
+def free_velocity(turning, v, a, h, result) -> None:
+    """u = v + h (v' + w x v), in the axes of the start."""
+    for i in range(len(turning)):
+        result[i] = v[i] + h * a[i]
+    for i in range(len(turning)):
+        if turning[i] == FLOATING:
+            c = Vec3(v[i + 3], v[i + 4], v[i + 5]).cross(Vec3(v[i], v[i + 1], v[i + 2]))
+            result[i] = result[i] + h * c.x
+            result[i + 1] = result[i + 1] + h * c.y
+            result[i + 2] = result[i + 2] + h * c.z
+        elif turning[i] == PLANAR:
+            result[i] = result[i] - h * (v[i + 2] * v[i + 1])
+            result[i + 1] = result[i + 1] + h * (v[i + 2] * v[i])
+
+
+def carry(turning, u, d, h, result) -> None:
+    """The tangent x that moves by h u + d, origins straight on, and after it the velocity u in the axes of the end.
+
+    q exp(x) moves an origin by V(w) x_l, so x_l = V(w)⁻¹ l with V⁻¹ l = l - w x l / 2 + (1/12 + w²/720 + ...) w x (w x l).
+    """
+    n = len(turning)
+    for i in range(n):
+        result[i] = h * u[i] + d[i]
+        result[n + i] = u[i]
+    for i in range(n):
+        if turning[i] == FLOATING:
+            w = Vec3(h * u[i + 3] + d[i + 3], h * u[i + 4] + d[i + 4], h * u[i + 5] + d[i + 5])
+            l = Vec3(h * u[i] + d[i], h * u[i + 1] + d[i + 1], h * u[i + 2] + d[i + 2])
+            once = w.cross(l)
+            s = w.dot(w)
+            bend = 1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0))
+            x = l - 0.5 * once + bend * w.cross(once)
+            sinc, c, _ = sinc_of_half(w)
+            e = 0.5 * sinc * w
+            velocity = Vec3(u[i], u[i + 1], u[i + 2])
+            across = e.cross(velocity)
+            back = velocity - (2.0 * c) * across + 2.0 * e.cross(across)
+            result[i] = x.x
+            result[i + 1] = x.y
+            result[i + 2] = x.z
+            result[n + i] = back.x
+            result[n + i + 1] = back.y
+            result[n + i + 2] = back.z
+        elif turning[i] == PLANAR:
+            angle = h * u[i + 2] + d[i + 2]
+            s = angle * angle
+            along = 1.0 - s * (1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0)))
+            x, y = h * u[i] + d[i], h * u[i + 1] + d[i + 1]
+            result[i] = along * x + 0.5 * angle * y
+            result[i + 1] = along * y - 0.5 * angle * x
+            sine, cosine = sincos(angle)
+            result[n + i] = cosine * u[i] + sine * u[i + 1]
+            result[n + i + 1] = cosine * u[i + 1] - sine * u[i]

@@ -1,9 +1,10 @@
 """Robots that come with the library: those of Chignoli et al. (2023), section IX, small linkages, and a centipede.
 
 Each function returns a `Description`: the spanning tree with its rotors, and the gears, belts, differentials and loop joints
-that tie them together. In the robots of that paper, bodies and joints have the names, and the order, of the URDF files of the repository that the paper
-names, https://github.com/ROAM-Lab-ND/generalized_rbda (commit 45fa7c4, MIT licence); the numbers are its numbers. Its
-position limits of ±10 rad are placeholders and left out. A floating base is a floating joint from the world to the root.
+that tie them together. In the robots of that paper, bodies and joints have the names, and the order, of the URDF files of the
+repository that it names, https://github.com/ROAM-Lab-ND/generalized_rbda (commit 45fa7c4, MIT licence); the numbers are its
+numbers. Its position limits of ±10 rad are placeholders and left out. A floating base is a floating joint from the world to
+the root.
 
 SI units; gravity is (0, 0, -9.81) m/s² unless said otherwise.
 """

@@ -18,6 +18,7 @@ from .impulses import GOOD, solve_problem
 from .sweeps import compiled, solve_by_sweeps
 
 PUSH_SWEEPS = 200
+JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
 
 
 class Space(NamedTuple):
@@ -107,7 +108,7 @@ def prepare(
     active = np.empty(len(gap), np.int64)
     nr = 0
     for r in range(len(gap)):
-        if space.dry[r] or gap[r] + h * speed[r] < settings.slop:
+        if space.dry[r] or min(gap[r], gap[r] + h * speed[r]) < JOINT_MARGIN * settings.margin:
             active[nr] = r
             nr += 1
     m = 3 * k + nr

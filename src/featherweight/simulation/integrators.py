@@ -22,7 +22,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Acceleration = Callable[[Array, Array], Array]
 
 MIDPOINT_ITERATIONS = 100
-ROUNDING = 4e-15
+ENERGY_ROUNDS = 12
+ROUNDING = 4e-16  # of velocities and energies
+STAGNANT = 1e-10  # change from which on one that does not shrink is rounding
+TURNING = 1e-8  # of the kinetic energy, below which that at the mean velocity is none
 
 
 class NotConverged(Exception):
@@ -34,6 +37,8 @@ def bracket(robot: Robot, a: Array, b: Array) -> Array:
     result = np.zeros(np.broadcast_shapes(a.shape, b.shape))
     for j in robot.joints:
         s = j.v_slice
+        if s.stop - s.start < j.type.nv:  # in a loop, where the rows that move by themselves are no group
+            continue
         x, y = a[..., s], b[..., s]
         if j.type is JointType.SPHERICAL:
             result[..., s] = np.cross(x, y)
@@ -77,22 +82,37 @@ def midpoint(
     before = energy(q, v)
     after = v + h * acceleration(q, v)
     gain = np.zeros(v.shape[:-1])
-    scale = np.abs(v).max() + np.abs(after).max() + 1e-300
+    last = np.inf
+    for _ in range(ENERGY_ROUNDS):
+        after, middle = settled(robot, q, v, after, gain, h, acceleration)
+        half = 0.5 * (v + after)
+        moved = robot.integrate(q, h * half)
+        lacking = before + h * power(middle, half) - energy(moved, after)
+        kinetic = np.asarray(robot.kinetic_energy(moved, after)) + np.asarray(robot.kinetic_energy(q, v))
+        worst = float(np.abs(lacking / (np.abs(before) + kinetic + 1e-300)).max())
+        if worst <= ROUNDING or (worst < STAGNANT and worst >= last):
+            break
+        last = worst
+        twice = 2.0 * np.asarray(robot.kinetic_energy(moved, half))
+        moving = twice > TURNING * kinetic  # where it turns back, there is no way along which to correct the energy
+        gain = gain + np.where(moving, lacking / np.where(moving, twice, 1.0), 0.0)
+    return moved, after
+
+
+def settled(
+    robot: Robot, q: Array, v: Array, after: Array, gain: Array, h: float, acceleration: Acceleration
+) -> tuple[Array, Array]:
+    """The velocity at the end for a given gain, by fixed-point iteration from a guess, and the configuration halfway."""
+    floor = h * max(1.0, float(np.linalg.norm(robot.gravity)))  # accelerations are sums of terms as great as gravity
+    scale = float(np.abs(v).max() + np.abs(after).max()) + floor
     last = np.inf
     for _ in range(MIDPOINT_ITERATIONS):
         half = 0.5 * (v + after)
         middle = robot.integrate(q, 0.5 * h * half)
         guess = v + h * acceleration(middle, half) + gain[..., None] * half
-        moved = robot.integrate(q, h * half)
-        lacking = before + h * power(middle, half) - energy(moved, guess)
-        twice = 2.0 * np.asarray(robot.kinetic_energy(moved, half))
-        enough = twice > 1e-12 * np.abs(before) + 1e-300
-        more = np.where(enough, lacking / np.where(enough, twice, 1.0), 0.0)
-        gain = gain + more
-        guess = guess + more[..., None] * half
         change = float(np.abs(guess - after).max()) / scale
         after = guess
-        if change <= ROUNDING or (change < 1e-12 and change >= last):
-            return robot.integrate(q, h * 0.5 * (v + after)), after
+        if change <= ROUNDING or (change < STAGNANT and change >= last):
+            return after, middle
         last = change
-    raise NotConverged(f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {change:.2g})")
+    raise NotConverged(f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {last:.2g})")

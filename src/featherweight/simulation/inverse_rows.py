@@ -38,17 +38,24 @@ def write_inertia(
     if joints:
         rows[size : size + len(E)] = E
         size += len(E)
+    entries, column = np.empty(size, np.int64), np.empty((size, nv), np.int64)  # of each row, where it is not zero
+    for i in range(size):
+        entries[i] = 0
+        for k in range(nv):
+            if rows[i, k] != 0.0:
+                column[i, entries[i]] = k
+                entries[i] += 1
     half = np.empty(nv)
     for i in range(size):
         half[:] = 0.0
-        for k in range(nv):
-            if rows[i, k] != 0.0:
-                for j in range(nv):
-                    half[j] += rows[i, k] * Minv[k, j]
+        for n in range(entries[i]):
+            k = column[i, n]
+            for j in range(nv):
+                half[j] += rows[i, k] * Minv[k, j]
         for j in range(i, size):
             total = 0.0
-            for k in range(nv):
-                total += half[k] * rows[j, k]
+            for n in range(entries[j]):
+                total += half[column[j, n]] * rows[j, column[j, n]]
             G[i, j] = G[j, i] = total
 
 

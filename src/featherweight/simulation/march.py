@@ -15,9 +15,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .contact_space import resolve
+from .contact_space import JOINT_MARGIN, resolve
 from .detection import find
 from .inverse_rows import write_inertia
+from .stepper import MOST_PUSHED
 from .sweeps import compiled
 
 
@@ -42,6 +43,8 @@ class Functions(NamedTuple):
     placement: int
     velocity: int
     integrate: int
+    free_velocity: int
+    carry: int
     inertia: int  # of bodies that may touch, or 0
     inertia_of_all: int  # with the joint rows, or 0
     jacobian: int  # of bodies that may touch, or 0
@@ -101,19 +104,26 @@ def pointers(arrays: Any) -> Any:
 
 @compiled
 def march(
-    steps: int, h: float, deepest: float, q: Any, v: Any, tau: Any, springs: Any, rows: Any, functions: Any, spheres: Any,
+    steps: int, length: Any, deepest: float, q: Any, v: Any, tau: Any, springs: Any, rows: Any, functions: Any, spheres: Any,
     space: Any, space_of_bodies: Any, settings: Any, work: Any,
 ) -> tuple[int, int, int, int, float]:  # fmt: skip
     """Take up to `steps` steps from (q, v), in place: how many were taken, contacts, sweeps, Newton steps and residual of
-    the last."""
+    the last.
+
+    Arrays that are only passed by address must be the caller's: Numba frees its own after their last use by name.
+    """
     nv, touching = len(v), len(work.numbers)
     load, a, free, moved = np.empty(nv), np.empty(nv), np.empty(nv), np.empty(nv)
-    loaded, pushed_a, after = np.empty(nv), np.empty(nv), np.empty(nv)
+    loaded, pushed_a, after, parted, both = np.empty(nv), np.empty(nv), np.empty(nv), np.empty(nv), np.empty(2 * nv)
+    h = length[0]
     q1 = np.empty(len(q))
     placement, velocity = np.empty((touching, 4, 4)), np.zeros((touching, 6))
     gap, speed = np.full(len(rows.column), np.inf), np.empty(len(rows.column))
     dynamics = pointers((q.ctypes.data, v.ctypes.data, load.ctypes.data, a.ctypes.data))
     pushed = pointers((q.ctypes.data, v.ctypes.data, loaded.ctypes.data, work.forces.ctypes.data, pushed_a.ctypes.data))
+    freed = pointers((v.ctypes.data, a.ctypes.data, length.ctypes.data, free.ctypes.data))
+    changed = pointers((v.ctypes.data, pushed_a.ctypes.data, length.ctypes.data, after.ctypes.data))
+    carried = pointers((after.ctypes.data, parted.ctypes.data, length.ctypes.data, both.ctypes.data))
     placed = pointers((q.ctypes.data, placement.ctypes.data))
     speeds = pointers((q.ctypes.data, free.ctypes.data, velocity.ctypes.data))
     inertia = pointers((q.ctypes.data, work.G.ctypes.data))
@@ -130,10 +140,10 @@ def march(
             if springs.at[i] >= 0:
                 load[i] -= springs.stiffness[i] * (q[springs.at[i]] + h * v[i] - springs.rest[i])
         call_address(functions.forward_dynamics, dynamics.ctypes.data)
+        call_address(functions.free_velocity, freed.ctypes.data)
         for i in range(nv):
-            free[i] = v[i] + h * a[i]
             after[i] = free[i]
-            moved[i] = 0.0
+            parted[i] = 0.0
         count = 0
         if touching > 0:
             call_address(functions.placement, placed.ctypes.data)
@@ -148,7 +158,7 @@ def march(
                 near = True
             else:
                 gap[r] = rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
-                near |= gap[r] + h * speed[r] < settings.slop
+                near |= min(gap[r], gap[r] + h * speed[r]) < JOINT_MARGIN * settings.margin
         if count > 0 or near:
             if touching > 0:
                 call_address(functions.velocity, speeds.ctypes.data)
@@ -181,20 +191,24 @@ def march(
                     loaded[work.joints[k]] += (work.joint_push[k] if part == 0 else work.joint_impulse[k]) / h
                 call_address(functions.pushed_dynamics, pushed.ctypes.data)
                 if part == 0:
+                    farthest = 1e-300
                     for i in range(nv):
-                        moved[i] = h * (pushed_a[i] - a[i])
-            for i in range(nv):
-                after[i] = v[i] + h * pushed_a[i]
+                        parted[i] = h * (pushed_a[i] - a[i])
+                        farthest = max(farthest, abs(parted[i]))
+                    for i in range(nv):
+                        parted[i] *= min(1.0, MOST_PUSHED / farthest)
+            call_address(functions.free_velocity, changed.ctypes.data)
         else:
             work.memory[:], work.joint_memory[:] = 0.0, 0.0
         total = 0.0
+        call_address(functions.carry, carried.ctypes.data)
         for i in range(nv):
             total += after[i]
-            moved[i] += h * after[i]
+            moved[i] = both[i]
         if not isfinite(total):
             return step, count, swept, newton, left
         call_address(functions.integrate, integrated.ctypes.data)
-        v[:] = after
+        v[:] = both[nv:]
         q[:] = q1
     return steps, count, swept, newton, left
 
@@ -222,7 +236,7 @@ def marched(simulation: Any, functions: Functions, steps: int, tau: Any) -> int:
     arrays: list[Any] = [found, *one, t.inertia.begin, *more, joints, forces_on_bodies, numbers, t.joint_rows]
     work = Work(*arrays)
     done, count, swept, newton, left = march(
-        steps, stepper.h, stepper.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
+        steps, np.array([stepper.h]), stepper.max_penetration, q, v, tau, springs, rows, functions, t.collision, t.space,
         t.space_of_bodies, t.settings, work,
     )  # fmt: skip
     if done:

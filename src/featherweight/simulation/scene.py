@@ -85,7 +85,7 @@ class HeightField:
         if grid.ndim != 2 or min(grid.shape) < 2 or not np.isfinite(grid).all():
             raise ValueError(f"heights must be finite numbers of shape (nx, ny), both at least 2; got shape {grid.shape}")
         for name, (first, last) in (("x", self.x), ("y", self.y)):
-            if not last > first:
+            if not (last > first and math.isfinite(first) and math.isfinite(last)):
                 raise ValueError(f"{name} of the height field must be (first, last) with last above first; got {first, last}")
         grid.flags.writeable = False
         object.__setattr__(self, "grid", grid)

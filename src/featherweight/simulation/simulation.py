@@ -85,6 +85,11 @@ class Simulation:
         if integrator not in INTEGRATORS:
             raise ValueError(f"integrator must be one of {', '.join(INTEGRATORS)}; got {integrator!r}")
         check_surface("the simulation", friction, restitution)
+        for name, value in (("margin", margin), ("slop", slop), ("bounce", bounce), ("max_penetration", max_penetration)):
+            if not value >= 0.0:
+                raise ValueError(f"{name} must be zero or more; got {value!r}")
+        if not 0.0 < tolerance < 1.0:
+            raise ValueError(f"tolerance must be between 0 and 1; got {tolerance!r}")
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
         self.forces = JointForces(robot, robot.actuators if actuators is None else tuple(actuators))
         self.ground = ground
@@ -119,6 +124,8 @@ class Simulation:
                 raise ValueError(f"{name} must have shape ({n},) or (robots, {n}); got {x.shape}")
             if not np.isfinite(x).all():
                 raise ValueError(f"{name} must be finite numbers")
+        if q.ndim == v.ndim == 2 and len(q) != len(v):
+            raise ValueError(f"q and v must be of as many robots; got {len(q)} and {len(v)}")
         if q.ndim != v.ndim or q.shape[:-1] != v.shape[:-1]:
             q, v = (
                 np.array(np.broadcast_to(x, (*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), x.shape[-1]))) for x in (q, v)
@@ -153,6 +160,11 @@ class Simulation:
     def opened(self) -> float:
         """How far loops were open after the last step, before they were closed: the greatest residual of their constraints."""
         return self._stepper.opened
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Joints whose springs or limits are not simulated: they follow others and have no coordinate of their own."""
+        return tuple(self.forces.left_out)
 
     def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
         """Of the last step, for one robot: points (k, 3) [m] and forces (k, 3) [N] in the world, on the first of two bodies,
@@ -251,14 +263,14 @@ class Simulation:
     @cached_property
     def _functions(self) -> Any:
         """What `march` calls, if this simulation is of the kind that it takes."""
-        from .march import Functions
-
         t, robot = self._stepper.touching, self._stepper.moving
         if t is None or robot.closed or self.integrator != "semi-implicit" or t.shapes is not None:
             return None
+        from .march import Functions
+
         dynamics, of = robot.forward_dynamics, t.inertia
         needed = [dynamics, dynamics.variant("external_forces"), *([t._placements, t._velocities] if t.bodies else [None] * 2)]
-        needed += [robot._integrate, of.of_touching, of.of_all]
+        needed += [robot._integrate, robot._free_velocity, robot._carry, of.of_touching, of.of_all]
         needed += [of.of_jacobian if t.bodies else None, robot.inverse_mass_matrix]
         if of.by_sets or any(f is not None and f.execution != "traced" for f in needed):
             return None
@@ -283,6 +295,8 @@ class Simulation:
         if steps is None:
             raise ValueError("a rollout needs steps=, or tau or control for each step")
         self.reset(np.atleast_2d(np.asarray(q, dtype=np.float64)), None if v is None else np.atleast_2d(np.asarray(v)))
+        if every < 1:
+            raise ValueError(f"every must be at least 1; got {every}")
         kept = 1 + steps // every
         qs, vs = np.empty((len(self._q), kept, self.robot.nq)), np.empty((len(self._q), kept, self.robot.nv))
         qs[:, 0], vs[:, 0] = self._q, self._v

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,8 @@ from .forces import JointForces
 from .integrators import NotConverged, midpoint, runge_kutta
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
 class Stepper:
@@ -44,16 +45,26 @@ class Stepper:
         """The state after a step. Raises SimulationError where it cannot be taken."""
         load = self.load(q, v, tau, control, time)
         try:
-            q1, v1 = self._smooth(q, v, load, control, time)
+            with np.errstate(all="ignore"):  # what is not finite is told below, with its place
+                q1, v1 = self._smooth(q, v, load, control, time)
         except NotConverged as error:
             raise SimulationError(f"{error}; take a shorter step", time) from None
+        except ValueError as error:
+            if not self.looped:
+                raise
+            raise SimulationError(str(error), time) from None  # a loop that cannot be closed
         self._require_finite(v1, "velocity", v, time)
         push = None
         if self.touching is not None:
             q1, v1, push = self._touched(q, v, q1, v1, load, time)
             self._require_finite(v1, "velocity after contact", v, time)
         if q1 is None:
-            q1 = self._moved(q, self.h * v1 if push is None else self.h * v1 + push, time)
+            nv = self.robot.nv
+            carried = self.robot._carry(v1, np.zeros(nv) if push is None else push, self.h)
+            q1, v1 = self._moved(q, carried[:, :nv], time), np.ascontiguousarray(carried[:, nv:])
+        elif self.looped:
+            raw = self.robot.tangent_step(q, self.robot.difference(q, q1))  # type: ignore[attr-defined]
+            self.opened = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
         return q1, v1
 
     def energy(self, q: Array, v: Array) -> Array:
@@ -78,7 +89,7 @@ class Stepper:
 
     def _driven(self, q: Array, v: Array, control: Any, time: float) -> Array:
         u, nu = np.asarray(control, dtype=np.float64), self.forces.nu
-        if u.shape[-1:] != (nu,) or u.ndim > 2:
+        if u.shape[-1:] != (nu,) or u.ndim > 2 or (u.ndim == 2 and len(u) != len(v)):
             raise ValueError(f"control must have shape ({nu},) or (robots, {nu}), one for each actuator; got {u.shape}")
         self._require_finite(u, "control", v, time)
         return self.forces.limited(self.forces.of_drives(q, v, u))
@@ -87,7 +98,7 @@ class Stepper:
         """The step without contacts; semi-implicit Euler leaves q to be moved by the velocity that contacts leave."""
         h = self.h
         if self.integrator == "semi-implicit":
-            return None, v + h * self.moving.forward_dynamics(q, v, load, threads=self.threads)
+            return None, self.robot._free_velocity(v, self.moving.forward_dynamics(q, v, load, threads=self.threads), h)
 
         def forces(x: Array, w: Array) -> Array:
             total = load
@@ -123,17 +134,17 @@ class Stepper:
         pushed = bool(t.pushed.any())
         base = robot.forward_dynamics(q, v, load) if q1 is not None or pushed else np.zeros_like(v)
 
-        def effect(wrench: Array, impulse: Array) -> Array:
+        def accelerations(wrench: Array, impulse: Array) -> Array:
             forces, tau = t.external_forces(wrench, h), load + t.joint_forces(impulse, q, h)
-            made: Array = h * robot.forward_dynamics(q, v, tau, external_forces=forces, threads=self.threads)
+            made: Array = robot.forward_dynamics(q, v, tau, external_forces=forces, threads=self.threads)
             return made
 
-        change = effect(t.wrench, t.joint_impulse)
-        after = v + change if q1 is None else v1 + change - h * base
+        changed = accelerations(t.wrench, t.joint_impulse)
+        after = self.robot._free_velocity(v, changed, h) if q1 is None else v1 + h * (changed - base)
         push = None
         if pushed:
-            here = t.pushed[:, None]
-            push = np.where(here, effect(t.push, t.joint_push) - h * base, 0.0)
+            push = np.where(t.pushed[:, None], h * (accelerations(t.push, t.joint_push) - base), 0.0)
+            push *= np.minimum(1.0, MOST_PUSHED / np.maximum(np.abs(push).max(axis=1, keepdims=True), 1e-300))
         if q1 is not None:
             moved = self.robot.difference(q, q1) + h * (after - v1)
             q1 = self._moved(q, moved if push is None else moved + push, time)
@@ -154,11 +165,9 @@ class Stepper:
         return closed
 
     def _require_finite(self, x: Array, what: str, v: Array, time: float) -> None:
-        if math.isfinite(x.sum()):
+        if np.isfinite(x).all():
             return
         bad = np.argwhere(~np.isfinite(np.atleast_2d(x)))
-        if not len(bad):  # finite numbers whose sum is not
-            return
         robot, column = (int(k) for k in bad[0])
         name = f"number {column}"
         for j in self.robot.joints:

@@ -172,7 +172,8 @@ class Touching:
         S = self.forces.map(q)
         rates = (v if S is None else np.einsum("brv,bv->br", S, v))[:, self.joint_rows]
         speed = rates[:, self.space.joint] * self.space.sign
-        near = (self.gap + self.settings.step * speed < self.settings.slop).any(axis=1) | self.space.dry.any()
+        closing = np.minimum(self.gap, self.gap + self.settings.step * speed)
+        near = (closing < kernels.JOINT_MARGIN * self.settings.margin).any(axis=1) | self.space.dry.any()
         idle = ~near & (self.count == 0)
         for x in (self.wrench, self.joint_impulse, self.memory, self.joint_memory, self.pushed, self.residual):
             x[idle] = 0
