@@ -33,7 +33,10 @@ def test_all_ways_to_the_contact_inertia_give_the_same_motion(walks: dict[str, f
 
 
 def test_forces_at_the_feet_are_what_moves_the_body(walks: dict[str, figure.Walk]) -> None:
-    """Newton's law in the rows of the floating base, on which joint forces do nothing; forces have six digits to lose."""
+    """Newton's law in the rows of the floating base, on which joint forces do nothing.
+
+    To 1e-5 of the weight, since the axes of its velocity turn by some 1e-6 in a step.
+    """
     simulation, gait = walks["pv-osimr"].simulation, walks["pv-osimr"].gait
     robot, q, v = simulation.robot, simulation.q.copy(), simulation.v.copy()
     simulation.step(gait.forces(simulation.time, q, v))
@@ -42,7 +45,7 @@ def test_forces_at_the_feet_are_what_moves_the_body(walks: dict[str, figure.Walk
     at, R = turned[:3, 3], turned[:3, :3]
     wrench = np.concatenate([R.T @ forces.sum(axis=0), R.T @ np.cross(points - at, forces).sum(axis=0)])
     gained = robot.mass_matrix(q) @ (simulation.v - v) / figure.STEP + robot.bias_force(q, v)
-    np.testing.assert_allclose(gained[:6], wrench, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(gained[:6], wrench, rtol=0.0, atol=1e-5 * 9.81 * robot.mass)
     assert len(names) == SEGMENTS and (forces[:, 2] > 0.0).all()
     assert 0.5 < forces[:, 2].sum() / (9.81 * robot.mass) < 1.5
 
