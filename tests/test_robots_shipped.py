@@ -377,3 +377,60 @@ def test_approximation_is_exact_for_the_inertia_of_outermost_joints(name: str) -
     outermost = [columns[j.name] for j in reduced.joints if j.child not in {k.parent for k in reduced.joints}]
     assert outermost
     np.testing.assert_allclose(approximate[outermost], exact[outermost], rtol=1e-12)
+
+
+# a centipede
+
+
+@pytest.mark.parametrize("segments", [1, 2, 7])
+def test_a_centipede_has_the_joints_of_the_paper(segments: int) -> None:
+    """Drumwright (2012), section 6.3: upper legs on spherical joints, lower legs on revolute ones."""
+    d = robots.centipede(segments)
+    robot = fw.build(d)
+    assert robot.nv == 6 + (segments - 1) + 8 * segments
+    assert (len(robot.bodies), len(robot.joints)) == (5 * segments, 5 * segments)
+    types = [j.type for j in robot.joints if j.name.startswith(("hip", "knee"))]
+    assert types.count(fw.JointType.SPHERICAL) == types.count(fw.JointType.CONTINUOUS) == 2 * segments
+    assert robot.mass == pytest.approx(segments * (0.1 + 2 * (0.01 + 0.006)))
+
+
+def test_a_centipede_stands_on_feet_in_two_rows() -> None:
+    robot = fw.build(robots.centipede(3))
+    for i in range(3):
+        for side, y in (("left", 0.08), ("right", -0.08)):
+            T = robot.frame_placement(f"foot-{i}-{side}")(robot.neutral())
+            np.testing.assert_allclose(T[:3, 3], [-0.1 * i, y, -0.06], rtol=0.0, atol=1e-15)
+    center = robot.center_of_mass(robot.neutral())
+    np.testing.assert_allclose(center[:2], [-0.1, 0.0], rtol=0.0, atol=1e-15)
+
+
+def test_a_centipede_is_symmetric() -> None:
+    """Mirrored motions have mirrored legs: turns about x and z are the other way round, about y the same."""
+    robot = fw.build(robots.centipede(2))
+    rng = np.random.default_rng(0)
+    v = np.zeros(robot.nv)
+    mirrored = np.zeros(robot.nv)
+    twist = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+    columns = {j.name: j.v_slice for j in robot.joints}
+    v[:6] = rng.standard_normal(6)
+    mirrored[:6] = twist * v[:6]
+    v[columns["bend-1"]] = rng.standard_normal(1)
+    mirrored[columns["bend-1"]] = -v[columns["bend-1"]]
+    for i in range(2):
+        for part, signs in (("hip", [-1.0, 1.0, -1.0]), ("knee", [-1.0])):
+            left, right = columns[f"{part}-{i}-left"], columns[f"{part}-{i}-right"]
+            for one, other in ((left, right), (right, left)):
+                v[one] = rng.standard_normal(len(signs))
+                mirrored[other] = signs * v[one]
+    q, mirrored_q = robot.integrate(robot.neutral(), 0.3 * v), robot.integrate(robot.neutral(), 0.3 * mirrored)
+    for energy in (robot.kinetic_energy(q, v), robot.kinetic_energy(robot.neutral(), v)):
+        assert energy > 1e-3
+    assert robot.kinetic_energy(q, v) == pytest.approx(robot.kinetic_energy(mirrored_q, mirrored), rel=1e-12)
+    for i in range(2):
+        a, b = (robot.frame_placement(f"foot-{i}-{side}") for side in ("left", "right"))
+        np.testing.assert_allclose(a(q)[:3, 3] * [1, -1, 1], b(mirrored_q)[:3, 3], rtol=0.0, atol=1e-14)
+
+
+def test_a_centipede_needs_a_segment() -> None:
+    with pytest.raises(ValueError, match="segments: expected 1 or more, got 0"):
+        robots.centipede(0)

@@ -1,4 +1,4 @@
-"""Drumwright (2012), figures 2 and 3: times of the inverse inertia matrix beside LAPACK's."""
+"""Drumwright (2012), figures 2 to 4: times of the inverse inertia matrix, and of simulations that need it, beside LAPACK's."""
 
 from __future__ import annotations
 
@@ -22,29 +22,36 @@ CROSSOVER, TWO_THREADS = 130, 34  # the paper: n at which LAPACK is overtaken, a
 EXPONENT_GOAL, RATIO_GOAL = 2.15, 3.0  # ours
 EXPONENT_RANGE = (128, 1024)
 FIGURE3_FROM = 128
+WALK_GOALS, WALK_RANGE = (10.0, 2.1), (50, 250)  # ours for figure 4: ratio and exponent; segments that the latter is from
 
 Series = dict[int, float]
 
 
-def measure(threads: int) -> dict[str, Any]:
-    """What drumwright2012_times.py finds, with sizes as numbers.
+def measure(script: str, threads: int) -> Any:
+    """What a script of this folder prints as JSON.
 
     OpenBLAS chooses its kernels for the processor by itself, whatever the environment prefers.
     """
     environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(threads))
     environment.pop("OPENBLAS_CORETYPE", None)
-    script = Path(__file__).with_name("drumwright2012_times.py")
-    done = subprocess.run([sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, check=True, text=True)
-    return {name: {int(n): x for n, x in rows.items()} for name, rows in json.loads(done.stdout).items()}
+    path = Path(__file__).with_name(script)
+    done = subprocess.run([sys.executable, str(path)], env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout)
+
+
+def inverse_times(threads: int) -> dict[str, Any]:
+    """What drumwright2012_times.py finds, with sizes as numbers."""
+    found = measure("drumwright2012_times.py", threads)
+    return {name: {int(n): x for n, x in rows.items()} for name, rows in found.items()}
 
 
 def series(rows: dict[int, dict[str, float]], name: str) -> Series:
     return {n: row[name] for n, row in rows.items() if name in row}
 
 
-def exponent(times: Series) -> float:
+def exponent(times: Series, within: tuple[int, int] = EXPONENT_RANGE) -> float:
     """The slope of log time against log n."""
-    n = [k for k in times if EXPONENT_RANGE[0] <= k <= EXPONENT_RANGE[1]]
+    n = [k for k in times if within[0] <= k <= within[1]]
     return float(np.polyfit(np.log(n), np.log([times[k] for k in n]), 1)[0])
 
 
@@ -67,7 +74,7 @@ def percent(x: float) -> str:
 
 
 def sections(report: Report) -> None:
-    one, two = measure(1), measure(2)
+    one, two = inverse_times(1), inverse_times(2)
     chain, small = one["chain"], one["small"]
     ours, lapack, form = (series(chain, name) for name in ("ours", "lapack", "form"))
     given = {n: lapack[n] - form[n] for n in lapack}
@@ -187,3 +194,105 @@ def _residuals(report: Report, found: dict[int, dict[str, float]]) -> None:
     report.text("The Frobenius norm of M M⁻¹ − 1 for the inverses of a chain, with M as the library computes it:")
     rows = [[n, *(f"{r[k]:.1e}" for k in ("condition", "lapack", "ours"))] for n, r in found.items()]
     report.table(["n", "condition of M", "LAPACK", "ours"], rows)
+
+
+Walks = dict[int, dict[str, dict[str, Any]]]  # segments, way to the contact inertia: what drumwright2012_centipede.py finds
+
+LINES = {
+    "lapack": ("Cholesky and back-substitution, LAPACK", BLUE, "o-"),
+    "ltl": ("sparse factors and back-substitution", GREEN, "o--"),
+    "global": ("Θ(n²) inverse", RED, "o-."),
+    "pv-osimr": ("PV-OSIMr, without the inverse", INK, "o-"),
+}
+OURS = ("global", "pv-osimr")
+
+
+def centipedes(report: Report) -> None:
+    """Figure 4."""
+    walks: Walks = {int(n): ways for n, ways in measure("drumwright2012_centipede.py", 1).items()}
+    best = {n: min(OURS, key=lambda way: ways[way]["seconds"]) for n, ways in walks.items()}
+    report.text(
+        """Centipedes (`featherweight.robots.centipede`) walk on a plane: 1,000 steps of 10 µs by semi-implicit Euler. The
+        paper gives the joints and the greatest number of segments; sizes, masses, gait and what joins the segments are
+        ours. Legs of a segment take turns in a wave from head to tail, drawn to it by springs and dampers. Times are of the
+        processor and of one thread, as the paper's, and of everything: control, dynamics, collision detection, contact
+        inertia J M⁻¹ Jᵀ, impulses, and what is made anew when a foot comes down or is lifted. All robot functions keep
+        their loops (`execution="rolled"`); compiling, and making the robot, is not counted. LAPACK is `dpotrf`, `dtrtrs` and
+        `dsyrk`, in place; the products with the Θ(n²) inverse use the zeros of J."""
+    )
+    with report.picture("drumwright2012_figure4", "Time of the simulation of a centipede against its segments") as ax:
+        draw_figure4(ax, walks)
+    report.text(
+        """The paper's figure 4 shows the first three of these lines, without numbers in its text: it says that for fewer than
+        100 degrees of freedom the Θ(n²) inverse is competitive with LAPACK, and that the advantage is evident quickly with
+        more. Seconds for 1,000 steps:"""
+    )
+    _walk_times(report, walks, best)
+    _walk_parts(report, walks, best)
+    _walk_summary(report, walks, best)
+
+
+def draw_figure4(ax: Axes, walks: Walks) -> None:
+    for way, (label, color, mark) in LINES.items():
+        times = {n: ways[way]["seconds"] for n, ways in walks.items()}
+        ax.plot(list(times), list(times.values()), mark, color=color, markersize=3.5, linewidth=1.3, label=label)
+    ax.set(yscale="log", xlabel="segments", ylabel="seconds for 1,000 steps")
+    ax.yaxis.set_major_formatter(lambda y, position: f"{y:g}")
+    ax.grid()
+    ax.set_title("Simulation of a centipede that walks, one thread")
+    ax.legend(fontsize=8.0, handlelength=2.4)
+
+
+def _walk_times(report: Report, walks: Walks, best: dict[int, str]) -> None:
+    rows: list[list[object]] = []
+    for n, ways in walks.items():
+        first = ways["pv-osimr"]
+        times = [f"{w['seconds']:.3g}" + ("" if w["steps"] == first["steps"] else " *") for w in (ways[x] for x in LINES)]
+        ratios = [f"{ways['lapack']['seconds'] / ways[x]['seconds']:.1f}" for x in ("global", best[n])]
+        rows.append([n, first["nv"], first["contacts"], *times, *ratios])
+    header = ["segments", "degrees of freedom", "contacts", *(label for label, _, _ in LINES.values())]
+    report.table([*header, "LAPACK to Θ(n²)", "LAPACK to the best"], rows)
+    report.text(
+        f"""A star marks times of fewer steps, scaled: all four take turns, and but for PV-OSIMr each is left after some
+        seconds; LAPACK took {min(ways["lapack"]["steps"] for ways in walks.values())} steps or more."""
+    )
+
+
+def _walk_parts(report: Report, walks: Walks, best: dict[int, str]) -> None:
+    report.text(
+        """Where the time goes, in seconds for 1,000 steps. The contact solver includes writing its matrix from that of the
+        bodies. It does the same for all four, and so does the rest, most of which is Python for short centipedes; with
+        LAPACK they find less of what they need in the processor's caches."""
+    )
+    rows: list[list[object]] = []
+    for n, ways in walks.items():
+        parts = []
+        for way in (best[n], "lapack"):
+            w = ways[way]
+            parts += [f"{x:.3g}" for x in (w["inertia"], w["solver"], w["seconds"] - w["inertia"] - w["solver"])]
+        rows.append([n, best[n], *parts, ways["pv-osimr"]["changes"]])
+    header = ["segments", "best", "contact inertia", "contact solver", "rest"]
+    report.table([*header, "LAPACK: contact inertia", "contact solver", "rest", "changes of the set of contacts"], rows)
+
+
+def _walk_summary(report: Report, walks: Walks, best: dict[int, str]) -> None:
+    def growth(way: str) -> float:
+        return exponent({n: ways[way]["seconds"] - ways[way]["solver"] for n, ways in walks.items()}, WALK_RANGE)
+
+    most = max(walks)
+    lapack = walks[most]["lapack"]["seconds"]
+    whole = [w for ways in walks.values() for w in ways.values()]
+    ratio, power = WALK_GOALS
+    low, high = (f(w["carried"] for w in whole) for f in (min, max))
+    others: list[list[object]] = [[f"— {LINES[way][0]}", "", f"{growth(way):.2f}"] for way in LINES if way != best[most]]
+    rows: list[list[object]] = [
+        [f"LAPACK to the best of ours, {most} segments", f"≥ {ratio:g}", f"{lapack / walks[most][best[most]]['seconds']:.1f}"],
+        [f"LAPACK to the Θ(n²) inverse, {most} segments", "", f"{lapack / walks[most]['global']['seconds']:.1f}"],
+        ["exponent from {} to {} segments, without the contact solver: best".format(*WALK_RANGE), f"≤ {power:g}",
+         f"{growth(best[most]):.2f}"],
+        *others,
+        ["weight that contacts carry, the mean of all steps", "", f"{percent(low)} to {percent(high)}"],
+        ["greatest depth of a foot in the ground", "", f"{1e9 * max(w['depth'] for w in whole):.2g} nm"],
+        ["greatest residual of the contact solver", "", f"{max(w['residual'] for w in whole):.1e} m/s"],
+    ]  # fmt: skip
+    report.table(["", "goal", "measured"], rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -108,14 +108,14 @@ class Resolved:
         self.ends = EndEffectors(topology or model.topology, [p.row for p in placed])
         begin = [0, *accumulate(self.sizes)]
         owner = [e for e, size in enumerate(self.sizes) for _ in range(size)]
-        each = range(len(contacts))
-        first, carried = _lists([[r for e in s for r in range(begin[e], begin[e + 1])] for s in self.ends.supported])
+        rows = [range(begin[e], begin[e + 1]) for e in range(len(contacts))]
+        first, carried = _lists([[*chain.from_iterable([rows[e] for e in s])] for s in self.ends.supported])
         self.contacts = Contacts(
             link=self.ends.links,
             begin=tuple(begin),
             wrench=tuple(w for c, at in zip(contacts, placed, strict=True) for w in wrenches(c.matrix, at.pose @ c.pose)),
             owner=tuple(owner),
-            meet=tuple(tuple(self.ends.common_ancestor(e, f) for f in each) for e in each),
+            meet=_nested(self.ends.common_ancestors),
             first=first,
             carried=carried,
         )
@@ -135,28 +135,40 @@ class Resolved:
         spans = Spans(self.ends, at, self.sizes)
         number = {row: k for k, row in enumerate(spans.at)}
         first, passing = _lists(spans.passing)
-        each = range(len(self.sizes))
+        begin = tuple(accumulate((c + 1 - low for c, low in enumerate(spans.earliest)), initial=0))
         return Branches(
             row=(*spans.at, -1),
             number=tuple(number.get(i, -1) for i in range(len(self.ends.tree))),
             above=(*(spans.above(k) for k in range(len(spans.at))), -1),
-            end_above=tuple(spans.end_above(e) for e in each),
-            meet=tuple(tuple(spans.meet(e, f) for f in each) for e in each),
+            end_above=tuple(spans.end_above(e) for e in range(len(self.sizes))),
+            meet=_nested(spans.meets),
             first=first,
             passing=passing,
+            earliest=tuple(spans.earliest),
+            begin=begin,
+            first_pair=(0, *accumulate(map(len, spans.pairs))),
+            pairs=(*chain.from_iterable(spans.pairs), (-1, 0, 0)),
+            first_range=(0, *accumulate(map(len, spans.going_on))),
+            ranges=(*chain.from_iterable(spans.going_on), (0, 0)),
         )
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lists one after the other: where each begins, and all; with one entry that is none, so that it has a type."""
-    return (0, *accumulate(map(len, lists))), (*(x for one in lists for x in one), -1)
+    return (0, *accumulate(map(len, lists))), (*chain.from_iterable(lists), -1)
+
+
+def _nested(matrix: Array) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
 
 
 def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
     """(torque, force) of unit forces of constraint rows K on (linear, angular) velocity, in the frame that holds `pose`."""
     R, p = np.array(pose.R), np.array(pose.p)
     forces = K[:, :3] @ R.T
-    torques = K[:, 3:] @ R.T + np.cross(p, forces)
+    x, y, z = forces.T
+    moments = [p[1] * z - p[2] * y, p[2] * x - p[0] * z, p[0] * y - p[1] * x]  # numpy.cross takes ten times as long
+    torques = K[:, 3:] @ R.T + np.array(moments).T
     size = np.abs(K[:, 3:]).sum(axis=1) + np.abs(forces).sum(axis=1) * np.abs(p).sum()  # what zeros are rounded from
     torques[np.abs(torques) <= EXACT * size[:, None]] = 0.0
     forces[np.abs(forces) <= EXACT * np.abs(K[:, :3]).sum(axis=1, keepdims=True)] = 0.0

@@ -72,7 +72,7 @@ class OperationalSpace:
     @property
     def size(self) -> int:
         """Constraint rows m."""
-        return sum(self._rows.sizes)
+        return sum(self._contacts.sizes if self._recursive else self._rows.sizes)
 
     # what constraints are made of
 

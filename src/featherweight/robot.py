@@ -462,10 +462,14 @@ class Robot:
 
     def placed(self, name: str) -> Placed:
         """Where a frame lies on the row of the tree that carries it; raises ValueError for a name that is none."""
-        for frame, placed in zip(self.model.frames, self.model.placed_frames, strict=True):
-            if frame.name == name:
-                return placed
-        raise ValueError(f"{self.name} has no frame {name!r}; it has {', '.join(f.name for f in self.frames)}")
+        if name not in self._placed:
+            raise ValueError(f"{self.name} has no frame {name!r}; it has {', '.join(f.name for f in self.frames)}")
+        return self._placed[name]
+
+    @cached_property
+    def _placed(self) -> dict[str, Placed]:
+        named = zip(self.model.frames, self.model.placed_frames, strict=True)
+        return {frame.name: placed for frame, placed in reversed(list(named))}
 
 
 def _placements(placed: Sequence[Placed]) -> Placements:

@@ -227,6 +227,35 @@ def test_columns_pass_from_where_they_start_to_the_next_row_that_replaces_them(d
     assert spans.passing == tuple(tuple(sorted(columns)) for columns in expected)
 
 
+@given(spans_on_trees())
+def test_each_pair_of_constraint_columns_is_in_the_ranges_of_the_row_where_it_meets(drawn: tuple[Spans, list[int]]) -> None:
+    spans, sizes = drawn
+    count = len(sizes)
+    expected: list[set[tuple[int, int]]] = [set() for _ in range(len(spans.at) + 1)]
+    for f in range(count):
+        for e in range(f, count):
+            expected[spans.meet(e, f)] |= {(f, c) for c in spans.columns[e]}
+    for found, pairs in zip(spans.pairs, expected, strict=True):
+        listed = [(f, c) for f, begin, stop in found for c in range(begin, stop)]
+        assert len(listed) == len(set(listed)) and set(listed) == pairs
+
+
+@given(spans_on_trees())
+def test_ranges_that_go_on_are_the_columns_of_what_is_carried(drawn: tuple[Spans, list[int]]) -> None:
+    spans, _ = drawn
+    for row, ranges in zip(spans.at, spans.going_on, strict=True):
+        carried = [c for e in spans.ends.supported[row] for c in spans.columns[e]]
+        assert [c for begin, stop in ranges for c in range(begin, stop)] == carried
+
+
+@given(spans_on_trees())
+def test_no_column_passes_a_joint_with_one_before_its_earliest(drawn: tuple[Spans, list[int]]) -> None:
+    spans, _ = drawn
+    for column, earliest in enumerate(spans.earliest):
+        together = {c for passing in spans.passing if column in passing for c in passing}
+        assert earliest == min(together | {column})
+
+
 # where six columns are worth it
 
 

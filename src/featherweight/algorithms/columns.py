@@ -68,6 +68,12 @@ def carry(Y, s: Motion, W: Force, r: Vec3, begin: int, stop: int) -> None:
         meet(Y, k, (Yk - Yk.power(s) * W).translate(r))
 
 
+def move(Y, P, k: int, begin: int, stop: int) -> None:
+    """Replace the forces f of columns begin to stop - 1 by P f, for the matrix with columns P[k] to P[k + 5]."""
+    for b in range(begin // LANES, (stop + LANES - 1) // LANES):
+        _turn(Y[b], P, k, max(begin - b * LANES, 0), min(stop - b * LANES, LANES))
+
+
 def cross(Y, inverse, O: Mobility, i0: int, i1: int, begin: int, stop: int) -> None:
     """Write Y_i^T O Y_k for rows i from i0 to i1 - 1 and columns k from begin to stop - 1."""
     for i in range(i0, i1):
@@ -111,6 +117,15 @@ def _pass(y, count: int, s: Motion, W: Force, r: Vec3) -> None:
         y3[l] = fx
         y4[l] = fy
         y5[l] = fz
+
+
+def _turn(y, P, k: int, begin: int, stop: int) -> None:
+    y0, y1, y2, y3, y4, y5 = y[0], y[1], y[2], y[3], y[4], y[5]
+    a, b, c, d, e, f = P[k], P[k + 1], P[k + 2], P[k + 3], P[k + 4], P[k + 5]
+    for l in range(begin, stop):
+        g = (y0[l] * a + y1[l] * b + y2[l] * c) + (y3[l] * d + y4[l] * e + y5[l] * f)
+        y0[l], y1[l], y2[l] = g.ang.x, g.ang.y, g.ang.z
+        y3[l], y4[l], y5[l] = g.lin.x, g.lin.y, g.lin.z
 
 
 def mirror(inverse, first: int, stop: int) -> None:

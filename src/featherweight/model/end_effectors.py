@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from .topology import Topology
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class EndEffectors:
@@ -25,16 +31,26 @@ class EndEffectors:
     @cached_property
     def supported(self) -> tuple[tuple[int, ...], ...]:
         """ES(i): the end-effectors that row i carries."""
+        sets = self._on_links
+        for i in range(len(self.tree) - 1, -1, -1):
+            sets[i].sort()
+            if self.tree.parent[i] >= 0:
+                sets[self.tree.parent[i]] += sets[i]
+        return tuple(map(tuple, sets))
+
+    @property
+    def _on_links(self) -> list[list[int]]:
+        """The end-effectors on each row itself."""
         sets: list[list[int]] = [[] for _ in range(len(self.tree))]
         for e, link in enumerate(self.links):
-            for i in self.tree.support(link):
-                sets[i].append(e)
-        return tuple(map(tuple, sets))
+            if link >= 0:
+                sets[link].append(e)
+        return sets
 
     @cached_property
     def branching(self) -> tuple[bool, ...]:
         """Rows in N: where paths from end-effectors meet, so that no child carries all that the row carries."""
-        on_link = [self.links.count(i) for i in range(len(self.tree))]
+        on_link = self._on_links
         result = []
         for i, carried in enumerate(self.supported):
             most = max((len(self.supported[j]) for j in self.tree.children[i]), default=0)
@@ -42,10 +58,23 @@ class EndEffectors:
             result.append(bool(carried) and most < len(carried))
         return tuple(result)
 
+    @cached_property
+    def common_ancestors(self) -> Array:
+        """cca: the last row that carries both of two end-effectors, or -1 where only the ground does; (E, E)."""
+        found = np.full((len(self.links), len(self.links)), -1)
+        on_link = self._on_links
+        for i in {link for link in self.links if link >= 0}.union(k for k, meet in enumerate(self.branching) if meet):
+            below = [self.supported[j] for j in self.tree.children[i]]
+            seen = np.array(on_link[i], dtype=int)
+            found[seen[:, None], seen] = i
+            for more in map(np.array, filter(None, below)):
+                found[seen[:, None], more] = i
+                found[more[:, None], seen] = i
+                seen = np.concatenate([seen, more])
+        return found
+
     def common_ancestor(self, e: int, f: int) -> int:
-        """cca: the last row that carries both end-effectors, or -1 where only the ground does."""
-        both = set(self.tree.support(self.links[e])) & set(self.tree.support(self.links[f]))
-        return max(both, default=-1)
+        return int(self.common_ancestors[e, f])
 
 
 class Spans:
@@ -71,14 +100,24 @@ class Spans:
         """A of end-effector e: the nearest of `at` at or above its link, by its place in `at`; -1 where there is none."""
         return self._nearest(self.ends.links[e])
 
+    @cached_property
+    def meets(self) -> Array:
+        """The last row of `at` that carries both of two end-effectors, by its place in `at`; -1 where none does; (E, E)."""
+        return np.array(self._near)[self.ends.common_ancestors]
+
     def meet(self, e: int, f: int) -> int:
-        """The last row of `at` that carries both, by its place in `at`; -1 where none does."""
-        return self._nearest(self.ends.common_ancestor(e, f))
+        return int(self.meets[e, f])
 
     def _nearest(self, row: int) -> int:
-        while row >= 0 and row not in self._rank:
-            row = self.ends.tree.parent[row]
-        return self._rank.get(row, -1)
+        return self._near[row]
+
+    @cached_property
+    def _near(self) -> list[int]:
+        """The nearest of `at` at or above each row, and for the ground, which is the last."""
+        near = [-1] * (len(self.ends.tree) + 1)
+        for i, p in enumerate(self.ends.tree.parent):
+            near[i] = self._rank.get(i, near[p])
+        return near
 
     @cached_property
     def passing(self) -> tuple[tuple[int, ...], ...]:
@@ -95,6 +134,40 @@ class Spans:
             if self.ends.tree.parent[i] >= 0:
                 arriving[self.ends.tree.parent[i]] += arriving[i]
         return tuple(reversed(passing))
+
+    @cached_property
+    def pairs(self) -> list[list[tuple[int, int, int]]]:
+        """For each of `at`, and last for the ground: end-effectors with the ranges of later columns that meet theirs there.
+
+        A range (end-effector, first column, stop) begins with its own columns or behind them.
+        """
+        pairs: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self.at) + 1)]
+        for f in range(len(self.ends.links)):
+            there = self.meets[f, f:]
+            starts = [0, *(np.flatnonzero(np.diff(there)) + 1).tolist(), len(there)]
+            for a, b in pairwise(starts):
+                pairs[there[a]].append((f, self.columns[f + a].start, self.columns[f + b - 1].stop))
+        return pairs
+
+    @cached_property
+    def going_on(self) -> list[list[tuple[int, int]]]:
+        """For each of `at` the ranges of constraint columns that it carries."""
+        found = []
+        for row in self.at:
+            carried = self.ends.supported[row]
+            breaks = [k for k, (e, f) in enumerate(pairwise(carried), 1) if f != e + 1]
+            ranges = pairwise([0, *breaks, len(carried)])
+            found.append([(self.columns[carried[a]].start, self.columns[carried[b - 1]].stop) for a, b in ranges])
+        return found
+
+    @cached_property
+    def earliest(self) -> list[int]:
+        """For each column the first one that passes a joint with it, or itself."""
+        first = list(range(self.columns[-1].stop))
+        for passing in set(self.passing):
+            for c in passing:
+                first[c] = min(first[c], passing[0])
+        return first
 
 
 STEP, INNER_STEP = 40, 12  # operations, nearly, of a column over a joint, and over an inner row of one

@@ -46,6 +46,7 @@ class ContactInertia:
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
         self.of_touching: CompiledFunction | None = None
         self.of_all: CompiledFunction | None = None
+        self._room: Array = np.empty(0)
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
         rows = int(self.begin[-1])
         self.by_sets = not isinstance(algorithm, str)
@@ -84,7 +85,14 @@ class ContactInertia:
         if not isinstance(self.algorithm, str):
             return partial(self.algorithm, contacts)
         rolled = Robot(self.robot.model, "rolled")  # a new one, which does not keep the sets that are dropped here
-        return rolled.delassus(contacts, self.algorithm)
+        function = rolled.delassus(contacts, self.algorithm)
+        return lambda q: function(q, out=self._room_for(len(q), sum(c.size for c in contacts)))
+
+    def _room_for(self, batch: int, m: int) -> Array:
+        """Where G is written: memory that is new to a process takes longer to get than G to compute."""
+        if self._room.size < batch * m * m:
+            self._room = np.empty(batch * m * m)
+        return self._room[: batch * m * m].reshape(batch, m, m)
 
     def _begin(self, bodies: Array) -> Array:
         begin = np.zeros(len(self.contacts) + 1, np.int64)

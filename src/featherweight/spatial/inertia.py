@@ -253,14 +253,15 @@ class Mobility(NamedTuple):
         return Mobility(a.blocks.translate(Vec3(0.0 - p.x, 0.0 - p.y, 0.0 - p.z)))
 
 
-def mobility(G, k: int) -> Mobility:
-    """From the lower triangle of its matrix on [torque; force], which begins in row and column k of G."""
-    a, b, c, x, y, z = G[k], G[k + 1], G[k + 2], G[k + 3], G[k + 4], G[k + 5]
+def mobility(G, begin, k: int) -> Mobility:
+    """From the lower triangle of its matrix on [torque; force]: the ends of six lists in G, list i up to begin[i + 1]."""
+    a, b, c = begin[k + 1] - 1, begin[k + 2] - 2, begin[k + 3] - 3
+    x, y, z = begin[k + 4] - 4, begin[k + 5] - 5, begin[k + 6] - 6
     return Mobility(
         ArticulatedInertia(
-            Sym3(x[k + 3], y[k + 3], z[k + 3], y[k + 4], z[k + 4], z[k + 5]),
-            Mat3(Vec3(x[k], x[k + 1], x[k + 2]), Vec3(y[k], y[k + 1], y[k + 2]), Vec3(z[k], z[k + 1], z[k + 2])),
-            Sym3(a[k], b[k], c[k], b[k + 1], c[k + 1], c[k + 2]),
+            Sym3(G[x + 3], G[y + 3], G[z + 3], G[y + 4], G[z + 4], G[z + 5]),
+            Mat3(Vec3(G[x], G[x + 1], G[x + 2]), Vec3(G[y], G[y + 1], G[y + 2]), Vec3(G[z], G[z + 1], G[z + 2])),
+            Sym3(G[a], G[b], G[c], G[b + 1], G[c + 1], G[c + 2]),
         )
     )
 

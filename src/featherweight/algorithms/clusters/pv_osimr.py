@@ -7,8 +7,8 @@ that pass a cluster at different bodies meet in D of that cluster, and arrive at
 from __future__ import annotations
 
 from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
-from ..delassus.contacts import Branches, Contacts, mirror, wrench
-from ..delassus.pv_osimr import at_branches, mobilities
+from ..delassus.contacts import Branches, Contacts, mirror, product, wrench
+from ..delassus.pv_osimr import mobilities
 from .articulated import Articulated, articulated_clusters, pass_cluster, pass_row
 from .mechanism import Mechanism, free
 
@@ -16,6 +16,7 @@ from .mechanism import Mechanism, free
 def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> None:
     """Write J M^-1 J^T."""
     m, E = len(contacts.owner), len(contacts.link)
+    branches = any_two_may_meet(branches)
     Y, G = propagators(articulated_clusters(mech, q), contacts, branches)
     O = mobilities(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)
@@ -26,10 +27,37 @@ def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> N
                 z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
                 mine = columns_below(branches, m, K, s, f, c)
                 for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
-                    D[r][s] = side_by_side(G, columns_below(branches, m, K, r, e, c), mine)
+                    D[r][s] = side_by_side(branches, G, columns_below(branches, m, K, r, e, c), mine)
                     if c >= 0:
                         D[r][s] = D[r][s] + K[c][r].power(z)
     mirror(m, D)
+
+
+def any_two_may_meet(branches: Branches) -> Branches:
+    """With room for the products of all columns: of which pass a cluster together, the tree of bodies says too little."""
+    count = len(branches.earliest)
+    return branches._replace(earliest=(0,) * count, begin=tuple(r * (r + 1) // 2 for r in range(count + 1)))
+
+
+def at_branches(contacts: Contacts, branches: Branches, Y):
+    """The wrenches of end-effectors at all branching rows above them."""
+    m, B = len(contacts.owner), len(branches.row) - 1
+    K = [[ZERO_FORCE for _ in range(m)] for _ in range(B + 1)]
+    for r in range(m):
+        c = branches.end_above[contacts.owner[r]]
+        if c >= 0:
+            K[c][r] = Y[r]
+            while branches.above[c] >= 0:
+                K[branches.above[c]][r] = combined(Y, m + 6 * c, K[c][r])
+                c = branches.above[c]
+    return K
+
+
+def combined(Y, k: int, f: Force) -> Force:
+    """P f for the propagator whose columns are Y[k] to Y[k + 5]."""
+    n, l = f.ang, f.lin
+    sum: Force = (n.x * Y[k] + n.y * Y[k + 1] + n.z * Y[k + 2]) + (l.x * Y[k + 3] + l.y * Y[k + 4] + l.z * Y[k + 5])
+    return sum
 
 
 def columns_below(branches: Branches, m: int, K, r: int, e: int, c: int):
@@ -43,12 +71,12 @@ def columns_below(branches: Branches, m: int, K, r: int, e: int, c: int):
     return found
 
 
-def side_by_side(G, one, other):
+def side_by_side(branches: Branches, G, one, other):
     """What two constraint rows have in common in clusters that their columns pass at different bodies."""
     total = 0.0
     for i, x in one:
         for j, y in other:
-            total = total + (x * G[max(i, j)][min(i, j)]) * y
+            total = total + (x * G[product(branches, max(i, j), min(i, j))]) * y
     return total
 
 
@@ -59,7 +87,7 @@ def propagators(A: Articulated, contacts: Contacts, branches: Branches):
     columns = m + 6 * (len(branches.row) - 1)
     Y = [ZERO_FORCE] * columns
     at = [-1] * columns
-    G = [[0.0] * columns for _ in range(columns)]
+    G = [0.0] * branches.begin[columns]
     for r in range(m):
         Y[r], at[r] = ZERO_FORCE - wrench(contacts, r), contacts.link[contacts.owner[r]]
     for number in range(len(mech.clusters) - 1, -1, -1):
@@ -75,14 +103,14 @@ def propagators(A: Articulated, contacts: Contacts, branches: Branches):
         if free(cluster):
             for j in reversed(cluster.rows):
                 u = {c: pass_one(A, j, Y, at, c) for c in passing if at[c] == j}
-                add_pairs(G, u, A.d[j])
+                add_pairs(branches, G, u, A.d[j])
         else:
             halves = {}
             for c in passing:
                 halves[c], Y[c] = pass_cluster(A, number, {at[c]: Y[c]})
                 at[c] = cluster.output
             for k, reciprocal in enumerate(A.reciprocal[number]):
-                add_pairs(G, {c: t[k] for c, t in halves.items()}, reciprocal)
+                add_pairs(branches, G, {c: t[k] for c, t in halves.items()}, reciprocal)
     return [ZERO_FORCE - f for f in Y], G
 
 
@@ -93,10 +121,11 @@ def pass_one(A: Articulated, j: int, Y, at, c: int):
     return u
 
 
-def add_pairs(G, u, d) -> None:
+def add_pairs(branches: Branches, G, u, d) -> None:
     """G + u d u^T, lower triangle, for columns u."""
     for r, x in u.items():
         dx = d * x
         for s, y in u.items():
             if s <= r:
-                G[r][s] = G[r][s] + dx * y
+                at = product(branches, r, s)
+                G[at] = G[at] + dx * y

@@ -37,11 +37,22 @@ class Branches(NamedTuple):
     meet: Any  # (E, E) the number of the last one that carries both
     first: Any  # (n + 1,) where the columns that a joint passes on begin in
     passing: Any  # their list: constraint rows, and from m + 6 k on the unit wrenches of branching row k
+    earliest: Any  # (m + 6 B,) the first column that passes a joint with a column, or the column itself
+    begin: Any  # (m + 6 B + 1,) where a column's products with these begin, in a list of them
+    first_pair: Any  # (B + 2,) where what meets at branching row k begins in, and last what meets at the ground only
+    pairs: Any  # their list: an end-effector, and the range of constraint rows, from its own on, that meet its own there
+    first_range: Any  # (B + 1,) where the constraint rows that branching row k carries begin in
+    ranges: Any  # their list, by ranges
 
 
 def wrench(contacts: Contacts, r: int) -> Force:
     """Constraint row r as a force."""
     return force(contacts.wrench, r)
+
+
+def product(branches: Branches, r: int, s: int) -> int:
+    """Where the product of columns r and s <= r is in the list."""
+    return branches.begin[r] + s - branches.earliest[r]  # type: ignore[no-any-return]
 
 
 def passed_on(tree: Tree, X, W: Force, j: int, u, Y: Force) -> Force:

@@ -13,10 +13,11 @@ side and pairs of them meet below the first branching row, as in PV-OSIM, which 
 from __future__ import annotations
 
 from ...model.tree import Tree
-from ...spatial import ZERO_FORCE, ZERO_MOBILITY, ZERO_MOTION, Force, mobility, unit_motion
+from ...spatial import ZERO_FORCE, ZERO_MOBILITY, Force, mobility, unit_motion
 from ..articulated import articulated_inertias
+from ..columns import clear, columns, cross, meet, mirror, move
 from ..kinematics import joint_transforms
-from .contacts import Branches, Contacts, mirror, passed_on, wrench
+from .contacts import Branches, Contacts, passed_on, product, wrench
 
 
 def pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, D) -> None:
@@ -27,28 +28,37 @@ def pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, D) -> None:
 
 
 def by_branches(tree: Tree, contacts: Contacts, branches: Branches, X, W, d, D) -> None:
-    """The recursion, with the articulated inertias given."""
+    """The recursion, with the articulated inertias given. D is filled above the diagonal, each pair where it meets."""
+    m, B = len(contacts.owner), len(branches.row) - 1
     Y, G = propagators(tree, contacts, branches, X, W, d)
-    m, E = len(contacts.owner), len(contacts.link)
     O = mobilities(branches, m, Y, G)
-    K = at_branches(contacts, branches, Y)
-    for e in range(E):
-        for f in range(e + 1):
-            c = branches.meet[e][f]
+    K = columns(m)
+    for r in range(m):
+        meet(K, r, Y[r])
+    for k in range(B, -1, -1):
+        for x in range(branches.first_pair[k], branches.first_pair[k + 1]):
+            f, begin, stop = branches.pairs[x]
             for s in range(contacts.begin[f], contacts.begin[f + 1]):
-                z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
-                for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
-                    D[r][s] = G[r][s] + K[c][r].power(z) if c >= 0 else G[r][s]
-    mirror(m, D)
+                if k < B:
+                    cross(K, D, O[k], s, s + 1, max(s, begin), stop)
+                else:
+                    clear(D, s, s + 1, max(s, begin), stop)
+        if k < B and branches.above[k] >= 0:
+            for x in range(branches.first_range[k], branches.first_range[k + 1]):
+                move(K, Y, m + 6 * k, branches.ranges[x][0], branches.ranges[x][1])
+    for r in range(m):
+        for s in range(branches.earliest[r], r + 1):
+            D[s][r] = D[s][r] + G[product(branches, r, s)]
+    mirror(D, 0, m)
 
 
 def propagators(tree: Tree, contacts: Contacts, branches: Branches, X, W, d):
-    """Columns of P, each at the branching row where it ends, and the lower triangle of Omega of stretches."""
+    """Columns of P, each at the branching row where it ends, and Omega of stretches: products of columns side by side."""
     m = len(contacts.owner)
-    columns = m + 6 * (len(branches.row) - 1)
-    Y = [ZERO_FORCE for _ in range(columns)]
-    G = [[0.0] * columns for _ in range(columns)]
-    u = [0.0] * columns
+    count = len(branches.earliest)
+    Y = [ZERO_FORCE for _ in range(count)]
+    G = [0.0] * branches.begin[count]
+    u = [0.0] * count
     for r in range(m):
         Y[r] = wrench(contacts, r)
     for i in range(len(tree.parent) - 1, -1, -1):
@@ -58,11 +68,12 @@ def propagators(tree: Tree, contacts: Contacts, branches: Branches, X, W, d):
                 Y[m + 6 * branches.number[i] + k] = Force(e.ang, e.lin)
         for a in range(branches.first[i], branches.first[i + 1]):
             r = branches.passing[a]
+            at = product(branches, r, 0)
             u[r] = 0.0 - Y[r].component(tree.axis[i])
             du = d[i] * u[r]
             for b in range(branches.first[i], a + 1):
                 s = branches.passing[b]
-                G[r][s] = G[r][s] + du * u[s]
+                G[at + s] = G[at + s] + du * u[s]
             if tree.parent[i] >= 0:
                 Y[r] = passed_on(tree, X, W[i], i, u[r], Y[r])
     return Y, G
@@ -79,27 +90,7 @@ def mobilities(branches: Branches, m: int, Y, G):
             for a in range(6):
                 z = O[p].motion(Y[k + a])
                 for b in range(a + 1):
-                    G[k + a][k + b] = G[k + a][k + b] + Y[k + b].power(z)
-        O[i] = mobility(G, k)
+                    x = product(branches, k + a, k + b)
+                    G[x] = G[x] + Y[k + b].power(z)
+        O[i] = mobility(G, branches.begin, k)
     return O
-
-
-def at_branches(contacts: Contacts, branches: Branches, Y):
-    """The wrenches of end-effectors at all branching rows above them."""
-    m, B = len(contacts.owner), len(branches.row) - 1
-    K = [[ZERO_FORCE for _ in range(m)] for _ in range(B + 1)]
-    for r in range(m):
-        c = branches.end_above[contacts.owner[r]]
-        if c >= 0:
-            K[c][r] = Y[r]
-            while branches.above[c] >= 0:
-                K[branches.above[c]][r] = combined(Y, m + 6 * c, K[c][r])
-                c = branches.above[c]
-    return K
-
-
-def combined(Y, k: int, f: Force) -> Force:
-    """P f for the propagator whose columns are Y[k] to Y[k + 5]."""
-    n, l = f.ang, f.lin
-    sum: Force = (n.x * Y[k] + n.y * Y[k + 1] + n.z * Y[k + 2]) + (l.x * Y[k + 3] + l.y * Y[k + 4] + l.z * Y[k + 5])
-    return sum

@@ -1,0 +1,262 @@
+"""Drumwright (2012), figure 4: centipedes that walk on a plane, by four ways to the inertia that contacts feel, as JSON.
+
+    OPENBLAS_NUM_THREADS=1 PYTHONPATH=benchmarks/peers python benchmarks/papers/drumwright2012_centipede.py
+
+A process of its own, because OpenBLAS reads its number of threads, and the kernels that it is to use, when it is loaded.
+Times are of the processor (as the paper's), of all that a step does: the gait's control, dynamics, collision detection,
+contact inertia, impulses, and what is to be done anew where feet come down or are lifted. The four take turns.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.sparse import csr_array
+
+from featherweight import Contact, Plane, Point, Robot, Simulation, build, robots
+
+SIZES = (10, 50, 100, 150, 200, 250)
+STEPS, STEP = 1000, 1e-5  # and seconds, the paper's
+SECONDS = 4.0  # of the processor, after which a slow way is not followed any further
+TURN = 0.1  # seconds
+THROUGHOUT = "pv-osimr"  # which is
+SIDES = {"left": 1.0, "right": -1.0}
+
+PERIOD, WAVE = 0.5, 12.7  # [s] of a leg, and segments of a wave along the body
+SWING, LIFT = 0.15, 0.15  # of the hips, to both sides and upwards [rad]
+STIFFNESS, DAMPING = 0.8, 0.02  # of all joints [N m/rad, N m s/rad]
+HEIGHT = robots.centipede_walker.LOWER
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Gait:
+    """Two legs of a segment take turns, and those of the next one follow a little later: a wave from head to tail.
+
+    Joints are drawn to the wave by springs and dampers; legs that are to stand carry their share of the weight, too.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        joints = {j.name: j for j in robot.joints}
+        self.legs = [(i, side) for i in range(sum(b.name.startswith("segment") for b in robot.bodies)) for side in SIDES]
+        hips = [joints[f"hip-{i}-{side}"] for i, side in self.legs]
+        self.turn = np.array([range(j.q_slice.start, j.q_slice.stop) for j in hips])  # in q
+        self.hip = np.array([range(j.v_slice.start, j.v_slice.stop) for j in hips])  # in v
+        self.knee = np.array([joints[f"knee-{i}-{side}"].v_slice.start for i, side in self.legs])
+        single = [j for j in robot.joints if j.name.startswith(("knee", "bend"))]
+        self.single = np.array([[j.q_slice.start, j.v_slice.start] for j in single]).T
+        self.sign = np.array([SIDES[side] for _, side in self.legs])
+        self.ahead = np.array([0.05 + 0.5 * (side == "right") - i / WAVE for i, side in self.legs])
+        frames = robot.frame_jacobian([f"foot-{i}-{side}" for i, side in self.legs[:2]])
+        up = frames(robot.neutral())[:, 2]
+        columns = [[*self.hip[k], self.knee[k]] for k in range(2)]
+        self._lift = np.array([up[k, columns[k]] for k in range(2)])  # of a foot, for each joint of its leg
+        weight = robot.gravity_force(robot.neutral())
+        self._weight = np.array([weight[columns[k]] for k in range(2)])
+
+    def wave(self, t: float) -> tuple[Array, Array, Array]:
+        """Hips at a time: angles about z and x of the segment, and which legs are to stand."""
+        phase = (t / PERIOD + self.ahead) % 1.0
+        stands = phase < 0.5
+        yaw = SWING * np.where(stands, 4.0 * phase - 1.0, 3.0 - 4.0 * phase)
+        roll = np.where(stands, 0.0, -LIFT * np.sin(2.0 * np.pi * phase))
+        return self.sign * yaw, self.sign * roll, stands
+
+    def rates(self, t: float) -> Array:
+        """Angular velocities of the hips, nearly: of the two angles about their axes [rad/s]."""
+        phase = (t / PERIOD + self.ahead) % 1.0
+        stands = phase < 0.5
+        yaw = SWING / PERIOD * np.where(stands, 4.0, -4.0)
+        roll = np.where(stands, 0.0, -LIFT / PERIOD * 2.0 * np.pi * np.cos(2.0 * np.pi * phase))
+        return np.stack([self.sign * roll, 0.0 * yaw, self.sign * yaw], axis=1)
+
+    def quaternions(self, t: float) -> Array:
+        yaw, roll = (0.5 * x for x in self.wave(t)[:2])
+        s, c, x, w = np.sin(yaw), np.cos(yaw), np.sin(roll), np.cos(roll)
+        return np.stack([c * x, s * x, s * w, c * w], axis=1)
+
+    def start(self, t: float = 0.0) -> tuple[Array, Array]:
+        """On its feet, at the speed of its gait."""
+        q, v = self.robot.neutral(), np.zeros(self.robot.nv)
+        q[2] = HEIGHT
+        q[self.turn] = self.quaternions(t)
+        v[self.hip] = self.rates(t)
+        v[0] = robots.centipede_walker.UPPER * 4.0 * SWING / PERIOD
+        return q, v
+
+    def forces(self, t: float, q: Array, v: Array) -> Array:
+        """Of the joints (nv)."""
+        aim, at = self.quaternions(t).T, q[self.turn].T
+        e = at[3] * aim[:3] - aim[3] * at[:3] - np.cross(at[:3], aim[:3], axis=0)
+        tau = -DAMPING * v
+        tau[:6] = 0.0
+        tau[self.hip] += DAMPING * self.rates(t) + 2.0 * STIFFNESS * np.where(aim[3] * at[3] < 0.0, -e, e).T
+        place, column = self.single
+        tau[column] -= STIFFNESS * q[place]
+        stands = self.wave(t)[2]
+        share = self.robot.mass * 9.81 / max(int(stands.sum()), 1) * stands
+        held = self._weight[None] - share.reshape(-1, 2)[..., None] * self._lift
+        held = held.reshape(-1, 4)
+        tau[self.hip] += held[:, :3]
+        tau[self.knee] += held[:, 3]
+        return tau
+
+
+class Inertia:
+    """J M⁻¹ Jᵀ for contacts that change now and then, from J and a matrix of the robot."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.M: Array = np.empty((robot.nv, robot.nv))
+        self._contacts: list[Contact] = []
+
+    def __call__(self, contacts: list[Contact], q: Array) -> Array:
+        if contacts is not self._contacts:
+            self._contacts = contacts
+            self.jacobian = Robot(self.robot.model, "rolled").contact_jacobian(contacts)
+            self.J: Array = np.empty((3 * len(contacts), self.robot.nv))
+            self.change(contacts)
+        self.jacobian(q[0], out=self.J)
+        return self.of(q[0])[None]
+
+    def change(self, contacts: list[Contact]) -> None:
+        """Get ready for other contacts."""
+
+    def of(self, q: Array) -> Array:
+        raise NotImplementedError
+
+
+class ByInverse(Inertia):
+    """The inverse matrix in Θ(n²), and products with what of J has entries: most columns are those of one contact's leg."""
+
+    def change(self, contacts: list[Contact]) -> None:
+        rows = [self.robot.topology.support(self.robot.placed(c.frame).row) for c in contacts]
+        carried = np.bincount(np.concatenate(rows), minlength=self.robot.nv)
+        self.shared = int((carried > 1).sum())
+        self.used = np.concatenate([np.flatnonzero(carried > 1), np.flatnonzero(carried == 1)])
+        place = {int(column): k - self.shared for k, column in enumerate(self.used)}
+        entries = [(3 * c + k, i) for c, row in enumerate(rows) for k in range(3) for i in row if carried[i] == 1]
+        self.entries = np.array(entries).T
+        self.pattern = self.entries[0], np.array([place[i] for _, i in entries])
+
+    def of(self, q: Array) -> Array:
+        self.robot.inverse_mass_matrix(q, out=self.M, threads=1)
+        d = self.shared
+        N = self.M.take(self.used, axis=0).take(self.used, axis=1)
+        J = self.J[:, self.used[:d]]
+        lone = csr_array((self.J[*self.entries], self.pattern), shape=(len(J), len(self.used) - d))
+        R = J @ N[:d] + lone @ N[d:]
+        return np.asarray(R[:, :d] @ J.T + (lone @ R[:, d:].T).T)
+
+
+class ByLapack(Inertia):
+    """Cholesky's factors by LAPACK and half a back-substitution, Y = L⁻¹ Jᵀ and Yᵀ Y by BLAS; nothing is copied."""
+
+    def of(self, q: Array) -> Array:
+        self.robot.mass_matrix(q, out=self.M, threads=1)
+        lapack.dpotrf(self.M.T, lower=1, clean=0, overwrite_a=1)
+        lapack.dtrtrs(self.M.T, self.J.T, lower=1, overwrite_b=1)
+        return np.asarray(self.J @ self.J.T)  # NumPy has the half of it computed by dsyrk
+
+
+WAYS: dict[str, Any] = {"global": ByInverse, "lapack": ByLapack, "ltl": "ltl", "pv-osimr": "pv-osimr"}
+
+
+def clocked(owner: Any, name: str) -> list[float]:
+    """The times of a method's calls from now on [s]."""
+    call = getattr(owner, name)
+    times: list[float] = []
+
+    def timed(*args: Any) -> Any:
+        begun = time.thread_time()
+        result = call(*args)
+        times.append(time.thread_time() - begun)
+        return result
+
+    setattr(owner, name, timed)
+    return times
+
+
+def whole(times: list[float]) -> float:
+    """All STEPS, if these are the first; the very first step has more to get ready than the others."""
+    return times[0] + (STEPS - 1) * mean(times[1:])
+
+
+class Walk:
+    """A centipede on its way, and the times of its steps [s]."""
+
+    def __init__(self, segments: int, way: str) -> None:
+        robot = build(robots.centipede(segments), execution="rolled")
+        self.gait = Gait(robot)
+        made = WAYS[way] if isinstance(WAYS[way], str) else WAYS[way](robot)
+        feet = [Point(f"foot-{i}-{side}") for i, side in self.gait.legs]
+        self.simulation = Simulation(robot, STEP, spheres=feet, ground=Plane(), delassus=made, margin=1e-4)
+        self.simulation.reset(*self.gait.start())
+        self.steps: list[float] = []
+        self.spent = 0.0
+        self.touching: Any = self.simulation._stepper.touching
+        self.inertia = clocked(self.touching.inertia, "touching")
+        self.solver = clocked(self.touching, "_resolve")
+        self.sets: list[bytes] = []
+        self.newton = 0
+        self.depth = self.residual = 0.0  # the worst yet [m, m/s]
+        self.impulse = np.zeros(3)  # of all contacts in all steps [N s]
+
+    def step(self) -> None:
+        s = self.simulation
+        begun = time.thread_time()
+        s.step(self.gait.forces(s.time, s.q, s.v))
+        self.steps.append(time.thread_time() - begun)
+        self.spent += self.steps[-1]
+        t, count = self.touching, int(self.touching.count[0])
+        self.sets.append(t.found.candidate[0, :count].tobytes())
+        self.newton += s.solver["newton_steps"]
+        self.residual = max(self.residual, s.solver["residual"])
+        self.depth = max(self.depth, -float(t.found.gap[0, :count].min(initial=0.0)))
+        self.impulse += t.force[0, :count].sum(axis=0)
+
+    @property
+    def changes(self) -> int:
+        return sum(a != b for a, b in zip(self.sets, self.sets[1:], strict=False))
+
+    def found(self) -> dict[str, Any]:
+        """Seconds for STEPS steps, of which contact inertia and solver, and what came of the walk."""
+        weight = 9.81 * self.simulation.robot.mass
+        return {
+            "steps": len(self.steps), "step": median(self.steps), "nv": self.simulation.robot.nv,
+            "seconds": whole(self.steps), "inertia": whole(self.inertia), "solver": whole(self.solver),
+            "contacts": int(self.touching.count[0]), "changes": self.changes, "newton steps": self.newton,
+            "carried": self.impulse[2] / (weight * STEP * len(self.steps)), "depth": self.depth, "residual": self.residual,
+        }  # fmt: skip
+
+
+def walks(segments: int, ways: Iterable[str] = WAYS) -> dict[str, Walk]:
+    """All ways to the same walk, in turns, each until it is there or has taken too long."""
+    made = {way: Walk(segments, way) for way in ways}
+    going = dict(made)
+    while going:
+        for way, walk in list(going.items()):
+            enough = SECONDS if way != THROUGHOUT else np.inf
+            until = min(walk.spent + TURN, enough)
+            while walk.spent < until and len(walk.steps) < STEPS:
+                walk.step()
+            if walk.spent >= enough or len(walk.steps) == STEPS:
+                del going[way]
+    return made
+
+
+def main() -> None:
+    for way in WAYS:  # Numba compiles for all sizes at once
+        Walk(3, way).step()
+    print(json.dumps({n: {way: walk.found() for way, walk in walks(n).items()} for n in SIZES}))
+
+
+if __name__ == "__main__":
+    main()
