@@ -24,6 +24,9 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/machine_use.py
 	$(BIN)/python benchmarks/peers/entry_cost.py
 	$(BIN)/python benchmarks/peers/start_up.py
+	$(BIN)/python benchmarks/peers/simulation_peer.py
+	$(BIN)/python benchmarks/peers/contact_solvers.py --limit 5
+	$(BIN)/python benchmarks/peers/window_rate.py
 
 # ROBOTS is a folder with atlas.urdf and shadow_hand_right.xml, which no package has; what needs them is left out without.
 papers: $(VENV)/.test

@@ -1,6 +1,6 @@
 """Moving pictures of robots, drawn by the window in a headless Chromium.
 
-    python benchmarks/peers/make_pictures.py [--output DIR]
+    PYTHONPATH=benchmarks/papers python benchmarks/peers/make_pictures.py [--output docs]
 
 Each takes a minute or two: every picture is drawn in software.
 """
@@ -14,11 +14,15 @@ from typing import Any, Literal
 
 import numpy as np
 from chromium import chromium
+from drumwright2012_centipede import Gait
 from measure import FILES, ROBOTS
 from PIL import Image
 
 import featherweight
+from featherweight.cli.simulate import above_ground, held
+from featherweight.model.load import load_description
 from featherweight.robot import Robot
+from featherweight.simulation.standins import spheres_of
 from featherweight.simulation.trajectory import Trajectory
 from featherweight.window import Window
 from featherweight.window.clock import frames
@@ -98,22 +102,45 @@ def save_gif(pictures: list[Image.Image], lasts: Array, path: str | Path, colors
     made[0].save(path, save_all=True, append_images=made[1:], duration=milliseconds, loop=0, optimize=True)
 
 
-def swing(robot: Robot, seconds: float = 3.0, rate: float = 60.0) -> Trajectory:
-    """Joints that go to and fro about their zero, in a motion that repeats."""
-    times = np.arange(0.0, seconds, 1.0 / rate)
-    q = np.tile(robot.neutral(), (len(times), 1))
-    first = robot.nq - (robot.nv - 6)
-    q[:, first:] += 0.25 * np.sin(2.0 * np.pi / seconds * times[:, None] + np.arange(robot.nq - first))
-    return Trajectory(times, q, np.zeros((len(times), robot.nv)))
+def falling_humanoid() -> tuple[Robot, Trajectory]:
+    """Talos, held by springs at its joints, dropped and then toppling."""
+    robot = featherweight.build(held(load_description(ROBOTS / FILES["talos_reduced"][0]), 1000.0), "floating")
+    spheres = spheres_of(robot)
+    v = np.zeros(robot.nv)
+    v[0] = 0.35
+    q = above_ground(robot, spheres, 0.25)
+    sim = featherweight.Simulation(robot, q=q, v=v, spheres=spheres, ground=featherweight.Plane())
+    return robot, sim.run(2.4, every=16)
+
+
+def walking_centipede() -> tuple[Robot, Trajectory]:
+    """Twelve segments; legs that stand are at the ground by the contacts of their feet alone."""
+    segments = 12
+    robot = featherweight.build(featherweight.robots.centipede(segments))
+    gait = Gait(robot)
+    q, v = gait.start()
+    feet = [featherweight.Point(f"foot-{i}-{side}") for i in range(segments) for side in ("left", "right")]
+    sim = featherweight.Simulation(robot, 2e-4, q=q, v=v, spheres=feet, ground=featherweight.Plane())
+    return robot, sim.run(1.2, gait.forces, every=80)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("output"))
+    parser.add_argument("--output", type=Path, default=Path("docs"))
     given = parser.parse_args()
     given.output.mkdir(parents=True, exist_ok=True)
-    robot = featherweight.load(ROBOTS / FILES["talos_reduced"][0], "floating")
-    film(robot, swing(robot), given.output / "talos.gif")
+    robot, motion = falling_humanoid()
+    camera = (3.3, -2.6, 1.5), (0.45, 0.0, 0.5)
+    film(
+        robot, motion, given.output / "talos_falls.gif", size=(400, 300), rate=12.5, camera=camera,
+        follow=robot.bodies[0].name, ground=0.0,
+    )  # fmt: skip
+    robot, motion = walking_centipede()
+    camera = (0.35, -0.95, 0.45), (-0.5, 0.0, 0.0)
+    film(
+        robot, motion, given.output / "centipede_walks.gif", size=(400, 300), rate=20.0, camera=camera, follow="segment-0",
+        ground=0.0,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ class Robot:
         return (g[0], g[1], g[2])
 
     def report(self) -> dict[str, str]:
-        """What the file holds that dynamics does not use."""
+        """What the file holds that nothing here uses."""
         return dict(self.model.unused)
 
     def with_armature(self, armature: Mapping[str, float]) -> Robot:

@@ -1,0 +1,37 @@
+"""Functions called by address, from code that is compiled too."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+
+def called(function: fw.CompiledFunction, *arguments: np.ndarray) -> np.ndarray:
+    """The result of `void f(double **arguments)` at a function's address."""
+    result = np.full(function.program.output.shape, np.nan)
+    arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (*arguments, result)]
+    pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.address)(ctypes.addressof(pointers))
+    return arrays[-1]
+
+
+@pytest.mark.parametrize("joints", [1, 7, 60])  # the last needs a workspace on the heap
+def test_a_function_called_by_address_gives_the_same_bits(joints: int) -> None:
+    robot = fw.build(fw.generators.random_tree(joints, seed=1), execution="traced")
+    rng = np.random.default_rng(0)
+    q, v, tau = robot.random_configuration(rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv)
+    for function, arguments in (
+        (robot.forward_dynamics, (q, v, tau)),
+        (robot.mass_matrix, (q,)),
+        (robot.kinetic_energy, (q, v)),
+    ):
+        np.testing.assert_array_equal(called(function, *arguments), function(*arguments))
+
+
+def test_functions_that_are_not_traced_have_no_address() -> None:
+    robot = fw.build(fw.generators.random_tree(3, seed=1), execution="interpreted")
+    assert robot.mass_matrix.address is None
