@@ -47,11 +47,11 @@ class Settings(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """One robot's problem: the velocities are A f + b, and A f + rate without gaps."""
+    """One robot's problem: the velocities are A f + b, and A f + approach without gaps."""
 
     A: Any
     b: Any
-    rate: Any
+    approach: Any
     mu: Any
     restitution: Any
     lower: Any
@@ -113,39 +113,39 @@ def prepare(
             nr += 1
     m = 3 * k + nr
     rows, axes = np.empty((k, 2, 3, 6)), np.empty((k, 3, 3))
-    b, rate, start = np.empty(m), np.empty(m), np.zeros(m)
+    b, approach, start = np.empty(m), np.empty(m), np.zeros(m)
     mu, restitution = np.empty(k), np.empty(k)
     for c in range(k):
         candidate = found.candidate[c]
         mu[c], restitution[c] = space.friction[candidate], space.restitution[candidate]
         write_axes(found.normal[c], axes[c])
         for i in range(3):
-            rate[3 * c + i] = 0.0
+            approach[3 * c + i] = 0.0
         for s in range(2):
             body = side(found, c, s)
             if body >= 0:
                 write_rows(axes[c], found.point[c], placement[body], 1.0 - 2.0 * s, rows[c, s])
                 for i in range(3):
                     for j in range(6):
-                        rate[3 * c + i] += rows[c, s, i, j] * velocity[body, j]
+                        approach[3 * c + i] += rows[c, s, i, j] * velocity[body, j]
         for i in range(3):
-            b[3 * c + i] = rate[3 * c + i]
+            b[3 * c + i] = approach[3 * c + i]
             for j in range(3):
                 start[3 * c + i] += axes[c, i, j] * memory[candidate, j]
-        bounces = restitution[c] > 0.0 and rate[3 * c] < -settings.bounce
+        bounces = restitution[c] > 0.0 and approach[3 * c] < -settings.bounce
         if not bounces:
             restitution[c] = 0.0
             b[3 * c] += max(found.gap[c], 0.0) / h
     lower, upper = np.empty(nr), np.empty(nr)
     for i in range(nr):
         r = active[i]
-        rate[3 * k + i] = speed[r]
+        approach[3 * k + i] = speed[r]
         b[3 * k + i] = speed[r] + (0.0 if space.dry[r] else max(gap[r], 0.0) / h)
         lower[i], upper[i] = least[r], most[r]
         start[3 * k + i] = joint_memory[r]
     A = np.empty((m, m))
     write_delassus(space, begin, found, count, rows, G, active, nr, A)
-    return Scratch(A, b, rate, mu, restitution, lower, upper, rows, axes, start, active[:nr])
+    return Scratch(A, b, approach, mu, restitution, lower, upper, rows, axes, start, active[:nr])
 
 
 @compiled
@@ -216,8 +216,8 @@ def bounce(p: Any, f: Any) -> bool:
         for j in range(m):
             Af += p.A[i, j] * f[j]
             Ab += p.A[i, j] * back[j]
-        before += f[i] * (0.5 * Af + p.rate[i])
-        first += back[i] * (Af + p.rate[i])
+        before += f[i] * (0.5 * Af + p.approach[i])
+        first += back[i] * (Af + p.approach[i])
         second += 0.5 * back[i] * Ab
     part = 1.0
     if before + first + second > 0.0 and second > 0.0:

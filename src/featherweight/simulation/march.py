@@ -63,7 +63,7 @@ class Springs(NamedTuple):
 class Rows(NamedTuple):
     """Joint rows: lower limits, then upper ones, then dry friction."""
 
-    column: Any  # in v
+    dof: Any  # in v
     at: Any  # the coordinate's place in q
     bound: Any
     sign: Any
@@ -118,7 +118,7 @@ def march(
     h = length[0]
     q1 = np.empty(len(q))
     placement, velocity = np.empty((touching, 4, 4)), np.zeros((touching, 6))
-    gap, speed = np.full(len(rows.column), np.inf), np.empty(len(rows.column))
+    gap, speed = np.full(len(rows.dof), np.inf), np.empty(len(rows.dof))
     dynamics = pointers((q.ctypes.data, v.ctypes.data, load.ctypes.data, a.ctypes.data))
     pushed = pointers((q.ctypes.data, v.ctypes.data, loaded.ctypes.data, work.forces.ctypes.data, pushed_a.ctypes.data))
     freed = pointers((v.ctypes.data, a.ctypes.data, length.ctypes.data, free.ctypes.data))
@@ -152,8 +152,8 @@ def march(
                 if work.found.gap[c] < -deepest:
                     return step, count, swept, newton, left
         near = False
-        for r in range(len(rows.column)):
-            speed[r] = rows.sign[r] * free[rows.column[r]]
+        for r in range(len(rows.dof)):
+            speed[r] = rows.sign[r] * free[rows.dof[r]]
             if rows.dry[r]:
                 near = True
             else:
@@ -164,7 +164,7 @@ def march(
                 call_address(functions.velocity, speeds.ctypes.data)
             here, G, shown, begin = space_of_bodies, work.G, 0, work.begin
             if near:
-                here, G, shown = space, work.G_of_all, len(rows.column)
+                here, G, shown = space, work.G_of_all, len(rows.dof)
             if near and functions.inertia_of_all != 0:
                 call_address(functions.inertia_of_all, inertia_of_all.ctypes.data)
             elif not near and functions.inertia != 0:
