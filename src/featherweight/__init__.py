@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from . import robots
     from .closed import ClosedRobot
     from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere, Trajectory
+    from .window import Window
 
 __all__ = [
     "Actuator",
@@ -73,6 +74,7 @@ __all__ = [
     "SimulationError",
     "Sphere",
     "Trajectory",
+    "Window",
     "__version__",
     "build",
     "generators",
@@ -83,12 +85,17 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "ClosedRobot": ".closed",
+    "Window": ".window",
+    **dict.fromkeys(("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere", "Trajectory"), ".simulation"),
+}
+"""What only some programs need, and where it is; imported when it is asked for."""
+
+
 def __getattr__(name: str) -> Any:
-    """What only some programs need is imported when it is asked for."""
     if name == "robots":
         return import_module(".robots", __name__)
-    if name == "ClosedRobot":
-        return import_module(".closed", __name__).ClosedRobot
-    if name in ("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere", "Trajectory"):
-        return getattr(import_module(".simulation", __name__), name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,10 +40,9 @@ class Simulation:
     them (by their numbers) touch each other; with `shapes`, the collision shapes of the robot's file do all that (by coal, an
     extra; pairs that overlap at first are left out). `friction` and `restitution` are those of surfaces that have none of
     their own; `pyramid` takes friction pyramids for cones. `actuators` are the robot's unless given; their controls are an
-    argument
-    of `step`. Damping, springs, dry friction, limits and efforts of joints are the robot's; `joint_limits`,
-    `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are closed after each step; `opened`
-    is what was left of their constraints before.
+    argument of `step`. Damping, springs, dry friction, limits and efforts of joints are the robot's; `joint_limits`,
+    `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are closed after each step; `opened` is
+    what was left of their constraints before.
 
     `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
     `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
@@ -98,9 +97,11 @@ class Simulation:
         )  # fmt: skip
         made, pairs = tuple(spheres), tuple((int(i), int(j)) for i, j in pairs)
         _check_pairs(pairs, made)
+        if made and ground is None and not pairs:
+            raise ValueError("the spheres have nothing to touch: give ground=, or pairs= of them")
         limited = joint_limits and bool((np.isfinite(self.forces.lower) | np.isfinite(self.forces.upper)).any())
         rubbing = joint_friction and bool(self.forces.friction.any())
-        if (made and (ground is not None or pairs)) or limited or rubbing or shapes:
+        if made or limited or rubbing or shapes:
             bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
             settings = (step, margin, slop, bounce, tolerance, pyramid)
             arguments = (made, pairs, ground, settings, friction, restitution, limited, rubbing, delassus)
