@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .compiling import compiled
 from .detection import Contacts
 from .impulses import GOOD, solve_problem
-from .sweeps import compiled, solve_by_sweeps
+from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
 JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-from .sweeps import compiled
+from .compiling import compiled
 
 NO_GROUND, PLANE, HEIGHTS = range(3)
 

@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from .compiling import compiled
 from .newton import NEWTON_STEPS, natural, project_all, solve_by_newton, write_rho
-from .sweeps import compiled, solve_by_sweeps
+from .sweeps import solve_by_sweeps
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .compiling import compiled
 from .contact_space import side
 from .detection import Contacts
-from .sweeps import compiled
 
 
 @compiled

@@ -15,11 +15,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from .compiling import compiled
 from .contact_space import JOINT_MARGIN, resolve
 from .detection import find
 from .inverse_rows import write_inertia
 from .stepper import MOST_PUSHED
-from .sweeps import compiled
 
 
 @intrinsic  # type: ignore[untyped-decorator]

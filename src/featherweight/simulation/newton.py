@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .sweeps import compiled
+from .compiling import compiled
 
 NEWTON_STEPS = 8
 LAPACK_FROM = 36  # unknowns: fewer are eliminated faster here

@@ -13,19 +13,10 @@ What the velocities lacked before these steps, the greatest of a sweep, is the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """The function as machine code that runs without the GIL and is kept on disk."""
-    made: F = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})(function)
-    return made
+from .compiling import compiled
 
 
 @compiled
