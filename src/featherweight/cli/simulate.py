@@ -16,7 +16,7 @@ from ..model.types import Description, JointType, ModelError
 from ..robot import Robot, build
 from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
 from ..simulation.standins import spheres_of
-from .commands import Base, BaseOption, Mimic, MimicOption, OutputOption, RobotPath, app
+from .commands import Base, Mimic, MimicOption, OutputOption, RobotPath, app
 from .console import make_console
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -28,7 +28,9 @@ DAMPED = 0.02  # [s] damping of joints that are held, over their stiffness
 @app.command()
 def simulate(
     robot: RobotPath,
-    base: BaseOption = Base.FLOATING,
+    base: Annotated[
+        Base | None, typer.Option(help="What carries the root.", show_default="a free-flyer, if the root can fly")
+    ] = None,
     mimic: MimicOption = Mimic.FOLLOW,
     seconds: Annotated[float, typer.Option("--time", min=1e-3, help="How long [s].")] = 2.0,
     step: Annotated[float, typer.Option(min=1e-6, help="Length of a step [s].")] = 1e-3,
@@ -44,17 +46,21 @@ def simulate(
     from .charts import save_energy
 
     console = make_console()
-    loaded = build(held(load_description(robot, mimic.value), hold), base.value)
-    spheres = spheres_of(loaded)
+    loaded = _built(held(load_description(robot, mimic.value), hold), base)
+    flies = any(j.type is JointType.FLOATING for j in loaded.joints)
+    spheres = spheres_of(loaded) if flies else []
     try:
         sim = Simulation(
-            loaded, step, q=above_ground(loaded, spheres, height), spheres=spheres, ground=Plane(), friction=friction,
-            restitution=restitution,
+            loaded, step, q=above_ground(loaded, spheres, height), spheres=spheres, ground=Plane() if spheres else None,
+            friction=friction, restitution=restitution,
         )  # fmt: skip
-    except ValueError as error:
+        bare = len({b.name for b in loaded.bodies} - {s.frame for s in spheres})
+        touching = f"{len(spheres)} points and spheres that may touch" if flies else "its base is fixed, and nothing touches"
+        touching += f"; {bare} bodies have no collision shapes, and touch nothing" if flies and bare else ""
+        console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
+        _compile(sim, console)
+    except (ValueError, SimulationError) as error:
         raise ModelError(f"{robot}: {error}") from error
-    console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {len(spheres)} points and spheres that may touch")
-    _compile(sim, console)
     begun = time.perf_counter()
     motion, energies, failed = _run(sim, seconds, console)
     wall = time.perf_counter() - begun
@@ -71,6 +77,16 @@ def simulate(
         _show(loaded, motion, view, save)
     if failed is not None:
         raise ModelError(f"{robot}: {failed}")
+
+
+def _built(description: Description, base: Base | None) -> Robot:
+    """On a free-flyer, unless told otherwise, or the file's root flies already or has no mass that could."""
+    if base is not None or any(j.type is JointType.FLOATING for j in description.joints):
+        return build(description, (base or Base.FIXED).value)
+    try:
+        return build(description, "floating")
+    except ModelError:
+        return build(description, "fixed")
 
 
 def _compile(sim: Simulation, console: Any) -> None:
