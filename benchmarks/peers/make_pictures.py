@@ -130,7 +130,7 @@ def main() -> None:
     given = parser.parse_args()
     given.output.mkdir(parents=True, exist_ok=True)
     robot, motion = falling_humanoid()
-    camera = (3.3, -2.6, 1.5), (0.45, 0.0, 0.5)
+    camera = (3.6, -2.9, 1.5), (0.4, 0.0, 0.78)
     film(
         robot, motion, given.output / "talos_falls.gif", size=(400, 300), rate=12.5, camera=camera,
         follow=robot.bodies[0].name, ground=0.0,

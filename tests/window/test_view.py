@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import featherweight as fw
 from featherweight import cli
+from featherweight.cli.view import read_trajectory
 from window.robots import ARM
 
 pytest.importorskip("viser")
@@ -80,3 +82,36 @@ def test_view_refuses_files_that_are_no_trajectory(
 def test_view_names_a_file_that_is_missing(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["view", arm, "--trajectory", str(tmp_path / "nothing.npz")]) == 1
     assert "nothing.npz" in capsys.readouterr().err
+
+
+def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) -> None:
+    """The window that `Simulation.view` opens shows where `run` leaves the robot, and has its motion in the time line."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    robot = fw.load(path)
+    sim = fw.Simulation(robot, 1e-3, q=np.array([0.3, 0.0]), joint_limits=False, joint_friction=False)
+    with sim.view(port=0) as window:
+        assert window.url.startswith("http://127.0.0.1:")
+        motion = sim.run(0.2, every=10)
+        assert window.trajectory is motion
+        window.show(motion.q[-1])
+        np.testing.assert_array_equal(window.q, sim.q)
+    motion.save(tmp_path / "motion.npz")
+    kept = read_trajectory(tmp_path / "motion.npz", robot)
+    for name in ("times", "q", "v", "first", "points", "forces"):
+        np.testing.assert_array_equal(getattr(kept, name), getattr(motion, name))
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [fw.Plane(point=(0, 0, -1)), fw.Plane(normal=(0.3, 0, 1)), fw.HeightField(np.zeros((3, 4)) - 1, (-1, 1), (-2, 2))],
+)
+def test_the_ground_of_a_simulation_is_drawn(tmp_path: Path, ground: Any) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    robot = fw.load(path)
+    sim = fw.Simulation(robot, spheres=[fw.Sphere(robot.bodies[-1].name, 0.01)], ground=ground)
+    with sim.view(port=0) as window:
+        flat = isinstance(ground, fw.Plane) and ground.normal[2] == 1.0
+        assert (window._ground == -1.0) == flat
+        assert bool(window._heights) == (not flat)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the arrays to an .npz file, which `featherweight view --trajectory` reads."""
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        with open(path, "wb") as file:
+            np.savez_compressed(file, **arrays)
 
     def last(self) -> Trajectory:
         """The last instant alone."""
