@@ -140,3 +140,16 @@ def test_a_robot_without_shapes_stands_on_the_boxes_of_its_inertias() -> None:
     robot = fw.build(fw.Mechanism([body("b", (0.2, 0.3, 0.4))], [fw.Joint("j", fw.JointType.FLOATING, "world", "b")]))
     corners = np.array([s.center for s in spheres_of(robot)])
     np.testing.assert_allclose(np.abs(corners), np.broadcast_to([0.1, 0.15, 0.2], (8, 3)), atol=1e-12)
+
+
+def test_stand_ins_need_neither_trimesh_nor_viser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mesh that cannot be read then is the box of its body's inertia."""
+    for name in [
+        m for m in sys.modules if m.startswith(("trimesh", "viser", "featherweight.window", "featherweight.model.tri"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("trimesh", "viser"):
+        monkeypatch.setitem(sys.modules, name, None)
+    mesh = fw.Shape("m", "b", ShapeType.MESH, (1.0, 1.0, 1.0), path="nowhere.stl")
+    corners = np.array([s.center for s in spheres_of(free_bodies([mesh], (0.2, 0.3, 0.4)))])
+    np.testing.assert_allclose(np.abs(corners), np.broadcast_to([0.1, 0.15, 0.2], (8, 3)), atol=1e-12)

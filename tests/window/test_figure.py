@@ -14,13 +14,13 @@ from window.robots import arm
 
 trimesh = pytest.importorskip("trimesh")
 
+from featherweight.model.equivalent_box import body_inertias, equivalent_box  # noqa: E402
 from featherweight.window.figure import Figure, Layer  # noqa: E402
-from featherweight.window.inertia import body_inertias, equivalent_box  # noqa: E402
 from featherweight.window.meshes import seen_from_outside, shares, simplified  # noqa: E402
 
 
 def test_a_body_box_has_the_mass_centre_and_inertia_of_the_body(tmp_path: Path) -> None:
-    inertias = body_inertias(arm(tmp_path, "floating"))
+    inertias = body_inertias(arm(tmp_path, "floating").model)
     lower = inertias["lower"]
     assert lower.mass == pytest.approx(1.0)
     assert lower.center == pytest.approx([0.01, 0.02, 0.15])
@@ -35,7 +35,7 @@ def test_a_body_box_has_the_mass_centre_and_inertia_of_the_body(tmp_path: Path) 
 
 def test_links_that_are_fixed_to_a_body_count_for_its_inertia(tmp_path: Path) -> None:
     robot = arm(tmp_path)
-    assert sum(x.mass for x in body_inertias(robot).values()) == pytest.approx(robot.mass)
+    assert sum(x.mass for x in body_inertias(robot.model).values()) == pytest.approx(robot.mass)
 
 
 def test_a_box_without_mass_is_none() -> None:
@@ -48,7 +48,7 @@ def test_a_box_without_mass_is_none() -> None:
             ],
         )
     )
-    assert equivalent_box(body_inertias(robot)["light"]) is None
+    assert equivalent_box(body_inertias(robot.model)["light"]) is None
     [ball] = Figure(robot).layer(Layer.VISUAL)["light"]
     assert np.ptp(ball.vertices, axis=0) == pytest.approx([0.02] * 3, rel=0.1)
 
@@ -81,7 +81,7 @@ def test_layers_have_the_shapes_that_the_file_gives_and_inertias_elsewhere(tmp_p
 def test_primitives_have_their_size_and_lie_about_their_origin(
     kind: ShapeType, size: tuple[float, ...], extents: tuple[float, ...]
 ) -> None:
-    from featherweight.window.meshes import primitive
+    from featherweight.model.triangles import primitive
 
     mesh = primitive(Shape("shape", "body", kind, size))
     assert mesh.extents == pytest.approx(extents, rel=0.02)

@@ -161,7 +161,7 @@ class ShapeContacts:
 
     def _hull(self, shape: Shape) -> Any:
         """The convex hull of a mesh, in its body's frame."""
-        from ..window.meshes import shape_meshes
+        from ..model.triangles import shape_meshes
 
         points = self._coal.StdVec_Vec3s()
         for mesh, _ in shape_meshes(shape):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model.equivalent_box import body_inertias, equivalent_box
 from ..model.types import WORLD, Shape, ShapeType
 from ..robot import Robot
 from .scene import Sphere
@@ -26,8 +27,6 @@ def spheres_of(robot: Robot) -> list[Sphere]:
     ellipsoids and meshes those that reach farthest in 26 directions. A body whose mesh cannot be read (or without trimesh), and
     all bodies of a robot without any collision shapes, have the corners of the box with the body's inertia.
     """
-    from ..window.inertia import body_inertias, equivalent_box
-
     shapes = [s for s in robot.shapes if s.collision and s.body != WORLD and s.type is not ShapeType.PLANE]
     found: list[Sphere] = []
     boxes = [] if shapes else [b.name for b in robot.bodies]
@@ -36,7 +35,7 @@ def spheres_of(robot: Robot) -> list[Sphere]:
             found += stand_ins(shape)
         except (ImportError, ValueError):  # a mesh that nothing here can read
             boxes.append(shape.body)
-    inertias = body_inertias(robot) if boxes else {}
+    inertias = body_inertias(robot.model) if boxes else {}
     for body in dict.fromkeys(boxes):
         box = equivalent_box(inertias[body])
         if box is not None:
@@ -71,7 +70,7 @@ def _local(shape: Shape) -> tuple[float, Any]:
         case ShapeType.ELLIPSOID:
             axes = np.array(size)
             return 0.0, axes**2 * DIRECTIONS / np.linalg.norm(axes * DIRECTIONS, axis=1)[:, None]
-    from ..window.meshes import shape_meshes
+    from ..model.triangles import shape_meshes
 
     vertices = np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
     return 0.0, vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]

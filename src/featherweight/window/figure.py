@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import trimesh
 
+from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
+from ..model.triangles import Color, MeshError, shape_meshes
 from ..model.types import WORLD, Shape, ShapeType
 from ..robot import Robot
-from .inertia import BodyInertia, body_inertias, equivalent_box
-from .meshes import Color, MeshError, shaded, shape_meshes, shares, simplified
+from .meshes import shaded, shares, simplified
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -107,7 +108,7 @@ class Figure:
 
     @cached_property
     def _inertias(self) -> dict[str, BodyInertia]:
-        return body_inertias(self.robot)
+        return body_inertias(self.robot.model)
 
     def _inertia_part(self, body: str) -> _Part:
         """The box that has the body's inertia, or a small ball without mass."""

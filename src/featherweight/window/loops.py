@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..closed import ClosedRobot
+from ..model.triangles import matrix
 from ..model.types import WORLD, Description, Pose
 from ..robot import Robot
-from .poses import matrix
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

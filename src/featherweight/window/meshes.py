@@ -1,104 +1,20 @@
-"""Triangles: from mesh files and primitive shapes, made few enough to draw, and shaded across what is smooth."""
+"""Triangles made few enough to draw, and shaded across what is smooth."""
 
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import trimesh
 
-from ..model.types import Shape, ShapeType
-from .poses import matrix
-
 Array = np.ndarray[Any, np.dtype[Any]]
-Color = tuple[int, int, int]
 
 SAMPLES, CELLS = 20_000, 32  # points on a mesh, and cells along its longest side, that decide what can be seen
 WELD = (160, 80, 40, 20)  # cells along a mesh's longest side in which vertices become one, until few enough faces are left
 CREASE = 0.6  # [rad]: two faces at a greater angle meet in an edge
 CRUMB = 5e-3  # of the area of a mesh's largest part: loose parts below are screws and the like
-
-
-class MeshError(ValueError):
-    """A mesh file that is missing or cannot be read."""
-
-
-def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
-    """The triangles of a shape in its body's frame [m], and the colours that its file gives them.
-
-    Raises MeshError for a mesh that cannot be read.
-    """
-    parts: list[tuple[trimesh.Trimesh, Color | None]] = (
-        _mesh(shape) if shape.type == ShapeType.MESH else [(primitive(shape), None)]
-    )
-    pose = matrix(shape.placement)
-    for mesh, _ in parts:
-        mesh.apply_transform(pose)
-    return parts
-
-
-def primitive(shape: Shape) -> trimesh.Trimesh:
-    """The triangles of a shape that is neither mesh nor plane, in its own frame."""
-    size = shape.size
-    match shape.type:
-        case ShapeType.BOX:
-            return trimesh.creation.box(size)
-        case ShapeType.SPHERE:
-            return trimesh.creation.icosphere(subdivisions=2, radius=size[0] or 1e-3)
-        case ShapeType.ELLIPSOID:
-            ball = trimesh.creation.icosphere(subdivisions=2)
-            ball.apply_scale(size)
-            return ball
-        case ShapeType.CYLINDER:
-            return trimesh.creation.cylinder(size[0], size[1], sections=24)
-        case ShapeType.CAPSULE:
-            capsule = trimesh.creation.capsule(height=size[1], radius=size[0], count=(12, 16))
-            capsule.apply_translation(-capsule.bounds.mean(axis=0))
-            return capsule
-    raise ValueError(f"{shape.name}: a {shape.type} has no triangles of its own")
-
-
-def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
-    """The triangles of a mesh, scaled, in the frame of its file."""
-    if shape.vertices is not None:
-        vertices = np.asarray(shape.vertices, dtype=float)
-        if shape.faces is None:
-            parts: list[tuple[trimesh.Trimesh, Color | None]] = [(trimesh.Trimesh(vertices).convex_hull, None)]
-        else:
-            parts = [(trimesh.Trimesh(vertices, np.asarray(shape.faces)), None)]
-    else:
-        parts = _read(shape.path or "")
-    scale = np.diag([*shape.size, 1.0])
-    for mesh, _ in parts:
-        mesh.apply_transform(scale)
-    return parts
-
-
-def _read(path: str) -> list[tuple[trimesh.Trimesh, Color | None]]:
-    """The meshes of a file. Readers of foreign formats raise what they like: all of it becomes a MeshError."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            scene = trimesh.load_scene(path)
-            parts = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
-    except Exception as error:
-        raise MeshError(f"{path}: {error}") from error
-    if not parts:
-        raise MeshError(f"{path}: no triangles")
-    colors = [_color(mesh) for mesh in parts]
-    return [(trimesh.Trimesh(m.vertices, m.faces), c) for m, c in zip(parts, colors, strict=True)]
-
-
-def _color(mesh: trimesh.Trimesh) -> Color | None:
-    """The main colour that a file gives a mesh, if any."""
-    if not mesh.visual.defined:
-        return None
-    source = getattr(mesh.visual, "material", mesh.visual)
-    r, g, b = (int(x) for x in source.main_color[:3])
-    return (r, g, b)
 
 
 def shares(meshes: Sequence[trimesh.Trimesh], budget: int) -> list[int]:

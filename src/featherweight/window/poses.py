@@ -7,16 +7,7 @@ from typing import Any
 import numpy as np
 import viser.transforms as tf
 
-from ..model.types import Pose
-
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def matrix(pose: Pose) -> Array:
-    """A pose as a homogeneous matrix (4, 4)."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = pose.R, pose.p
-    return T
 
 
 def quaternions(R: Any) -> Array:

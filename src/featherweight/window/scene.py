@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import viser
 
+from ..model.triangles import matrix
 from ..model.types import WORLD
 from .figure import Figure, Layer
 from .marks import Marks
-from .poses import matrix, quaternions
+from .poses import quaternions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..robot import Robot
+from .model import Model
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -27,10 +27,10 @@ class Box(NamedTuple):
     center: Array
 
 
-def body_inertias(robot: Robot) -> dict[str, BodyInertia]:
+def body_inertias(model: Model) -> dict[str, BodyInertia]:
     """The inertia of each moving body, with everything that is fixed to it, by the body's name."""
-    tree, found = robot.model.tree, {}
-    for body, (row, pose) in zip(robot.bodies, robot.model.placed_bodies, strict=True):
+    tree, found = model.tree, {}
+    for body, (row, pose) in zip(model.bodies, model.placed_bodies, strict=True):
         xx, xy, xz, yy, yz, zz = tree.inertia[row]
         mass, moment = float(tree.mass[row]), np.array(tree.moment[row])
         center = moment / mass if mass > 0.0 else np.zeros(3)
