@@ -9,13 +9,12 @@ turns; one thread.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import machine, markdown, median_times
+from measure import machine, markdown, median_times, options
 from pinocchio_peer import Pair
 
 import featherweight as fw
@@ -105,15 +104,12 @@ def _error(ours: Array, theirs: Array) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
-    options = parser.parse_args()
-    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {options.batch}\n")
-    pair = Pair("talos_reduced", options.batch)
+    given = options(__doc__)
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
+    pair = Pair("talos_reduced", given.batch)
     rows: list[list[str]] = []
     for what, frames in (("two feet", FEET), ("feet and hands", FEET + HANDS)):
-        rows += compared(pair, what, frames, options.seconds)
+        rows += compared(pair, what, frames, given.seconds)
     print()
     print(markdown(["contacts, 6-D", "function", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
 

@@ -9,13 +9,12 @@ these, so a batch is a loop over states. Ratios are of medians; the calls of bot
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import FILES, machine, markdown, median_times
+from measure import machine, markdown, median_times, options
 from pinocchio_peer import Pair
 
 import featherweight
@@ -79,22 +78,18 @@ def calls(pair: Pair) -> dict[str, tuple[Call, Call, int, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("robots", nargs="*", default=list(FILES))
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
-    options = parser.parse_args()
-    print(f"{machine()}; Pinocchio {pin.__version__}, NumPy {np.__version__}; batches of {options.batch}\n")
+    given = options(__doc__, robots=True)
+    print(f"{machine()}; Pinocchio {pin.__version__}, NumPy {np.__version__}; batches of {given.batch}\n")
     rows = []
-    for name in options.robots:
-        pair = Pair(name, options.batch)
+    for name in given.robots:
+        pair = Pair(name, given.batch)
         order = pair.order[1]
         ours = pair.robot.inverse_mass_matrix(pair.q[0])[np.ix_(order, order)]
         theirs = Peers(pair).inverse(pair.pq[:, 0].copy())
         difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
         print(f"{name}: inverses agree to {difference:.1e}; ours is by {pair.robot.inverse_mass_matrix.algorithm!r}")
         for what, (call, peer, states, goal) in calls(pair).items():
-            a, b = median_times([call, peer], options.seconds)
+            a, b = median_times([call, peer], given.seconds)
             times = [f"{1e6 * t / states:.3f}" for t in (a, b)]
             rows.append([name, what, *times, f"{b / a:.1f}", f"{goal:g}", "yes" if b / a >= goal else "no"])
     print()

@@ -10,14 +10,13 @@ turns; one thread.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import machine, markdown, median_times
+from measure import machine, markdown, median_times, options
 
 import featherweight as fw
 from featherweight.model.types import WORLD, Description, LoopType
@@ -135,12 +134,9 @@ def compared(name: str, d: Description, batch: int, seconds: float) -> list[list
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
-    options = parser.parse_args()
-    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {options.batch}\n")
-    rows = [row for name, make in MECHANISMS.items() for row in compared(name, make(), options.batch, options.seconds)]
+    given = options(__doc__)
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
+    rows = [row for name, make in MECHANISMS.items() for row in compared(name, make(), given.batch, given.seconds)]
     print()
     print(markdown(["mechanism", "call", "ours µs", "Pinocchio µs", "ratio", "goal", "met"], rows))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import statistics
 import sysconfig
@@ -22,6 +23,16 @@ FILES = {
     "g1_29dof": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "floating"),
     "panda": ("panda_description/urdf/panda.urdf", "fixed"),
 }
+
+
+def options(doc: str | None, robots: bool = False) -> argparse.Namespace:
+    """Of a comparison, from the command line: `batch`, `seconds`, and the `robots` by name if it is about some."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if robots:
+        parser.add_argument("robots", nargs="*", default=list(FILES))
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    return parser.parse_args()
 
 
 def median_times(calls: Sequence[Callable[[], Any]], seconds: float = 1.0, rounds: int = 40) -> list[float]:

@@ -8,12 +8,11 @@ arrays made before. Ratios are of medians; the calls of both take turns.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import FILES, ROBOTS, machine, markdown, median_times
+from measure import FILES, ROBOTS, machine, markdown, median_times, options
 
 import featherweight
 
@@ -92,19 +91,15 @@ class Pair:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("robots", nargs="*", default=list(FILES))
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
-    options = parser.parse_args()
-    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {options.batch}\n")
+    given = options(__doc__, robots=True)
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
     rows = []
-    for name in options.robots:
-        pair = Pair(name, options.batch)
+    for name in given.robots:
+        pair = Pair(name, given.batch)
         print(f"{name}: forward dynamics agree to {pair.check():.1e}")
-        for kind, calls, states in (("one", pair.one(), 1), ("batch", pair.many(), options.batch)):
+        for kind, calls, states in (("one", pair.one(), 1), ("batch", pair.many(), given.batch)):
             for what, (ours, theirs) in calls.items():
-                a, b = median_times([ours, theirs], options.seconds)
+                a, b = median_times([ours, theirs], given.seconds)
                 goal = TARGETS[what, kind][name]
                 met = "yes" if b / a >= goal else "no"
                 times = [f"{1e6 * t / states:.3f}" for t in (a, b)]
