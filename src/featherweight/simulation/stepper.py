@@ -126,16 +126,16 @@ class Stepper:
     ) -> tuple[Array | None, Array, Array | None]:
         """The step with the impulses of contacts and joint rows, and a displacement that parts bodies that overlap."""
         t, h, robot = self.touching, self.h, self.moving
-        assert t is not None
         t.find(q, self.threads)
         t.require_shallow(self.max_penetration, time)
-        if not t.resolve(q, v1, time, self.threads):
+        S = self.forces.map(q)
+        if not t.resolve(q, v1, S, time, self.threads):
             return q1, v1, None
         pushed = bool(t.pushed.any())
         base = robot.forward_dynamics(q, v, load) if q1 is not None or pushed else np.zeros_like(v)
 
         def accelerations(wrench: Array, impulse: Array) -> Array:
-            forces, tau = t.external_forces(wrench, h), load + t.joint_forces(impulse, q, h)
+            forces, tau = t.external_forces(wrench, h), load + t.joint_forces(impulse, S, h)
             made: Array = robot.forward_dynamics(q, v, tau, external_forces=forces, threads=self.threads)
             return made
 

@@ -164,12 +164,11 @@ class Touching:
         self.gap[:, :low] = x[:, self._lower] - f.lower[rows[self._lower]]
         self.gap[:, low : low + up] = f.upper[rows[self._upper]] - x[:, self._upper]
 
-    def resolve(self, q: Array, v: Array, time: float, threads: int | None) -> bool:
+    def resolve(self, q: Array, v: Array, S: Array | None, time: float, threads: int | None) -> bool:
         """Impulses for the velocities v (batch, nv) that there would be without; whether there are any.
 
-        Robots with a joint near its limit, or dry friction, take the rows of joints too.
+        S(q) is that of `JointForces`. Robots with a joint near its limit, or dry friction, take the rows of joints too.
         """
-        S = self.forces.map(q)
         rates = (v if S is None else np.einsum("brv,bv->br", S, v))[:, self.joint_rows]
         speed = rates[:, self.space.joint] * self.space.sign
         closing = np.minimum(self.gap, self.gap + self.settings.step * speed)
@@ -274,9 +273,8 @@ class Touching:
         forces[:, self.numbers] = wrench / per
         return forces
 
-    def joint_forces(self, impulse: Array, q: Array, per: float) -> Array:
-        """Impulses of joint rows as forces (batch, nv)."""
-        S = self.forces.map(q)
+    def joint_forces(self, impulse: Array, S: Array | None, per: float) -> Array:
+        """Impulses of joint rows as forces (batch, nv); S(q) as in `JointForces`."""
         rows = self.joint_rows
         if S is not None:
             carried: Array = np.einsum("brv,br->bv", S[:, rows], impulse) / per
