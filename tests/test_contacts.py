@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.operational_space import DELASSUS
+from featherweight.robot.constraints.operational_space import DELASSUS
 from oracles.robots import example
 from oracles.states import random_states, state
 

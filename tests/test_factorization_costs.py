@@ -13,8 +13,8 @@ from featherweight.algorithms import ltdl as kernels
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.program import Argument, Program, flattened
 from featherweight.engine.trace import Operations, count, trace
-from featherweight.factorization import packed_size
 from featherweight.model.topology import Topology
+from featherweight.robot.factorization import packed_size
 from oracles.matrices import PARENTS, close, sample, vectors
 
 

@@ -34,7 +34,7 @@ from matplotlib.axes import Axes
 from report import MINUS, Report, run
 
 from featherweight.cli.charts import BLUE, FAINT, PALE
-from featherweight.cli.figure import GREEN
+from featherweight.cli.skeleton import GREEN
 
 LABELS = {
     "approximate": "approximate",

@@ -16,12 +16,12 @@ from measure import median_times
 from report import Report
 
 from featherweight import ClosedRobot, Contact, Description, build, robots
-from featherweight.algorithms.clusters.aba import aba
+from featherweight.algorithms.mechanisms.aba import aba
 from featherweight.cli.charts import BLUE
-from featherweight.cli.figure import GREEN, ORANGE, PURPLE, RED
+from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE, RED
 from featherweight.cli.tables import duration
 from featherweight.engine.function import CompiledFunction
-from featherweight.robot import Robot
+from featherweight.robot.robot import Robot
 
 LENGTHS = (2, 4, 8, 12, 16, 24, 32, 48)  # links; those of the paper end at 24
 TIMED = (2, 4, 8, 12, 16, 24)

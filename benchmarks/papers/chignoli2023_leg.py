@@ -13,7 +13,7 @@ from report import Report
 
 from featherweight import Description, build, robots
 from featherweight.cli.charts import BLUE, INK
-from featherweight.cli.figure import ORANGE
+from featherweight.cli.skeleton import ORANGE
 from featherweight.model.types import WORLD
 
 Array = np.ndarray[Any, np.dtype[Any]]

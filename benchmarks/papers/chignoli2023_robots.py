@@ -14,9 +14,9 @@ import numpy as np
 from costs import candidate
 
 from featherweight import ClosedRobot, Contact, Description, Inertia, JointType, Pose, Robot, build, robots
-from featherweight.algorithms.clusters.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
-from featherweight.algorithms.clusters.mechanism import Mechanism
 from featherweight.algorithms.kinematics import joint_transforms
+from featherweight.algorithms.mechanisms.cluster_tree import Mechanism
+from featherweight.algorithms.mechanisms.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
 from featherweight.algorithms.rnea import newton_euler
 from featherweight.engine.function import DIVISION, CompiledFunction
 from featherweight.engine.program import Argument, Program

@@ -24,7 +24,7 @@ from measure import median_times
 from report import Report
 
 from featherweight.cli.charts import BLUE, FAINT, PALE
-from featherweight.cli.figure import ORANGE
+from featherweight.cli.skeleton import ORANGE
 
 BATCH = 4096
 TALOS = 7.6  # [µs] pin.aba of talos_reduced from Python, on the machine of NATIVE

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from featherweight import factorization
 from featherweight.algorithms import ltdl as kernels
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import ADD, DIV, MUL, SUB, Graph, Operations, trace
-from featherweight.robot import Robot
+from featherweight.robot import factorization
+from featherweight.robot.robot import Robot
 from featherweight.spatial import rotation_from_quaternion
 
 

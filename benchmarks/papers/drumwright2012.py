@@ -22,7 +22,7 @@ from report import Report, difference, run
 from featherweight import Robot, build, generators
 from featherweight.algorithms.inverse import solve_mass_matrix
 from featherweight.cli.charts import BLUE, FAINT, INK
-from featherweight.cli.figure import GREEN, ORANGE, RED
+from featherweight.cli.skeleton import GREEN, ORANGE, RED
 from featherweight.engine.trace import Expression, trace
 
 Polynomial = Sequence[float]  # coefficients, the constant first

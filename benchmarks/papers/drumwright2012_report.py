@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from report import MINUS, Report
 
 from featherweight.cli.charts import BLUE, INK, PALE
-from featherweight.cli.figure import GREEN, ORANGE, RED
+from featherweight.cli.skeleton import GREEN, ORANGE, RED
 from featherweight.cli.tables import duration
 
 CROSSOVER, TWO_THREADS = 130, 34  # the paper: n at which LAPACK is overtaken, and per cent that two threads gain

@@ -18,7 +18,7 @@ from report import Report, run
 from featherweight import generators
 from featherweight.algorithms import ltdl as kernels
 from featherweight.cli.charts import BLUE, INK
-from featherweight.cli.figure import GREEN, ORANGE
+from featherweight.cli.skeleton import GREEN, ORANGE
 from featherweight.engine.trace import Operations
 from featherweight.model.topology import Topology
 

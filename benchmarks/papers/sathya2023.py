@@ -29,7 +29,7 @@ from sathya2023_counts import (
 )
 
 from featherweight.cli.charts import BLUE, FAINT, INK
-from featherweight.cli.figure import GREEN, ORANGE, RED
+from featherweight.cli.skeleton import GREEN, ORANGE, RED
 
 ALGORITHMS = ("pv-osimr", "pv-osim", "efpa")
 COLORS = {"pv-osimr": BLUE, "pv-osim": ORANGE, "efpa": GREEN, "ltl": FAINT}

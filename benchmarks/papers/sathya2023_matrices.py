@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from featherweight import Contact, Robot
-from featherweight.algorithms.delassus.contacts import Branches, Contacts
+from featherweight.algorithms.contact.contact_rows import Branches, Contacts
 from featherweight.engine.trace import Operations, count, trace
 from featherweight.model.tree import FLOATING, INNER, Tree
 from featherweight.spatial import sincos

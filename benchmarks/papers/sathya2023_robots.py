@@ -15,8 +15,8 @@ from sathya2023_counts import LABELS, Mechanism, Polynomial, count, moved, stem_
 
 from featherweight import Contact, Description, Robot, build
 from featherweight.cli.charts import BLUE, FAINT, PALE
-from featherweight.cli.figure import GREEN, ORANGE
-from featherweight.model.load import load_description
+from featherweight.cli.skeleton import GREEN, ORANGE
+from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD
 
 FILES = ("atlas.urdf", "shadow_hand_right.xml")

@@ -14,7 +14,7 @@ from report import Report
 from sathya2023_counts import LABELS, Mechanism, chain_of_squares, polynomial, stem_with_tips
 
 from featherweight.cli.charts import BLUE, FAINT
-from featherweight.cli.figure import GREEN, ORANGE, PURPLE
+from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE
 from featherweight.cli.tables import duration
 
 ALGORITHMS = {"pv-osimr": BLUE, "efpa": GREEN, "pv-osim": ORANGE, "kjr": PURPLE, "ltl": FAINT}

@@ -10,8 +10,8 @@ import featherstone2005_humanoid
 from costs import Cost, cost
 from wensing2012_mechanisms import Mechanism, function, robot
 
-from featherweight.algorithms.delassus import kjr
-from featherweight.algorithms.delassus.contacts import wrench
+from featherweight.algorithms.contact.contact_rows import wrench
+from featherweight.algorithms.contact.delassus import kjr
 from featherweight.algorithms.kinematics import joint_transform
 from featherweight.engine.trace import Expression, count, trace
 from featherweight.model.topology import Topology

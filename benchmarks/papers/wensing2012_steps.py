@@ -22,8 +22,8 @@ from wensing2012_mechanisms import ASIMO, Mechanism, contacts, flops, function, 
 import featherweight.engine.trace as tracing
 from featherweight import Joint, JointType, build, generators
 from featherweight.algorithms.articulated import articulated_inertias
-from featherweight.algorithms.delassus import efpa, kjr, ltl, pv_osim
-from featherweight.algorithms.delassus.jacobian import jacobian
+from featherweight.algorithms.contact.delassus import efpa, kjr, ltl, pv_osim
+from featherweight.algorithms.contact.delassus.jacobian import jacobian
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import CONSTANT, INPUT, Expression, Graph, Trace, count, trace
 from featherweight.model.tree import INNER

@@ -33,7 +33,7 @@ import numpy as np
 from contact_scenes import SCENES, Scene
 from measure import machine, markdown
 
-from featherweight.simulation import impulses
+from featherweight.simulation.contact import impulses
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-8  # of the greatest velocity

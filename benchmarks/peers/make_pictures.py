@@ -20,12 +20,12 @@ from PIL import Image
 
 import featherweight
 from featherweight.cli.simulate import above_ground, held
-from featherweight.model.load import load_description
-from featherweight.robot import Robot
-from featherweight.simulation.standins import spheres_of
-from featherweight.simulation.trajectory import Trajectory
-from featherweight.window import Window
-from featherweight.window.clock import frames
+from featherweight.model.formats.registry import load_description
+from featherweight.robot.robot import Robot
+from featherweight.robot.trajectory import Trajectory
+from featherweight.simulation.contact.standins import spheres_of
+from featherweight.viewer import Window
+from featherweight.viewer.clock import frames
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from featherweight.engine.jit import compile_object, host, load_object
+from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
 FILES = {

@@ -26,7 +26,7 @@ from measure import FILES, ROBOTS, machine, markdown, median_times
 
 import featherweight as fw
 from featherweight.engine.threads import processors
-from featherweight.model.load import load_description
+from featherweight.model.formats.registry import load_description
 
 PATH = ROBOTS / FILES["talos_reduced"][0]
 STEP = 1e-3

@@ -20,8 +20,8 @@ from chromium import SIZE, SOFTWARE, SOFTWARE_CANVAS, Counted, Page, chromium
 from measure import FILES, ROBOTS, machine, markdown
 
 import featherweight
-from featherweight.window import Window
-from featherweight.window.figure import FACES, Layer
+from featherweight.viewer import Window
+from featherweight.viewer.figure import FACES, Layer
 
 RATE = 60.0
 DRAWN_BY = {"processor, canvas by SwiftShader": SOFTWARE_CANVAS, "SwiftShader": SOFTWARE}

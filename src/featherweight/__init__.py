@@ -5,11 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .constraints import CenterOfMass, Difference, JacobianRows
-from .contacts import Contact
 from .engine.function import CompiledFunction
 from .engine.trace import Operations
-from .factorization import Factorization, ltdl, ltl
 from .model import generators
 from .model.builder import Mechanism
 from .model.types import (
@@ -29,15 +26,20 @@ from .model.types import (
     Shape,
     ShapeType,
 )
-from .operational_space import ConstrainedMotion, OperationalSpace
-from .robot import Robot, build, load
+from .robot.build import build, load
+from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
+from .robot.constraints.contact import Contact
+from .robot.constraints.operational_space import ConstrainedMotion, OperationalSpace
+from .robot.factorization import Factorization, ltdl, ltl
+from .robot.robot import Robot
 from .version import __version__
 
 if TYPE_CHECKING:
     from . import robots
-    from .closed import ClosedRobot
-    from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere, Trajectory
-    from .window import Window
+    from .robot.closed import ClosedRobot
+    from .robot.trajectory import Trajectory
+    from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere
+    from .viewer import Window
 
 __all__ = [
     "Actuator",
@@ -86,9 +88,10 @@ __all__ = [
 
 
 _LATER = {
-    "ClosedRobot": ".closed",
-    "Window": ".window",
-    **dict.fromkeys(("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere", "Trajectory"), ".simulation"),
+    "ClosedRobot": ".robot.closed",
+    "Window": ".viewer",
+    **dict.fromkeys(("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere"), ".simulation"),
+    "Trajectory": ".robot.trajectory",
 }
 """What only some programs need, and where it is; imported when it is asked for."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from engine.kernels import expected, swinging
 from featherweight.engine import cache
-from featherweight.engine.jit import host
+from featherweight.engine.backends.llvm.jit import host
 
 RNG = np.random.default_rng(0)
 

@@ -17,11 +17,11 @@ import pytest
 
 from engine.guard import guarded
 from engine.kernels import expected, swinging
-from featherweight.engine import entry
+from featherweight.engine.backends.llvm import entry
+from featherweight.engine.backends.llvm.jit import host
+from featherweight.engine.backends.llvm.loop import emit_loop
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.jit import host
 from featherweight.engine.program import Argument, Program
-from featherweight.engine.rows import emit_loop
 from featherweight.engine.trace import trace
 
 
@@ -260,7 +260,7 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
 
 
 def test_without_numba_a_large_robot_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "featherweight.engine.rolled", None)
+    monkeypatch.setitem(sys.modules, "featherweight.engine.backends.rolled", None)
     for f, words in ((swinging(4, "rolled"), "was asked for"), (swinging(50, "auto"), "robot of this size")):
         monkeypatch.setattr("featherweight.engine.function.NODE_BUDGET", 20)
         with pytest.raises(ImportError, match=rf"swing: .*{words}.*pip install 'featherweight\[rolled\]'"):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from mpmath import mp, mpf  # type: ignore[import-untyped]
 
-from featherweight.engine.trig import CONSTANTS, REACH, sincos_ir
+from featherweight.engine.backends.llvm.trig import CONSTANTS, REACH, sincos_ir
 
 Floats = npt.NDArray[Any]
 SinCosFunction = Callable[[Floats], tuple[Floats, Floats]]

@@ -13,8 +13,8 @@ import pytest
 
 import featherweight as fw
 from featherweight import Actuator, JointType, ModelError
-from featherweight.model.mjcf import load_mjcf
-from featherweight.model.urdf import load_urdf
+from featherweight.model.formats.mjcf.reader import load_mjcf
+from featherweight.model.formats.urdf.reader import load_urdf
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'

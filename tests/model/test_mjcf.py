@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from featherweight.model.mjcf import load_mjcf
+from featherweight.model.formats.mjcf.reader import load_mjcf
 from featherweight.model.types import WORLD, Description, Joint, JointType, ModelError, Pose
 
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from featherweight.model.mjcf import load_mjcf
+from featherweight.model.formats.mjcf.reader import load_mjcf
 from featherweight.model.types import WORLD, Coupling, Description, Loop, LoopType, ModelError, Pose
 
 WEIGHT = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'

@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import ShapeType
-from featherweight.model.mjcf import load_mjcf
+from featherweight.model.formats.mjcf.reader import load_mjcf
 
 SINGLE = 1e-6  # MuJoCo keeps vertices in single precision
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'

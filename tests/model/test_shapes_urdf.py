@@ -13,8 +13,8 @@ import pytest
 
 import featherweight as fw
 from featherweight import ModelError, Shape, ShapeType
-from featherweight.model.mesh_files import find_mesh
-from featherweight.model.urdf import load_urdf
+from featherweight.model.formats.meshes import find_mesh
+from featherweight.model.formats.urdf.reader import load_urdf
 
 SHARE = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share"
 ROBOTS = SHARE / "example-robot-data/robots"

@@ -12,8 +12,8 @@ import pinocchio
 import pytest
 
 from featherweight import build
+from featherweight.model.formats.urdf.reader import load_urdf
 from featherweight.model.types import Inertia, JointType, ModelError
-from featherweight.model.urdf import load_urdf
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
 INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from featherweight.model.formats.urdf.reader import load_urdf
 from featherweight.model.types import Coupling, Description, Loop, LoopType, ModelError, Pose
-from featherweight.model.urdf import load_urdf
 
 
 def load(folder: Path, inside: str, **options: str) -> Description:

@@ -17,7 +17,7 @@ import featherweight as fw
 from featherweight.engine.function import DIVISION
 from featherweight.model.generators import from_parents
 from featherweight.model.types import WORLD
-from featherweight.operational_space import DELASSUS
+from featherweight.robot.constraints.operational_space import DELASSUS
 from oracles import pinocchio_models
 from oracles.pinocchio_models import Peer
 from oracles.robots import NAMES, example
@@ -259,7 +259,7 @@ def shrub_robot(execution: str) -> fw.Robot:
 def execution(request: pytest.FixtureRequest) -> str:
     if request.param == "rolled":
         try:
-            importlib.import_module("featherweight.engine.rolled")
+            importlib.import_module("featherweight.engine.backends.rolled")
         except ImportError:
             pytest.skip("the rolled execution needs Numba")
     return str(request.param)

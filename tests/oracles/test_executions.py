@@ -25,7 +25,7 @@ ROUNDING = 1e-12
 def execution(request: pytest.FixtureRequest) -> str:
     if request.param == "rolled":
         try:
-            importlib.import_module("featherweight.engine.rolled")
+            importlib.import_module("featherweight.engine.backends.rolled")
         except ImportError:
             pytest.skip("the rolled execution needs Numba")
     return str(request.param)

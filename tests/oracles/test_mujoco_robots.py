@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.model.load import load_description
+from featherweight.model.formats.registry import load_description
 from oracles import mujoco_models
 from oracles.robots import FLOATING, NAMES, path
 from oracles.states import assert_close, assert_same_solutions, random_states

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import featherweight as fw
 from featherweight.model.generators import MOVING, from_parents
 from featherweight.model.types import WORLD, JointType
-from featherweight.operational_space import DELASSUS
+from featherweight.robot.constraints.operational_space import DELASSUS
 from oracles.states import Array
 
 SIMPLE = (JointType.REVOLUTE, JointType.PRISMATIC, JointType.CONTINUOUS)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from featherweight.simulation import impulses
-from featherweight.simulation.cones import solve_by_cones
-from featherweight.simulation.impulses import Problem
+from featherweight.simulation.contact import impulses
+from featherweight.simulation.contact.cones import solve_by_cones
+from featherweight.simulation.contact.impulses import Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity

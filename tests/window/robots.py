@@ -6,7 +6,7 @@ from pathlib import Path
 
 import featherweight
 from featherweight import Body, Inertia, Joint, JointType, Loop, LoopType, Mechanism, Pose
-from featherweight.robot import Robot
+from featherweight.robot.robot import Robot
 
 ARM = """<robot name="arm">
   <material name="red"><color rgba="0.9 0.1 0.1 1"/></material>

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from featherweight.simulation.trajectory import Trajectory
+from featherweight.robot.trajectory import Trajectory
 from window.robots import arm
 
 pytest.importorskip("viser")
@@ -18,7 +18,7 @@ pytest.importorskip("selenium")
 
 from chromium import CHROMIUM, DRIVER, Page, chromium
 
-from featherweight.window import Window
+from featherweight.viewer import Window
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="no chromium and chromedriver on this machine")
 

@@ -15,17 +15,17 @@ import pytest
 import featherweight
 from featherweight.model.generators import MOVING, random_tree
 from featherweight.model.types import JointType
-from featherweight.simulation.trajectory import Trajectory
+from featherweight.robot.trajectory import Trajectory
 from window.robots import arm, linkage
 
 pytest.importorskip("viser")
 
-from featherweight.window import Window
-from featherweight.window.clock import Clock, frames, instant
-from featherweight.window.coordinates import coordinates, read, write
-from featherweight.window.figure import Layer
-from featherweight.window.loops import loop_lines, loops_text
-from featherweight.window.marks import Mark
+from featherweight.viewer import Window
+from featherweight.viewer.clock import Clock, frames, instant
+from featherweight.viewer.coordinates import coordinates, read, write
+from featherweight.viewer.figure import Layer
+from featherweight.viewer.loop_lines import loop_lines, loops_text
+from featherweight.viewer.marks import Mark
 
 
 @pytest.fixture

@@ -25,17 +25,7 @@ on the parent as in forward dynamics. Multi-degree joints and a floating base ne
 from __future__ import annotations
 
 from ..model.tree import INNER, Tree
-from ..spatial import (
-    IDENTITY3,
-    ZERO3,
-    ZERO_ARTICULATED,
-    ZERO_FORCE,
-    ZERO_MOBILITY,
-    ZERO_MOTION,
-    Mat3,
-    Motion,
-    unit_motion,
-)
+from ..spatial import IDENTITY3, ZERO3, ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOBILITY, ZERO_MOTION, Mat3, Motion, unit_motion
 from .articulated import articulated_inertias, joint_forces, responses
 from .columns import carry, clear, columns, cross, meet, mirror, sweep
 from .crba import crba

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    from .commands import run
+    from .app import run
 
     return run(arguments)
 

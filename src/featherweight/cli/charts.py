@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..engine.trace import Operations
-from ..robot import Robot
+from ..robot.robot import Robot
 from .measure import Timing
 from .tables import duration
 

@@ -11,7 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from ..robot import Array, Robot, load
+from ..robot.build import load
+from ..robot.robot import Array, Robot
 from ..version import __version__
 from . import tables
 from .console import progress, say

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.function import CompiledFunction
-from ..robot import Array, Robot
+from ..robot.robot import Array, Robot
 
 SHORTEST = 2e-3  # [s] of one measurement: a shorter call is repeated within it
 

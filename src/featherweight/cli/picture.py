@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
-from ..robot import Array, Robot
+from ..robot.robot import Array, Robot
 from .charts import DPI, FAINT, draw_operations, draw_times, style
-from .figure import LIMBS, draw_figure, limb_of
 from .measure import Timing
+from .skeleton import LIMBS, draw_figure, limb_of
 from .tables import rate
 
 

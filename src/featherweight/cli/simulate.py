@@ -11,12 +11,13 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..model.load import load_description
+from ..model.formats.registry import load_description
 from ..model.types import Description, JointType, ModelError
-from ..robot import Robot, build
+from ..robot.build import build
+from ..robot.robot import Robot
 from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
-from ..simulation.standins import spheres_of
-from .commands import Base, Mimic, MimicOption, OutputOption, RobotPath, app
+from ..simulation.contact.standins import spheres_of
+from .app import Base, Mimic, MimicOption, OutputOption, RobotPath, app
 from .console import make_console
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -162,7 +163,7 @@ def _energies(sim: Simulation) -> list[float]:
 
 
 def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> None:
-    from ..window import Window
+    from ..viewer import Window
     from .view import wait
 
     with Window(robot, motion, port=8080 if view else 0, ground=0.0) as window:

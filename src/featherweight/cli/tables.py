@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
-from ..closed import ClosedRobot
 from ..engine.function import CompiledFunction
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import JointType
-from ..robot import Robot
+from ..robot.closed import ClosedRobot
+from ..robot.robot import Robot
 from .measure import Timing
 
 _UNITS = {JointType.REVOLUTE: "rad", JointType.PRISMATIC: "m"}

@@ -10,9 +10,10 @@ import numpy as np
 import typer
 
 from ..model.types import ModelError
-from ..robot import Robot, load
-from ..simulation.trajectory import Trajectory
-from .commands import Base, BaseOption, Mimic, MimicOption, RobotPath, app
+from ..robot.build import load
+from ..robot.robot import Robot
+from ..robot.trajectory import Trajectory
+from .app import Base, BaseOption, Mimic, MimicOption, RobotPath, app
 from .console import make_console
 
 REQUIRED, OPTIONAL = ("times", "q", "v"), ("first", "points", "forces")
@@ -32,7 +33,7 @@ def view(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0 for any that is free.")] = 8080,
 ) -> None:
     """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
-    from ..window import Window
+    from ..viewer import Window
 
     loaded = load(robot, base.value, mimic=mimic.value)
     motion = None if trajectory is None else read_trajectory(trajectory, loaded)

@@ -40,7 +40,7 @@ def directory() -> Path:
     return base / "featherweight"
 
 
-NOT_COMPILED = ("cli", "simulation", "window")  # parts of this package that only call what is compiled
+NOT_COMPILED = ("cli", "simulation", "viewer")  # parts of this package that only call what is compiled
 
 
 @functools.cache

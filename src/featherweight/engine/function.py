@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, entry
-from .gufunc import make_gufunc, signature
-from .jit import compile_object, host, load_object
+from . import cache
+from .backends.llvm import entry
+from .backends.llvm.gufunc import make_gufunc, signature
+from .backends.llvm.jit import compile_object, host, load_object
+from .backends.llvm.loop import emit_loop
 from .program import Program
-from .rows import emit_loop
 from .threads import processors, share_out
 from .trace import BudgetExceeded, Operations, Trace, count, trace
 
@@ -254,7 +255,7 @@ class CompiledFunction:
     def _rolled(self) -> Callable[[list[Array], Array], None]:
         """The kernel on rows, by Numba."""
         try:
-            from .rolled import rolled_kernel
+            from .backends.rolled import rolled_kernel
         except ImportError:
             reason = "was asked for" if self._asked == "rolled" else "is needed for a robot of this size"
             raise ImportError(
@@ -264,7 +265,7 @@ class CompiledFunction:
 
     def _column_shares(self, threads: int) -> list[Callable[[list[Array], Array], None]]:
         """Kernels for parts of the columns, one a thread."""
-        from .rolled import rolled_kernel
+        from .backends.rolled import rolled_kernel
 
         if threads not in self._shares_of_columns:
             self._shares_of_columns[threads] = [rolled_kernel(p) for p in self.program.shares(threads)]

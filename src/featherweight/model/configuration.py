@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from featherweight.model.types import JointType
+from .types import JointType
 
 Array = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from featherweight.model.types import WORLD, Body, Description, Inertia, Joint, JointType, Matrix, Pose, Vector
+from .types import WORLD, Body, Description, Inertia, Joint, JointType, Matrix, Pose, Vector
 
 MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
 

@@ -31,6 +31,6 @@ def compiled(function: F) -> F:
 def digest() -> str:
     """Hash of every file of this package."""
     found = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
         found.update(file.read_bytes())
     return found.hexdigest()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..model.types import Actuator
-from ..robot import Robot
+from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..model.types import JointType
-from ..robot import Robot
+from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Acceleration = Callable[[Array, Array], Array]

@@ -16,9 +16,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from .compiling import compiled
-from .contact_space import JOINT_MARGIN, resolve
-from .detection import find
-from .inverse_rows import write_inertia
+from .contact.contact_space import JOINT_MARGIN, resolve
+from .contact.detection import find
+from .contact.inverse_rows import write_inertia
 from .stepper import MOST_PUSHED
 
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..contacts import Contact
 from ..model.types import Actuator
-from ..robot import Robot
+from ..robot.constraints.contact import Contact
+from ..robot.robot import Robot
+from ..robot.trajectory import Recorder, Trajectory
 from .forces import JointForces
 from .scene import Ground, HeightField, Plane, Sphere, check_surface
 from .stepper import Stepper
-from .trajectory import Recorder, Trajectory
 
 if TYPE_CHECKING:
-    from ..window import Window
+    from ..viewer import Window
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Controller = Callable[[float, Array, Array], Any]
@@ -237,7 +237,7 @@ class Simulation:
         `run` moves it, and what was run last is in its time line. Only this machine can see it unless `host` says
         otherwise. Raises ImportError without viser.
         """
-        from ..window import Window
+        from ..viewer import Window
 
         flat = isinstance(self.ground, Plane) and self.ground.normal[2] > 1.0 - 1e-9
         height = float(self.ground.point[2]) if flat else None  # type: ignore[union-attr]
@@ -326,8 +326,8 @@ def _touching(
     robot: Robot, forces: JointForces, shapes: bool, spheres: Any, pairs: Any, ground: Ground | None, settings: Any, *more: Any
 ) -> Any:
     try:
-        from .contact_space import Settings
-        from .touching import Touching
+        from .contact.contact_space import Settings
+        from .contact.touching import Touching
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "scipy"):
             raise
@@ -337,7 +337,7 @@ def _touching(
         ) from error
     touching_shapes = None
     if shapes:
-        from .shapes import ShapeContacts
+        from .contact.shape_contacts import ShapeContacts
 
         touching_shapes = ShapeContacts(robot, ground)
         spheres = (*spheres, *touching_shapes.points(ground))

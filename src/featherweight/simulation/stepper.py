@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..robot import Robot
+from ..robot.robot import Robot
 from .failure import SimulationError
 from .forces import JointForces
 from .integrators import NotConverged, midpoint, runge_kutta

@@ -1,0 +1,112 @@
+"""Constraint rows of any kind: their Jacobian J, and J' v.
+
+A group of rows sees the velocity of a point, or a sum of those of several points, (angular, linear), on axes that a body
+carries or on the world's. K of a row times it is what the row sees:
+
+    J v  = K (s; t)                       s, t = sum of weight R_A^T (w_i; v_i + w_i x p)      over points p on bodies i
+    J' v = K (s' - w_A x s; t' - w_A x t)     with accelerations for s', t', as the axes A turn with w_A
+
+A contact is a group of one point, which is the origin of its body, on the body's own axes. Other rows have their entries of J
+as functions of q, on a tape.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...model.tree import INNER, Tree
+from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion
+from ..frames import world_poses
+from ..kinematics import force, mat3, vec3
+from .operational_space.tape import Tape, configuration_rate, evaluate
+
+
+class Rows(NamedTuple):
+    """m rows in G groups, which have T points."""
+
+    K: Any  # (m, 6) torque and force of each row on the axes of its group
+    start: Any  # (G,) the rows of a group
+    stop: Any  # (G,)
+    axes: Any  # (G,) the row of the tree that carries its axes, -1 for the world's
+    turned: Any  # (G, 3, 3) its axes on those
+    first: Any  # (G + 1,) where its points begin
+    link: Any  # (T,) the row of the tree that carries the point, -1 for the ground
+    point: Any  # (T, 3) [m]
+    weight: Any  # (T,)
+    tape: Tape
+
+
+def rotation_between(rows: Rows, R, g: int, t: int):
+    """The axes of group g on those of the body of its point t."""
+    own = mat3(rows.turned, g)
+    A, i = rows.axes[g], rows.link[t]
+    if i == A:
+        return own
+    carrier = R[A] if A >= 0 else IDENTITY3
+    return R[i].transpose().product(carrier.product(own))
+
+
+def loads(tree: Tree, rows: Rows, X):
+    """The wrenches of unit forces of all rows, on each row of the tree."""
+    n, m = len(tree.parent), len(rows.K)
+    R, _ = world_poses(tree, X)
+    F = [[ZERO_FORCE for _ in range(n)] for _ in range(m)]
+    for g in range(len(rows.start)):
+        for t in range(rows.first[g], rows.first[g + 1]):
+            i = rows.link[t]
+            if i >= 0:
+                E = rotation_between(rows, R, g, t)
+                for r in range(rows.start[g], rows.stop[g]):
+                    K = force(rows.K, r)
+                    lin = rows.weight[t] * (E @ K.lin)
+                    F[r][i] = F[r][i] + Force(rows.weight[t] * (E @ K.ang) + vec3(rows.point, t).cross(lin), lin)
+    return F
+
+
+def jacobian(tree: Tree, rows: Rows, X, q, J) -> None:
+    """Write J, m by n: the generalized forces of unit forces of the rows."""
+    n = len(tree.parent)
+    F = loads(tree, rows, X)
+    for r in range(len(rows.K)):
+        for i in range(n - 1, -1, -1):
+            J[r][i] = F[r][i].component(tree.axis[i])
+            p = tree.parent[i]
+            if p >= 0:
+                F[r][p] = F[r][p] + (F[r][i] if tree.kind[i] == INNER else X[i].force_to_parent(F[r][i]))
+    write_entries(rows.tape, q, J)
+
+
+def write_entries(tape: Tape, q, J) -> None:
+    """Add the entries of J that are on the tape."""
+    x, _ = evaluate(tape, q, [0.0] * len(q))
+    for e in range(len(tape.entry_row)):
+        r, i = tape.entry_row[e], tape.entry_column[e]
+        J[r][i] = J[r][i] + tape.scale[e] * x[tape.node[e]]
+
+
+def bias_accelerations(tree: Tree, rows: Rows, X, w, u, a, q, v):
+    """J' v of all rows, from the bodies' angular velocities w, velocities u, and accelerations a at no q''."""
+    m = len(rows.K)
+    R, _ = world_poses(tree, X)
+    b = [0.0] * m
+    for g in range(len(rows.start)):
+        seen, gained = ZERO_MOTION, ZERO_MOTION
+        turning = ZERO3
+        if rows.axes[g] >= 0:
+            turning = mat3(rows.turned, g).transpose() @ w[rows.axes[g]]
+        for t in range(rows.first[g], rows.first[g + 1]):
+            i = rows.link[t]
+            if i >= 0:
+                E = rotation_between(rows, R, g, t).transpose()
+                at = vec3(rows.point, t)
+                lin = a[i].lin + a[i].ang.cross(at) + w[i].cross(w[i].cross(at))
+                seen = seen + rows.weight[t] * Motion(E @ w[i], E @ (u[i].lin + w[i].cross(at)))
+                gained = gained + rows.weight[t] * Motion(E @ a[i].ang, E @ lin)
+        rate = Motion(gained.ang - turning.cross(seen.ang), gained.lin - turning.cross(seen.lin))
+        for r in range(rows.start[g], rows.stop[g]):
+            b[r] = force(rows.K, r).power(rate)
+    tape = rows.tape
+    _, dx = evaluate(tape, q, configuration_rate(tree, q, v))
+    for e in range(len(tape.entry_row)):
+        b[tape.entry_row[e]] = b[tape.entry_row[e]] + tape.scale[e] * dx[tape.node[e]] * v[tape.entry_column[e]]
+    return b

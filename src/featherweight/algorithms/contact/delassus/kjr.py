@@ -1,0 +1,96 @@
+"""The algorithm of Kreutz-Delgado, Jain and Rodriguez (1992), as Featherstone (2010) arranged it.
+
+Omega_i of a row follows from that of its parent, Omega_ij of two rows from Omega_pj, through one joint at a time:
+
+    Omega_ii = P^T Omega_pp P + S d S^T,     Omega_ij = P^T Omega_pj      from the last row that carries both
+
+There are no propagators over more than one joint, so every pair of end-effectors pays for the paths to both.
+"""
+
+from __future__ import annotations
+
+from ....model.tree import INNER, Tree
+from ....spatial import ZERO_MOBILITY, ZERO_MOTION, Force, Motion, Vec3, unit_motion
+from ...articulated import articulated_inertias
+from ...kinematics import joint_transforms
+from ..contact_rows import Contacts, clear, handed_down, mirror, wrench
+
+
+def kjr(tree: Tree, contacts: Contacts, q, D) -> None:
+    """Write the Delassus matrix."""
+    n, m, E = len(tree.parent), len(contacts.owner), len(contacts.link)
+    X = joint_transforms(tree, q)
+    W, d = articulated_inertias(tree, X)
+    O = mobilities(tree, contacts, X, W, d)
+    clear(m, D)
+    for r in range(m):
+        link = contacts.link[contacts.owner[r]]
+        if link >= 0:
+            z = O[link].motion(wrench(contacts, r))
+            for s in range(contacts.begin[contacts.owner[r]], r + 1):
+                D[r][s] = wrench(contacts, s).power(z)
+    for f in range(E):
+        for c in range(n):
+            if contacts.link[f] >= 0 and meets(contacts, f, c) == 1:
+                M = sensitivities(tree, X, W, O[c], c, contacts.link[f])
+                for s in range(contacts.begin[f], contacts.begin[f + 1]):
+                    a = answer(M, wrench(contacts, s))  # of row c
+                    for e in range(f + 1, E):
+                        if contacts.meet[e][f] == c:
+                            b = down(tree, X, W, a, c, contacts.link[e])
+                            for r in range(contacts.begin[e], contacts.begin[e + 1]):
+                                D[r][s] = wrench(contacts, r).power(b)
+    mirror(m, D)
+
+
+def mobilities(tree: Tree, contacts: Contacts, X, W, d):
+    """Omega_ii of the rows that carry end-effectors."""
+    n = len(tree.parent)
+    O = [ZERO_MOBILITY] * n
+    for i in range(n):
+        if contacts.first[i] < contacts.first[i + 1]:
+            p = tree.parent[i]
+            if p >= 0:
+                O[i] = O[p] if tree.kind[i] == INNER else X[i].mobility_to_child(O[p])
+            s = unit_motion(tree.axis[i], 1.0)
+            R = O[i].motion(W[i])
+            g = (0.5 * (d[i] + W[i].power(R))) * s - R
+            O[i] = O[i].plus_symmetric(s, g)
+    return O
+
+
+def meets(contacts: Contacts, f: int, c: int) -> int:
+    """Whether a later end-effector's path meets that of f at row c."""
+    for e in range(f + 1, len(contacts.link)):
+        if contacts.meet[e][f] == c:
+            return 1
+    return 0
+
+
+def down(tree: Tree, X, W, a: Motion, c: int, link: int) -> Motion:
+    """The acceleration of `link` for that of row c above it."""
+    n = len(tree.parent)
+    on_path = [0] * n
+    i = link
+    while i != c:
+        on_path[i] = 1
+        i = tree.parent[i]
+    for i in range(c + 1, link + 1):
+        if on_path[i] == 1:
+            a = handed_down(tree, X, W[i], i, a)
+    return a
+
+
+def sensitivities(tree: Tree, X, W, O, c: int, link: int):
+    """Omega of `link` and row c above it: the acceleration of `link` for each of six unit wrenches at row c."""
+    M = [ZERO_MOTION] * 6
+    for k in range(6):
+        e = unit_motion(k, 1.0)
+        M[k] = down(tree, X, W, O.motion(Force(e.ang, e.lin)), c, link)
+    return M
+
+
+def answer(M, f: Force) -> Motion:
+    """The acceleration of row c for a wrench on the link, by symmetry."""
+    ang = Vec3(f.power(M[0]), f.power(M[1]), f.power(M[2]))
+    return Motion(ang, Vec3(f.power(M[3]), f.power(M[4]), f.power(M[5])))

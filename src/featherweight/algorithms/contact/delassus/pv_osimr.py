@@ -1,0 +1,96 @@
+"""PV-OSIMr (Sathya, Decré and Swevers, algorithm 3): where paths meet, six unit wrenches stand for all constraints below.
+
+Backward over the joints, between one branching row (or end-effector) D and the next one above it,
+    P_D = P_i P_D,   Omega_D = Omega_D + P_D^T S d S^T P_D                                              (16, 17)
+forward over branching rows      Omega_i = Omega_i + P_i^T Omega_A(i) P_i                               (18)
+backward again, from each end-effector to the branching rows above      K_A(j) = K_j P_j^T              (19)
+and the blocks are K_e Omega_cca K_f^T, with what lies below the first branching row on the diagonal.   (13)
+
+With fewer branching rows than the tree has (those above one of them are among them too), more columns pass a joint side by
+side and pairs of them meet below the first branching row, as in PV-OSIM, which has none.
+"""
+
+from __future__ import annotations
+
+from ....model.tree import Tree
+from ....spatial import ZERO_FORCE, ZERO_MOBILITY, Force, mobility, unit_motion
+from ...articulated import articulated_inertias
+from ...columns import clear, columns, cross, meet, mirror, move
+from ...kinematics import joint_transforms
+from ..contact_rows import Branches, Contacts, passed_on, product, wrench
+
+
+def pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, D) -> None:
+    """Write the Delassus matrix."""
+    X = joint_transforms(tree, q)
+    W, d = articulated_inertias(tree, X)
+    by_branches(tree, contacts, branches, X, W, d, D)
+
+
+def by_branches(tree: Tree, contacts: Contacts, branches: Branches, X, W, d, D) -> None:
+    """The recursion, with the articulated inertias given. D is filled above the diagonal, each pair where it meets."""
+    m, B = len(contacts.owner), len(branches.row) - 1
+    Y, G = propagators(tree, contacts, branches, X, W, d)
+    O = mobilities(branches, m, Y, G)
+    K = columns(m)
+    for r in range(m):
+        meet(K, r, Y[r])
+    for k in range(B, -1, -1):
+        for x in range(branches.first_pair[k], branches.first_pair[k + 1]):
+            f, begin, stop = branches.pairs[x]
+            for s in range(contacts.begin[f], contacts.begin[f + 1]):
+                if k < B:
+                    cross(K, D, O[k], s, s + 1, max(s, begin), stop)
+                else:
+                    clear(D, s, s + 1, max(s, begin), stop)
+        if k < B and branches.above[k] >= 0:
+            for x in range(branches.first_range[k], branches.first_range[k + 1]):
+                move(K, Y, m + 6 * k, branches.ranges[x][0], branches.ranges[x][1])
+    for r in range(m):
+        for s in range(branches.earliest[r], r + 1):
+            D[s][r] = D[s][r] + G[product(branches, r, s)]
+    mirror(D, 0, m)
+
+
+def propagators(tree: Tree, contacts: Contacts, branches: Branches, X, W, d):
+    """Columns of P, each at the branching row where it ends, and Omega of stretches: products of columns side by side."""
+    m = len(contacts.owner)
+    count = len(branches.earliest)
+    Y = [ZERO_FORCE for _ in range(count)]
+    G = [0.0] * branches.begin[count]
+    u = [0.0] * count
+    for r in range(m):
+        Y[r] = wrench(contacts, r)
+    for i in range(len(tree.parent) - 1, -1, -1):
+        if branches.number[i] >= 0:
+            for k in range(6):
+                e = unit_motion(k, 1.0)
+                Y[m + 6 * branches.number[i] + k] = Force(e.ang, e.lin)
+        for a in range(branches.first[i], branches.first[i + 1]):
+            r = branches.passing[a]
+            at = product(branches, r, 0)
+            u[r] = 0.0 - Y[r].component(tree.axis[i])
+            du = d[i] * u[r]
+            for b in range(branches.first[i], a + 1):
+                s = branches.passing[b]
+                G[at + s] = G[at + s] + du * u[s]
+            if tree.parent[i] >= 0:
+                Y[r] = passed_on(tree, X, W[i], i, u[r], Y[r])
+    return Y, G
+
+
+def mobilities(branches: Branches, m: int, Y, G):
+    """Omega of the branching rows, with the ground held."""
+    B = len(branches.row) - 1
+    O = [ZERO_MOBILITY] * (B + 1)
+    for i in range(B):
+        k = m + 6 * i
+        p = branches.above[i]
+        if p >= 0:
+            for a in range(6):
+                z = O[p].motion(Y[k + a])
+                for b in range(a + 1):
+                    x = product(branches, k + a, k + b)
+                    G[x] = G[x] + Y[k + b].power(z)
+        O[i] = mobility(G, branches.begin, k)
+    return O

@@ -1,0 +1,162 @@
+"""Forward dynamics of mechanisms with loops: the cluster-based articulated-body algorithm (C-ABA, algorithm 1).
+
+All bodies of a cluster hang on one, the output body o. With the composite inertias of the cluster's bodies, articulated by
+what hangs on them, and the forces F that unit accelerations of its joints need at o,
+
+    D = G^T H G,   U = F G,   u = tau - G^T (S^T p),   IA_o += I - U D^-1 U^T,   pA_o += p + U D^-1 u
+    y'' = D^-1 (u - U^T a_o),   q'' = G y'' + g
+
+where H, I and p are those of the cluster alone, and p includes what the velocities and g ask for. A joint that is in no loop is
+a cluster of its own, for which this is the step of the articulated-body algorithm.
+"""
+
+from __future__ import annotations
+
+from ...model.tree import INNER, Placements
+from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, Motion, unit_motion
+from ..articulated import freed, joint_acceleration, released, with_joint
+from ..contact.operational_space.dense_factors import factorize, solve
+from ..kinematics import (
+    angular_velocities,
+    base_acceleration,
+    external_forces,
+    joint_transforms,
+    rigid_inertia,
+    velocity_products,
+)
+from .articulated import without
+from .cluster_tree import Mechanism, free
+from .crba import combined, forces, projected_block
+from .maps import dot, maps, spanning_configuration, spanning_velocity
+
+
+def aba(mech: Mechanism, q, v, tau, result) -> None:
+    """Write the independent accelerations that the independent joint forces `tau` give."""
+    loaded(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
+
+
+def aba_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
+    """Write the independent accelerations that `tau` gives while `forces` act on the bodies."""
+    loaded(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
+
+
+def loaded(mech: Mechanism, q, v, tau, external, result) -> None:
+    """The algorithm, with one external Force a row of the tree."""
+    tree, n = mech.tree, len(mech.tree.parent)
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    M = maps(mech, X, qs, v)
+    vs = spanning_velocity(mech, M, v)
+    w, carried = angular_velocities(tree, X, vs)
+    c = velocity_products(tree, X, w, carried, vs)
+    IA = [ZERO_ARTICULATED] * n
+    pA = [ZERO_FORCE] * n
+    W = [ZERO_FORCE] * n
+    d = [0.0] * n
+    u = [0.0] * n
+    solved = [None] * len(mech.clusters)
+    for j in range(n):
+        if tree.last[j] == j:
+            I = rigid_inertia(tree, j)
+            IA[j] = I.articulated()
+            pA[j] = I.gyroscopic(w[j]) - external[j]
+    for number in range(len(mech.clusters) - 1, -1, -1):
+        cluster = mech.clusters[number]
+        if free(cluster):
+            for k in range(len(cluster.rows) - 1, -1, -1):
+                release(tree, X, c, cluster.rows[k], tau[cluster.start + k], IA, pA, W, d, u)
+        else:
+            solved[number] = embrace(mech, number, M[number], X, c, tau, IA, pA)
+    a = [ZERO_MOTION] * n
+    for number, cluster in enumerate(mech.clusters):
+        if free(cluster):
+            for k, j in enumerate(cluster.rows):
+                arriving = accelerated(tree, X, c, a, j)
+                x = d[j] * u[j]
+                result[cluster.start + k] = joint_acceleration(tree, j, W[j], x, arriving)
+                a[j] = with_joint(tree, j, W[j], x, arriving)
+        else:
+            move(mech, number, M[number], X, c, solved[number], a, result)
+
+
+def release(tree, X, c, j: int, tau, IA, pA, W, d, u) -> None:
+    """One row of pass 2 of the articulated-body algorithm; there it is not a function, which would cost rolled loops dearly."""
+    p, k = tree.parent[j], tree.axis[j]
+    U = IA[j].column(k)
+    d[j] = 1.0 / (U.component(k) + tree.armature[j])
+    W[j] = released(tree, U, d[j], j)
+    u[j] = tau - pA[j].component(k)
+    if p < 0:
+        return
+    Ia = freed(tree, IA[j], U, W[j], j)
+    pa = pA[j] + u[j] * W[j]
+    if tree.first[j] == j:
+        pa = pa + Ia @ c[j]
+        IA[p] = IA[p] + X[j].articulated_to_parent(Ia)
+        pA[p] = pA[p] + X[j].force_to_parent(pa)
+    else:
+        IA[p] = IA[p] + Ia
+        pA[p] = pA[p] + pa
+
+
+def embrace(mech: Mechanism, number: int, M, X, c, tau, IA, pA):
+    """A cluster's part of pass 2: add to the output body, and return what pass 3 needs."""
+    tree, cluster = mech.tree, mech.clusters[number]
+    m, o = len(cluster.independent), cluster.output
+    zeta: dict[int, Motion] = {}
+    resting = ZERO_MOTION if o >= 0 else base_acceleration(tree)
+    for j in cluster.rows:  # accelerations apart from those of the output body, at no y''
+        arriving = zeta.get(tree.parent[j], resting)
+        arriving = arriving if tree.kind[j] == INNER else X[j] @ arriving + c[j]
+        zeta[j] = arriving + unit_motion(tree.axis[j], M.g[j])
+    biases = {}
+    sums = {j: (IA[j], pA[j] + IA[j] @ zeta[j] if tree.last[j] == j else pA[j]) for j in cluster.rows}
+    top = (ZERO_ARTICULATED, ZERO_FORCE)
+    composite = {}
+    for j in reversed(cluster.rows):
+        I, f = sums[j]
+        composite[j] = I
+        biases[j] = f.component(tree.axis[j]) + tree.armature[j] * M.g[j]
+        p = tree.parent[j]
+        if p == o and o < 0:
+            continue
+        moved = (I, f) if tree.kind[j] == INNER else (X[j].articulated_to_parent(I), X[j].force_to_parent(f))
+        if p == o:
+            top = (top[0] + moved[0], top[1] + moved[1])
+        else:
+            sums[p] = (sums[p][0] + moved[0], sums[p][1] + moved[1])
+    F, inside = forces(mech, cluster, X, composite)
+    C, reciprocal = factorize(m, projected_block(cluster, M, inside))
+    mine = [
+        tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)
+    ]
+    U = [combined(M, cluster, F, k) for k in range(m)]
+    y = solve(m, C, reciprocal, mine)
+    if o >= 0:
+        IA[o] = IA[o] + without(m, top[0], C, reciprocal, U)
+        pA[o] = pA[o] + top[1]
+        for k in range(m):
+            pA[o] = pA[o] + y[k] * U[k]
+    return C, reciprocal, U, mine
+
+
+def accelerated(tree, X, c, a, j: int):
+    """The acceleration of row j apart from its own joint's."""
+    p = tree.parent[j]
+    if tree.kind[j] == INNER:
+        return a[p]
+    return X[j] @ (a[p] if p >= 0 else base_acceleration(tree)) + c[j]
+
+
+def move(mech: Mechanism, number: int, M, X, c, solved, a, result) -> None:
+    """A cluster's part of pass 3."""
+    tree, cluster = mech.tree, mech.clusters[number]
+    C, reciprocal, U, mine = solved
+    m = len(cluster.independent)
+    if cluster.output >= 0:
+        mine = [mine[k] - U[k].power(a[cluster.output]) for k in range(m)]
+    y = solve(m, C, reciprocal, mine)
+    for k in range(m):
+        result[cluster.start + k] = y[k]
+    for j in cluster.rows:
+        a[j] = accelerated(tree, X, c, a, j) + unit_motion(tree.axis[j], dot(M.G[j], y) + M.g[j])

@@ -1,0 +1,155 @@
+"""Articulated inertias of clusters, and how wrenches pass them (Chignoli et al., sections VII and VIII).
+
+A cluster has U, the wrenches on its output body for its unit accelerations, and D = C diag(p) C^T. A wrench Y against the
+motion of its bodies leaves t = -G^T S^T Y, and X^T Y + U D^-1 t goes on to the output body. A row that is no part of a loop
+has W and d.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...model.tree import INNER
+from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, Force, Motion, unit_motion
+from ..articulated import freed, released, with_joint
+from ..contact.operational_space.dense_factors import factorize, solve
+from ..kinematics import joint_transforms, rigid_inertia
+from .cluster_tree import Mechanism, free
+from .crba import combined, forces, projected_block
+from .maps import Map, dot, maps, spanning_configuration
+
+
+class Articulated(NamedTuple):
+    """All that wrenches and accelerations meet."""
+
+    mech: Mechanism
+    X: Any
+    maps: list[Map | None]
+    W: dict[int, Force]
+    d: dict[int, Any]
+    C: dict[int, Any]  # by cluster
+    reciprocal: dict[int, Any]
+    U: dict[int, list[Force]]
+
+
+def articulated_clusters(mech: Mechanism, q) -> Articulated:
+    tree, n = mech.tree, len(mech.tree.parent)
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    A = Articulated(mech, X, maps(mech, X, qs), {}, {}, {}, {}, {})
+    IA = [rigid_inertia(tree, j).articulated() if tree.last[j] == j else ZERO_ARTICULATED for j in range(n)]
+    for number in range(len(mech.clusters) - 1, -1, -1):
+        if free(mech.clusters[number]):
+            for j in reversed(mech.clusters[number].rows):
+                release(A, IA, j)
+        else:
+            embrace(A, IA, number)
+    return A
+
+
+def map_of(A: Articulated, number: int) -> Map:
+    """The map of a cluster that has one."""
+    found = A.maps[number]
+    assert found is not None
+    return found
+
+
+def release(A: Articulated, IA, j: int) -> None:
+    """One row of the tree."""
+    tree = A.mech.tree
+    p, k = tree.parent[j], tree.axis[j]
+    U = IA[j].column(k)
+    A.d[j] = 1.0 / (U.component(k) + tree.armature[j])
+    A.W[j] = released(tree, U, A.d[j], j)
+    if p >= 0:
+        Ia = freed(tree, IA[j], U, A.W[j], j)
+        IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else A.X[j].articulated_to_parent(Ia))
+
+
+def embrace(A: Articulated, IA, number: int) -> None:
+    """All rows of a cluster."""
+    tree, cluster = A.mech.tree, A.mech.clusters[number]
+    m, o = len(cluster.independent), cluster.output
+    for j in reversed(cluster.rows):
+        p = tree.parent[j]
+        if p >= 0:
+            IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].articulated_to_parent(IA[j]))
+    F, inside = forces(A.mech, cluster, A.X, IA)
+    A.C[number], A.reciprocal[number] = factorize(m, projected_block(cluster, A.maps[number], inside))
+    A.U[number] = [combined(A.maps[number], cluster, F, k) for k in range(m)]
+    if o >= 0:
+        IA[o] = without(m, IA[o], A.C[number], A.reciprocal[number], A.U[number])
+
+
+def without(m: int, I, C, reciprocal, U):
+    """I - U D^-1 U^T."""
+    E = list(U)  # U C^-T
+    for i in range(m):
+        for j in range(i):
+            E[i] = E[i] - C[i][j] * E[j]
+        I = I.minus_dyad(E[i], reciprocal[i] * E[i])
+    return I
+
+
+def pass_row(A: Articulated, j: int, Y: Force, tau=0.0):
+    """u, and the wrench on the parent, for Y on a row that is no part of a loop."""
+    tree = A.mech.tree
+    u = tau - Y.component(tree.axis[j])
+    moved = Y + u * A.W[j]
+    return u, moved if tree.kind[j] == INNER or tree.parent[j] < 0 else A.X[j].force_to_parent(moved)
+
+
+def pass_cluster(A: Articulated, number: int, Y: dict[int, Force], tau=None):
+    """C^-1 t, and the wrench on the output body, for wrenches Y on bodies of a cluster."""
+    tree, cluster = A.mech.tree, A.mech.clusters[number]
+    m = len(cluster.independent)
+    carried, push, top = dict(Y), {}, ZERO_FORCE
+    for j in reversed(cluster.rows):
+        f = carried.get(j, ZERO_FORCE)
+        push[j] = f.component(tree.axis[j])
+        p = tree.parent[j]
+        moved = f if tree.kind[j] == INNER or p < 0 else A.X[j].force_to_parent(f)
+        if p == cluster.output:
+            top = top + moved
+        else:
+            carried[p] = carried.get(p, ZERO_FORCE) + moved
+    G = map_of(A, number).G
+    against = [push[r] for r in cluster.rows]
+    t = [(0.0 if tau is None else tau[k]) - dot([G[r][k] for r in cluster.rows], against) for k in range(m)]
+    C = A.C[number]
+    for i in range(m):
+        for j in range(i):
+            t[i] = t[i] - C[i][j] * t[j]
+    y = [a * b for a, b in zip(t, A.reciprocal[number], strict=True)]
+    for i in range(m - 1, -1, -1):
+        for j in range(i + 1, m):
+            y[i] = y[i] - C[j][i] * y[j]
+    for k in range(m):
+        top = top + y[k] * A.U[number][k]
+    return t, top
+
+
+def answer_row(A: Articulated, j: int, u, a: Motion) -> Motion:
+    """The acceleration of a row for u and that of its parent."""
+    tree = A.mech.tree
+    arriving = a if tree.kind[j] == INNER else A.X[j] @ a
+    return with_joint(tree, j, A.W[j], A.d[j] * u, arriving)
+
+
+def answer_cluster(A: Articulated, number: int, t, a: Motion) -> dict[int, Motion]:
+    """The accelerations of a cluster's rows for C^-1 t and the acceleration of the output body."""
+    tree, cluster = A.mech.tree, A.mech.clusters[number]
+    m, C, reciprocal = len(cluster.independent), A.C[number], A.reciprocal[number]
+    w = solve(m, C, reciprocal, [A.U[number][k].power(a) for k in range(m)])
+    y = [x * r for x, r in zip(t, reciprocal, strict=True)]
+    for i in range(m - 1, -1, -1):
+        for j in range(i + 1, m):
+            y[i] = y[i] - C[j][i] * y[j]
+    rates = [x - z for x, z in zip(y, w, strict=True)]
+    found: dict[int, Motion] = {}
+    for j in cluster.rows:
+        p = tree.parent[j]
+        arriving = found.get(p, a)
+        arriving = arriving if tree.kind[j] == INNER else A.X[j] @ arriving
+        found[j] = arriving + unit_motion(tree.axis[j], dot(map_of(A, number).G[j], rates))
+    return found

@@ -1,0 +1,117 @@
+"""The inertia matrix of the independent velocities: the composite-rigid-body algorithm on clusters (C-CRBA).
+
+H = G^T H_tree G, with G applied as soon as a cluster is left: the forces F that its independent accelerations need pass to the
+body that it hangs on as m columns, one for each independent velocity, instead of one for each joint.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model.tree import INNER
+from ...spatial import ZERO_FORCE, ZERO_RIGID
+from ..kinematics import joint_transforms, rigid_inertia
+from .cluster_tree import Cluster, Mechanism
+from .maps import maps, spanning_configuration
+
+
+def crba(mech: Mechanism, q, H) -> None:
+    """Write the inertia matrix."""
+    tree, n = mech.tree, len(mech.tree.parent)
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    M = maps(mech, X, qs)
+    I = [rigid_inertia(tree, j) if tree.last[j] == j else ZERO_RIGID for j in range(n)]
+    for i in range(len(mech.parent)):
+        for j in range(len(mech.parent)):
+            H[i][j] = 0.0
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        if p >= 0:
+            I[p] = I[p] + (I[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(I[j]))
+    for number, cluster in enumerate(mech.clusters):
+        F, inside = forces(mech, cluster, X, I)
+        write_block(mech, cluster, M[number], inside, H)
+        columns = [combined(M[number], cluster, F, k) for k in range(len(cluster.independent))]
+        i = cluster.output
+        while i >= 0:
+            other = mech.clusters[mech.owner[i]]
+            rows: dict[int, list[Any]] = {}
+            while i >= 0 and mech.owner[i] == mech.owner[other.rows[0]]:
+                rows[i] = [f.component(tree.axis[i]) for f in columns]
+                if tree.parent[i] >= 0 and tree.kind[i] != INNER:
+                    columns = [X[i].force_to_parent(f) for f in columns]
+                i = tree.parent[i]
+            write_coupling(mech, cluster, other, M, rows, H)
+
+
+def forces(mech: Mechanism, cluster: Cluster, X, I):
+    """For each row the force on the output body that its unit acceleration needs, and the inertia matrix inside."""
+    tree = mech.tree
+    F, inside = {}, {}
+    for j in cluster.rows:
+        f = I[j].column(tree.axis[j])
+        inside[j, j] = f.component(tree.axis[j]) + tree.armature[j]
+        i = j
+        while True:
+            p = tree.parent[i]
+            if p >= 0 and tree.kind[i] != INNER:
+                f = X[i].force_to_parent(f)
+            if p == cluster.output:
+                break
+            i = p
+            inside[j, i] = f.component(tree.axis[i])
+        F[j] = f
+    return F, inside
+
+
+def combined(M, cluster: Cluster, F, k: int):
+    """The force of independent velocity k."""
+    if M is None:
+        return F[cluster.rows[k]]
+    total = ZERO_FORCE
+    for r in cluster.rows:
+        total = total + M.G[r][k] * F[r]
+    return total
+
+
+def projected_block(cluster: Cluster, M, inside):
+    """G^T H G inside a cluster, its lower triangle; `inside` has entries for joints on one path."""
+    m = len(cluster.independent)
+    right = {r: [0.0] * m for r in cluster.rows}
+    for (i, j), h in inside.items():
+        for k in range(m):
+            right[i][k] = right[i][k] + h * M.G[j][k]
+            if i != j:
+                right[j][k] = right[j][k] + h * M.G[i][k]
+    block = [[0.0] * m for _ in range(m)]
+    for a in range(m):
+        for b in range(a + 1):
+            for r in cluster.rows:
+                block[a][b] = block[a][b] + M.G[r][a] * right[r][b]
+    return block
+
+
+def write_block(mech: Mechanism, cluster: Cluster, M, inside, H) -> None:
+    s = cluster.start
+    if M is None:
+        for (i, j), h in inside.items():
+            a, b = cluster.rows.index(i), cluster.rows.index(j)
+            H[s + a][s + b] = H[s + b][s + a] = h
+        return
+    block = projected_block(cluster, M, inside)
+    for a in range(len(block)):
+        for b in range(a + 1):
+            H[s + a][s + b] = H[s + b][s + a] = block[a][b]
+
+
+def write_coupling(mech: Mechanism, cluster: Cluster, other: Cluster, M, rows, H) -> None:
+    """Entries between a cluster and one that carries it, from the joint forces `rows` there."""
+    G = M[mech.owner[other.rows[0]]]
+    for k in range(len(cluster.independent)):
+        for l in range(len(other.independent)):
+            total = 0.0
+            for i, h in rows.items():
+                total = total + ((1.0 if other.rows[l] == i else 0.0) if G is None else G.G[i][l]) * h[k]
+            a, b = cluster.start + k, other.start + l
+            H[a][b] = H[b][a] = total

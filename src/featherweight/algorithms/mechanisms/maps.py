@@ -1,0 +1,210 @@
+"""How the joints of a cluster move with its independent velocities: q' = G y', q'' = G y'' + g (section II-B).
+
+Loops: K q' = 0 and K q'' = k = -K' q' (equation 2), where K_d is what belongs to the dependent joints:
+
+    G_d = -K_d^-1 K_i,     g_d = K_d^-1 k
+
+Couplings: q_f = P(q_j), so G_f = P' G_j and g_f = P' g_j + P'' q'_j^2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...spatial import sqrt
+from .cluster_tree import Cluster, Follower, Mechanism, free
+from .loop_constraints import alignment_rates, alignment_rows, closing_rates, closing_rows, poses
+
+
+class Map(NamedTuple):
+    """G and g of one cluster, by rows of the tree."""
+
+    G: dict[int, list[Any]]
+    g: dict[int, Any]
+
+
+def spanning_configuration(mech: Mechanism, q) -> list[Any]:
+    """The coordinates of the spanning tree."""
+    result = [q[k] if k >= 0 else 0.0 for k in mech.position]
+    for cluster in mech.clusters:
+        for f in cluster.followers:
+            result[mech.tree.q_index[f.row]] = followed(mech, f, result)
+    return result
+
+
+def followed(mech: Mechanism, f: Follower, qs):
+    """A follower's coordinate."""
+    x = f.offset
+    for row, coefficients in f.terms:
+        x = x + polynomial(coefficients, qs[mech.tree.q_index[row]])
+    return x
+
+
+def polynomial(coefficients, x):
+    """c1 x + c2 x² + ..."""
+    total = 0.0
+    for c in reversed(coefficients):
+        total = (total + c) * x
+    return total
+
+
+def derivative(coefficients):
+    """The coefficients of the derivative: its constant, and the others."""
+    d = [(k + 1) * c for k, c in enumerate(coefficients)]
+    return (d[0] if d else 0.0), tuple(d[1:])
+
+
+def slopes(mech: Mechanism, f: Follower, qs):
+    """(row, P', P'') of each term."""
+    found = []
+    for row, coefficients in f.terms:
+        x = qs[mech.tree.q_index[row]]
+        constant, others = derivative(coefficients)
+        second, more = derivative(others)
+        found.append((row, constant + polynomial(others, x), second + polynomial(more, x) if others else 0.0))
+    return found
+
+
+def velocity_map(mech: Mechanism, cluster: Cluster, K, qs) -> dict[int, list[Any]]:
+    """G of a cluster, from its constraint matrix."""
+    m = len(cluster.independent)
+    G = {r: [1.0 if k == j else 0.0 for k in range(m)] for j, r in enumerate(cluster.independent)}
+    if cluster.dependent:
+        right = [[0.0 - row[r] for r in cluster.independent] for row in K]
+        solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
+        G |= dict(zip(cluster.dependent, solved, strict=True))
+    for f in cluster.followers:
+        G[f.row] = [0.0] * m
+        for row, slope, _ in slopes(mech, f, qs):
+            G[f.row] = [x + slope * y for x, y in zip(G[f.row], G[row], strict=True)]
+    return G
+
+
+def constraint_matrix(mech: Mechanism, cluster: Cluster, X, qs) -> list[dict[int, Any]]:
+    """The independent rows of K, by those rows of the tree that no coupling determines."""
+    placed = poses(mech.tree, cluster, X)
+    K = [alignment_rows(mech.tree, cluster, placed, a) for a in cluster.alignments]
+    for c in cluster.closings:
+        K += closing_rows(mech.tree, cluster, c, qs)
+    K = [K[k] for k in cluster.kept]
+    for f in reversed(cluster.followers):
+        for row, slope, _ in slopes(mech, f, qs):
+            for constraint in K:
+                constraint[row] = constraint[row] + slope * constraint[f.row]
+    return K
+
+
+def acceleration_bias(mech: Mechanism, cluster: Cluster, K, X, qs, G, v) -> Map:
+    """G and g, with velocities of the rows made on the way."""
+    rates = {r: dot(G[r], v) for r in cluster.rows}
+    g = dict.fromkeys((*cluster.independent, *cluster.dependent), 0.0)
+    add_followers(mech, cluster, qs, rates, g)
+    if cluster.dependent:
+        placed = poses(mech.tree, cluster, X)
+        k = alignment_rates(mech.tree, cluster, placed, rates, g)
+        for c in cluster.closings:
+            k += closing_rates(mech.tree, c, qs, rates, g)
+        right = [[0.0 - k[i]] for i in cluster.kept]
+        solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
+        g |= {r: x[0] for r, x in zip(cluster.dependent, solved, strict=True)}
+        add_followers(mech, cluster, qs, rates, g)
+    return Map(G, g)
+
+
+def add_followers(mech: Mechanism, cluster: Cluster, qs, rates, g) -> None:
+    """g of followers, from that of the joints that they follow."""
+    for f in cluster.followers:
+        g[f.row] = 0.0
+        for row, slope, bend in slopes(mech, f, qs):
+            g[f.row] = g[f.row] + slope * g[row] + bend * (rates[row] * rates[row])
+
+
+def dot(a, b):
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
+    return total
+
+
+TINY = 1e-150  # turns 0 / 0 into 0 in a rotation of two zeros
+
+
+def solve_square(A, B):
+    """A^-1 B by Givens rotations: stable without a choice that depends on values."""
+    n = len(A)
+    A, B = triangular(A, B)
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            B[k] = [x - A[k][j] * y for x, y in zip(B[k], B[j], strict=True)]
+        reciprocal = 1.0 / A[k][k]
+        B[k] = [reciprocal * x for x in B[k]]
+    return B
+
+
+def triangular(A, B):
+    """Q^T A and Q^T B for the rotations Q that make A upper triangular."""
+    n = len(A)
+    A, B = [list(row) for row in A], [list(row) for row in B]
+    for k in range(n):
+        for i in range(k + 1, n):
+            if isinstance(A[i][k], float) and A[i][k] == 0.0:
+                continue
+            if isinstance(A[k][k], float) and A[k][k] == 0.0:
+                A[k], A[i], B[k], B[i] = A[i], A[k], B[i], B[k]
+                continue
+            a, b = A[k][k] + TINY, A[i][k]
+            scale = 1.0 / sqrt(a * a + b * b)
+            c, s = a * scale, b * scale
+            for M in (A, B):
+                M[k], M[i] = (
+                    [c * x + s * y for x, y in zip(M[k], M[i], strict=True)],
+                    [c * y - s * x for x, y in zip(M[k], M[i], strict=True)],
+                )
+    return A, B
+
+
+def maps(mech: Mechanism, X, qs, v=None):
+    """For each cluster its map, or None where all rows move as they like; without velocities there is no g."""
+    found: list[Map | None] = []
+    for cluster in mech.clusters:
+        if free(cluster):
+            found.append(None)
+            continue
+        K = constraint_matrix(mech, cluster, X, qs) if cluster.dependent else []
+        G = velocity_map(mech, cluster, K, qs)
+        if v is None:
+            found.append(Map(G, {}))
+        else:
+            m = len(cluster.independent)
+            found.append(acceleration_bias(mech, cluster, K, X, qs, G, v[cluster.start : cluster.start + m]))
+    return found
+
+
+def spanning_velocity(mech: Mechanism, M, v):
+    """G y' for all rows of the tree."""
+    result = [0.0] * len(mech.tree.parent)
+    for cluster, map in zip(mech.clusters, M, strict=True):
+        mine = v[cluster.start : cluster.start + len(cluster.independent)]
+        for k, r in enumerate(cluster.rows):
+            result[r] = mine[k] if map is None else dot(map.G[r], mine)
+    return result
+
+
+def spanning_acceleration(mech: Mechanism, M, a):
+    """G y'' + g for all rows of the tree."""
+    result = spanning_velocity(mech, M, a)
+    for map in M:
+        if map is not None:
+            for r, x in map.g.items():
+                result[r] = result[r] + x
+    return result
+
+
+def write_projected(mech: Mechanism, M, forces, tau) -> None:
+    """Write G^T times generalized forces of the tree."""
+    for cluster, map in zip(mech.clusters, M, strict=True):
+        for k in range(len(cluster.independent)):
+            if map is None:
+                tau[cluster.start + k] = forces[cluster.rows[k]]
+            else:
+                tau[cluster.start + k] = dot([map.G[r][k] for r in cluster.rows], [forces[r] for r in cluster.rows])

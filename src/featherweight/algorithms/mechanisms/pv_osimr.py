@@ -1,0 +1,131 @@
+"""PV-OSIMr on clusters (Sathya, Decré and Swevers 2023, algorithm 3, on the tree of clusters).
+
+Each body's parent is its output body. Where paths meet at a body, six unit wrenches stand for all that arrives there; paths
+that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side.
+"""
+
+from __future__ import annotations
+
+from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
+from ..contact.contact_rows import Branches, Contacts, mirror, product, wrench
+from ..contact.delassus.pv_osimr import mobilities
+from .articulated import Articulated, articulated_clusters, pass_cluster, pass_row
+from .cluster_tree import Mechanism, free
+
+
+def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> None:
+    """Write J M^-1 J^T."""
+    m, E = len(contacts.owner), len(contacts.link)
+    branches = any_two_may_meet(branches)
+    Y, G = propagators(articulated_clusters(mech, q), contacts, branches)
+    O = mobilities(branches, m, Y, G)
+    K = at_branches(contacts, branches, Y)
+    for e in range(E):
+        for f in range(e + 1):
+            c = branches.meet[e][f]
+            for s in range(contacts.begin[f], contacts.begin[f + 1]):
+                z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
+                mine = columns_below(branches, m, K, s, f, c)
+                for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
+                    D[r][s] = side_by_side(branches, G, columns_below(branches, m, K, r, e, c), mine)
+                    if c >= 0:
+                        D[r][s] = D[r][s] + K[c][r].power(z)
+    mirror(m, D)
+
+
+def any_two_may_meet(branches: Branches) -> Branches:
+    """With room for the products of all columns: of which pass a cluster together, the tree of bodies says too little."""
+    count = len(branches.earliest)
+    return branches._replace(earliest=(0,) * count, begin=tuple(r * (r + 1) // 2 for r in range(count + 1)))
+
+
+def at_branches(contacts: Contacts, branches: Branches, Y):
+    """The wrenches of end-effectors at all branching rows above them."""
+    m, B = len(contacts.owner), len(branches.row) - 1
+    K = [[ZERO_FORCE for _ in range(m)] for _ in range(B + 1)]
+    for r in range(m):
+        c = branches.end_above[contacts.owner[r]]
+        if c >= 0:
+            K[c][r] = Y[r]
+            while branches.above[c] >= 0:
+                K[branches.above[c]][r] = combined(Y, m + 6 * c, K[c][r])
+                c = branches.above[c]
+    return K
+
+
+def combined(Y, k: int, f: Force) -> Force:
+    """P f for the propagator whose columns are Y[k] to Y[k + 5]."""
+    n, l = f.ang, f.lin
+    sum: Force = (n.x * Y[k] + n.y * Y[k + 1] + n.z * Y[k + 2]) + (l.x * Y[k + 3] + l.y * Y[k + 4] + l.z * Y[k + 5])
+    return sum
+
+
+def columns_below(branches: Branches, m: int, K, r: int, e: int, c: int):
+    """The columns that stand for constraint row r, below branching body c: (number, coefficient)."""
+    found = [(r, 1.0)]
+    b = branches.end_above[e]
+    while b not in (c, -1):
+        f = K[b][r]
+        found += [(m + 6 * b + k, x) for k, x in enumerate((*f.ang, *f.lin))]
+        b = branches.above[b]
+    return found
+
+
+def side_by_side(branches: Branches, G, one, other):
+    """What two constraint rows have in common in clusters that their columns pass at different bodies."""
+    total = 0.0
+    for i, x in one:
+        for j, y in other:
+            total = total + (x * G[product(branches, max(i, j), min(i, j))]) * y
+    return total
+
+
+def propagators(A: Articulated, contacts: Contacts, branches: Branches):
+    """Wrenches that stand for constraints, each at the branching body where it ends, and their products over stretches."""
+    mech = A.mech
+    m = len(contacts.owner)
+    columns = m + 6 * (len(branches.row) - 1)
+    Y = [ZERO_FORCE] * columns
+    at = [-1] * columns
+    G = [0.0] * branches.begin[columns]
+    for r in range(m):
+        Y[r], at[r] = ZERO_FORCE - wrench(contacts, r), contacts.link[contacts.owner[r]]
+    for number in range(len(mech.clusters) - 1, -1, -1):
+        cluster = mech.clusters[number]
+        for body in cluster.rows:
+            if branches.number[body] >= 0:
+                at = [-1 if place == body else place for place in at]
+                for k in range(6):
+                    e = unit_motion(k, -1.0)
+                    column = m + 6 * branches.number[body] + k
+                    Y[column], at[column] = Force(e.ang, e.lin), body
+        passing = [c for c in range(columns) if at[c] >= 0 and mech.owner[at[c]] == number]
+        if free(cluster):
+            for j in reversed(cluster.rows):
+                u = {c: pass_one(A, j, Y, at, c) for c in passing if at[c] == j}
+                add_pairs(branches, G, u, A.d[j])
+        else:
+            halves = {}
+            for c in passing:
+                halves[c], Y[c] = pass_cluster(A, number, {at[c]: Y[c]})
+                at[c] = cluster.output
+            for k, reciprocal in enumerate(A.reciprocal[number]):
+                add_pairs(branches, G, {c: t[k] for c, t in halves.items()}, reciprocal)
+    return [ZERO_FORCE - f for f in Y], G
+
+
+def pass_one(A: Articulated, j: int, Y, at, c: int):
+    """u of column c at row j, which it leaves for the parent."""
+    u, Y[c] = pass_row(A, j, Y[c])
+    at[c] = A.mech.tree.parent[j]
+    return u
+
+
+def add_pairs(branches: Branches, G, u, d) -> None:
+    """G + u d u^T, lower triangle, for columns u."""
+    for r, x in u.items():
+        dx = d * x
+        for s, y in u.items():
+            if s <= r:
+                at = product(branches, r, s)
+                G[at] = G[at] + dx * y

@@ -1,0 +1,84 @@
+"""Inverse dynamics of mechanisms with loops: the cluster-based recursive Newton-Euler algorithm (C-RNEA, section VI).
+
+S_k of a cluster is made of the motion subspaces of its joints and G, so S_k^T f is G^T times the joint forces of the spanning
+tree (equation 29), and accelerations are those of q'' = G y'' + g: the recursion itself is that of the tree.
+"""
+
+from __future__ import annotations
+
+from ...model.tree import Placements
+from ...spatial import ZERO_FORCE
+from ..kinematics import external_forces, joint_transforms
+from ..rnea import newton_euler
+from .cluster_tree import Mechanism
+from .maps import (
+    constraint_matrix,
+    maps,
+    slopes,
+    solve_square,
+    spanning_acceleration,
+    spanning_configuration,
+    spanning_velocity,
+    write_projected,
+)
+
+
+def rnea(mech: Mechanism, q, v, a, tau) -> None:
+    """Independent joint forces that give the independent accelerations `a`."""
+    loaded(mech, q, v, a, [ZERO_FORCE] * len(mech.tree.parent), tau)
+
+
+def rnea_external(mech: Mechanism, bodies: Placements, q, v, a, forces, tau) -> None:
+    """Independent joint forces that give the independent accelerations `a` while `forces` act on the bodies."""
+    loaded(mech, q, v, a, external_forces(mech.tree, bodies, forces), tau)
+
+
+def loaded(mech: Mechanism, q, v, a, external, tau) -> None:
+    """The recursion, with one external Force a row of the tree."""
+    tree = mech.tree
+    qs = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(tree, qs), qs, v)
+    forces = [0.0] * len(tree.parent)
+    accelerations = spanning_acceleration(mech, M, a)
+    newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, external, forces)
+    write_projected(mech, M, forces, tau)
+
+
+def spanning_torque(mech: Mechanism, q, v, a, forces) -> None:
+    """Joint forces of the spanning tree, of drives and constraints together, for independent accelerations `a`."""
+    tree = mech.tree
+    qs = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(tree, qs), qs, v)
+    accelerations = spanning_acceleration(mech, M, a)
+    newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, [ZERO_FORCE] * len(tree.parent), forces)
+
+
+def loop_forces(mech: Mechanism, q, v, a, result) -> None:
+    """K_d^-T times the forces of dependent joints, which loops give, those of joints that follow them included."""
+    tree = mech.tree
+    forces = [0.0] * len(tree.parent)
+    spanning_torque(mech, q, v, a, forces)
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    begin = 0
+    for cluster in mech.clusters:
+        for f in reversed(cluster.followers):
+            for row, slope, _ in slopes(mech, f, qs):
+                forces[row] = forces[row] + slope * forces[f.row]
+        if cluster.dependent:
+            K = constraint_matrix(mech, cluster, X, qs)
+            transposed = [[row[r] for row in K] for r in cluster.dependent]
+            solved = solve_square(transposed, [[forces[r]] for r in cluster.dependent])
+            for k, x in enumerate(solved):
+                result[begin + k] = x[0]
+            begin += len(solved)
+
+
+def bias_force(mech: Mechanism, q, v, tau) -> None:
+    """Coriolis, centrifugal and gravity forces: inverse dynamics at no independent acceleration."""
+    rnea(mech, q, v, [0.0] * len(mech.parent), tau)
+
+
+def gravity_force(mech: Mechanism, q, tau) -> None:
+    """Gravity forces: inverse dynamics at rest."""
+    rnea(mech, q, [0.0] * len(mech.parent), [0.0] * len(mech.parent), tau)

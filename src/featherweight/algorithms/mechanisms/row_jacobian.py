@@ -1,0 +1,66 @@
+"""Constraint rows in the independent velocities of a mechanism with loops: J of the spanning tree times G, and (J G)' v."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model.tree import INNER
+from ...spatial import Motion, unit_motion
+from ..contact.constraint_rows import Rows, bias_accelerations, loads, write_entries
+from ..contact.operational_space.tape import configuration_rate, evaluate
+from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
+from .cluster_tree import Mechanism
+from .maps import maps, spanning_configuration
+from .spanning import expanded, write_row
+
+
+def row_jacobian(mech: Mechanism, rows: Rows, q, J) -> None:
+    """Write J G, m by nv."""
+    tree, n = mech.tree, len(mech.tree.parent)
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    M = maps(mech, X, qs)
+    for F, out in zip(loads(tree, rows, X), J, strict=True):
+        whole = [0.0] * n
+        for i in range(n - 1, -1, -1):
+            whole[i] = F[i].component(tree.axis[i])
+            p = tree.parent[i]
+            if p >= 0:
+                F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
+        write_row(mech, M, whole, out)
+    write_entries(rows.tape, q, J)
+
+
+def entries_of_functions(mech: Mechanism, rows: Rows, q) -> list[list[Any]]:
+    """The part of J G that the user's functions give."""
+    J = [[0.0] * len(mech.parent) for _ in rows.K]
+    write_entries(rows.tape, q, J)
+    return J
+
+
+def velocity_products_of_rows(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
+    """(J G)' v."""
+    tree = mech.tree
+    qs, vs, M = expanded(mech, q, v)
+    X = joint_transforms(tree, qs)
+    w, carried = angular_velocities(tree, X, vs)
+    c = velocity_products(tree, X, w, carried, vs)
+    g = {r: x for map in M if map is not None for r, x in map.g.items()}
+    a: list[Motion] = []
+    for j in range(len(tree.parent)):
+        p = tree.parent[j]
+        own = c[j] + unit_motion(tree.axis[j], g.get(j, 0.0))
+        a.append(X[j] @ a[p] + own if p >= 0 else own)
+    bodies = rows._replace(tape=rows.tape._replace(entry_row=(), entry_column=(), node=(), scale=()))
+    b: list[Any] = bias_accelerations(tree, bodies, X, w, spatial_velocities(tree, X, vs), a, qs, vs)
+    rate = configuration_rate(tree, qs, vs)
+    tape = rows.tape
+    _, dx = evaluate(tape, q, [rate[k] for k in chosen(mech)])
+    for r, i, node, scale in zip(tape.entry_row, tape.entry_column, tape.node, tape.scale, strict=True):
+        b[r] = b[r] + scale * dx[node] * v[i]
+    return b
+
+
+def chosen(mech: Mechanism) -> list[int]:
+    """The coordinates of the spanning tree that are in q, in its order."""
+    return [k for k, place in enumerate(mech.position) if place >= 0]

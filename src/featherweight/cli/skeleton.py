@@ -1,0 +1,152 @@
+"""A robot as a figure of its joints and masses, seen from an angle."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle, Polygon, Wedge
+
+from ..robot.robot import Array, Robot
+from .charts import BLUE, FAINT, GRID, INK
+
+GREEN, PURPLE, TEAL, ORANGE, RED = "#3f9a5f", "#8a5fb0", "#2a9d9a", "#e0822d", "#c8453b"
+
+LIMBS = (
+    ("free-flyer", ("root",), INK),
+    ("torso", ("torso",), GREEN),
+    ("head", ("head",), PURPLE),
+    ("left arm", ("arm_left", "gripper_left"), BLUE),
+    ("right arm", ("arm_right", "gripper_right"), TEAL),
+    ("left leg", ("leg_left",), ORANGE),
+    ("right leg", ("leg_right",), RED),
+)
+"""Limbs of Talos: names, how the names of their joints begin, and colours."""
+
+AZIMUTH, ELEVATION = math.radians(-42.0), math.radians(10.0)  # of the eye, from the robot's front and from the ground
+MASS_RADIUS = 0.028  # [m] of the disc of 1 kg; its area grows with the mass
+SOLES = ("left_sole_link", "right_sole_link")
+SOLE_HALF = (0.105, 0.065)  # [m]
+
+
+class View(NamedTuple):
+    """An orthographic view: points (..., 3) of the world to the picture's plane, and how near the eye they are."""
+
+    right: Array
+    up: Array
+    eye: Array
+
+    def flat(self, points: Array) -> Array:
+        return np.stack([points @ self.right, points @ self.up], axis=-1)
+
+
+def view_from(azimuth: float, elevation: float) -> View:
+    """The view of an eye far away in a direction."""
+    eye = np.array(
+        [
+            math.cos(azimuth) * math.cos(elevation),
+            math.sin(azimuth) * math.cos(elevation),
+            math.sin(elevation),
+        ]
+    )
+    right = np.array([-math.sin(azimuth), math.cos(azimuth), 0.0])
+    return View(right, np.cross(eye, right), eye)
+
+
+def limb_of(joint: str) -> tuple[str, str]:
+    """Name and colour of the limb that a joint belongs to."""
+    return next(((name, color) for name, starts, color in LIMBS if joint.startswith(starts)), ("", INK))
+
+
+def draw_figure(ax: Axes, robot: Robot, q: Array) -> None:
+    """Bones between joints, a disc for each body's mass at its centre, and the centre of mass of all."""
+    view = view_from(AZIMUTH, ELEVATION)
+    placements = robot.frame_placement([b.name for b in robot.bodies])(q)
+    centers = placements[:, :3, 3] + np.einsum("kij,kj->ki", placements[:, :3, :3], [b.center for b in robot.bodies])
+    _ground(ax, view, placements[0, :3, 3])
+    _soles(ax, view, robot.frame_placement(SOLES)(q))
+    _bones(ax, view, robot, placements[:, :3, 3], centers)
+    _masses(ax, view, robot, centers)
+    _center_of_mass(ax, view, robot.center_of_mass(q))
+    _key(ax)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.set_title("Bodies and their masses", x=0.04, pad=18.0)
+    ax.set_xlim(-0.80, 1.00)
+    ax.set_ylim(-0.20, 1.60)
+    ax.set_anchor("N")
+
+
+def _ground(ax: Axes, view: View, base: Array) -> None:
+    half, step = 0.6, 0.2
+    x0, y0 = base[:2]
+    for s in np.arange(-half, half + 0.5 * step, step):
+        for ends in (((s, -half), (s, half)), ((-half, s), (half, s))):
+            line = view.flat(np.array([[x0 + x, y0 + y, 0.0] for x, y in ends]))
+            ax.plot(*line.T, color=GRID, linewidth=0.8, zorder=0)
+
+
+def _soles(ax: Axes, view: View, placements: Array) -> None:
+    a, b = SOLE_HALF
+    corners = np.array([(a, b, 0.0), (a, -b, 0.0), (-a, -b, 0.0), (-a, b, 0.0)])
+    for name, T in zip(SOLES, placements, strict=True):
+        color = limb_of(f"leg_{name}")[1]
+        outline = view.flat(corners @ T[:3, :3].T + T[:3, 3])
+        ax.add_patch(Polygon(outline, facecolor=color, edgecolor=color, alpha=0.35, linewidth=1.0, zorder=1))
+
+
+def _bones(ax: Axes, view: View, robot: Robot, origins: Array, centers: Array) -> None:
+    number = {b.name: b.index for b in robot.bodies}
+    parents = {j.parent for j in robot.joints}
+    for joint in robot.joints:
+        k = number[joint.child]
+        color = limb_of(joint.name)[1]
+        ends = [origins[number[joint.parent]], origins[k]] if joint.parent in number else []
+        for line in [ends, [origins[k], centers[k]] if joint.child not in parents else []]:
+            if line:
+                depth = float(np.mean(line, axis=0) @ view.eye)
+                ax.plot(*view.flat(np.array(line)).T, color=color, linewidth=4.0, solid_capstyle="round", zorder=10 + depth)
+
+
+def _masses(ax: Axes, view: View, robot: Robot, centers: Array) -> None:
+    limbs = {j.child: limb_of(j.name)[1] for j in robot.joints}
+    for body, center in zip(robot.bodies, centers, strict=True):
+        disc = Circle(
+            tuple(view.flat(center)),
+            MASS_RADIUS * math.sqrt(body.mass),
+            facecolor=limbs[body.name],
+            edgecolor="white",
+            linewidth=0.8,
+            alpha=0.8,
+            zorder=10 + float(center @ view.eye) + 0.05,
+        )
+        ax.add_patch(disc)
+
+
+def _center_of_mass(ax: Axes, view: View, center: Array) -> None:
+    x, y = view.flat(center)
+    radius = 0.032
+    foot = view.flat(center * np.array([1.0, 1.0, 0.0]))
+    ax.plot([x, foot[0]], [y, foot[1]], color=INK, linewidth=1.0, linestyle=(0, (3, 2)), zorder=19)
+    ax.plot(*foot, marker="x", color=INK, markersize=6, zorder=19)
+    ax.add_patch(Circle((x, y), radius, facecolor="white", edgecolor=INK, linewidth=1.2, zorder=20))
+    for start in (0.0, 180.0):
+        ax.add_patch(Wedge((x, y), radius, start, start + 90.0, facecolor=INK, linewidth=0, zorder=21))
+    ax.annotate(
+        "centre of mass", (x + 1.1 * radius, y), (x + 0.26, y - 0.05), va="center", ha="left", fontsize=8.5, zorder=22,
+        arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.8},
+    )  # fmt: skip
+
+
+def _key(ax: Axes) -> None:
+    """Discs of known masses beside the figure."""
+    x, y = 0.66, 0.64
+    ax.text(x, y + 0.05, "mass of a body", fontsize=8.5, ha="center", color=FAINT)
+    for mass in (1.0, 5.0, 15.0):
+        radius = MASS_RADIUS * math.sqrt(mass)
+        y -= radius
+        ax.add_patch(Circle((x, y), radius, facecolor=GRID, edgecolor=FAINT, linewidth=0.8))
+        ax.text(x + 0.14, y, f"{mass:.0f} kg", fontsize=8.5, va="center", color=FAINT)
+        y -= radius + 0.04

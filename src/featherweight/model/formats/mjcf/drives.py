@@ -1,0 +1,181 @@
+"""Forces at the joints of MJCF files: damping, dry friction and springs, and actuators.
+
+MuJoCo's numbers are its compiled ones. What <flag> disables is not there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...names import Names
+from ...types import Actuator, ModelError
+from .numbers import disabled, read_vector
+
+
+class Passive(NamedTuple):
+    """What acts at a joint by itself, as in `Joint`, and the greatest force of its drives."""
+
+    armature: float
+    damping: float
+    friction: float
+    stiffness: float
+    rest: float
+    effort: float
+
+
+class JointForces:
+    """The forces at the joints of a compiled model."""
+
+    def __init__(self, mujoco: Any, model: Any, source: str) -> None:
+        self.mujoco, self.model, self.source = mujoco, model, source
+        self.rotors = self._reflected("actuator_armature", strict=True)
+        self.dampers = self._reflected("actuator_damping", strict=False)
+
+    def passive(self, j: int, name: str) -> Passive:
+        """Of joint number j. Raises ModelError for what differs between its coordinates, or is negative."""
+        model, kinds = self.model, self.mujoco.mjtJoint
+        scalar = int(model.jnt_type[j]) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
+        springs = int(model.jnt_type[j]) != kinds.mjJNT_FREE and not self._off("SPRING")
+        stiffness = _first(model.jnt_stiffness[j]) if springs else 0.0
+        damping = self._same("dof_damping", "damping", j, name) + self.dampers.get(j, 0.0)
+        friction = self._same("dof_frictionloss", "friction", j, name)
+        for what, value in (("damping", damping), ("friction", friction), ("stiffness", stiffness)):
+            if value < 0.0:
+                raise ModelError(f"{self.source}: joint '{name}': the {what} is negative ({value:g}); correct it")
+        return Passive(
+            self._same("dof_armature", "armature", j, name) + self.rotors.get(j, 0.0),
+            0.0 if self._off("DAMPER") else damping,
+            0.0 if self._off("FRICTIONLOSS") else friction,
+            stiffness,
+            float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and stiffness else 0.0,
+            float(np.abs(model.jnt_actfrcrange[j]).max()) if model.jnt_actfrclimited[j] else math.inf,
+        )
+
+    def _off(self, what: str) -> bool:
+        """MuJoCo before 3.4 has one flag for springs and dampers."""
+        both = what in ("SPRING", "DAMPER") and disabled(self.mujoco, self.model, "PASSIVE")
+        return both or disabled(self.mujoco, self.model, what)
+
+    def _same(self, field: str, what: str, j: int, name: str) -> float:
+        """The value that all degrees of freedom of a joint have."""
+        kinds, start = self.mujoco.mjtJoint, int(self.model.jnt_dofadr[j])
+        width = {kinds.mjJNT_FREE: 6, kinds.mjJNT_BALL: 3}.get(int(self.model.jnt_type[j]), 1)
+        values = [_first(value) for value in getattr(self.model, field)[start : start + width]]
+        if max(values) != min(values):
+            remedy = "give all degrees of freedom the same"
+            raise ModelError(f"{self.source}: joint '{name}': {what} differs between its coordinates; {remedy}")
+        return values[0]
+
+    def _reflected(self, field: str, strict: bool) -> dict[int, float]:
+        """Of actuators by joint: one with gear g adds g² times its own armature or damping."""
+        model = self.model
+        values = getattr(model, field, np.zeros(len(model.actuator_trntype)))
+        reflected: dict[int, float] = {}
+        for a in np.flatnonzero(values):
+            j, gear = int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0])
+            if self._transmission(int(a)) == "joint":
+                reflected[j] = reflected.get(j, 0.0) + gear**2 * float(values[a])
+            elif strict:
+                name = model.actuator(int(a)).name or f"number {a}"
+                remedy = "set its armature to zero, or move it to the joint"
+                raise ModelError(
+                    f"{self.source}: actuator '{name}': armature is supported on hinge and slide joints only; {remedy}"
+                )
+        return reflected
+
+    def _transmission(self, a: int) -> str:
+        """ "joint" for one on a hinge or slide joint, otherwise what it acts on."""
+        model, transmissions, kinds = self.model, self.mujoco.mjtTrn, self.mujoco.mjtJoint
+        kind = int(model.actuator_trntype[a])
+        if kind not in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT):
+            return _word(transmissions(kind))
+        joint = int(model.jnt_type[model.actuator_trnid[a, 0]])
+        return "joint" if joint in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE) else f"{_word(kinds(joint))} joint"
+
+    # actuators
+
+    def actuators(self, joints: Sequence[str]) -> tuple[Actuator, ...]:
+        """Those without states of their own, on hinge and slide joints; `joints` are all names."""
+        model = self.model
+        count = len(model.actuator_trntype)
+        names = Names(model.actuator(a).name for a in range(count))
+        clipped = not disabled(self.mujoco, model, "CLAMPCTRL")
+        made = []
+        for a in range(count):
+            if self._obstacle(a):
+                continue
+            joint = joints[int(model.actuator_trnid[a, 0])]
+            affine = int(model.actuator_biastype[a]) == self.mujoco.mjtBias.mjBIAS_AFFINE
+            made.append(
+                Actuator(
+                    model.actuator(a).name or names.new(f"{joint}_actuator"),
+                    joint,
+                    float(model.actuator_gear[a, 0]),
+                    float(model.actuator_gainprm[a, 0]),
+                    read_vector(model.actuator_biasprm[a, :3]) if affine else (0.0, 0.0, 0.0),
+                    _range(model.actuator_ctrlrange[a], clipped and model.actuator_ctrllimited[a]),
+                    _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
+                )
+            )
+        return tuple(made)
+
+    def _obstacle(self, a: int) -> str:
+        """In one or two words, why an actuator is not one of ours; nothing for one that is."""
+        model, mujoco = self.model, self.mujoco
+        if model.opt.disableactuator >> int(model.actuator_group[a]) & 1 or self._off("ACTUATION"):
+            return "disabled"
+        if self._transmission(a) != "joint":
+            return f"on {self._transmission(a)}"
+        if int(model.actuator_plugin[a]) >= 0:
+            return "plugin"
+        for field, kinds, known in (
+            ("actuator_dyntype", mujoco.mjtDyn, ("none",)),
+            ("actuator_gaintype", mujoco.mjtGain, ("fixed",)),
+            ("actuator_biastype", mujoco.mjtBias, ("none", "affine")),
+        ):
+            word = _word(kinds(int(getattr(model, field)[a])))
+            if word not in known:
+                return f"{word} {field.removeprefix('actuator_').removesuffix('type')}" if word == "affine" else word
+        return "delayed" if np.any(getattr(model, "actuator_delay", np.zeros(a + 1))[a]) else ""
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """What acts at joints and is not read."""
+        model, kinds = self.model, self.mujoco.mjtJoint
+        others = Counter(filter(None, map(self._obstacle, range(len(model.actuator_trntype)))))
+        if others:
+            yield "actuators", ", ".join(f"{count} {kind}" for kind, count in others.items())
+        zero = np.zeros(1)
+        uneven = model.jnt_actfrclimited.astype(bool) & (model.jnt_actfrcrange.sum(axis=1) != 0.0)
+        for kind, number in (
+            ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
+            ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
+            ("springs of higher order", np.count_nonzero(_any(getattr(model, "jnt_stiffnesspoly", zero)))),
+            ("damping of higher order", np.count_nonzero(_any(getattr(model, "dof_dampingpoly", zero)))),
+            ("effort limits that differ by direction, read as the greater", np.count_nonzero(uneven)),
+        ):
+            if number:
+                yield kind, f"{number}"
+
+
+def _first(value: Any) -> float:
+    """A number; of a polynomial, the lowest coefficient."""
+    return float(np.ravel(value)[0])
+
+
+def _any(values: Any) -> Any:
+    """For each row whether it has an entry that is not zero."""
+    return np.asarray(values).reshape(len(values), -1).any(axis=1) if len(values) else np.zeros(0, dtype=bool)
+
+
+def _range(pair: Any, limited: Any) -> tuple[float, float]:
+    return (float(pair[0]), float(pair[1])) if limited else (-math.inf, math.inf)
+
+
+def _word(value: Any) -> str:
+    """The last part of the name of MuJoCo's constant."""
+    return str(value.name).rpartition("_")[2].lower()

@@ -1,0 +1,131 @@
+"""Equality constraints of MJCF files: `connect` and `weld` close loops, `joint` couples coordinates.
+
+MuJoCo keeps them by soft forces; here they hold exactly. Their numbers are MuJoCo's compiled ones, in which what the file
+leaves out is taken from the configuration qpos0. Inactive ones have no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from ...types import Coupling, Loop, LoopType, ModelError, Pose
+from .numbers import read_pose, read_vector
+
+
+class _Follower(NamedTuple):
+    """A joint whose coordinate is a polynomial in that of another."""
+
+    name: str
+    where: str
+    leader: str
+    polynomial: Any  # numpy's
+
+
+def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str) -> None:
+    """Raise ModelError for the first active equality of a kind that is not supported."""
+    kinds = mujoco.mjtEq
+    for number, equality in enumerate(spec.equalities):
+        if equality.active and equality.type not in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD, kinds.mjEQ_JOINT):
+            kind = equality.type.name.removeprefix("mjEQ_").lower()
+            ends = " and ".join(f"'{end}'" for end in (equality.name1, equality.name2) if end)
+            raise ModelError(
+                f"{_where(source, equality.name, number)} ({kind} of {ends}): only connect, weld and joint are supported; "
+                'remove it, or set active="false"'
+            )
+
+
+def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> Iterator[Loop]:
+    """One for each active connect (spherical) and weld; a weld of torquescale zero is a connect. `bodies` are all names."""
+    kinds, sites = mujoco.mjtEq, mujoco.mjtObj.mjOBJ_SITE
+    for i in _active(model):
+        if int(model.eq_type[i]) not in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
+            continue
+        ends = [int(model.eq_obj1id[i]), int(model.eq_obj2id[i])]
+        if int(model.eq_objtype[i]) == sites:
+            frames = [read_pose(model.site_pos[k], model.site_quat[k]) for k in ends]
+            ends = [int(model.site_bodyid[k]) for k in ends]
+        else:
+            frames = _frames(model.eq_data[i], weld=int(model.eq_type[i]) == kinds.mjEQ_WELD)
+        names = bodies[ends[0]], bodies[ends[1]]
+        if model.body_weldid[ends[0]] == model.body_weldid[ends[1]]:
+            problem = f"no joint moves body '{names[0]}' against '{names[1]}'"
+            raise ModelError(f"{_where(source, model.equality(i).name, i)}: {problem}; remove it")
+        rigid = int(model.eq_type[i]) == kinds.mjEQ_WELD and model.eq_data[i, 10] != 0.0
+        yield Loop(_name(model, i), LoopType.WELD if rigid else LoopType.SPHERICAL, *names, *frames)
+
+
+def read_couplings(mujoco: Any, model: Any, source: str) -> tuple[Coupling, ...]:
+    """One for each active joint equality, in terms of joints that follow none."""
+    followers: dict[str, _Follower] = {}
+    for i in _active(model):
+        if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_JOINT:
+            joint, follower = _follower(model, i, _where(source, model.equality(i).name, i))
+            if joint in followers:
+                problem = f"joint '{joint}' follows by equality '{followers[joint].name}' already"
+                raise ModelError(f"{follower.where}: {problem}; remove one of them, or exchange joint1 and joint2")
+            followers[joint] = follower
+    return tuple(_coupling(joint, followers) for joint in followers)
+
+
+# --- loops
+
+
+def _frames(data: Any, weld: bool) -> list[Pose]:
+    """On either body: of a connect the anchors; of a weld relpose, which puts body 2 into body 1, and the anchor in body 2."""
+    if weld:
+        return [read_pose(data[3:6], data[6:10]), Pose(p=read_vector(data[0:3]))]
+    return [Pose(p=read_vector(data[0:3])), Pose(p=read_vector(data[3:6]))]
+
+
+# --- couplings
+
+
+def _follower(model: Any, i: int, where: str) -> tuple[str, _Follower]:
+    """MuJoCo: q1 - q1_0 = a0 + a1 (q2 - q2_0) + ..., where q_0 are the coordinates in qpos0."""
+    one, two = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
+    joint = model.joint(one).name
+    coefficients = model.eq_data[i, :5]
+    if two < 0 or not coefficients[1:].any():
+        problem = f"joint '{joint}' follows no other but is held still, which is not supported"
+        raise ModelError(f"{where}: {problem}; remove the joint, so that its body is fixed, or remove the equality")
+    q1, q2 = (float(model.qpos0[model.jnt_qposadr[k]]) for k in (one, two))
+    polynomial = Polynomial(coefficients)(Polynomial([-q2, 1.0])) + q1
+    return joint, _Follower(_name(model, i), where, model.joint(two).name, polynomial)
+
+
+def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
+    """Put followers in for leaders until one follows no other joint."""
+    first = followers[joint]
+    leader, polynomial, path = first.leader, first.polynomial, [joint]
+    while leader in followers:
+        if leader in path:
+            cycle = ", ".join(f"'{name}'" for name in path[path.index(leader) :])
+            raise ModelError(f"{first.where}: joints that follow each other in a circle: {cycle}; remove one equality")
+        path.append(leader)
+        polynomial, leader = polynomial(followers[leader].polynomial), followers[leader].leader
+    offset, *coefficients = (float(c) for c in polynomial.coef)
+    return Coupling(first.name, joint, ((leader, tuple(coefficients)),), offset)
+
+
+# --- names and numbers
+
+
+def _active(model: Any) -> list[int]:
+    return [int(i) for i in np.flatnonzero(model.eq_active0)]
+
+
+def _name(model: Any, i: int) -> str:
+    """The equality's name, or one of its own."""
+    taken = {model.equality(k).name for k in range(model.neq)}
+    name: str = model.equality(i).name or f"equality{i}"
+    while name in taken and not model.equality(i).name:
+        name += "_"
+    return name
+
+
+def _where(source: str, name: str, number: int) -> str:
+    return f"{source}: equality '{name}'" if name else f"{source}: equality number {number}"

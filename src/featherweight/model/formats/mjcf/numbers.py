@@ -1,0 +1,41 @@
+"""MuJoCo's vectors, quaternions and flags as values of this package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...types import Matrix, Pose, Vector
+
+
+def snap(x: float) -> float:
+    """Zero and ±1 where rounding missed them by a few last places: quaternions never give them exactly."""
+    nearest = float(round(x))
+    return nearest if abs(x - nearest) < 1e-14 else x
+
+
+def read_vector(row: Any) -> Vector:
+    """Three numbers."""
+    x, y, z = (float(value) for value in row)
+    return (x, y, z)
+
+
+def read_rotation(quaternion: Any) -> Matrix:
+    """Rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = (float(value) for value in quaternion)
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    a, b, c = ((snap(row[0]), snap(row[1]), snap(row[2])) for row in rows)
+    return (a, b, c)
+
+
+def read_pose(position: Any, quaternion: Any) -> Pose:
+    """A frame by its origin and a unit quaternion (w, x, y, z)."""
+    return Pose(read_rotation(quaternion), read_vector(position))
+
+
+def disabled(mujoco: Any, model: Any, what: str) -> bool:
+    """Whether the file's <flag> turns this off; what MuJoCo's version does not know is on."""
+    return bool(model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{what}", 0)))

@@ -1,0 +1,300 @@
+"""MJCF files, through the `mujoco` package: its compiler resolves defaults, frames, includes and units.
+
+What only shows (textures, meshes that carry no mass) is read and taken out before MuJoCo compiles, so that missing assets
+do not matter. MuJoCo's coordinates differ from this package's: quaternions are (w, x, y, z), and a free joint's linear
+velocity is in world axes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...names import Names
+from ...types import (
+    WORLD,
+    Body,
+    Description,
+    Frame,
+    Inertia,
+    Joint,
+    JointType,
+    Matrix,
+    ModelError,
+    Pose,
+    Vector,
+    matmul,
+    transpose,
+)
+from ..urdf.elements import parse_xml
+from .drives import JointForces
+from .equality import read_couplings, read_loops, refuse_unsupported_equalities
+from .numbers import disabled, read_pose, read_rotation, read_vector, snap
+from .shapes import Drawing, read_shapes, take_appearance
+
+PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
+EQUATING = {"anchor", "relpose", "polycoef", "torquescale"}
+WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
+PULLING = {"damping", "frictionloss", "stiffness", "springref", "springdamper", "actuatorfrcrange", "ctrlrange", "forcerange"}
+PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}
+SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat"}
+READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
+
+
+def load_mjcf(path: str | os.PathLike[str]) -> Description:
+    """Read an MJCF file, in SI units.
+
+    Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
+    a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
+    states of their own are read where they drive a hinge or slide joint; their armature and damping are added to those of
+    the joint. Gravity is the file's. Active equality constraints become loops (connect, weld) and couplings (joint).
+
+    Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
+    asks for what is not supported (equality constraints of other kinds, flexible bodies, tendon armature); `OSError` for one
+    that cannot be opened; `ImportError` without the package `mujoco`.
+    """
+    source = os.fspath(path)
+    try:
+        import mujoco  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise ImportError("reading MJCF needs the package mujoco: pip install featherweight[mjcf]") from error
+    _check_text(source)
+    try:
+        spec = mujoco.MjSpec.from_file(source)
+    except ValueError as error:
+        raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
+    refuse_unsupported_equalities(mujoco, spec, source)
+    _refuse_unsupported(spec, source)
+    counts = _counts(spec)
+    drawings = take_appearance(mujoco, spec, source)
+    model = _compile(spec, source)
+    _check_finite(model, source)
+    return _Builder(mujoco, model, source).description(spec.modelname or Path(source).stem, counts, drawings)
+
+
+# --- the file before MuJoCo
+
+
+def _check_text(source: str) -> None:
+    """Refuse what is not MJCF, and numbers that are not finite: MuJoCo takes those and writes a log file."""
+    root = parse_xml(source)
+    if root.tag != "mujoco":
+        raise ModelError(f"{source}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
+    pending, read = [(source, root, "")], {source}
+    while pending:
+        file, element, owner = pending.pop()
+        if name := element.get("name"):
+            owner = f" of {element.tag} '{name}'"
+        for key in READ & element.attrib.keys():
+            text = element.attrib[key]
+            if not all(_is_finite(word) for word in text.split()):
+                raise ModelError(f"{file}: <{element.tag}>{owner}: '{key}' is '{text}'; give finite numbers")
+        pending.extend((file, child, owner) for child in element)
+        included = os.path.join(os.path.dirname(source), element.get("file", ""))
+        if element.tag == "include" and included not in read and os.path.isfile(included):
+            read.add(included)
+            pending.append((included, parse_xml(included), owner))
+
+
+def _is_finite(word: str) -> bool:
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return True  # not a number at all: MuJoCo says so better, with the line
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+# --- the file before MuJoCo compiles it
+
+
+def _refuse_unsupported(spec: Any, source: str) -> None:
+    for flex in spec.flexes:
+        raise ModelError(f"{source}: flex '{flex.name}': flexible bodies are not supported; remove it")
+    for tendon in spec.tendons:
+        if tendon.armature != 0.0:
+            remedy = "set its armature to zero, or move it to the joints"
+            raise ModelError(f"{source}: tendon '{tendon.name}': tendon armature is not supported; {remedy}")
+
+
+def _counts(spec: Any) -> list[tuple[str, str]]:
+    """What is taken out before compiling, in words."""
+    kinds = (
+        ("textures", len(spec.textures)),
+        ("skins", len(spec.skins)),
+        ("sensors", len(spec.sensors)),
+        ("inactive equality constraints", sum(not equality.active for equality in spec.equalities)),
+        ("tuples", len(spec.tuples)),
+        ("plugins", len(spec.plugins)),
+    )
+    return [(kind, f"{number}") for kind, number in kinds if number]
+
+
+def _compile(spec: Any, source: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they point out is checked here, with names
+            return spec.compile()
+    except ValueError as error:
+        message = _one_line(error)
+        files = {mesh.name: mesh.file for mesh in spec.meshes if mesh.file and mesh.file in message}
+        bodies = dict.fromkeys(geom.parent.name for geom in spec.geoms if geom.meshname in files)
+        if bodies:
+            owners = ", ".join(f"'{body}'" for body in bodies)
+            file = next(iter(files.values()))
+            remedy = "supply the file, or give the body an <inertial>"
+            problem = f"its inertia comes from mesh '{file}', which MuJoCo cannot use ({message})"
+            raise ModelError(f"{source}: body {owners}: {problem}; {remedy}") from error
+        raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}") from error
+
+
+# --- MuJoCo's compiled model
+
+
+def _check_finite(model: Any, source: str) -> None:
+    """What the text did not show: numbers that overflowed, or came from models attached to this one."""
+    fields = {
+        "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction"),
+        "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
+        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
+        "site": ("site_pos", "site_quat"),
+        "equality": ("eq_data",),
+        "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
+    }
+    for kind, names in fields.items():
+        for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
+            for row in np.flatnonzero(~np.isfinite(np.atleast_2d(getattr(model, field).T)).all(axis=0)):
+                name = getattr(model, kind)(int(row)).name or f"number {row}"
+                raise ModelError(f"{source}: {kind} '{name}': {field.split('_')[1]} is not finite; give finite numbers")
+    for field in ("dof_armature", "dof_damping", "dof_frictionloss", "qpos0", "qpos_spring"):
+        if not np.isfinite(getattr(model, field)).all():
+            raise ModelError(f"{source}: {field} is not finite; give finite numbers to every joint")
+
+
+class _Builder:
+    """The compiled model, turned into bodies, joints and frames one MuJoCo body at a time."""
+
+    def __init__(self, mujoco: Any, model: Any, source: str) -> None:
+        self.mujoco, self.model, self.source = mujoco, model, source
+        names = [model.body(i).name for i in range(model.nbody)]
+        self.body_names = Names([*names, WORLD])
+        self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
+        self.joint_names = Names(model.joint(i).name for i in range(model.njnt))
+        self.bodies: list[Body] = []
+        self.joints: list[Joint] = []
+        self.virtual: set[str] = set()
+        self.forces = JointForces(mujoco, model, source)
+
+    def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
+        for i in range(1, self.model.nbody):
+            self._add_body(i)
+        drawn = read_shapes(self.mujoco, self.model, drawings, self.names)
+        return Description(
+            name,
+            self.source,
+            tuple(self.bodies),
+            tuple(self.joints),
+            tuple(self._frames()),
+            self._gravity(),
+            (*drawn.unused, *counts, *self.forces.unused(), *_unused(self.mujoco, self.model)),
+            frozenset(self.virtual),
+            tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
+            read_couplings(self.mujoco, self.model, self.source),
+            shapes=drawn.shapes,
+            actuators=self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)]),
+        )
+
+    def _add_body(self, i: int) -> None:
+        model, name = self.model, self.names[i]
+        parent = self.names[model.body_parentid[i]]
+        placement = read_pose(model.body_pos[i], model.body_quat[i])
+        first, count = int(model.body_jntadr[i]), int(model.body_jntnum[i])
+        if count == 0:
+            self.joints.append(Joint(self.joint_names.new(f"{name}_fixed"), JointType.FIXED, parent, name, placement))
+        for j in range(first, first + count):
+            joint_name = model.joint(j).name or self.joint_names.new(f"{name}_joint")
+            child = name
+            if j < first + count - 1:
+                child = self.body_names.new(f"{name}/{joint_name}")
+                self.virtual.add(child)
+                self.bodies.append(Body(child))
+            self.joints.append(self._joint(j, joint_name, parent, child, placement))
+            parent, placement = child, Pose()
+        self.bodies.append(Body(name, self._inertia(i)))
+
+    def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
+        """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
+        model, kinds = self.model, self.mujoco.mjtJoint
+        kind, anchor = int(model.jnt_type[j]), read_vector(model.jnt_pos[j])
+        forces = self.forces.passive(j, name)._asdict()
+        if kind == kinds.mjJNT_FREE:
+            if forces["armature"] != 0.0:
+                remedy = "set it to zero, or write <freejoint/>"
+                raise ModelError(f"{self.source}: joint '{name}': armature of a free joint is not supported; {remedy}")
+            return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
+        if kind == kinds.mjJNT_BALL:
+            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
+        x, y, z = read_vector(model.jnt_axis[j])
+        lower, upper = model.jnt_range[j] if model.jnt_limited[j] else (-math.inf, math.inf)
+        hinge = kind == kinds.mjJNT_HINGE
+        return Joint(
+            name,
+            JointType.REVOLUTE if hinge else JointType.PRISMATIC,
+            parent,
+            child,
+            placement,
+            (snap(x), snap(y), snap(z)),
+            anchor if hinge else (0.0, 0.0, 0.0),
+            lower=float(lower),
+            upper=float(upper),
+            zero=float(model.qpos0[model.jnt_qposadr[j]]),
+            **forces,
+        )
+
+    def _inertia(self, i: int) -> Inertia:
+        model, R = self.model, read_rotation(self.model.body_iquat[i])
+        x, y, z = read_vector(model.body_inertia[i])
+        diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(R, diagonal), transpose(R))
+        return Inertia(float(model.body_mass[i]), read_vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
+
+    def _frames(self) -> Iterator[Frame]:
+        model = self.model
+        for i in range(model.nsite):
+            placement = read_pose(model.site_pos[i], model.site_quat[i])
+            yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
+
+    def _gravity(self) -> Vector:
+        off = disabled(self.mujoco, self.model, "GRAVITY")
+        return (0.0, 0.0, 0.0) if off else read_vector(self.model.opt.gravity)
+
+
+# --- what is not used
+
+
+def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
+    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
+    plain = (
+        ("tendons", model.ntendon),
+        ("contact pairs and exclusions", model.npair + model.nexclude),
+        ("cameras", model.ncam),
+        ("lights", model.nlight),
+        ("keyframes", model.nkey),
+        ("mocap bodies, held fixed", model.nmocap),
+        ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
+        ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
+        ("custom fields", model.nnumeric + model.ntext),
+    )
+    for kind, number in plain:
+        if number:
+            yield kind, f"{number}"
+    if model.opt.density or model.opt.viscosity:
+        yield "fluid", f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"

@@ -1,0 +1,220 @@
+"""Geoms of MJCF files. What shows, and the files it is in, is read and taken out before MuJoCo compiles.
+
+A geom whose shape depends on a file, and whose mass does not, is a sphere to the compiler, so that its compiled pose is
+the file's. A mesh that does give mass is compiled: MuJoCo then moves its vertices into the frame of its inertia, which is
+undone here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...names import Names
+from ...types import Pose, Shape, ShapeType, Vector, rotate, transpose
+from ..meshes import find_mesh, missing_meshes
+from .numbers import disabled, read_pose, read_rotation, read_vector
+
+Color = tuple[float, float, float, float]
+
+UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
+SEEN_GROUPS = 3  # geoms of this group and above are for collision only, by MuJoCo's custom
+
+
+class Mesh(NamedTuple):
+    """A mesh asset: where its file is or what its vertices are, and its frame in that of the geom."""
+
+    path: str | None
+    vertices: Any
+    faces: Any
+    scale: Vector
+    placement: Pose | None  # None where no pose and scale along the axes will do
+
+
+class Drawing(NamedTuple):
+    """What a geom looks like in the file."""
+
+    geom: Any  # MuJoCo's
+    color: Color | None
+    mesh: Mesh | None
+    kind: Any  # mjtGeom
+
+
+# --- before compiling
+
+
+def take_appearance(mujoco: Any, spec: Any, source: str) -> list[Drawing]:
+    """What all geoms look like; and take out of `spec` every reference to a file that no mass depends on.
+
+    Geoms stay, as massless spheres, since contacts, tendons and actuators may name them.
+    """
+    materials = {m.name: _color(m.rgba) for m in spec.materials}
+    meshes = {m.name: _mesh(m, spec, source) for m in spec.meshes}
+    drawings = []
+    for geom in spec.geoms:
+        own = _color(geom.rgba)
+        color = own if own != UNPAINTED else materials.get(geom.material)
+        drawings.append(Drawing(geom, color, meshes.get(geom.meshname), geom.type))
+    _strip(mujoco, spec)
+    return drawings
+
+
+def _color(rgba: Any) -> Color:
+    r, g, b, a = (round(min(max(float(x), 0.0), 1.0), 6) for x in rgba)  # from single precision
+    return (r, g, b, a)
+
+
+def _mesh(mesh: Any, spec: Any, source: str) -> Mesh:
+    stretch = read_vector(mesh.scale)
+    path = _path(mesh, spec, source) if mesh.file else None
+    vertices = np.array(mesh.uservert, dtype=np.float64).reshape(-1, 3) if len(mesh.uservert) else None
+    faces = np.array(mesh.userface, dtype=np.int64).reshape(-1, 3) if len(mesh.userface) else None
+    return Mesh(path, vertices, faces, stretch, _asset_placement(mesh, stretch))
+
+
+def _asset_placement(mesh: Any, stretch: Vector) -> Pose | None:
+    """MuJoCo puts a vertex x at S R'(x - p), with the asset's refpos p, refquat R and scale S."""
+    quaternion = np.asarray(mesh.refquat, dtype=np.float64)
+    R = transpose(read_rotation(quaternion / np.linalg.norm(quaternion)))
+    if Pose().R != R and len(set(stretch)) > 1:
+        return None
+    x, y, z = (-s * a for s, a in zip(stretch, rotate(R, read_vector(mesh.refpos)), strict=True))
+    return Pose(R, (x, y, z))
+
+
+def _path(mesh: Any, spec: Any, source: str) -> str:
+    """A file is sought in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
+    name = os.path.basename(mesh.file) if spec.strippath else mesh.file
+    folder = Path(spec.modelfiledir or os.path.dirname(source)) / getattr(mesh, "compiler", spec.compiler).meshdir
+    found = find_mesh(name, folder)
+    return found if os.path.isabs(found) else mesh.file
+
+
+def _strip(mujoco: Any, spec: Any) -> None:
+    spec.compiler.fusestatic = False  # all bodies of the file keep their names
+    spec.compiler.discardvisual = False  # and all geoms are there to be read
+    file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
+    needed = set()
+    for geom in spec.geoms:
+        geom.material = ""
+        if geom.meshname and _carries_mass(mujoco, spec, geom):
+            needed.add(geom.meshname)
+        elif geom.meshname or geom.type in file_types:
+            geom.type, geom.size, geom.mass = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], 0.0
+            geom.meshname = geom.hfieldname = ""
+            geom.plugin.active = False
+    for site in spec.sites:
+        site.material = ""
+        if getattr(site, "meshname", ""):  # MuJoCo 3.3 has no such sites
+            site.type, site.size, site.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1.0, 1.0, 1.0], ""
+    for tendon in spec.tendons:
+        tendon.material = ""
+    for mesh in list(spec.meshes):
+        mesh.material = ""
+        if mesh.name not in needed:
+            spec.delete(mesh)
+    for elements in (spec.sensors, spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
+        for element in list(elements):
+            spec.delete(element)
+
+
+def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
+    """Whether MuJoCo takes mass from this geom."""
+    body, rule = geom.parent, mujoco.mjtInertiaFromGeom
+    if body == spec.worldbody or spec.compiler.inertiafromgeom == rule.mjINERTIAFROMGEOM_FALSE:
+        return False
+    if body.explicitinertial and spec.compiler.inertiafromgeom != rule.mjINERTIAFROMGEOM_TRUE:
+        return False
+    low, high = spec.compiler.inertiagrouprange
+    heavy = geom.density > 0.0 if math.isnan(geom.mass) else geom.mass > 0.0
+    return bool(heavy and low <= geom.group <= high)
+
+
+# --- after compiling
+
+
+class Shapes(NamedTuple):
+    """The shapes of all geoms, and what of them is not used."""
+
+    shapes: tuple[Shape, ...]
+    unused: tuple[tuple[str, str], ...]
+
+
+def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str]) -> Shapes:
+    """One shape for each geom, in the order of the compiled model; `bodies` are all names."""
+    names = Names(model.geom(i).name for i in range(model.ngeom))
+    touching = not disabled(mujoco, model, "CONTACT")
+    shapes: list[Shape] = []
+    unused: Counter[str] = Counter()
+    for drawing in sorted(drawings, key=lambda d: int(d.geom.id)):
+        i = int(drawing.geom.id)
+        body = bodies[int(model.geom_bodyid[i])]
+        form = _form(mujoco, model, i, drawing)
+        if isinstance(form, str):
+            unused[form] += 1
+            continue
+        unused["primitives fitted to meshes, taken as those meshes"] += (
+            form.type == ShapeType.MESH and drawing.kind != mujoco.mjtGeom.mjGEOM_MESH
+        )
+        color = drawing.color
+        shapes.append(
+            Shape(
+                model.geom(i).name or names.new(f"{body}_geom"),
+                body,
+                form.type,
+                form.size,
+                form.placement,
+                visual=int(model.geom_group[i]) < SEEN_GROUPS and (color is None or color[3] > 0.0),
+                collision=touching and bool(model.geom_contype[i] or model.geom_conaffinity[i]),
+                color=color,
+                friction=float(model.geom_friction[i, 0]),
+                path=form.mesh.path if form.mesh else None,
+                vertices=form.mesh.vertices if form.mesh else None,
+                faces=form.mesh.faces if form.mesh else None,
+            )
+        )
+    listed = [(kind, f"{count}") for kind, count in unused.items() if count]
+    return Shapes(tuple(shapes), (*missing_meshes(shapes), *listed))
+
+
+class _Form(NamedTuple):
+    type: ShapeType
+    size: tuple[float, ...]
+    placement: Pose
+    mesh: Mesh | None = None
+
+
+def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
+    """What a geom is; or the words by which it is listed as unused."""
+    kinds = mujoco.mjtGeom
+    compiled, at = int(model.geom_type[i]), read_pose(model.geom_pos[i], model.geom_quat[i])
+    if drawing.kind == kinds.mjGEOM_HFIELD:
+        return "height fields"
+    mesh = drawing.mesh
+    if mesh is None:
+        if drawing.kind in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF):
+            return "geoms made by plugins"
+    elif mesh.placement is None:
+        return "meshes that their asset turns and stretches"
+    elif not drawing.geom.meshname:
+        return _Form(ShapeType.MESH, mesh.scale, at @ mesh.placement, mesh)
+    elif compiled in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF):
+        m = int(model.geom_dataid[i])
+        centered = read_pose(model.mesh_pos[m], model.mesh_quat[m])
+        return _Form(ShapeType.MESH, mesh.scale, at @ centered.inverse() @ mesh.placement, mesh)
+    a, b, c = read_vector(model.geom_size[i])
+    kind, size = {
+        int(kinds.mjGEOM_SPHERE): (ShapeType.SPHERE, (a,)),
+        int(kinds.mjGEOM_BOX): (ShapeType.BOX, (2 * a, 2 * b, 2 * c)),
+        int(kinds.mjGEOM_CYLINDER): (ShapeType.CYLINDER, (a, 2 * b)),
+        int(kinds.mjGEOM_CAPSULE): (ShapeType.CAPSULE, (a, 2 * b)),
+        int(kinds.mjGEOM_ELLIPSOID): (ShapeType.ELLIPSOID, (a, b, c)),
+        int(kinds.mjGEOM_PLANE): (ShapeType.PLANE, ()),
+    }[compiled]
+    return _Form(kind, size, at)

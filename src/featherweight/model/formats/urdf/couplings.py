@@ -1,0 +1,227 @@
+"""Couplings of URDF joints: `<coupling>` and `<mimic>` are linear equations, solved here for the joints that follow.
+
+A coupling says: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of those from there
+to the successor). Equations share joints, so all of them are solved at once, in fractions of the decimals that the file has:
+whether they have a solution is then no matter of rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...types import Coupling, Joint, JointType, ModelError
+from .elements import attribute, named, only, read_scalar, required
+
+COUPLING_TYPES = ("rolling", "gear", "belt")
+
+Row = dict[str, Fraction]
+"""Factor of each joint, and the constant under the name "", of a sum that is zero. No factor is zero."""
+CONSTANT = ""
+
+
+class Equation(NamedTuple):
+    """Between the coordinates of joints, and where in the file it stands."""
+
+    name: str
+    where: str
+    row: Row
+    leaders: tuple[str, ...]
+    followers: tuple[str, ...]  # rather solved for, the first most of all
+    mimic: bool = False
+
+
+class Marks(NamedTuple):
+    """What the file says of its joints."""
+
+    independent: Mapping[str, bool]  # of joints with that attribute
+    actuated: Collection[str]
+    in_loops: Collection[str]
+
+
+class Paths:
+    """Ways through the tree of links."""
+
+    def __init__(self, links: Iterable[str], joints: Iterable[Joint]) -> None:
+        self._links = set(links)
+        self._inward = {joint.child: joint for joint in joints}
+
+    def between(self, element: Element, where: str) -> tuple[list[Joint], list[Joint]]:
+        """Moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
+        ways = []
+        for role in ("predecessor", "successor"):
+            link = attribute(required(element, role, where), "link", where)
+            if link not in self._links:
+                raise ModelError(f"{where}: its {role} link '{link}' is not defined; define it or correct the name")
+            ways.append(self._from_root(link))
+        a, b = ways
+        common = sum(1 for x, y in zip(a, b, strict=False) if x is y)
+        if not any(moves(joint) for joint in a[common:] + b[common:]):
+            raise ModelError(f"{where}: no joint moves its predecessor against its successor; remove it or correct the links")
+        return list(filter(moves, a[common:])), list(filter(moves, b[common:]))
+
+    def _from_root(self, link: str) -> list[Joint]:
+        path = []
+        while link in self._inward:
+            path.append(self._inward[link])
+            link = path[-1].parent
+        return path[::-1]
+
+
+def moves(joint: Joint) -> bool:
+    """Whether the joint has degrees of freedom."""
+    return joint.type != JointType.FIXED
+
+
+# --- equations of the file
+
+
+def coupling_equations(robot: Element, paths: Paths, source: str) -> list[Equation]:
+    """One for each <coupling>."""
+    return [_coupling(name, element, paths, source) for name, element in named(robot, "coupling", source).items()]
+
+
+def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equation:
+    where = f"{source}: coupling '{name}'"
+    if (kind := element.get("type", "rolling")) not in COUPLING_TYPES:
+        raise ModelError(f"{where}: unknown type '{kind}'; use one of {', '.join(COUPLING_TYPES)}, which mean the same")
+    to_predecessor, to_successor = paths.between(element, where)
+    for joint in to_predecessor + to_successor:
+        _require_one_coordinate(joint, where)
+    ratio = _exact(read_scalar(required(element, "ratio", where), "value", where))
+    row = {joint.name: ratio for joint in to_predecessor if ratio} | {joint.name: Fraction(-1) for joint in to_successor}
+    leaders = tuple(joint.name for joint in reversed(to_predecessor))
+    return Equation(name, where, row, leaders, tuple(joint.name for joint in reversed(to_successor)))
+
+
+def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> list[Equation]:
+    """One for each <mimic> of a joint that moves; one that follows itself, through whatever others, is refused."""
+    by_name = {joint.name: joint for joint in joints}
+    equations: dict[str, Equation] = {}
+    for name, element in named(robot, "joint", source).items():
+        where = f"{source}: joint '{name}'"
+        mimic = only(element, "mimic", where)
+        if mimic is not None and moves(by_name[name]):
+            equations[name] = _mimic(by_name[name], mimic, by_name, where)
+    for name in equations:
+        _refuse_cycle(name, equations, source)
+    return list(equations.values())
+
+
+def _mimic(joint: Joint, mimic: Element, by_name: Mapping[str, Joint], where: str) -> Equation:
+    leader = attribute(mimic, "joint", where)
+    if leader not in by_name:
+        remedy = 'define it, correct the name, or load with mimic="independent"'
+        raise ModelError(f"{where}: it mimics joint '{leader}', which is not defined; {remedy}")
+    for one in (joint, by_name[leader]):
+        _require_one_coordinate(one, where)
+    multiplier = read_scalar(mimic, "multiplier", where) if "multiplier" in mimic.attrib else 1.0
+    offset = read_scalar(mimic, "offset", where) if "offset" in mimic.attrib else 0.0
+    sum_of = [(leader, _exact(multiplier)), (CONSTANT, _exact(offset)), (joint.name, Fraction(-1))]
+    return Equation(joint.name, where, {key: x for key, x in sum_of if x}, (leader,), (joint.name,), mimic=True)
+
+
+def _refuse_cycle(name: str, equations: Mapping[str, Equation], source: str) -> None:
+    path = [name]
+    while (leader := equations[path[-1]].leaders[0]) in equations:
+        if leader in path:
+            cycle = ", ".join(f"'{joint}'" for joint in path[path.index(leader) :])
+            raise ModelError(f"{source}: joints that mimic each other in a circle: {cycle}; remove one <mimic>")
+        path.append(leader)
+
+
+def _require_one_coordinate(joint: Joint, where: str) -> None:
+    if joint.type.nv != 1:
+        kind, degrees = joint.type.value, joint.type.nv
+        problem = f"it couples joint '{joint.name}', which is {kind} and has {degrees} degrees of freedom instead of one"
+        raise ModelError(f"{where}: {problem}; change its type, or remove the coupling")
+
+
+def _exact(value: float) -> Fraction:
+    """The decimal that the file has: the shortest that reads as this number."""
+    return Fraction(repr(value))
+
+
+# --- their solution
+
+
+def solve(equations: list[Equation], marks: Marks) -> tuple[Coupling, ...]:
+    """One coupling for each equation, in their order, in terms of joints that follow none.
+
+    Those that follow are joints with <mimic>, then, as far as the equations allow, joints that the file marks as dependent,
+    those on the successor's side, and any other; joints outside of loops come before joints in loops. Joints that the file
+    marks as independent do not follow, nor, if it can be helped, those that others mimic or that drive a loop.
+
+    Raises ModelError where equations contradict or repeat each other, leave a joint no freedom, or do not fit the marks.
+    """
+    rows, pivots = _eliminate(equations, _preferred(equations, marks))
+    for number, equation in enumerate(equations):
+        if number not in pivots:
+            remedy = "remove it, or correct its links and numbers"
+            verb = "contradicts" if rows[number] else "repeats"
+            raise ModelError(f"{equation.where}: this coupling {verb} what the others say of the same joints; {remedy}")
+    solved = {pivots[n]: equation for n, equation in enumerate(equations)}
+    _check_marks(equations, solved, marks)
+    return tuple(_solution(equation, pivots[n], rows[n]) for n, equation in enumerate(equations))
+
+
+def _preferred(equations: list[Equation], marks: Marks) -> list[str]:
+    """All joints of the equations, those first that are best solved for."""
+    mimics = {equation.followers[0] for equation in equations if equation.mimic}
+    mimicked = {equation.leaders[0] for equation in equations if equation.mimic}
+    followers = [joint for equation in equations for joint in equation.followers]
+    leaders = [joint for equation in equations for joint in equation.leaders]
+
+    def rank(joint: str) -> tuple[bool, bool, bool, bool]:
+        mark = marks.independent.get(joint)
+        kept = mark is True or (mark is None and (joint in marks.actuated or joint in mimicked))
+        return (joint not in mimics, kept, joint in marks.in_loops, mark is not False)
+
+    return sorted(dict.fromkeys(followers + leaders), key=rank)
+
+
+def _eliminate(equations: list[Equation], columns: Iterable[str]) -> tuple[list[Row], dict[int, str]]:
+    """Gauss-Jordan: the rows, and which joint each was solved for, by its number. Rows that lost all joints have none."""
+    rows = [equation.row for equation in equations]
+    pivots: dict[int, str] = {}
+    for column in columns:
+        number = next((n for n, row in enumerate(rows) if n not in pivots and column in row), None)
+        if number is None:
+            continue
+        pivots[number] = column
+        pivot_row = {key: value / rows[number][column] for key, value in rows[number].items()}
+        rows = [pivot_row if n == number else _reduced(row, pivot_row, column) for n, row in enumerate(rows)]
+    return rows, pivots
+
+
+def _reduced(row: Row, pivot_row: Row, column: str) -> Row:
+    """The row without this column."""
+    if column not in row:
+        return row
+    zero, factor = Fraction(), row[column]
+    change = {key: row.get(key, zero) - factor * pivot_row.get(key, zero) for key in row | pivot_row}
+    return {key: value for key, value in change.items() if value}
+
+
+def _check_marks(equations: list[Equation], solved: Mapping[str, Equation], marks: Marks) -> None:
+    for joint, equation in solved.items():
+        if marks.independent.get(joint):
+            problem = f"joint '{joint}' is marked independent, but the couplings leave it no freedom of its own"
+            raise ModelError(f"{equation.where}: {problem}; mark another joint, or remove a coupling")
+    for equation in equations:
+        for joint in equation.leaders + equation.followers:
+            free = joint not in solved and joint not in marks.in_loops
+            if free and marks.independent.get(joint) is False:
+                problem = f"joint '{joint}' is marked dependent, but the couplings do not determine it"
+                raise ModelError(f'{equation.where}: {problem}; remove its independent="false", or mark fewer joints')
+
+
+def _solution(equation: Equation, joint: str, row: Row) -> Coupling:
+    """Of a row with factor 1 for the joint."""
+    terms = tuple((key, (float(-value),)) for key, value in row.items() if key not in (joint, CONSTANT))
+    if not terms:
+        remedy = 'remove a coupling, or make the joint type="fixed"'
+        raise ModelError(f"{equation.where}: the couplings do not let joint '{joint}' move; {remedy}")
+    return Coupling(equation.name, joint, terms, float(-row.get(CONSTANT, Fraction())))

@@ -1,0 +1,144 @@
+"""What closes loops in a URDF file: `<loop>`, `<coupling>` and `<mimic>`, and which joints the file wants to be independent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...types import Coupling, Joint, Loop, LoopType, Matrix, ModelError, Pose, Vector, add, dot, scale, transpose
+from .couplings import Equation, Marks, Paths, coupling_equations, mimic_equations, moves, solve
+from .elements import attribute, named, only, read_axis, read_origin, required
+
+LOOP_TYPES = {str(t): t for t in LoopType} | {
+    "continuous": LoopType.REVOLUTE,
+    "ball": LoopType.SPHERICAL,
+    "fixed": LoopType.WELD,
+}
+WITHOUT_AXIS = (LoopType.SPHERICAL, LoopType.WELD)
+
+
+class Constraints(NamedTuple):
+    """All that is in a `Description` beside the tree; `unused` is what of it has no effect."""
+
+    loops: tuple[Loop, ...]
+    couplings: tuple[Coupling, ...]
+    independent: tuple[str, ...]
+    dependent: tuple[str, ...]
+    unused: tuple[tuple[str, str], ...]
+
+
+def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimics: bool) -> Constraints:
+    """Read them, for joints that are known to be a tree of the file's links; <mimic> only if asked to.
+
+    Joints are independent or dependent that the file marks so and that are in a loop or a coupling; in a file without such
+    marks those are independent that are in a loop and have a <transmission>. Couplings say themselves who follows.
+    """
+    paths = Paths(named(robot, "link", source), joints)
+    loops: list[Loop] = []
+    looped: set[str] = set()
+    for name, element in named(robot, "loop", source).items():
+        where = f"{source}: loop '{name}'"
+        looped.update(joint.name for way in paths.between(element, where) for joint in way)
+        loops.append(_loop(name, element, where))
+    equations = mimic_equations(robot, joints, source) if mimics else []
+    equations += coupling_equations(robot, paths, source)
+    written = _marks(robot, source)
+    actuated = {e.get("name", "") for e in robot.findall("transmission/joint")} & looped if not written else set()
+    couplings = solve(equations, Marks(written, actuated, looped))
+    chosen = actuated - {coupling.joint for coupling in couplings}
+    inside = looped | _joints_of(equations)
+    kept = {name: mark for name, mark in (written or dict.fromkeys(chosen, True)).items() if name in inside}
+    return Constraints(
+        tuple(loops),
+        couplings,
+        tuple(joint.name for joint in joints if kept.get(joint.name) is True),
+        tuple(joint.name for joint in joints if kept.get(joint.name) is False),
+        tuple(_unused(robot, joints, chosen, len(written.keys() - inside))),
+    )
+
+
+def _joints_of(equations: Iterable[Equation]) -> set[str]:
+    return {joint for equation in equations for joint in equation.leaders + equation.followers}
+
+
+def _marks(robot: Element, source: str) -> Mapping[str, bool]:
+    """What `independent` says, of joints that have it."""
+    words = {"true": True, "1": True, "false": False, "0": False}
+    marks = {}
+    for name, joint in named(robot, "joint", source).items():
+        if (text := joint.get("independent")) is not None:
+            if text.strip().lower() not in words:
+                raise ModelError(f"{source}: joint '{name}': 'independent' is '{text}'; write \"true\" or \"false\"")
+            marks[name] = words[text.strip().lower()]
+    return marks
+
+
+def _unused(robot: Element, joints: Sequence[Joint], chosen: set[str], idle_marks: int) -> Iterator[tuple[str, str]]:
+    idle = [t for t in robot.findall("transmission") if chosen.isdisjoint(e.get("name", "") for e in t.findall("joint"))]
+    if idle:
+        yield "transmissions", f"{len(idle)}"
+    if idle_marks:
+        yield "marks of independence", f"{idle_marks} joint{'s' * (idle_marks > 1)} in no loop or coupling"
+    fixed = {joint.name for joint in joints if not moves(joint)}
+    if still := [e.get("name", "") for e in robot.findall("joint") if e.get("name") in fixed and e.find("mimic") is not None]:
+        yield "mimic of fixed joints", ", ".join(still)
+
+
+# --- loops
+
+
+def _loop(name: str, element: Element, where: str) -> Loop:
+    """A loop joint, with its frames turned such that the axis is theirs, as `LoopType` says.
+
+    The axis is given in both ends' frames alike, as is the second one of a universal joint.
+    """
+    written = attribute(element, "type", where)
+    if written not in LOOP_TYPES:
+        raise ModelError(f"{where}: unknown type '{written}'; use one of {', '.join(LOOP_TYPES)}")
+    kind = LOOP_TYPES[written]
+    turns = _turns(kind, element, where)
+    ends = [required(element, role, where) for role in ("predecessor", "successor")]
+    links = [attribute(end, "link", where) for end in ends]
+    frames = [read_origin(end, where) @ Pose(turn) for end, turn in zip(ends, turns, strict=True)]
+    return Loop(name, kind, links[0], links[1], frames[0], frames[1])
+
+
+def _turns(kind: LoopType, element: Element, where: str) -> tuple[Matrix, Matrix]:
+    """From the frame that the file gives to the one with the axis along z, at either end."""
+    if kind in WITHOUT_AXIS:
+        return Pose().R, Pose().R
+    axis = read_axis(element, where)
+    if kind != LoopType.UNIVERSAL or only(element, "axis2", where) is None:
+        return along_z(axis), along_z(axis)
+    second = read_axis(element, where, "axis2")
+    if math.hypot(*_across(second, axis)) < 1e-6:
+        raise ModelError(f"{where}: axis and axis2 are parallel; give a universal joint two directions")
+    x, z = _unit(_across(second, axis)), _unit(_across(axis, second))
+    return _frame(x, axis), _frame(second, z)
+
+
+def along_z(axis: Vector) -> Matrix:
+    """The rotation by the least angle whose z axis is this unit vector; for -z, half a turn about x."""
+    x, y, z = axis
+    if z < 0.0:
+        a, b, c = along_z(scale(-1.0, axis))  # 1 + z is near zero there
+        return (a[0], -a[1], -a[2]), (b[0], -b[1], -b[2]), (c[0], -c[1], -c[2])
+    k = 1.0 / (1.0 + z)
+    return (1.0 - k * x * x, -k * x * y, x), (-k * x * y, 1.0 - k * y * y, y), (-x, -y, z)
+
+
+def _frame(x: Vector, z: Vector) -> Matrix:
+    """The rotation with these axes, perpendicular unit vectors."""
+    y = (z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0])
+    return transpose((x, y, z))
+
+
+def _across(v: Vector, axis: Vector) -> Vector:
+    """What of a vector is perpendicular to a unit vector."""
+    return add(v, scale(-dot(v, axis), axis))
+
+
+def _unit(v: Vector) -> Vector:
+    return scale(1.0 / math.hypot(*v), v)

@@ -1,0 +1,288 @@
+"""URDF files: links become bodies and shapes, joints become joints, and everything else is counted and listed.
+
+A link that no joint has for a child is the root. Nothing outside the file is opened, so missing meshes do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from ...types import ROUNDING_RADIUS, Body, Description, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
+from .elements import attribute, named, only, read_axis, read_origin, read_scalar, required, robot_element
+from .loop_elements import read_constraints
+from .shapes import read_shapes, unknown_elements
+
+JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
+WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
+WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
+
+# What may stand inside an element, and what is known but of no use to dynamics. Anything else is listed as unknown.
+LINK_TAGS = {"inertial", "visual", "collision"}
+JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"}
+ROBOT_TAGS = {"link", "joint", "loop", "coupling", "material", "transmission", "gazebo", "sensor"}
+INERTIAL_TAGS = {"origin", "mass", "inertia"}
+LOOP_TAGS = {"predecessor", "successor", "axis", "axis2"}
+COUPLING_TAGS = {"predecessor", "successor", "ratio"}
+MIMIC = ("follow", "independent", "refuse")
+
+
+def load_urdf(path: str | os.PathLike[str], mimic: str = "follow") -> Description:
+    """Read a URDF file, in SI units.
+
+    Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
+    Besides the joint types of URDF, `spherical` (or `ball`) is read. A joint with no lower or upper limit has an
+    infinite one, and so has one without effort. Damping and friction are those of <dynamics>. Each <visual> and each
+    <collision> becomes a shape; a mesh file is looked for as `find_mesh` says, and need not be there. Joints that follow
+    others by `<mimic>` become couplings, or with `mimic="independent"` move by themselves, or with `mimic="refuse"` are
+    refused.
+
+    Loops and gears are written as
+
+        <loop name type> <predecessor link><origin/></predecessor> <successor link><origin/></successor> <axis xyz/> </loop>
+        <coupling name> <predecessor link/> <successor link/> <ratio value/> </coupling>
+
+    with the types of `LoopType` (and continuous, ball, fixed), the axis in the frames of both ends, and in universal joints
+    an `<axis2>` likewise, without which one perpendicular to the axis is chosen. A coupling: ratio × (sum of the coordinates
+    from the nearest common ancestor to the predecessor) = (sum of those to the successor). `independent="true"` or "false"
+    marks the joints of loops and couplings.
+
+    Raises `ModelError`, which names file and element, for a file that is damaged, is not one tree of links beside its loops,
+    or has couplings that cannot be solved; `OSError` for one that cannot be opened.
+    """
+    source = os.fspath(path)
+    robot = robot_element(source)
+    if mimic not in MIMIC:
+        raise ValueError(f"mimic must be one of {', '.join(MIMIC)}; got {mimic!r}")
+    _refuse_unsupported(robot, source, mimic)
+    links = named(robot, "link", source)
+    joint_elements = named(robot, "joint", source)
+    if not links:
+        raise ModelError(f"{source}: the robot has no link; give it at least one <link name=...>")
+    bodies = tuple(Body(name, _inertia(link, f"{source}: link '{name}'")) for name, link in links.items())
+    joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
+    _require_one_tree(list(links), joints, source)
+    closing = read_constraints(robot, joints, source, mimic == "follow")
+    drawn = read_shapes(robot, links, source)
+    return Description(
+        robot.get("name") or Path(source).stem,
+        source,
+        bodies,
+        joints,
+        unused=(*drawn.unused, *_unused(robot, bodies, mimic), *closing.unused),
+        loops=closing.loops,
+        couplings=closing.couplings,
+        independent=closing.independent,
+        dependent=closing.dependent,
+        shapes=drawn.shapes,
+    )
+
+
+def _refuse_unsupported(robot: Element, source: str, mimic: str) -> None:
+    for element in robot.iter():
+        if "xacro" in element.tag:
+            raise ModelError(f"{source}: <{element.tag}> is not expanded; run the file through the xacro program first")
+    for joint in robot.findall("joint") if mimic == "refuse" else []:
+        if joint.find("mimic") is not None:
+            remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
+            raise ModelError(f"{source}: joint '{joint.get('name', '')}': it mimics another joint; {remedy}")
+
+
+# --- links
+
+
+def _inertia(link: Element, where: str) -> Inertia:
+    """The link's inertia; the tensor is turned from the axes of its <origin> into those of the link."""
+    inertial = only(link, "inertial", where)
+    if inertial is None:
+        return Inertia()
+    mass = read_scalar(required(inertial, "mass", where), "value", where)
+    if mass < 0.0:
+        raise ModelError(f"{where}: the mass is negative ({mass}); correct it")
+    tensor = required(inertial, "inertia", where)
+    xx, xy, xz, yy, yz, zz = (read_scalar(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    origin = read_origin(inertial, where)
+    local: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    about_center = matmul(matmul(origin.R, local), transpose(origin.R))
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = about_center
+    return Inertia(mass, origin.p, (xx, xy, xz, yy, yz, zz))
+
+
+def _principal_moments(inertia: Inertia) -> list[float]:
+    xx, xy, xz, yy, yz, zz = inertia.rotational
+    moments: list[float] = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).tolist()
+    return moments
+
+
+def _is_impossible(inertia: Inertia) -> bool:
+    """No distribution of mass has this inertia: a moment exceeds the two others' sum, or turning without mass.
+
+    It is only listed here: what counts is the inertia of all links that are fixed together.
+    """
+    small, middle, large = _principal_moments(inertia)
+    slack = ROUNDING_RADIUS**2 * inertia.mass
+    return large > (small + middle) * (1 + 1e-6) + slack or (inertia.mass == 0.0 and large > 0.0)
+
+
+# --- joints
+
+
+def _joint(name: str, element: Element, where: str) -> Joint:
+    written = attribute(element, "type", where)
+    if written not in JOINT_TYPES:
+        raise ModelError(f"{where}: unknown type '{written}'; use one of {', '.join(JOINT_TYPES)}")
+    kind = JOINT_TYPES[written]
+    parent = attribute(required(element, "parent", where), "link", where)
+    child = attribute(required(element, "child", where), "link", where)
+    joint = Joint(name, kind, parent, child, read_origin(element, where))
+    axis = read_axis(element, where) if kind in WITH_AXIS else joint.axis
+    lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
+    damping = _nonnegative(element, "dynamics", "damping", joint.damping, where)
+    friction = _nonnegative(element, "dynamics", "friction", joint.friction, where)
+    effort = _nonnegative(element, "limit", "effort", joint.effort, where)
+    return replace(joint, axis=axis, lower=lower, upper=upper, damping=damping, friction=friction, effort=effort)
+
+
+def _limits(joint: Element, where: str) -> tuple[float, float]:
+    limit = only(joint, "limit", where)
+    if limit is None:
+        return -math.inf, math.inf
+    lower = read_scalar(limit, "lower", where) if "lower" in limit.attrib else -math.inf
+    upper = read_scalar(limit, "upper", where) if "upper" in limit.attrib else math.inf
+    if lower > upper:
+        raise ModelError(f"{where}: the lower limit {lower} is above the upper limit {upper}; exchange or correct them")
+    return lower, upper
+
+
+def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str) -> float:
+    element = only(joint, tag, where)
+    if element is None or key not in element.attrib:
+        return default
+    value = read_scalar(element, key, where)
+    if value < 0.0:
+        raise ModelError(f"{where}: the {key} is negative ({value:g}); correct it")
+    return value
+
+
+# --- the tree
+
+
+def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) -> None:
+    """Every joint joins two links of the file, and all links hang on one root."""
+    inward: dict[str, Joint] = {}
+    known = set(links)
+    for joint in joints:
+        where = f"{source}: joint '{joint.name}'"
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in known:
+                raise ModelError(f"{where}: its {role} link '{link}' is not defined; define it or correct the name")
+        if joint.child in inward:
+            first = inward[joint.child].name
+            raise ModelError(
+                f"{source}: link '{joint.child}' has two parents, by joints '{first}' and '{joint.name}'; "
+                "a URDF is a tree, so remove one of the joints"
+            )
+        inward[joint.child] = joint
+    roots = [link for link in links if link not in inward]
+    if len(roots) > 1:
+        shown = ", ".join(f"'{root}'" for root in roots)
+        raise ModelError(f"{source}: {len(roots)} links have no parent: {shown}; join all but one to the others")
+    _refuse_cycle(links, inward, source)
+
+
+def _refuse_cycle(links: list[str], inward: dict[str, Joint], source: str) -> None:
+    rooted: set[str] = set()
+    for link in links:
+        path: dict[str, None] = {}  # insertion order matters, and so does the look-up
+        while link not in rooted and link in inward:
+            if link in path:
+                members = list(path)
+                cycle = ", ".join(f"'{inward[member].name}'" for member in members[members.index(link) :])
+                raise ModelError(f"{source}: a cycle of joints through link '{link}': {cycle}; remove one of them")
+            path[link] = None
+            link = inward[link].parent
+        rooted.update(path)
+
+
+# --- what is not used
+
+
+def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tuple[str, str]]:
+    tags = Counter(child.tag for child in robot)
+    if tags["gazebo"]:
+        inside = len(robot.findall("gazebo//joint"))
+        yield "gazebo elements", f"{tags['gazebo']}" + (f", holding {_joints(inside)}" if inside else "")
+    follow = [joint.get("name", "") for joint in robot.findall("joint") if joint.find("mimic") is not None]
+    if follow and mimic == "independent":
+        yield "couplings", f"mimic of {', '.join(follow)}, taken as independent"
+    if tags["sensor"]:
+        yield "sensors", f"{tags['sensor']}"
+    yield from _unused_of_joints(robot)
+    if unknown := _listing((*_unknown_elements(robot), *unknown_elements(robot))):
+        yield "unknown elements", unknown
+    if unknown := _listing(_unknown_attributes(robot)):
+        yield "unknown attributes", unknown
+    if impossible := [body.name for body in bodies if _is_impossible(body.inertia)]:
+        yield "inertias that no rigid body can have", ", ".join(impossible)
+
+
+def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
+    count: Counter[str] = Counter()
+    for joint in robot.findall("joint"):
+        ranged = JOINT_TYPES[joint.get("type", "")] in WITH_LIMITS
+        for limit in joint.findall("limit"):
+            count["velocity"] += "velocity" in limit.attrib
+            count["range"] += not ranged and ("lower" in limit.attrib or "upper" in limit.attrib)
+    if count["velocity"]:
+        yield "velocity limits", _joints(count["velocity"])
+    if count["range"]:
+        yield "position limits of joints without limits", _joints(count["range"])
+    for kind, tag in (("safety controllers", "safety_controller"), ("calibrations", "calibration")):
+        if elements := robot.findall(f"joint/{tag}"):
+            yield kind, _joints(len(elements))
+
+
+def _unknown_elements(robot: Element) -> Iterator[str]:
+    allowed = (
+        ("", ROBOT_TAGS),
+        ("link", LINK_TAGS),
+        ("joint", JOINT_TAGS),
+        ("link/inertial", INERTIAL_TAGS),
+        ("loop", LOOP_TAGS),
+        ("coupling", COUPLING_TAGS),
+    )
+    for path, known in allowed:
+        for element in robot.findall(path) if path else [robot]:
+            yield from (f"{element.tag}/{child.tag}" for child in element if child.tag not in known)
+
+
+def _unknown_attributes(robot: Element) -> Iterator[str]:
+    known = {
+        "link": {"name"},
+        "joint": {"name", "type", "independent"},
+        "joint/mimic": {"joint", "multiplier", "offset"},
+        "loop": {"name", "type"},
+        "coupling": {"name", "type"},
+        "joint/limit": {"lower", "upper", "effort", "velocity"},
+        "joint/dynamics": {"damping", "friction"},
+        "joint/origin": {"xyz", "rpy"},
+        "link/inertial/origin": {"xyz", "rpy"},
+    }
+    for path, keys in known.items():
+        for element in robot.findall(path):
+            yield from (f"{element.tag}@{key}" for key in element.attrib if key not in keys)
+
+
+def _joints(count: int) -> str:
+    return f"{count} joint" if count == 1 else f"{count} joints"
+
+
+def _listing(names: Iterable[str]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in Counter(names).items())

@@ -1,0 +1,159 @@
+"""Geometries of URDF links: <visual> and <collision>. Mesh files are looked for, and not opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...names import Names
+from ...types import ModelError, Shape, ShapeType
+from ..meshes import find_mesh, missing_meshes
+from .elements import attribute, only, read_origin, read_scalar, read_tuple, read_vector
+
+Color = tuple[float, float, float, float]
+Size = tuple[float, ...]
+
+GEOMETRY_TAGS = {"sphere", "box", "cylinder", "capsule", "mesh"}
+
+
+class Shapes(NamedTuple):
+    """The geometries of all links, and what of them is not used."""
+
+    shapes: tuple[Shape, ...]
+    unused: tuple[tuple[str, str], ...]
+
+
+def read_shapes(robot: Element, links: Mapping[str, Element], source: str) -> Shapes:
+    """One shape for each <visual> and each <collision>, in the file's order.
+
+    A name is the file's; where it has none or it is taken, one is made up.
+    """
+    colors, names, folder = _colors(robot, source), Names(), Path(source).parent
+    shapes: list[Shape] = []
+    unused: Counter[str] = Counter()
+    for link, element in links.items():
+        for drawn in element:
+            if drawn.tag in ("visual", "collision"):
+                name = names.new(drawn.get("name") or f"{link}_{drawn.tag}")
+                where = f"{source}: link '{link}': {drawn.tag} '{name}'"
+                made = _shape(name, link, drawn, folder, colors, where)
+                shapes += [made] if made else []
+                unused["geometries of no known kind"] += made is None
+    unused["textures"] = len(robot.findall(".//material/texture"))
+    listed = [(kind, f"{count}") for kind, count in unused.items() if count]
+    return Shapes(tuple(shapes), (*missing_meshes(shapes), *listed))
+
+
+def _shape(name: str, link: str, element: Element, folder: Path, colors: Mapping[str, Color], where: str) -> Shape | None:
+    """None for a geometry that is empty or unknown."""
+    geometry = only(element, "geometry", where)
+    found = [child for child in geometry if child.tag in GEOMETRY_TAGS] if geometry is not None else []
+    if not found:
+        return None
+    if len(found) > 1:
+        raise ModelError(f"{where}: its <geometry> holds {' and '.join(f'<{g.tag}>' for g in found)}; keep one")
+    kind = ShapeType(found[0].tag)
+    return Shape(
+        name,
+        link,
+        kind,
+        SIZES[kind](found[0], where),
+        read_origin(element, where),
+        visual=element.tag == "visual",
+        collision=element.tag == "collision",
+        color=_color(element, colors, where),
+        path=find_mesh(attribute(found[0], "filename", where).strip(), folder) if kind == ShapeType.MESH else None,
+    )
+
+
+# --- sizes
+
+
+def _radius(element: Element, where: str) -> Size:
+    """Zero makes it a point: files mark points of contact so."""
+    radius = read_scalar(element, "radius", where)
+    if radius < 0.0:
+        raise ModelError(f"{where}: the radius of its <sphere> is negative ({radius:g}); correct it")
+    return (radius,)
+
+
+def _positive(element: Element, keys: tuple[str, ...], where: str) -> Size:
+    size = tuple(read_scalar(element, key, where) for key in keys)
+    _require_positive(size, element, where)
+    return size
+
+
+def _sides(element: Element, where: str) -> Size:
+    size = tuple(read_tuple(element, "size", 3, where))
+    _require_positive(size, element, where)
+    return size
+
+
+def _scale(element: Element, where: str) -> Size:
+    """A negative one mirrors."""
+    scale = read_vector(element, "scale", "1 1 1", where)
+    if 0.0 in scale:
+        raise ModelError(f"{where}: the scale of its mesh has a zero ({element.get('scale')}); correct it")
+    return scale
+
+
+def _require_positive(size: Size, element: Element, where: str) -> None:
+    if min(size) <= 0.0:
+        written = " ".join(f"{x:g}" for x in size)
+        raise ModelError(f"{where}: the size of its <{element.tag}> must be positive, not {written}; correct it")
+
+
+SIZES: dict[ShapeType, Callable[[Element, str], Size]] = {
+    ShapeType.SPHERE: _radius,
+    ShapeType.BOX: _sides,
+    ShapeType.CYLINDER: lambda element, where: _positive(element, ("radius", "length"), where),
+    ShapeType.CAPSULE: lambda element, where: _positive(element, ("radius", "length"), where),
+    ShapeType.MESH: _scale,
+}
+
+
+# --- colors
+
+
+def _colors(robot: Element, source: str) -> dict[str, Color]:
+    """Of named materials; those of the robot come before those that a link defines for itself."""
+    colors: dict[str, Color] = {}
+    for path in ("material", "link/visual/material"):
+        for material in robot.findall(path):
+            name = material.get("name", "")
+            color = _own_color(material, f"{source}: material '{name}'")
+            if color is not None and name:
+                colors.setdefault(name, color)
+    return colors
+
+
+def _color(element: Element, colors: Mapping[str, Color], where: str) -> Color | None:
+    """That of the geometry's material: its own, or that which goes by its name."""
+    material = only(element, "material", where)
+    if material is None:
+        return None
+    own = _own_color(material, where)
+    return colors.get(material.get("name", "")) if own is None else own
+
+
+def _own_color(material: Element, where: str) -> Color | None:
+    color = only(material, "color", where)
+    if color is None:
+        return None
+    r, g, b, a = (min(max(x, 0.0), 1.0) for x in read_tuple(color, "rgba", 4, where))
+    return (r, g, b, a)
+
+
+# --- what is not known
+
+
+def unknown_elements(robot: Element) -> Iterator[str]:
+    """Elements inside geometries that say nothing to this reader."""
+    known = {"name", "origin", "geometry", "material"}
+    for tag in ("visual", "collision"):
+        for drawn in robot.findall(f"link/{tag}"):
+            yield from (f"{tag}/{child.tag}" for child in drawn if child.tag not in known)
+            yield from (f"geometry/{child.tag}" for child in drawn.findall("geometry/*") if child.tag not in GEOMETRY_TAGS)

@@ -1,0 +1,57 @@
+"""Robots from files and from descriptions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ..model.formats.registry import load_description
+from ..model.model import build_model
+from ..model.types import Description, plain
+from .closing.soundness import require_mass
+from .robot import Robot
+
+
+def load(
+    path: str | os.PathLike[str],
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    *,
+    mimic: str = "follow",
+    independent: Iterable[str] | None = None,
+    execution: str = "auto",
+) -> Robot:
+    """Load a robot from a URDF (.urdf) or MJCF (.xml) file.
+
+    `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
+    unless given. URDF joints that follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves.
+    A robot with loops or couplings is a `ClosedRobot`; `independent` names joints in loops that the velocities are to be those
+    of, in place of what the file says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
+    robot; with loops or couplings it is never rolled.
+
+    Raises ModelError, which names the file, the element and what to do.
+    """
+    return build(load_description(path, mimic), base, gravity, independent=independent, execution=execution)
+
+
+def build(
+    description: Description,
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    *,
+    independent: Iterable[str] | None = None,
+    execution: str = "auto",
+) -> Robot:
+    """A robot from a description made in Python; arguments as for `load`."""
+    description = plain(description)
+    if independent is not None:
+        description = replace(description, independent=tuple(independent), dependent=())
+    model = build_model(description, base, gravity)
+    if description.loops or description.couplings or description.closures:
+        from .closed import ClosedRobot  # imported when it is needed: it brings the kernels of all mechanisms
+        from .closing.loops import Loops
+
+        return ClosedRobot(Loops(description, model), execution)
+    require_mass(model)
+    return Robot(model, execution)

@@ -1,0 +1,368 @@
+"""Robots with loops and couplings: the same functions, in the independent velocities."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import aba, crba, energy, frames, inverse, rnea
+from ..algorithms import crba_ltdl as joint_space
+from ..algorithms.contact.delassus import efpa, pv_osimr
+from ..algorithms.contact.operational_space import by_factors as by_factors
+from ..algorithms.contact.operational_space import recursive, stabilization
+from ..algorithms.mechanisms import aba as c_aba
+from ..algorithms.mechanisms import baselines, spanning
+from ..algorithms.mechanisms import crba as c_crba
+from ..algorithms.mechanisms import crba_ltdl as c_joint_space
+from ..algorithms.mechanisms import efpa as c_efpa
+from ..algorithms.mechanisms import operational_space as c_space
+from ..algorithms.mechanisms import pv_osim as c_pv_osim
+from ..algorithms.mechanisms import pv_osimr as c_pv_osimr
+from ..algorithms.mechanisms import rnea as c_rnea
+from ..algorithms.mechanisms import row_jacobian as c_rows
+from ..algorithms.mechanisms.cluster_tree import Mechanism, constraints, free
+from ..engine.function import CompiledFunction, cheapest
+from ..model import configuration
+from ..model.armature import with_armature
+from ..model.configuration import Coordinates
+from ..model.model import MovingJoint
+from ..model.topology import Topology
+from .closing.loops import CLOSED, FACING_AT_LEAST, STEPS, Loops, newton_step
+from .robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SINGULAR = 1e16  # of `singularity`: eight digits are lost
+REGULAR = 1e8  # of random configurations
+
+KERNELS = {
+    rnea.rnea: c_rnea.rnea,
+    rnea.rnea_external: c_rnea.rnea_external,
+    rnea.bias_force: c_rnea.bias_force,
+    rnea.gravity_force: c_rnea.gravity_force,
+    aba.aba: c_aba.aba,
+    aba.aba_external: c_aba.aba_external,
+    joint_space.crba_ltdl: c_joint_space.crba_ltdl,
+    joint_space.crba_ltdl_external: c_joint_space.crba_ltdl_external,
+    joint_space.factors: c_joint_space.factors,
+    crba.crba: c_crba.crba,
+    inverse.inverse_by_factors: c_joint_space.inverse_by_factors,
+    inverse.solve_mass_matrix: c_joint_space.solve_mass_matrix,
+    energy.kinetic_energy: spanning.kinetic_energy,
+    energy.potential_energy: spanning.potential_energy,
+    energy.center_of_mass: spanning.center_of_mass,
+    frames.frame_placement: spanning.frame_placement,
+    frames.frame_jacobian: spanning.frame_jacobian,
+    frames.frame_velocity: spanning.frame_velocity,
+    frames.frame_bias_acceleration: spanning.frame_bias_acceleration,
+    by_factors.row_jacobian: c_rows.row_jacobian,
+    by_factors.delassus: c_space.ltl,
+    recursive.delassus: c_pv_osim.pv_osim,
+    efpa.efpa: c_efpa.efpa,
+    pv_osimr.pv_osimr: c_pv_osimr.pv_osimr,
+    by_factors.dense: baselines.projected_delassus,
+    by_factors.inertia: c_space.inertia,
+    by_factors.bias: c_space.bias,
+    by_factors.apply: c_space.apply,
+    by_factors.consistent_inverse: c_space.consistent_inverse,
+    by_factors.null_space_projector: c_space.null_space_projector,
+    by_factors.constrained: c_space.constrained,
+    by_factors.constrained_to: c_space.constrained_to,
+    stabilization.target: spanning.stabilization,
+}
+"""The cluster kernel for each kernel of a tree."""
+
+
+class ClosedRobot(Robot):
+    """A robot with loops or couplings (Chignoli, Adrian, Kim and Wensing 2023).
+
+    Joints that a coupling determines do not appear in q. Joints of loops do, and q must satisfy the loops (`close`,
+    `residual`). Velocities, accelerations and joint forces are those of the independent joints: `joints[k].independent`.
+    """
+
+    def __init__(self, loops: Loops, execution: str = "auto") -> None:
+        if execution == "rolled":
+            raise ValueError(
+                f"{loops.model.name}: functions of a robot with loops or couplings are traced; rolled is not offered"
+            )
+        super().__init__(loops.model, "traced" if execution == "auto" else execution)
+        self.loops = loops
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClosedRobot, (self.loops, self.execution)
+
+    def with_armature(self, armature: Mapping[str, float]) -> ClosedRobot:
+        return ClosedRobot(self.loops.with_model(with_armature(self.model, armature)), self.execution)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The spanning tree and its clusters."""
+        return self.loops.mechanism
+
+    @property
+    def system(self) -> Any:
+        return self.mechanism
+
+    @property
+    def parent(self) -> tuple[int, ...]:
+        return self.mechanism.parent
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The rows of the spanning tree, each with the output body of its cluster as its parent."""
+        tree, clusters = self.mechanism.tree, self.mechanism.clusters
+        owner = self.mechanism.owner
+        return Topology([tree.parent[r] if free(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))])
+
+    @property
+    def closed(self) -> bool:
+        return True
+
+    def kernel(self, kernel: Any) -> Any:
+        return KERNELS.get(kernel, kernel)
+
+    @property
+    def nq(self) -> int:
+        return self.loops.nq
+
+    @property
+    def nv(self) -> int:
+        return len(self.mechanism.parent)
+
+    @cached_property
+    def joints(self) -> tuple[MovingJoint, ...]:
+        """Moving joints; followers have no part of q, and joints that depend on others none of v."""
+        place = {r: c.start + k for c in self.mechanism.clusters for k, r in enumerate(c.independent)}
+        made, q = [], 0
+        for j in self.model.joints:
+            width = 0 if j.v_slice.start in self.loops.followers else j.type.nq
+            mine = [place[r] for r in range(j.v_slice.start, j.v_slice.stop) if r in place]
+            v = slice(mine[0], mine[-1] + 1) if mine else slice(0, 0)
+            made.append(replace(j, q_slice=slice(q, q + width), v_slice=v))
+            q += width
+        return tuple(made)
+
+    @property
+    def clusters(self) -> tuple[tuple[str, ...], ...]:
+        """The names of joints that move together."""
+        names = {r: j.name for j in self.model.joints for r in range(j.v_slice.start, j.v_slice.stop)}
+        return tuple(tuple(dict.fromkeys(names[r] for r in c.rows)) for c in self.mechanism.clusters)
+
+    def report(self) -> dict[str, str]:
+        """What the file holds that dynamics does not use, and constraints that follow from others."""
+        found = super().report()
+        left_out = [(self.loops.redundant(c), self.loops.names(c)) for c in self.mechanism.clusters]
+        if texts := [f"{count} of {names}" for count, names in left_out if count]:
+            found["redundant constraints"] = "; ".join(texts)
+        return found
+
+    # the configuration space
+
+    @cached_property
+    def _coordinates(self) -> list[Coordinates]:
+        return self.loops.coordinates
+
+    def neutral(self) -> Array:
+        """A closed configuration (nq,) near that with every joint at zero, always the same; raises ValueError for none."""
+        zero, rng = super().neutral(), np.random.default_rng(0)
+        for attempt in range(30):  # Newton's method may not start where bars are in line: from somewhere near, then
+            move = 0.05 * attempt * rng.uniform(-1.0, 1.0, len(self.loops.velocity_rows))
+            q, good = self._newton(configuration.integrate(self._coordinates, zero, move)[None], self._loop_rows)
+            if good[0]:
+                return np.asarray(q[0])
+        raise ValueError(f"{self.name}: no closed configuration was found near zero; give `close` a guess of your own")
+
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+    ) -> Array:
+        """Closed configurations (*size, nq) in general position; raises ValueError where none is found."""
+        rng = np.random.default_rng(rng)
+        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        wanted = int(np.prod(shape, dtype=int))
+        q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
+        open_ = np.arange(wanted)
+        for attempt in range(60):
+            closed, good = self._newton(q[open_], self._dependent_rows if attempt % 2 else self._loop_rows)
+            if self._dependent_rows:
+                good &= self.singularity(closed) < REGULAR
+            q[open_[good]] = closed[good]
+            open_ = open_[~good]
+            if not len(open_):
+                return q.reshape(*shape, self.nq)
+            q[open_] = configuration.random_configuration(self._coordinates, self.nq, rng, len(open_))
+        raise ValueError(f"{self.name}: no closed configuration was found for {len(open_)} of {wanted} random guesses")
+
+    def close(self, q: Any, keep: Iterable[str] | None = None) -> Array:
+        """The configuration (..., nq) near q in which all loops are closed.
+
+        `keep` names joints of loops that stay where they are; the independent ones unless given. Raises ValueError if
+        Newton's method does not find one.
+        """
+        q = np.asarray(q, dtype=np.float64)
+        rows = self._dependent_rows
+        if keep is not None:
+            held = {r for name in keep for r in self._rows_of(name)}
+            rows = [r for r in self._loop_rows if r not in held]
+        closed, good = self._newton(q.reshape(-1, self.nq), rows)
+        if not good.all():
+            worst = np.abs(self.residual(closed)).max()
+            raise ValueError(
+                f"{self.name}: the loops cannot be closed from this guess; {worst:.3g} is left of their constraints"
+                + (", and axes point the wrong way" if worst < 1e-9 else "")
+            )
+        self._require_regular(closed)
+        return closed.reshape(q.shape)
+
+    def _require_regular(self, q: Array) -> None:
+        """Warn of configurations near singular ones."""
+        if self._dependent_rows and not (self.singularity(q) < SINGULAR).all():
+            rows = set(self._dependent_rows)
+            names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
+            warnings.warn(
+                f"{self.name}: near a singular configuration, where the independent joints do not determine "
+                f"{', '.join(names)}; results lose digits there, or have no meaning. Other independent joints may be regular",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def _rows_of(self, name: str) -> range:
+        if name not in self.loops.joints:
+            raise ValueError(f"{self.name} has no joint {name!r}")
+        rows = self.loops.joints[name].v_slice
+        return range(rows.start, rows.stop)
+
+    @cached_property
+    def _dependent_rows(self) -> list[int]:
+        return [r for c in self.mechanism.clusters for r in c.dependent]
+
+    @cached_property
+    def _loop_rows(self) -> list[int]:
+        return [r for c in self.mechanism.clusters if c.dependent for r in (*c.independent, *c.dependent)]
+
+    def _newton(self, q: Array, rows: list[int]) -> tuple[Array, Array]:
+        """Configurations after Newton's method with some rows moved, and which of them are closed."""
+        done = np.zeros(len(q), dtype=bool)
+        if not self._dependent_rows:
+            return q, ~done
+        q = q.copy()
+        left = np.arange(len(q))
+        for _ in range(STEPS):
+            phi = self.residual(q[left])
+            good = np.abs(phi).max(axis=1) < CLOSED * max(1.0, self.loops.size)
+            done[left[good]] = True
+            left, phi = left[~good], phi[~good]
+            if not len(left) or not rows:
+                break
+            step = newton_step(self._closing_matrix(q[left])[:, :, rows], phi)
+            q[left] = self.loops.moved(q[left], rows, step)
+        if self._facings:
+            done &= (self._facing(q) > FACING_AT_LEAST).all(axis=1)
+        return q, done
+
+    def integrate(self, q: Any, v: Any) -> Array:
+        """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q."""
+        return self.close(self.tangent_step(q, v))
+
+    def tangent_step(self, q: Any, v: Any) -> Array:
+        """Where independent velocities v (..., nv), held for a unit of time, lead to from q as long as loops do not bend them:
+        `close` brings it back, `residual` says how far loops are open."""
+        moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
+        return configuration.integrate(self._coordinates, q, moved)
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The independent velocities (..., nv) that lead from q0 to q1 in a unit of time."""
+        whole = configuration.difference(self._coordinates, q0, q1)
+        rows = [r for c in self.mechanism.clusters for r in c.independent]
+        return np.asarray(whole[..., [self.loops.velocity_rows.index(r) for r in rows]])
+
+    # functions
+
+    @cached_property
+    def residual(self) -> CompiledFunction:
+        """Function of q: what is left of the constraints of all loops; [m] for points, sines of angles for axes."""
+        return self._function(ClosedRobot.residual, spanning.residual, ("q",), ("residual", (self._constraints,)))
+
+    @cached_property
+    def _facing(self) -> CompiledFunction:
+        return self._function(ClosedRobot._facing, spanning.facing, ("q",), ("cosines", (self._facings,)))
+
+    @cached_property
+    def _facings(self) -> int:
+        return sum(len(c.facings) for c in self.mechanism.clusters)
+
+    @cached_property
+    def _closing_matrix(self) -> CompiledFunction:
+        shape = (self._constraints, len(self.model.tree.parent))
+        return self._function(ClosedRobot._closing_matrix, spanning.closing_matrix, ("q",), ("K", shape))
+
+    @cached_property
+    def _constraints(self) -> int:
+        return sum(map(constraints, self.mechanism.clusters))
+
+    @cached_property
+    def spanning_velocity(self) -> CompiledFunction:
+        """Function of q, v: G v, the velocities of all joints of the spanning tree, in the order of the joints."""
+        n = len(self.model.tree.parent)
+        return self._function(ClosedRobot.spanning_velocity, spanning.velocity, ("q", "v"), ("velocity", (n,)))
+
+    @cached_property
+    def singularity(self) -> CompiledFunction:
+        """Function of q: how close loops are to a singular configuration, where the independent velocities determine nothing.
+
+        The sum over loops of |K_d|² / R_kk², with R the triangular factor of the part K_d of the constraint matrix that
+        belongs to dependent joints: 10²ᵏ where results lose about k digits.
+        """
+        return self._function(ClosedRobot.singularity, spanning.singularity, ("q",), ("singularity", ()))
+
+    @cached_property
+    def spanning_torque(self) -> CompiledFunction:
+        """Function of q, v, a: the forces at all joints of the spanning tree, of drives and constraints together.
+
+        At an independent joint in a loop, and at a joint without drive, the difference from the drive's force is what loops
+        and couplings give; at a joint that follows another, it is the force of the coupling.
+        """
+        n = len(self.model.tree.parent)
+        return self._function(ClosedRobot.spanning_torque, c_rnea.spanning_torque, ("q", "v", "a"), ("force", (n,)))
+
+    @cached_property
+    def loop_forces(self) -> CompiledFunction:
+        """Function of q, v, a: the forces of the constraint rows of loops that are kept, in the order of `loop_rows`."""
+        count = sum(len(c.kept) for c in self.mechanism.clusters)
+        return self._function(ClosedRobot.loop_forces, c_rnea.loop_forces, ("q", "v", "a"), ("force", (count,)))
+
+    @property
+    def loop_rows(self) -> tuple[str, ...]:
+        """What each of `loop_forces` is: a force [N] along an axis, a couple [N m], or a force in a constraint of one's own."""
+        return tuple(text for c in self.mechanism.clusters for text in self.loops.row_names(c))
+
+    @cached_property
+    def forward_dynamics(self) -> CompiledFunction:
+        """a (nv) for the forces tau of the independent joints.
+
+        By the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), by the mass matrix and
+        its sparse factors ("crba-ltdl"), or, for comparison, by the "projection" of the spanning tree's equations or by
+        "multipliers" (section II-D), whichever takes fewer operations; `algorithm=` insists on one.
+        """
+        inputs = ("q", "v", "tau")
+        member = ClosedRobot.forward_dynamics
+        found = {
+            "aba": self._with_forces(member, aba.aba, aba.aba_external, inputs, "a"),
+            "crba-ltdl": self._with_forces(member, joint_space.crba_ltdl, joint_space.crba_ltdl_external, inputs, "a"),
+        }
+        for name, kernel, loaded in (
+            ("projection", baselines.projection, baselines.projection_external),
+            ("multipliers", baselines.multipliers, baselines.multipliers_external),
+        ):
+            found[name] = self._with_forces(member, kernel, loaded, inputs, "a")
+        return cheapest(found)
+
+    @cached_property
+    def inverse_mass_matrix(self) -> CompiledFunction:
+        """M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
+        output = ("Minv", (self.nv, self.nv))
+        return self._function(ClosedRobot.inverse_mass_matrix, inverse.inverse_by_factors, ("q",), output)

@@ -1,0 +1,121 @@
+"""Loops, couplings and constraints of a description, by the rows of its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...algorithms.mechanisms.cluster_tree import Alignment, Attached, Closing, Follower
+from ...model.model import Model, MovingJoint, Placed
+from ...model.types import WORLD, Coupling, Description, Loop, LoopType, ModelError, Pose
+from .closures import closing
+
+POSITION = (0, 1, 2)
+ALIGNMENTS = {  # axes of the predecessor's frame along which points meet; pairs of axes that stay perpendicular
+    LoopType.REVOLUTE: (POSITION, ((0, 2), (1, 2))),
+    LoopType.SPHERICAL: (POSITION, ()),
+    LoopType.WELD: (POSITION, ((0, 1), (1, 2), (2, 0))),
+    LoopType.PRISMATIC: ((0, 1), ((0, 1), (1, 2), (2, 0))),
+    LoopType.CYLINDRICAL: ((0, 1), ((0, 2), (1, 2))),
+    LoopType.UNIVERSAL: (POSITION, ((2, 0),)),
+    LoopType.PLANAR: ((2,), ((0, 2), (1, 2))),
+}
+FACING = {  # axes that point the same way in both frames
+    LoopType.REVOLUTE: (2,),
+    LoopType.SPHERICAL: (),
+    LoopType.WELD: (0, 1, 2),
+    LoopType.PRISMATIC: (0, 1, 2),
+    LoopType.CYLINDRICAL: (2,),
+    LoopType.UNIVERSAL: (),
+    LoopType.PLANAR: (2,),
+}
+
+
+class Declared:
+    """What a description says, checked."""
+
+    def __init__(self, description: Description, model: Model) -> None:
+        self.d, self.model = description, model
+        self.tree = model.tree
+        self.joints = {j.name: j for j in model.joints}
+        self.given = self._marked(description.independent), self._marked(description.dependent)
+        self.followers = self._followers()
+        self.alignments = {loop.name: self._alignments(loop) for loop in description.loops}
+        self.facings = {loop.name: self._facings(loop) for loop in description.loops}
+        self.closings = [self._closing(c) for c in description.closures]
+
+    def _joint(self, name: str, where: str) -> MovingJoint:
+        if name not in self.joints:
+            raise ModelError(f"{self.d.source}: {where}: there is no moving joint {name!r}; correct the name")
+        joint = self.joints[name]
+        if joint.type.nv != 1:
+            raise ModelError(f"{self.d.source}: {where}: joint {name!r} is {joint.type} and has no single coordinate")
+        return joint
+
+    def _row(self, name: str, where: str) -> int:
+        return int(self._joint(name, where).v_slice.start)
+
+    def _followers(self) -> dict[int, Follower]:
+        """Couplings by the row that follows, each after those that it follows."""
+        asked: dict[int, tuple[Coupling, Follower]] = {}
+        for c in self.d.couplings:
+            where = f"coupling {c.name!r}"
+            row = self._row(c.joint, where)
+            if row in asked:
+                raise ModelError(
+                    f"{self.d.source}: {where}: joint {c.joint!r} follows by {asked[row][0].name!r} already; keep one"
+                )
+            terms = tuple((self._row(name, where), tuple(map(float, p))) for name, p in c.terms)
+            asked[row] = (c, Follower(row, float(c.offset), terms))
+        ordered: dict[int, Follower] = {}
+        while len(ordered) < len(asked):
+            ready = [
+                r for r, (_, f) in asked.items() if r not in ordered and all(t not in asked or t in ordered for t, _ in f.terms)
+            ]
+            if not ready:
+                names = ", ".join(repr(c.name) for r, (c, _) in asked.items() if r not in ordered)
+                raise ModelError(f"{self.d.source}: couplings {names} go in a circle; take one of them out")
+            ordered |= {r: asked[r][1] for r in ready}
+        return ordered
+
+    def _attached(self, link: str, pose: Pose, where: str) -> Attached:
+        if link == WORLD and link not in {b.name for b in self.d.bodies}:
+            placed = Placed(-1, Pose())
+        else:
+            found = [p for f, p in zip(self.model.frames, self.model.placed_frames, strict=True) if f.name == link]
+            if not found:
+                raise ModelError(f"{self.d.source}: {where}: there is no link {link!r}; correct the name")
+            placed = found[0]
+        at = placed.pose @ pose
+        return Attached(placed.row, at.R, at.p)
+
+    def _alignments(self, loop: Loop) -> tuple[Alignment, ...]:
+        where = f"loop {loop.name!r}"
+        a = self._attached(loop.predecessor, loop.predecessor_frame, where)
+        b = self._attached(loop.successor, loop.successor_frame, where)
+        if a.row == b.row:
+            raise ModelError(f"{self.d.source}: {where} joins links of one body; remove it")
+        points, axes = ALIGNMENTS[loop.type]
+        return (*(Alignment(a, b, k, -1) for k in points), *(Alignment(a, b, i, k) for i, k in axes))
+
+    def _facings(self, loop: Loop) -> tuple[Alignment, ...]:
+        first = self.alignments[loop.name][0]
+        return tuple(Alignment(first.a, first.b, k, k) for k in FACING[loop.type])
+
+    def _closing(self, c: Any) -> Closing:
+        return closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
+
+    def _marked(self, names: Sequence[str]) -> set[int]:
+        """The rows of joints with these names."""
+        rows: set[int] = set()
+        for name in names:
+            if name not in self.joints:
+                raise ModelError(f"{self.d.source}: {name!r} is marked as independent or dependent, but no moving joint has it")
+            rows |= set(range(self.joints[name].v_slice.start, self.joints[name].v_slice.stop))
+        return rows
+
+
+def first_row(alignments: Sequence[Alignment]) -> int:
+    """The row of the tree that one of a loop's frames is on."""
+    a = alignments[0]
+    return max(a.a.row, a.b.row)

@@ -1,0 +1,330 @@
+"""From the loops, couplings and constraints of a description to clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.kinematics import joint_transforms
+from ...algorithms.mechanisms.cluster_tree import Cluster, Mechanism, constraints, moving
+from ...algorithms.mechanisms.crba import crba
+from ...algorithms.mechanisms.loop_constraints import cosines, violations
+from ...algorithms.mechanisms.maps import constraint_matrix, spanning_configuration
+from ...model import configuration
+from ...model.clusters import clusters, output_row, path_rows
+from ...model.configuration import Coordinates
+from ...model.model import Model
+from ...model.types import Description, ModelError
+from .declared import Declared, first_row
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
+ATTEMPTS, STEPS, SAMPLES = 40, 60, 4
+FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; one where loops are closed
+NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
+RANK = 1e-8  # of the largest singular value
+
+
+class Loops(Declared):
+    """A model's clusters, and how its loops are closed."""
+
+    def __init__(self, description: Description, model: Model) -> None:
+        super().__init__(description, model)
+        self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration for each cluster with loops
+        self.mechanism = self._mechanism()
+        self._require_mass()
+
+    def with_model(self, model: Model) -> Loops:
+        """The same clusters, of a model that differs in its inertias only."""
+        made = copy(self)
+        made.model, made.tree, made.joints = model, model.tree, {j.name: j for j in model.joints}
+        made.mechanism = self.mechanism._replace(tree=model.tree)
+        return made
+
+    def _require_mass(self) -> None:
+        """Refuse independent velocities that move no mass."""
+        n = len(self.mechanism.parent)
+        if n == 0:
+            raise ModelError(f"{self.d.source}: loops and couplings hold all joints; nothing of the robot moves")
+        rng = np.random.default_rng(1)
+        q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, rng))
+        for c in self.mechanism.clusters:
+            for coordinates, row in zip(self.coordinates, self._first_rows, strict=True):
+                if row in c.rows and c.rows in self._start:
+                    q[coordinates.q] = self._start[c.rows][coordinates.q]
+        H = [[0.0] * n for _ in range(n)]
+        crba(self.mechanism, [float(x) for x in q], H)
+        M = np.array(H)
+        size = np.sqrt(np.diag(M))
+        lost = [k for k in range(n) if not size[k] > 0.0]
+        if not lost:
+            values, vectors = np.linalg.eigh(M / np.outer(size, size))
+            lost = [int(np.abs(vectors[:, 0]).argmax())] if values[0] < NO_MASS else []
+        if lost:
+            rows = [r for c in self.mechanism.clusters for r in c.independent]
+            name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost[0]] < j.v_slice.stop)
+            raise ModelError(
+                f"{self.d.source}: joint {name!r} can move, with what loops and couplings let go along, while all mass stays "
+                "where it is; give the bodies an inertia"
+            )
+
+    @cached_property
+    def _first_rows(self) -> list[int]:
+        """For each joint in q the first of its rows."""
+        return [j.v_slice.start for j in self.model.joints if j.v_slice.start not in self.followers]
+
+    # clusters
+
+    def _ties(self) -> Iterable[frozenset[int]]:
+        for f in self.followers.values():
+            yield path_rows(self.tree, [f.row, *(r for r, _ in f.terms)], joints=True)
+        for rows in self.alignments.values():
+            yield path_rows(self.tree, [rows[0].a.row, rows[0].b.row], joints=False)
+        for c in self.closings:
+            yield path_rows(self.tree, list(c.rows), joints=True)
+
+    def _mechanism(self) -> Mechanism:
+        tree = self.tree
+        made: list[Cluster] = []
+        for rows in clusters(tree, self._ties()):
+            inside = set(rows)
+            followers = tuple(f for r, f in self.followers.items() if r in inside)
+            following = {f.row for f in followers}
+            made.append(
+                Cluster(
+                    rows=rows,
+                    output=output_row(tree, rows),
+                    start=0,
+                    independent=tuple(r for r in rows if r not in following),
+                    dependent=(),
+                    followers=followers,
+                    alignments=tuple(a for many in self.alignments.values() if first_row(many) in inside for a in many),
+                    facings=tuple(a for many in self.facings.values() if many and first_row(many) in inside for a in many),
+                    closings=tuple(c for c in self.closings if c.rows[0] in inside),
+                    kept=(),
+                )
+            )
+        self.unreduced = self._numbered(made)
+        return self._numbered([self._reduced(c) for c in self.unreduced.clusters])
+
+    def _numbered(self, made: list[Cluster]) -> Mechanism:
+        tree = self.tree
+        owner, start = [-1] * len(tree.parent), 0
+        for k, c in enumerate(made):
+            made[k] = c._replace(start=start)
+            start += len(c.independent)
+            for r in c.rows:
+                owner[r] = k
+        parent = []
+        for c in made:
+            last = self._last(made, owner, c.output)
+            for k, _ in enumerate(c.independent):
+                parent.append(last if k == 0 else c.start + k - 1)
+        position, q = [], 0
+        for joint in self.model.joints:
+            follows = joint.v_slice.start in self.followers
+            for _ in range(joint.type.nq):
+                position.append(-1 if follows else q)
+                q += not follows
+        return Mechanism(tree, tuple(made), tuple(position), tuple(owner), tuple(parent))
+
+    def _last(self, made: Sequence[Cluster], owner: Sequence[int], row: int) -> int:
+        """The independent velocity that comes last before what hangs on a row; -1 if there is none."""
+        while row >= 0:
+            cluster = made[owner[row]]
+            if not cluster.dependent and not cluster.followers:
+                return int(cluster.start + cluster.rows.index(row))
+            if cluster.independent:
+                return int(cluster.start + len(cluster.independent) - 1)
+            row = cluster.output
+        return -1
+
+    # which constraints and velocities are independent
+
+    @cached_property
+    def coordinates(self) -> list[Coordinates]:
+        """Joints that appear in q; velocities are those of the same joints."""
+        found, q, v = [], 0, 0
+        for j in self.model.joints:
+            if j.v_slice.start not in self.followers:
+                found.append(Coordinates(j.type, slice(q, q + j.type.nq), slice(v, v + j.type.nv), j.lower, j.upper))
+                q, v = q + j.type.nq, v + j.type.nv
+        return found
+
+    @cached_property
+    def velocity_rows(self) -> list[int]:
+        """Rows whose joints appear in q."""
+        return [r for r in range(len(self.tree.parent)) if r not in self.followers]
+
+    @property
+    def nq(self) -> int:
+        return max((c.q.stop for c in self.coordinates), default=0)
+
+    def _placed(self, q: Array) -> tuple[list[float], Any]:
+        """The configuration of the spanning tree, and its joint transforms."""
+        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
+        return qs, joint_transforms(self.tree, qs)
+
+    def residual(self, cluster: Cluster, q: Array) -> Array:
+        """All constraints of a cluster's loops."""
+        qs, X = self._placed(q)
+        return np.array([float(x) for x in violations(self.tree, cluster, X, qs)])
+
+    def matrix(self, cluster: Cluster, q: Array) -> Array:
+        """All rows of K of a cluster, for the rows of the tree that no coupling determines."""
+        whole = cluster._replace(kept=tuple(range(constraints(cluster))))
+        qs, X = self._placed(q)
+        K = constraint_matrix(self.unreduced, whole, X, qs)
+        columns = moving(cluster)
+        return np.array([[float(row[r]) for r in columns] for row in K]).reshape(len(K), len(columns))
+
+    def close(self, cluster: Cluster, q: Array, free: Sequence[int]) -> Array | None:
+        """The configuration near q, with only the rows `free` moved, that closes a cluster's loops; None if there is none."""
+        columns = moving(cluster)
+        chosen = [columns.index(r) for r in free]
+        scale = max(1.0, self.size)
+        for _ in range(STEPS):
+            phi = self.residual(cluster, q)
+            worst = float(np.abs(phi).max(initial=0.0))
+            if not math.isfinite(worst):
+                return None
+            if worst < CLOSED * scale:
+                return q if self._faces(cluster, q) else None
+            step = newton_step(self.matrix(cluster, q)[:, chosen], phi)
+            q = self.moved(q, free, step)
+        return None
+
+    def moved(self, q: Array, rows: Sequence[int], step: Array) -> Array:
+        """Configurations (..., nq) after steps (..., rows) of the joints in q that these rows of the tree belong to."""
+        move = np.zeros((*step.shape[:-1], len(self.velocity_rows)))
+        move[..., [self.velocity_rows.index(r) for r in rows]] = step
+        return np.asarray(configuration.integrate(self.coordinates, q, move))
+
+    def _faces(self, cluster: Cluster, q: Array) -> bool:
+        """Whether axes of loops point the way that they are to."""
+        return all(x > FACING_AT_LEAST for x in cosines(self.tree, cluster, self._placed(q)[1]))
+
+    @cached_property
+    def size(self) -> float:
+        """The length of the longest step from joint to joint [m]."""
+        return max((math.hypot(*p) for p in self.tree.translation), default=1.0)
+
+    def _samples(self, cluster: Cluster) -> list[Array]:
+        """Closed configurations in general position."""
+        rng = np.random.default_rng(0)
+        start = configuration.neutral(self.coordinates, self.nq)
+        found: list[Array] = []
+        for attempt in range(ATTEMPTS):
+            spread = 0.0 if attempt == 0 else 0.1 + 1.5 * attempt / ATTEMPTS
+            q = np.asarray(
+                configuration.integrate(self.coordinates, start, spread * rng.uniform(-1, 1, len(self.velocity_rows)))
+            )
+            closed = self.close(cluster, q, moving(cluster))
+            if closed is not None and attempt > 0:
+                found.append(closed)
+            if len(found) == SAMPLES:
+                break
+        return found
+
+    def _reduced(self, cluster: Cluster) -> Cluster:
+        """The cluster with independent constraint rows and velocities."""
+        if not cluster.alignments and not cluster.closings:
+            return cluster
+        names = self.names(cluster)
+        samples = self._samples(cluster)
+        if not samples:
+            raise ModelError(f"{self.d.source}: {names} cannot be closed: no configuration was found that satisfies them")
+        self._start[cluster.rows] = samples[0]
+        matrices = [self.matrix(cluster, q) for q in samples]
+        rank = max(_rank(K) for K in matrices)
+        K = next(K for K in matrices if _rank(K) == rank)
+        kept = _independent_rows(K, rank)
+        columns = moving(cluster)
+        dependent = self._dependents(cluster, K[kept], columns, rank, names)
+        return cluster._replace(
+            kept=tuple(kept),
+            dependent=tuple(r for r in columns if r in dependent),
+            independent=tuple(r for r in columns if r not in dependent),
+        )
+
+    def _dependents(self, cluster: Cluster, K: Array, columns: list[int], rank: int, names: str) -> set[int]:
+        """Rows that follow: as the description says, and where it does not, those that make K_d well conditioned."""
+        keep, give = self.given
+        order = (
+            [r for r in columns if r in give],
+            [r for r in columns if r not in give and r not in keep],
+            [r for r in columns if r in keep],
+        )
+        chosen: list[int] = []
+        for group in order:
+            left = list(group)
+            while left and len(chosen) < rank:
+                best = max(left, key=lambda r: _smallest(K[:, [columns.index(s) for s in (*chosen, r)]]))
+                if _smallest(K[:, [columns.index(s) for s in (*chosen, best)]]) < 1e-6 * np.abs(K).max():
+                    break
+                chosen.append(best)
+                left.remove(best)
+        forced = [r for r in chosen if r in keep]
+        if forced or len(chosen) < rank or len(set(order[0]) - set(chosen)) > 0:
+            free = len(columns) - rank
+            raise ModelError(
+                f"{self.d.source}: {names} leave {free} of {len(columns)} velocities free, and the joints that are marked as "
+                "independent or dependent do not fit that; mark others, or none"
+            )
+        return set(chosen)
+
+    def names(self, cluster: Cluster) -> str:
+        """The loops and constraints of a cluster."""
+        names = [repr(n) for n, a in self.alignments.items() if first_row(a) in cluster.rows]
+        names += [repr(c.name) for c, made in zip(self.d.closures, self.closings, strict=True) if made.rows[0] in cluster.rows]
+        names += [repr(c.name) for c in self.d.couplings if self._row(c.joint, "") in cluster.rows]
+        return ", ".join(names)
+
+    def row_names(self, cluster: Cluster) -> list[str]:
+        """What the kept constraint rows of a cluster are."""
+        texts = []
+        for name, alignments in self.alignments.items():
+            if first_row(alignments) in cluster.rows:
+                for a in alignments:
+                    axes = "xyz"[a.axis] if a.other < 0 else f"{'xyz'[a.axis]} on {'xyz'[a.other]}"
+                    texts.append(f"{name}: {'force along' if a.other < 0 else 'couple that keeps square'} {axes}")
+        for c, made in zip(self.d.closures, self.closings, strict=True):
+            if made.rows[0] in cluster.rows:
+                texts += [f"{c.name}: constraint {k}" for k in range(made.size)]
+        return [texts[k] for k in cluster.kept]
+
+    def redundant(self, cluster: Cluster) -> int:
+        """Constraint rows that follow from others."""
+        return constraints(cluster) - len(cluster.kept)
+
+
+def newton_step(K: Array, phi: Array) -> Array:
+    """The least step that Newton's method takes for K (..., m, n) and phi (..., m), no joint by more than half a unit."""
+    step = -(np.linalg.pinv(K, rcond=1e-10) @ phi[..., None])[..., 0]
+    longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
+    return np.asarray(step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300)))
+
+
+def _rank(K: Array) -> int:
+    if not K.size:
+        return 0
+    return int(np.linalg.matrix_rank(K, tol=RANK * max(1e-300, float(np.linalg.norm(K, 2)))))
+
+
+def _smallest(K: Array) -> float:
+    return float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 0.0
+
+
+def _independent_rows(K: Array, rank: int) -> list[int]:
+    """The first rows that are independent of those before them."""
+    chosen: list[int] = []
+    for r in range(len(K)):
+        if len(chosen) < rank and _smallest(K[[*chosen, r]]) > RANK * np.linalg.norm(K, 2):
+            chosen.append(r)
+    return chosen

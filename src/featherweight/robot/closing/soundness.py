@@ -1,0 +1,53 @@
+"""Whether a robot's motion is defined: no joint may be able to move without moving any mass."""
+
+from __future__ import annotations
+
+from ...algorithms.kinematics import joint_transforms, rigid_inertia
+from ...model.configuration import Coordinates, random_configuration
+from ...model.model import Model
+from ...model.tree import INNER
+from ...model.types import ModelError
+from ...spatial import ZERO_ARTICULATED, ZERO_RIGID
+
+NOTHING = 1e-12  # of the inertia that a joint moves when all further joints are held: rounding leaves 1e-16
+
+
+def require_mass(model: Model) -> None:
+    """Raise ModelError for a robot with a joint that some motion of the further joints frees of all inertia.
+
+    Bodies without mass are fine between joints if what follows has mass in every direction. Where all bodies are solid
+    nothing can be loose; else a configuration in general position tells.
+    """
+    if model.solid:
+        return
+    coordinates = [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in model.joints]
+    row = _loose_row(model, [float(x) for x in random_configuration(coordinates, model.nq, 0)])
+    if row is None:
+        return
+    [joint] = [j for j in model.joints if j.v_slice.start <= row < j.v_slice.stop]
+    raise ModelError(
+        f"{model.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} can move along it while all mass "
+        "stays where it is. Give it an inertia, or make the joint fixed"
+    )
+
+
+def _loose_row(model: Model, q: list[float]) -> int | None:
+    """The outermost row whose articulated inertia along its axis is nothing beside its composite inertia."""
+    tree, n = model.tree, model.nv
+    X = joint_transforms(tree, q)
+    composite, articulated = [ZERO_RIGID] * n, [ZERO_ARTICULATED] * n
+    for j in range(n - 1, -1, -1):
+        p, k = tree.parent[j], tree.axis[j]
+        if tree.last[j] == j:
+            I = rigid_inertia(tree, j)
+            composite[j], articulated[j] = composite[j] + I, articulated[j] + I.articulated()
+        U = articulated[j].column(k)
+        moved = U.component(k) + tree.armature[j]
+        if moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
+            return j
+        if p >= 0:
+            freed = articulated[j].minus_dyad(U, (1.0 / moved) * U)
+            inner = tree.kind[j] == INNER
+            composite[p] = composite[p] + (composite[j] if inner else X[j].rigid_to_parent(composite[j]))
+            articulated[p] = articulated[p] + (freed if inner else X[j].articulated_to_parent(freed))
+    return None

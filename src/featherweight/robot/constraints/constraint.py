@@ -1,0 +1,200 @@
+"""Constraints that no single body carries: the centre of mass, the difference of two frames, rows of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.contact.constraint_rows import Rows
+from ...algorithms.contact.operational_space.tape import Tape
+from ...engine.trace import Expression, trace
+from ...model.model import Model, Placed
+from ...model.types import Pose
+from ..closing.closures import record
+from .contact import Contact, checked_rows, wrenches
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class CenterOfMass:
+    """Constraint rows (m, 3) on the velocity of the centre of mass, in the world's axes; all three of it unless given.
+
+    The centre of mass is that of all bodies that move. Raises ValueError for rows that are not m by 3 finite numbers.
+    """
+
+    rows: Any = None
+    matrix: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", checked_rows(self.rows, np.eye(3), "the centre of mass"))
+
+    @property
+    def size(self) -> int:
+        """Constraint rows."""
+        return len(self.matrix)
+
+    @property
+    def key(self) -> Any:
+        """What the constraint is, hashable."""
+        return ("centre of mass", self.matrix.tobytes())
+
+    def __str__(self) -> str:
+        return "the centre of mass"
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Constraint rows (m, 6) on the (linear, angular) velocity of `frame` less that of `other`, in the axes of `frame`.
+
+    Each velocity is that of the frame's own origin. `kind` as for a contact. Raises ValueError as `Contact` does.
+    """
+
+    frame: str
+    other: str
+    kind: str = "surface"
+    rows: Any = None
+    matrix: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", Contact(self.frame, self.kind, self.rows).matrix)
+
+    @property
+    def size(self) -> int:
+        """Constraint rows."""
+        return len(self.matrix)
+
+    @property
+    def key(self) -> Any:
+        """What the constraint is, hashable."""
+        return ("difference", self.frame, self.other, self.matrix.tobytes())
+
+    def __str__(self) -> str:
+        return f"the difference of {self.frame!r} and {self.other!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class JacobianRows:
+    """Constraint rows of one's own: `function(q)` gives them as an array or nested sequence (m, nv).
+
+    It is called once for a robot, with an object array q (nq,) of symbolic numbers: arithmetic, numpy.sin, numpy.cos and
+    numpy.sqrt work on them, comparisons do not. J' v comes from its exact derivative.
+    """
+
+    function: Callable[[Array], Any]
+
+    @property
+    def key(self) -> Any:
+        """The object itself: functions cannot be compared."""
+        return self
+
+    def __str__(self) -> str:
+        return f"rows by {getattr(self.function, '__name__', 'a function')}"
+
+
+Constraint = Contact | CenterOfMass | Difference | JacobianRows
+
+
+def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[Constraint, ...]:
+    """The constraints as a tuple; raises an error for an empty one, or for what is no constraint."""
+    made = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    if not made:
+        raise ValueError(f"{what} needs one contact at least; got none")
+    for c in made:
+        if not isinstance(c, Constraint):
+            raise TypeError(
+                f"{what} takes featherweight.Contact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
+            )
+    return made
+
+
+class ResolvedRows:
+    """What the algorithms for rows of any kind read; `placed` says where frames are."""
+
+    def __init__(
+        self, model: Model, constraints: Sequence[Constraint], placed: Callable[[str], Placed], lengths: tuple[int, int]
+    ) -> None:
+        self._lengths = lengths  # of q and v
+        self.sizes: list[int] = []
+        self._K: list[Sequence[float]] = []
+        self._groups: list[tuple[int, int, int, Any]] = []  # first and last row, body that carries the axes, axes on it
+        self._points: list[list[tuple[int, tuple[float, ...], float]]] = []
+        self._blocks: list[tuple[int, Array]] = []  # rows of functions: the first row, the traced entries
+        for c in constraints:
+            begin = len(self._K)
+            if isinstance(c, JacobianRows):
+                self._add_block(c)
+            elif isinstance(c, CenterOfMass):
+                tree = model.tree
+                total = sum(tree.mass)
+                bodies = [i for i, mass in enumerate(tree.mass) if mass > 0.0]
+                at = {i: tuple(float(x) / tree.mass[i] for x in tree.moment[i]) for i in bodies}
+                self._add(c.matrix @ np.eye(6)[:3], -1, Pose(), [(i, at[i], tree.mass[i] / total) for i in bodies])
+            elif isinstance(c, Difference):
+                a, b = placed(c.frame), placed(c.other)
+                self._add(c.matrix, a.row, a.pose, [(a.row, a.pose.p, 1.0), (b.row, b.pose.p, -1.0)])
+            else:
+                a = placed(c.frame)
+                self._K += wrenches(c.matrix, a.pose @ c.pose)
+                self._close(begin, a.row, Pose(), [(a.row, (0.0, 0.0, 0.0), 1.0)])
+            self.sizes.append(len(self._K) - begin)
+
+    def _add(self, K: Array, axes: int, pose: Pose, points: list[tuple[int, tuple[float, ...], float]]) -> None:
+        begin = len(self._K)
+        self._K += [tuple(map(float, (*row[3:], *row[:3]))) for row in K]
+        self._close(begin, axes, pose, points)
+
+    def _close(self, begin: int, axes: int, pose: Pose, points: list[tuple[int, tuple[float, ...], float]]) -> None:
+        self._groups.append((begin, len(self._K), axes, pose.R))
+        self._points.append(points)
+
+    def _add_block(self, c: JacobianRows) -> None:
+        made: list[Array] = []
+
+        def entries(q: list[Any]) -> list[Any]:
+            array = np.empty(len(q), dtype=object)
+            array[:] = q
+            block = np.array(c.function(array), dtype=object)
+            if block.ndim != 2 or block.shape[1] != self._lengths[1] or len(block) == 0:
+                raise ValueError(f"{c} must have shape (m, {self._lengths[1]}), m at least 1; got {block.shape}")
+            made.append(block)
+            return list(block.ravel())
+
+        trace(entries, [self._lengths[0]])
+        self._blocks.append((len(self._K), made[0]))
+        self._K += [(0.0,) * 6 for _ in made[0]]
+
+    @property
+    def rows(self) -> Rows:
+        """The constants of the algorithms, with entries that mean nothing where lists would have no type."""
+        groups = self._groups or [(0, 0, -1, Pose().R)]
+        points = self._points or [[]]
+        flat = [p for group in points for p in group] or [(-1, (0.0, 0.0, 0.0), 0.0)]
+        first = np.cumsum([0, *map(len, points)])
+        return Rows(
+            K=tuple(self._K),
+            start=tuple(g[0] for g in groups),
+            stop=tuple(g[1] for g in groups),
+            axes=tuple(g[2] for g in groups),
+            turned=tuple(g[3] for g in groups),
+            first=tuple(map(int, first)),
+            link=tuple(p[0] for p in flat),
+            point=tuple(p[1] for p in flat),
+            weight=tuple(p[2] for p in flat),
+            tape=self._tape(),
+        )
+
+    def _tape(self) -> Tape:
+        """One list of operations for all functions."""
+        entries = [
+            (begin + r, k, x)
+            for begin, block in self._blocks
+            for (r, k), x in np.ndenumerate(block)
+            if isinstance(x, Expression) or float(x) != 0.0
+        ]
+        row, column, values = zip(*(entries or [(0, 0, 0.0)]), strict=True)
+        made = record(values)
+        return Tape(made.op, made.value, made.a, made.b, row, column, made.node, made.scale)

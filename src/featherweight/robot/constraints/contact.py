@@ -1,0 +1,175 @@
+"""Contacts: constraints on the motion of frames of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.contact.contact_rows import Branches, Contacts
+from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile
+from ...model.model import Model, Placed
+from ...model.topology import Topology
+from ...model.tree import INNER
+from ...model.types import Pose
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+KINDS = {"point": 3, "surface": 6}  # constraint rows
+EXACT = 1e-15  # of the terms of a sum, below which it is a rounding error of zero
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Constraint rows K on the velocity (linear, angular) of a frame, at its origin and in its own axes.
+
+    `kind` "point" is the linear velocity (3 rows), "surface" all of it (6 rows); `rows` (m, 6) are any others instead.
+    `placement` (4, 4) is the contact frame in the frame named `frame`, if it is not that frame itself.
+
+    Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or a placement that is none.
+    """
+
+    frame: str
+    kind: str = "surface"
+    rows: Any = None
+    placement: Any = None
+    matrix: Array = field(init=False, repr=False)
+    pose: Pose = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        K = checked_rows(self.rows, np.eye(6)[: KINDS[self.kind]], f"the contact on {self.frame!r}")
+        object.__setattr__(self, "matrix", K)
+        object.__setattr__(self, "pose", Pose() if self.placement is None else self._pose())
+
+    def _pose(self) -> Pose:
+        named = f"placement of the contact on {self.frame!r}"
+        T = real_array(self.placement, named)
+        if T.shape != (4, 4) or not np.isfinite(T).all():
+            raise ValueError(f"{named} must be a homogeneous matrix (4, 4) of finite numbers; got shape {T.shape}")
+        R = T[:3, :3]
+        if not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0 or not np.array_equal(T[3], [0, 0, 0, 1]):
+            raise ValueError(f"{named} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
+        rows = tuple((float(x), float(y), float(z)) for x, y, z in R)
+        return Pose(rows, (float(T[0, 3]), float(T[1, 3]), float(T[2, 3])))  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Contact, (self.frame, self.kind, self.rows, self.placement)
+
+    @property
+    def size(self) -> int:
+        """Constraint rows."""
+        return len(self.matrix)
+
+    @property
+    def key(self) -> Any:
+        """What the contact is, hashable."""
+        return (self.frame, self.pose, self.matrix.tobytes())
+
+    def __str__(self) -> str:
+        return f"the contact on {self.frame!r}"
+
+
+def checked_rows(rows: Any, default: Array, what: str) -> Array:
+    """Rows as a matrix that cannot be written to; raises ValueError unless they are as wide as the default, and finite."""
+    width = default.shape[1]
+    K = default.copy() if rows is None else real_array(rows, f"rows of {what}")
+    if K.ndim != 2 or K.shape[1] != width or len(K) == 0:
+        raise ValueError(f"rows of {what} must have shape (m, {width}), m at least 1; got {K.shape}")
+    if not np.isfinite(K).all():
+        raise ValueError(f"rows of {what} must be finite numbers")
+    K.flags.writeable = False
+    return K
+
+
+def real_array(x: Any, what: str) -> Array:
+    """A float copy; raises ValueError for what is no array of real numbers."""
+    try:
+        array = np.array(x)
+    except ValueError:  # of unequal lengths
+        array = np.array(None)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{what} must be an array of real numbers; got {x!r}")
+    return array.astype(np.float64)
+
+
+class Resolved:
+    """What the algorithms read, for contacts on frames that lie at `placed`."""
+
+    def __init__(
+        self, model: Model, contacts: Sequence[Contact], placed: Sequence[Placed], topology: Topology | None = None
+    ) -> None:
+        self.sizes = [c.size for c in contacts]
+        self._kinds = model.tree.kind
+        self.ends = EndEffectors(topology or model.topology, [p.row for p in placed])
+        begin = [0, *accumulate(self.sizes)]
+        owner = [e for e, size in enumerate(self.sizes) for _ in range(size)]
+        rows = [range(begin[e], begin[e + 1]) for e in range(len(contacts))]
+        first, carried = _lists([[*chain.from_iterable([rows[e] for e in s])] for s in self.ends.supported])
+        self.contacts = Contacts(
+            link=self.ends.links,
+            begin=tuple(begin),
+            wrench=tuple(w for c, at in zip(contacts, placed, strict=True) for w in wrenches(c.matrix, at.pose @ c.pose)),
+            owner=tuple(owner),
+            meet=_nested(self.ends.common_ancestors),
+            first=first,
+            carried=carried,
+        )
+
+    @property
+    def branching(self) -> tuple[int, ...]:
+        """All rows where six columns can stand for more."""
+        return stations(self.ends, self.sizes)
+
+    @property
+    def some(self) -> tuple[int, ...]:
+        """Those at which it is worth the while to change to six columns."""
+        return worthwhile(self.ends, self.sizes, [kind == INNER for kind in self._kinds])
+
+    def branches(self, at: Sequence[int]) -> Branches:
+        """The stretches between the rows `at`."""
+        spans = Spans(self.ends, at, self.sizes)
+        number = {row: k for k, row in enumerate(spans.at)}
+        first, passing = _lists(spans.passing)
+        begin = tuple(accumulate((c + 1 - low for c, low in enumerate(spans.earliest)), initial=0))
+        return Branches(
+            row=(*spans.at, -1),
+            number=tuple(number.get(i, -1) for i in range(len(self.ends.tree))),
+            above=(*(spans.above(k) for k in range(len(spans.at))), -1),
+            end_above=tuple(spans.end_above(e) for e in range(len(self.sizes))),
+            meet=_nested(spans.meets),
+            first=first,
+            passing=passing,
+            earliest=tuple(spans.earliest),
+            begin=begin,
+            first_pair=(0, *accumulate(map(len, spans.pairs))),
+            pairs=(*chain.from_iterable(spans.pairs), (-1, 0, 0)),
+            first_range=(0, *accumulate(map(len, spans.going_on))),
+            ranges=(*chain.from_iterable(spans.going_on), (0, 0)),
+        )
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Lists one after the other: where each begins, and all; with one entry that is none, so that it has a type."""
+    return (0, *accumulate(map(len, lists))), (*chain.from_iterable(lists), -1)
+
+
+def _nested(matrix: Array) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
+    """(torque, force) of unit forces of constraint rows K on (linear, angular) velocity, in the frame that holds `pose`."""
+    R, p = np.array(pose.R), np.array(pose.p)
+    forces = K[:, :3] @ R.T
+    x, y, z = forces.T
+    moments = [p[1] * z - p[2] * y, p[2] * x - p[0] * z, p[0] * y - p[1] * x]  # numpy.cross takes ten times as long
+    torques = K[:, 3:] @ R.T + np.array(moments).T
+    size = np.abs(K[:, 3:]).sum(axis=1) + np.abs(forces).sum(axis=1) * np.abs(p).sum()  # what zeros are rounded from
+    torques[np.abs(torques) <= EXACT * size[:, None]] = 0.0
+    forces[np.abs(forces) <= EXACT * np.abs(K[:, :3]).sum(axis=1, keepdims=True)] = 0.0
+    return [tuple(map(float, w + 0.0)) for w in np.hstack([torques, forces])]

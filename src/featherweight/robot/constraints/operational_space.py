@@ -1,0 +1,330 @@
+"""Contacts and other constraints of a robot, and what they make of its dynamics: what users call."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...algorithms import frames
+from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
+from ...algorithms.contact.operational_space import by_factors as by_factors
+from ...algorithms.contact.operational_space import recursive
+from ...algorithms.contact.operational_space.stabilization import Held, target
+from ...engine.function import CompiledFunction, cheapest
+from ...engine.program import Argument, Program, Shape
+from ...model.tree import Placements
+from ...model.types import Pose
+from .constraint import Constraint, ResolvedRows
+from .contact import Contact, Resolved
+from .redundancy import Independent
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DELASSUS = {
+    "pv-osimr": pv_osimr.pv_osimr,
+    "pv-osim": pv_osim.pv_osim,
+    "pv-osimr-some": pv_osimr.pv_osimr,
+    "efpa": efpa.efpa,
+    "kjr": kjr.kjr,
+    "ltl": ltl.ltl,
+    "dense": dense.dense,
+}
+ANY_ROWS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "dense": by_factors.dense}  # of all constraints
+OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "projection": by_factors.dense}  # with loops
+OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # and contacts only
+STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
+
+
+class ConstrainedMotion(NamedTuple):
+    """What forward dynamics under constraints gives."""
+
+    acceleration: Array  # (..., nv)
+    force: Array  # (..., m) of the constraint rows: M a + c + g = tau + Jᵀ force
+    least_squares: bool  # whether rows depend on each other, so that forces are not unique and targets may not be met
+
+
+class OperationalSpace:
+    """A robot's dynamics as m constraint rows see it (Khatib 1987): J is their Jacobian, Λ⁻¹ = J M⁻¹ Jᵀ.
+
+    Members are compiled functions, but for `forward_dynamics`; rows are in the order of `constraints`. Each takes the
+    algorithm with the fewest operations, and `algorithm=` in a call insists on another; `.candidates` has all counts.
+    What needs independent rows raises ValueError, when it is first asked for, if they are not.
+    """
+
+    def __init__(self, robot: Robot, constraints: tuple[Constraint, ...]) -> None:
+        self.robot = robot
+        self.constraints = constraints
+        self._delassus: dict[str, CompiledFunction] = {}
+
+    def __repr__(self) -> str:
+        return f"<OperationalSpace of {self.robot.name!r}: {', '.join(map(str, self.constraints))}; {self.size} rows>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OperationalSpace, (self.robot, self.constraints)
+
+    @property
+    def size(self) -> int:
+        """Constraint rows m."""
+        return sum(self._contacts.sizes if self._recursive else self._rows.sizes)
+
+    # what constraints are made of
+
+    @cached_property
+    def _rows(self) -> ResolvedRows:
+        return ResolvedRows(self.robot.model, self.constraints, self.robot.placed, (self.robot.nq, self.robot.nv))
+
+    @cached_property
+    def contacts(self) -> tuple[Contact, ...]:
+        """The constraints, if all are contacts; else none."""
+        contacts = tuple(c for c in self.constraints if isinstance(c, Contact))
+        return contacts if len(contacts) == len(self.constraints) else ()
+
+    @cached_property
+    def _contacts(self) -> Resolved:
+        placed = [self.robot.placed(c.frame) for c in self.contacts]
+        return Resolved(self.robot.model, self.contacts, placed, self.robot.topology)
+
+    @property
+    def _recursive(self) -> bool:
+        """Whether the recursions for contacts on a tree apply."""
+        return bool(self.contacts) and not self.robot.closed
+
+    @property
+    def _read(self) -> Any:
+        """The constraints as algorithms read them."""
+        return self._contacts.contacts if self._recursive else self._rows.rows
+
+    @cached_property
+    def _independent(self) -> Independent:
+        return Independent(self)
+
+    @cached_property
+    def _least_squares(self) -> bool:
+        return bool(self._independent.report)
+
+    @property
+    def dependence(self) -> str:
+        """Which rows depend on each other, in words; empty if none do.
+
+        Rows on one body are compared by their matrices, others where the robot is in general position: there may be
+        configurations, with stretched legs for one, at which further rows depend on each other.
+        """
+        return self._independent.report
+
+    # functions
+
+    @cached_property
+    def jacobian(self) -> CompiledFunction:
+        """Function of q: J (m, nv), with J v the velocities that the rows see."""
+        kernel: Any = jacobian.contact_jacobian if self._recursive else by_factors.row_jacobian
+        return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
+
+    def delassus(self, algorithm: str = "auto") -> CompiledFunction:
+        """Function of q: J M⁻¹ Jᵀ (m, m); the algorithms are listed at `Robot.delassus`."""
+        kernels = self._delassus_kernels
+        if algorithm != "auto" and algorithm not in kernels:
+            raise ValueError(f"algorithm must be auto or one of {', '.join(kernels)}; got {algorithm!r}")
+        if algorithm not in self._delassus:
+            if algorithm == "auto":
+                self._delassus[algorithm] = cheapest({name: self._delassus_by(name, k) for name, k in kernels.items()})
+            else:
+                self._delassus[algorithm] = self._delassus_by(algorithm, kernels[algorithm])
+        return self._delassus[algorithm]
+
+    @property
+    def _delassus_kernels(self) -> dict[str, Any]:
+        if self._recursive:
+            return DELASSUS
+        if not self.robot.closed:
+            return ANY_ROWS
+        return OF_CLUSTERS | OF_CONTACTS if self.contacts else OF_CLUSTERS
+
+    def _delassus_by(self, name: str, kernel: Any) -> CompiledFunction:
+        more: tuple[Any, ...] = (self._contacts.contacts if kernel in OF_CONTACTS.values() else self._read,)
+        if kernel is pv_osimr.pv_osimr:
+            more = (*more, self._branches(name))
+        return self._function("delassus", kernel, more, "q", ("delassus", (self.size, self.size)), name)
+
+    def _branches(self, name: str) -> Any:
+        c = self._contacts
+        return c.branches(c.branching if name == "pv-osimr" else c.some)
+
+    @cached_property
+    def inertia(self) -> CompiledFunction:
+        """Function of q: the operational-space inertia Λ = (J M⁻¹ Jᵀ)⁻¹ (m, m)."""
+        self._require_independence("the operational-space inertia")
+        out = ("inertia", (self.size, self.size))
+        return self._cheapest("inertia", recursive.inertia_pv_osim, recursive.inertia_pv_osimr, by_factors.inertia, "q", out)
+
+    @cached_property
+    def bias(self) -> CompiledFunction:
+        """Function of q, v: β = J' v - J M⁻¹ (c + g) (m), what the rows' velocities gain without joint forces."""
+        return self._cheapest("bias", recursive.bias, None, by_factors.bias, "qv", ("bias", (self.size,)))
+
+    @cached_property
+    def apply_delassus(self) -> CompiledFunction:
+        """Function of q, x (m): J M⁻¹ Jᵀ x (m) in Θ(nv + m), without the matrix."""
+        return self._cheapest("apply_delassus", recursive.apply, None, by_factors.apply, "qx", ("y", (self.size,)))
+
+    @cached_property
+    def consistent_inverse(self) -> CompiledFunction:
+        """Function of q: the dynamically consistent inverse of J (nv, m), M⁻¹ Jᵀ Λ (Khatib 1987).
+
+        By extended force propagators, carried on to all joints ("efp"; Wensing, Featherstone and Orin 2012), or by sparse
+        factors ("ltl").
+        """
+        self._require_independence("the dynamically consistent inverse")
+        out = ("inverse", (self.robot.nv, self.size))
+        name = "consistent_inverse"
+        return self._cheapest(name, recursive.consistent_inverse, None, by_factors.consistent_inverse, "q", out, "efp")
+
+    @cached_property
+    def null_space_projector(self) -> CompiledFunction:
+        """Function of q: N (nv, nv) = 1 - M⁻¹ Jᵀ Λ J, for velocities; Nᵀ is that of joint forces."""
+        self._require_independence("the null-space projector")
+        n = self.robot.nv
+        name, out = "null_space_projector", ("N", (n, n))
+        return self._cheapest(name, recursive.null_space_projector, None, by_factors.null_space_projector, "q", out, "efp")
+
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, target: Any = None, *, algorithm: str | None = None, threads: int | None = None
+    ) -> ConstrainedMotion:
+        """Accelerations (..., nv) and constraint forces (..., m) with J a + J' v = target (..., m), zero unless given.
+
+        Where rows depend on each other, forces are those of least norm among rows on one body, and the target is met in
+        the sense of least squares. Warns where independent rows come close to depending on each other, as those of two
+        feet may with stretched legs: forces have no meaning there.
+        """
+        if target is None and algorithm is None and threads is None:
+            raw = self.constrained_dynamics(q, v, tau)
+        else:
+            options = {"target": target, "algorithm": algorithm, "threads": threads}
+            given = {name: value for name, value in options.items() if value is not None}
+            raw = self.constrained_dynamics(q, v, tau, **given)
+        a, f, strain = self._parts
+        if raw.ndim == 1:  # indices without `...` and a float take a third of the time
+            if not raw.item(strain) < STRAIN:
+                warnings.warn(self._strained(raw[strain]), RuntimeWarning, stacklevel=2)
+            return ConstrainedMotion(raw[a], raw[f], self._least_squares)
+        if not (raw[..., strain] < STRAIN).all():
+            warnings.warn(self._strained(raw[..., strain]), RuntimeWarning, stacklevel=2)
+        return ConstrainedMotion(raw[..., a], raw[..., f], self._least_squares)
+
+    @cached_property
+    def _parts(self) -> tuple[slice, slice, int]:
+        """Where accelerations, forces and strain are in a result."""
+        n, m = self.robot.nv, self.size
+        return slice(n), slice(n, n + m), n + m
+
+    def _strained(self, strain: Array) -> str:
+        at = f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}" if strain.ndim else ""
+        return f"constraints depend on each other{at}, nearly: their forces are not reliable there"
+
+    @cached_property
+    def constrained_dynamics(self) -> CompiledFunction:
+        """Function of q, v, tau and `target`, if given: what `forward_dynamics` takes apart, (nv + m + 1,).
+
+        Accelerations, forces, and the sum of squares of how much smaller pivots of J M⁻¹ Jᵀ are than its diagonal.
+        """
+        space = self._independent.space
+        constants = (self._independent.reduction,)
+        out = Argument("result", (self.robot.nv + self.size + 1,))
+        wanted = Argument("target", (self.size,))
+
+        def candidate(name: str, kernel: Any, aimed: Any, first: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
+            fixed = (self.robot.system, first, *constants, *more)
+            inputs = self._inputs("qvt")
+            doc = OperationalSpace.constrained_dynamics.__doc__ or ""
+            plain = Program("constrained_dynamics", self.robot.kernel(kernel), fixed, inputs, out, doc)
+            with_target = Program("constrained_dynamics", self.robot.kernel(aimed), fixed, (*inputs, wanted), out, doc)
+            return CompiledFunction(plain, self.robot.execution, {"target": with_target}, name)
+
+        r, f = recursive, by_factors
+        found = {}
+        if space._recursive:
+            c = space._read
+            found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, r.constrained_pv_osim_to, c)
+            branches = (space._branches("pv-osimr-some"),)
+            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, r.constrained_pv_osimr_to, c, branches)
+        found["ltl"] = candidate("ltl", f.constrained, f.constrained_to, space._rows.rows)
+        return cheapest(found)
+
+    # holding contacts in their places
+
+    @cached_property
+    def placements(self) -> CompiledFunction:
+        """Function of q: the contact frames in the world (contacts, 4, 4)."""
+        where = self._frames("placements")
+        shape = (len(self.contacts), 4, 4)
+        return self._function("placements", frames.frame_placement, (where,), "q", ("placements", shape))
+
+    @cached_property
+    def stabilization(self) -> CompiledFunction:
+        """Function of q, v, placements (contacts, 4, 4) and gains (2): a target (m) for `forward_dynamics` (Baumgarte 1972).
+
+        The target is -K (gains[0] error + gains[1] velocity), with the error of each contact frame from the placement that
+        it is to have: position, and sine of the angle along the axis, on the frame's axes. Gains (ω², 2 ω) let errors die
+        away with the time constant 1/ω and without overshoot.
+        """
+        where = self._frames("stabilization")
+        K = tuple(tuple(map(float, (*row[3:], *row[:3]))) for c in self.contacts for row in c.matrix)
+        begin = tuple(int(x) for x in np.cumsum([0, *(c.size for c in self.contacts)]))
+        constants = (self.robot.system, where, Held(K, begin))
+        held = (Argument("placements", (len(self.contacts), 4, 4)), Argument("gains", (2,)))
+        doc = OperationalSpace.stabilization.__doc__ or ""
+        out = Argument("target", (self.size,))
+        program = Program("stabilization", self.robot.kernel(target), constants, (*self._inputs("qv"), *held), out, doc)
+        return CompiledFunction(program, self.robot.execution)
+
+    def _frames(self, what: str) -> Placements:
+        if not self.contacts:
+            others = [str(c) for c in self.constraints if not isinstance(c, Contact)]
+            raise ValueError(f"{what} is defined for contacts only; got {', '.join(others)}")
+        at = [(self.robot.placed(c.frame), c.pose) for c in self.contacts]
+        poses: list[Pose] = [placed.pose @ pose for placed, pose in at]
+        return Placements(tuple(p.row for p, _ in at), tuple(p.R for p in poses), tuple(p.p for p in poses))
+
+    # how they are made
+
+    def _require_independence(self, what: str) -> None:
+        if self.dependence:
+            raise ValueError(
+                f"{what} is not defined, because rows depend on each other: {self.dependence}. "
+                "Leave such rows out, or use delassus or forward_dynamics"
+            )
+
+    def _cheapest(
+        self, name: str, of_contacts: Any, of_branches: Any, of_rows: Any, inputs: str, out: tuple[str, Shape], label: str = ""
+    ) -> CompiledFunction:
+        """The cheapest of the ways there are for these constraints."""
+        found: dict[str, CompiledFunction] = {}
+        if self._recursive:
+            contacts = self._read
+            label = label or ("pv-osim" if of_branches else "aba")
+            found[label] = self._function(name, of_contacts, (contacts,), inputs, out, label)
+            if of_branches:
+                more = (contacts, self._branches("pv-osimr-some"))
+                found["pv-osimr"] = self._function(name, of_branches, more, inputs, out, "pv-osimr")
+        found["ltl"] = self._function(name, of_rows, (self._rows.rows,), inputs, out, "ltl")
+        return cheapest(found)
+
+    def _inputs(self, letters: str) -> tuple[Argument, ...]:
+        n = self.robot.nv
+        known = {"q": ("q", self.robot.nq), "v": ("v", n), "t": ("tau", n), "x": ("x", self.size)}
+        return tuple(Argument(known[k][0], (known[k][1],)) for k in letters)
+
+    def _function(
+        self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: tuple[str, Shape], algorithm: str = ""
+    ) -> CompiledFunction:
+        doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
+        program = Program(
+            name, self.robot.kernel(kernel), (self.robot.system, *more), self._inputs(inputs), Argument(*out), doc
+        )
+        return CompiledFunction(program, self.robot.execution, None, algorithm)

@@ -1,0 +1,188 @@
+"""Sparse factors of symmetric positive-definite matrices whose zeros fit a tree."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import ltdl as algorithms
+from ..engine.function import CompiledFunction
+from ..engine.program import Argument, Program
+from ..model.topology import Topology
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Factorization:
+    """H = Lᵀ D L (LTDL, unit diagonal of L) or H = Lᵀ L (LTL), batched (Featherstone 2005).
+
+    Vectors are arrays (..., n), matrices of m columns (..., n, m); leading axes broadcast with those of the factors. L has
+    an entry (i, j) only where j is i or an ancestor of i.
+    """
+
+    def __init__(self, packed: Array, parent: tuple[int, ...], unit: bool) -> None:
+        """`packed` (..., entries) has the rows of L from the diagonal to the root's column, D on the diagonal if `unit`."""
+        self.packed = packed
+        self.parent = parent
+        self.unit = unit
+        self._entries = _entries(parent)
+        _require_positive(self._diagonal)
+
+    @property
+    def _diagonal(self) -> Array:
+        """What is stored on the diagonal (..., n)."""
+        rows, columns = self._entries
+        return self.packed[..., rows == columns]
+
+    @property
+    def L(self) -> Array:
+        """The lower triangular factor (..., n, n)."""
+        n = len(self.parent)
+        L = np.zeros((*self.packed.shape[:-1], n, n), self.packed.dtype)
+        L[(..., *self._entries)] = self.packed
+        if self.unit:
+            L[..., range(n), range(n)] = 1.0
+        return L
+
+    @property
+    def D(self) -> Array:
+        """The diagonal of D (..., n); ones for LTL."""
+        return self._diagonal if self.unit else np.ones_like(self._diagonal)
+
+    def logdet(self) -> Any:
+        """The logarithm of the determinant of H (...)."""
+        return np.log(self._diagonal).sum(axis=-1) * (1.0 if self.unit else 2.0)
+
+    def solve(self, b: Any) -> Array:
+        """H⁻¹ b for vectors b (..., n)."""
+        return self._product(algorithms.solve, b)
+
+    def solve_columns(self, B: Any) -> Array:
+        """H⁻¹ B for matrices B (..., n, m)."""
+        return self.columns(self.solve, B)
+
+    def multiply(self, x: Any) -> Array:
+        """L x."""
+        return self._product(algorithms.multiply, x)
+
+    def multiply_transposed(self, x: Any) -> Array:
+        """Lᵀ x."""
+        return self._product(algorithms.multiply_transposed, x)
+
+    def divide(self, x: Any) -> Array:
+        """L⁻¹ x."""
+        return self._product(algorithms.divide, x)
+
+    def divide_transposed(self, x: Any) -> Array:
+        """L⁻ᵀ x."""
+        return self._product(algorithms.divide_transposed, x)
+
+    def columns(self, product: Callable[[Any], Array], X: Any) -> Array:
+        """One of this object's products for every column of matrices X (..., n, m)."""
+        X = np.asarray(X)
+        if X.ndim < 2 or X.shape[-2] != len(self.parent):
+            raise ValueError(f"matrices must have shape (..., {len(self.parent)}, m); got {X.shape}")
+        each = Factorization.__new__(Factorization)  # the factors, once for all columns of a matrix
+        each.packed, each.parent, each.unit = self.packed[..., None, :], self.parent, self.unit
+        rows = getattr(each, product.__name__)(np.ascontiguousarray(np.swapaxes(X, -1, -2)))
+        return np.swapaxes(rows, -1, -2)
+
+    def _product(self, kernel: Callable[..., None], x: Any) -> Array:
+        result: Array = _product(kernel, self.parent, int(self.unit))(self.packed, x)
+        return result
+
+
+def ltdl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
+    """Factors H = Lᵀ D L of symmetric positive-definite matrices H (..., n, n) (Featherstone 2005, appendix).
+
+    `parent` says where H may have entries: H[i, j] below the diagonal only where j is an ancestor of i, with parent[i] < i
+    and -1 for the ground. parent[i] = i - 1 allows all. Only the lower triangle is read. `check=False` leaves out the look
+    for entries where there may be none. `threads` share a large batch, all processors unless given.
+
+    Raises ValueError for what is no parent array, or an entry outside the pattern; numpy.linalg.LinAlgError, which names
+    row and matrix, for a matrix that is not positive definite.
+    """
+    return _factorize(algorithms.ltdl, H, parent, True, check, threads)
+
+
+def ltl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
+    """Factors H = Lᵀ L of symmetric positive-definite matrices (Featherstone 2005, section 2); as `ltdl`."""
+    return _factorize(algorithms.ltl, H, parent, False, check, threads)
+
+
+def _factorize(
+    kernel: Callable[..., None], H: Any, parent: Sequence[int], unit: bool, check: bool, threads: int | None
+) -> Factorization:
+    tree = Topology([int(p) for p in parent]).parent
+    H = np.asarray(H)
+    n = len(tree)
+    if H.ndim < 2 or H.shape[-2:] != (n, n):
+        raise ValueError(f"H must have shape (..., {n}, {n}), as parent has {n} entries; got {H.shape}")
+    if H.dtype.kind not in "fiub":
+        raise TypeError(f"H must hold real numbers; got dtype {H.dtype}")
+    if check:
+        _require_pattern(H, tree)
+    packed = _matrix_function(kernel, tree, (packed_size(tree),))(H, threads=threads)
+    return Factorization(np.asarray(packed), tree, unit)
+
+
+def packed_size(parent: tuple[int, ...]) -> int:
+    """Entries of a factor that may be other than zero."""
+    return len(_entries(parent)[0])
+
+
+@functools.lru_cache(maxsize=256)
+def _entries(parent: tuple[int, ...]) -> tuple[Array, Array]:
+    """Rows and columns of the entries of a packed factor."""
+    tree = Topology(parent)
+    pairs = [(i, j) for i in range(len(parent)) for j in tree.support(i)[::-1]]
+    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return rows, columns
+
+
+@functools.lru_cache(maxsize=256)
+def _matrix_function(kernel: Callable[..., None], parent: tuple[int, ...], output: tuple[int, ...]) -> CompiledFunction:
+    n = len(parent)
+    return CompiledFunction(Program(kernel.__name__, kernel, (parent,), (Argument("H", (n, n)),), Argument("out", output)))
+
+
+@functools.lru_cache(maxsize=256)
+def _product(kernel: Callable[..., None], parent: tuple[int, ...], unit: int) -> CompiledFunction:
+    n = len(parent)
+    inputs = (Argument("factors", (packed_size(parent),)), Argument("x", (n,)))
+    return CompiledFunction(Program(kernel.__name__, kernel, (parent, unit), inputs, Argument("y", (n,))))
+
+
+def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:
+    """Refuse matrices with entries that the tree does not allow."""
+    large = np.asarray(H, dtype=np.float64) * 1e150  # so that squares of small entries do not vanish
+    outside = np.atleast_1d(_matrix_function(algorithms.outside_pattern, parent, ())(large))
+    if np.count_nonzero(outside) == 0:
+        return
+    where = tuple(int(k) for k in np.argwhere(outside)[0])
+    matrix = H[where] if H.ndim > 2 else H
+    tree = Topology(parent)
+    for i in range(len(parent)):
+        for j in set(range(i)) - set(tree.support(i)):
+            if matrix[i, j] != 0.0:
+                at = f" of matrix {where}" if H.ndim > 2 else ""
+                raise ValueError(
+                    f"H[{i}, {j}]{at} is {matrix[i, j]:.3g}, but {j} is no ancestor of {i} in parent; "
+                    "give a parent array that fits the zeros of H"
+                )
+
+
+def _require_positive(diagonal: Array) -> None:
+    """Refuse factors with a pivot that is not positive, by its row; rows are eliminated from the last to the first."""
+    good = diagonal > 0.0
+    if good.all():
+        return
+    *where, _ = (int(k) for k in np.argwhere(~good)[0])
+    row = int(np.flatnonzero(~good[tuple(where)])[-1])
+    at = f" of matrix {tuple(where)}" if where else ""
+    raise np.linalg.LinAlgError(
+        f"the matrix is not positive definite: the pivot of row {row}{at} is {diagonal[(*where, row)]:.3g}"
+    )

@@ -1,0 +1,430 @@
+"""A robot and its functions: what users call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import aba, crba, energy, frames, integration, inverse, rnea
+from ..algorithms import crba_ltdl as joint_space
+from ..engine.function import CompiledFunction, cheapest
+from ..engine.program import Argument, Program, Shape
+from ..model import configuration
+from ..model.armature import with_armature
+from ..model.configuration import Coordinates
+from ..model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed
+from ..model.topology import Topology
+from ..model.tree import FLOATING, INNER, PLANAR, Placements
+from ..model.types import Actuator, JointType
+from ..model.types import Shape as BodyShape
+from .constraints.constraint import Constraint, checked
+from .constraints.operational_space import OperationalSpace
+from .factorization import Factorization, packed_size
+
+REFERENCES = {
+    "local": frames.LOCAL,
+    "local_world_aligned": frames.LOCAL_WORLD_ALIGNED,
+    "world": frames.WORLD,
+}
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Robot:
+    """A robot's model and its compiled functions.
+
+    States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
+    has q = (x, y, z, qx, qy, qz, qw) and v = (linear, angular) in the body's frame, a spherical joint q = (qx, qy, qz,
+    qw), a planar joint q = (x, y, cos, sin) and v = (vx, vy, angular); all others, continuous joints too, have one
+    coordinate. Quaternions must be of unit length. Joints are in depth-first order of the file.
+    """
+
+    def __init__(self, model: Model, execution: str = "auto") -> None:
+        self.model = model
+        self.execution = execution
+        self._for_frames: dict[tuple[Any, ...], CompiledFunction] = {}
+        self._spaces: dict[tuple[Any, ...], OperationalSpace] = {}
+        self._solvers: dict[int, CompiledFunction] = {}
+
+    # the model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def nq(self) -> int:
+        """Length of a configuration."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom."""
+        return self.model.nv
+
+    @property
+    def joints(self) -> tuple[MovingJoint, ...]:
+        """Moving joints, with the slices of q and v that are theirs."""
+        return self.model.joints
+
+    @property
+    def bodies(self) -> tuple[MovingBody, ...]:
+        """Moving bodies; links that are fixed to one another are one body."""
+        return self.model.bodies
+
+    @property
+    def frames(self) -> tuple[ModelFrame, ...]:
+        """Named frames: every link of the file, and what else it names."""
+        return self.model.frames
+
+    @property
+    def shapes(self) -> tuple[BodyShape, ...]:
+        """What the file draws or lets touch, on moving bodies or "world", in their frames of the file."""
+        return self.model.shapes
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """Drives on joints, in the order of the file."""
+        return self.model.actuators
+
+    @property
+    def mass(self) -> float:
+        """Total mass of the moving bodies [kg]."""
+        return self.model.mass
+
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """In the world [m/s²]."""
+        g = self.model.tree.gravity
+        return (g[0], g[1], g[2])
+
+    def report(self) -> dict[str, str]:
+        """What the file holds that nothing here uses."""
+        return dict(self.model.unused)
+
+    def with_armature(self, armature: Mapping[str, float]) -> Robot:
+        """The same robot with other reflected inertias [kg m², kg] at the joints named.
+
+        With h times its damping added to a joint's armature, a step h is taken against the damping of its end (implicitly).
+        Raises ValueError for a joint that it does not have, or a negative armature.
+        """
+        return Robot(with_armature(self.model, armature), self.execution)
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot, (self.model, self.execution)
+
+    # the configuration space
+
+    @cached_property
+    def _coordinates(self) -> list[Coordinates]:
+        return [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints]
+
+    def neutral(self) -> Array:
+        """The configuration with every joint at zero, (nq,)."""
+        return configuration.neutral(self._coordinates, self.nq)
+
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+    ) -> Array:
+        """Configurations (*size, nq), uniform within limits; without, angles in ±pi, lengths in ±1 m."""
+        return configuration.random_configuration(self._coordinates, self.nq, rng, size)
+
+    def integrate(self, q: Any, v: Any) -> Array:
+        """The configuration that a velocity v (..., nv), held for a unit of time, leads to from q (..., nq)."""
+        moved: Array = self._integrate(q, v)
+        return moved
+
+    @cached_property
+    def _integrate(self) -> CompiledFunction:
+        return self._function(Robot.integrate, integration.integrate, ("q", "v"), ("result", (self.nq,)))
+
+    @cached_property
+    def _free_velocity(self) -> CompiledFunction:
+        """v + h v' (nv) after a step h [s], in the axes of its start; a is v'."""
+        return self._of_steps(integration.free_velocity, ("v", "a"), self.nv)
+
+    @cached_property
+    def _carry(self) -> CompiledFunction:
+        """Of a velocity u in the axes of a step's start, and a displacement d: the tangent that they move along, and u in the
+        axes of the end (2 nv)."""
+        return self._of_steps(integration.carry, ("u", "d"), 2 * self.nv)
+
+    def _of_steps(self, kernel: Any, velocities: Sequence[str], size: int) -> CompiledFunction:
+        turning = [INNER] * self.nv
+        for j in self.joints:
+            if j.type in (JointType.FLOATING, JointType.PLANAR) and j.independent:
+                turning[j.v_slice.start] = FLOATING if j.type is JointType.FLOATING else PLANAR
+        inputs = (*(Argument(name, (self.nv,)) for name in velocities), Argument("h", ()))
+        program = Program(kernel.__name__, kernel, (tuple(turning),), inputs, Argument("result", (size,)), kernel.__doc__)
+        return CompiledFunction(program, self.execution)
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The velocity (..., nv) that leads from q0 to q1 in a unit of time."""
+        return configuration.difference(self._coordinates, q0, q1)
+
+    # dynamics
+
+    @cached_property
+    def inverse_dynamics(self) -> CompiledFunction:
+        """tau (nv) = M(q) a + c(q, v) + g(q), by the recursive Newton-Euler algorithm (Featherstone 2008, table 5.1).
+
+        `external_forces` (..., nbodies, 6), if given, act on the bodies: force and torque about the origin of each body's
+        frame of the file, in that frame.
+        """
+        return self._with_forces(Robot.inverse_dynamics, rnea.rnea, rnea.rnea_external, ("q", "v", "a"), "tau")
+
+    @cached_property
+    def forward_dynamics(self) -> CompiledFunction:
+        """a (nv) for joint forces tau.
+
+        By the articulated-body algorithm ("aba"; Featherstone 2008, table 7.1) or by the mass matrix, its sparse factors
+        and back-substitution ("crba-ltdl"; Featherstone 2005), whichever takes fewer operations for this robot, a division
+        counted as eight; `algorithm=` insists on one. `external_forces` as in `inverse_dynamics`.
+        """
+        inputs = ("q", "v", "tau")
+        candidates = {
+            "aba": self._with_forces(Robot.forward_dynamics, aba.aba, aba.aba_external, inputs, "a"),
+            "crba-ltdl": self._with_forces(
+                Robot.forward_dynamics, joint_space.crba_ltdl, joint_space.crba_ltdl_external, inputs, "a"
+            ),
+        }
+        return cheapest(candidates)
+
+    @cached_property
+    def mass_matrix(self) -> CompiledFunction:
+        """M(q) (nv, nv), full and symmetric, by the composite-rigid-body algorithm (Featherstone 2008, table 6.2)."""
+        return self._function(Robot.mass_matrix, crba.crba, ("q",), ("M", (self.nv, self.nv)))
+
+    @cached_property
+    def inverse_mass_matrix(self) -> CompiledFunction:
+        """M(q)⁻¹ (nv, nv), full and symmetric.
+
+        In Θ(nv²), in one frame for all bodies ("global"; after Drumwright 2012), in the bodies' own frames ("local"), or by
+        the sparse factors of the mass matrix ("crba-ltdl"; Featherstone 2005), whichever takes fewer operations for this
+        robot, a division counted as eight; `algorithm=` insists on one. A robot that is too large to count takes the first,
+        and its columns are shared by threads.
+        """
+        whole = ((0, self.nv),)
+
+        def candidate(kernel: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
+            output = ("Minv", (self.nv, self.nv))
+            program = self._program(Robot.inverse_mass_matrix, kernel, ("q",), output, more)
+            return CompiledFunction(replace(program, part=1 if more else None), self.execution)
+
+        return cheapest(
+            {
+                "global": candidate(inverse.inverse_global, whole),
+                "local": candidate(inverse.inverse_local),
+                "crba-ltdl": candidate(inverse.inverse_by_factors),
+            }
+        )
+
+    def solve_mass_matrix(self, q: Any, B: Any) -> Array:
+        """M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
+
+        Compiled for each m. Raises ValueError for a wrong shape.
+        """
+        B = np.asarray(B)
+        if B.ndim < 2 or B.shape[-2] != self.nv:
+            raise ValueError(f"solve_mass_matrix: B must have shape (..., {self.nv}, m); got {B.shape}")
+        m = B.shape[-1]
+        function = self._solvers.get(m)
+        if function is None:
+            program = self._program(Robot.solve_mass_matrix, inverse.solve_mass_matrix, ("q",), ("result", (self.nv, m)))
+            program = replace(program, inputs=(*program.inputs, Argument("B", (self.nv, m))))
+            function = self._solvers[m] = CompiledFunction(program, self.execution)
+        result: Array = function(q, B)
+        return result
+
+    def factorize(self, q: Any) -> Factorization:
+        """The sparse factors M(q) = Lᵀ D L (Featherstone 2005): an object with L, D, solve, logdet and products."""
+        return Factorization(np.asarray(self._factors(q)), self.parent, True)
+
+    @cached_property
+    def _factors(self) -> CompiledFunction:
+        entries = packed_size(self.parent)
+        return self._function(Robot.factorize, joint_space.factors, ("q",), ("factors", (entries,)))
+
+    @cached_property
+    def bias_force(self) -> CompiledFunction:
+        """c(q, v) + g(q) (nv): the joint forces at which nothing accelerates."""
+        return self._function(Robot.bias_force, rnea.bias_force, ("q", "v"), ("tau", (self.nv,)))
+
+    @cached_property
+    def gravity_force(self) -> CompiledFunction:
+        """g(q) (nv): the joint forces that hold the robot still."""
+        return self._function(Robot.gravity_force, rnea.gravity_force, ("q",), ("tau", (self.nv,)))
+
+    @cached_property
+    def kinetic_energy(self) -> CompiledFunction:
+        """1/2 v^T M(q) v [J]."""
+        return self._function(Robot.kinetic_energy, energy.kinetic_energy, ("q", "v"), ("energy", ()))
+
+    @cached_property
+    def potential_energy(self) -> CompiledFunction:
+        """Energy in gravity [J], zero with the centre of mass at the world's origin."""
+        return self._function(Robot.potential_energy, energy.potential_energy, ("q",), ("energy", ()))
+
+    @cached_property
+    def center_of_mass(self) -> CompiledFunction:
+        """Centre of mass of the moving bodies (3) in the world [m]."""
+        return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), ("center", (3,)))
+
+    @property
+    def functions(self) -> dict[str, CompiledFunction]:
+        """The functions above by name."""
+        names = [n for n, x in vars(Robot).items() if isinstance(x, cached_property) and not n.startswith("_")]
+        return {n: getattr(self, n) for n in names}
+
+    # frames
+
+    def frame_placement(self, frame: str | Iterable[str]) -> CompiledFunction:
+        """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k names."""
+        return self._of_frames(Robot.frame_placement, frames.frame_placement, frame, None, ("q",), (4, 4))
+
+    def frame_jacobian(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+        """Function of q: the matrix J (6, nv), or (k, 6, nv), with J v = (linear, angular) velocity of the frame.
+
+        `reference` is "local" (the frame's axes), "local_world_aligned" (its origin, the world's axes) or "world" (the
+        world's origin and axes).
+        """
+        core = (6, self.nv)
+        return self._of_frames(Robot.frame_jacobian, frames.frame_jacobian, frame, reference, ("q",), core)
+
+    def frame_velocity(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+        """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6); `reference` as for the Jacobian."""
+        return self._of_frames(Robot.frame_velocity, frames.frame_velocity, frame, reference, ("q", "v"), (6,))
+
+    def frame_bias_acceleration(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+        """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of `reference`."""
+        kernel = frames.frame_bias_acceleration
+        return self._of_frames(Robot.frame_bias_acceleration, kernel, frame, reference, ("q", "v"), (6,))
+
+    # contacts
+
+    def operational_space(self, contacts: Constraint | Iterable[Constraint]) -> OperationalSpace:
+        """The dynamics as contacts and other constraints see it: Λ, bias, consistent inverse, constrained dynamics.
+
+        Raises ValueError for a frame that the robot does not have, or for no contacts.
+        """
+        made = checked(contacts, "operational_space")
+        key = tuple(c.key for c in made)
+        if key not in self._spaces:
+            space = OperationalSpace(self, made)
+            space.size  # noqa: B018  # looks up frames
+            self._spaces[key] = space
+        return self._spaces[key]
+
+    def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
+        """Function of q: the matrix J (m, nv) with J v the velocities that m constraint rows see."""
+        return self.operational_space(checked(contacts, "contact_jacobian")).jacobian
+
+    def delassus(self, contacts: Constraint | Iterable[Constraint], algorithm: str = "auto") -> CompiledFunction:
+        """Function of q: the Delassus matrix J M⁻¹ Jᵀ (m, m), the inverse of the operational-space inertia.
+
+        Constraint rows are in the order of the contacts. `algorithm` is "pv-osimr" or "pv-osim" (Sathya, Decré and Swevers,
+        algorithms 3 and 1), "pv-osimr-some" (the former, but only where branches are worth it), "efpa" (Wensing,
+        Featherstone and Orin 2012, table I), "kjr" (Kreutz-Delgado, Jain and Rodriguez 1992), "ltl" (Featherstone 2010),
+        "dense", or "auto": the one with the fewest operations for this robot and these contacts, a division counted as
+        eight; `.candidates` has all counts. A robot that is too large to count takes the first. With constraints that are
+        no contacts it is "pv-osim", "ltl" or "dense". Contacts on the ground give zeros.
+
+        Raises ValueError for a frame that the robot does not have, for no contacts, or an unknown algorithm.
+        """
+        return self.operational_space(checked(contacts, "delassus")).delassus(algorithm)
+
+    # how they are made
+
+    @property
+    def system(self) -> Any:
+        """What kernels read."""
+        return self.model.tree
+
+    @property
+    def parent(self) -> tuple[int, ...]:
+        """The expanded tree of the velocities: where the inertia matrix may have entries."""
+        return tuple(self.model.tree.parent)
+
+    @property
+    def topology(self) -> Topology:
+        """The tree on which wrenches of contacts meet."""
+        return self.model.topology
+
+    @property
+    def closed(self) -> bool:
+        """Whether the robot has loops or couplings."""
+        return False
+
+    def kernel(self, kernel: Any) -> Any:
+        """The kernel for this kind of robot, given that for a tree."""
+        return kernel
+
+    def _argument(self, name: str) -> Argument:
+        return Argument(name, (self.nq if name == "q" else self.nv,))
+
+    def _function(
+        self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
+    ) -> CompiledFunction:
+        return CompiledFunction(self._program(member, kernel, inputs, output, more), self.execution)
+
+    def _program(
+        self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
+    ) -> Program:
+        arguments = tuple(self._argument(name) for name in inputs)
+        function = member.func if isinstance(member, cached_property) else member
+        constants = (self.system, *more)
+        return Program(function.__name__, self.kernel(kernel), constants, arguments, Argument(*output), function.__doc__ or "")
+
+    def _with_forces(self, member: Any, kernel: Any, loaded: Any, inputs: Sequence[str], output: str) -> CompiledFunction:
+        """A function that takes external forces by a second program."""
+        plain = self._program(member, kernel, inputs, (output, (self.nv,)))
+        bodies = _placements(self.model.placed_bodies)
+        pushed = self._program(member, loaded, inputs, (output, (self.nv,)), (bodies,))
+        forces = Argument("external_forces", (len(self.bodies), 6))
+        pushed = replace(pushed, inputs=(*pushed.inputs, forces))
+        return CompiledFunction(plain, self.execution, {forces.name: pushed}, kernel.__name__)
+
+    def _of_frames(
+        self,
+        member: Any,
+        kernel: Any,
+        frame: str | Iterable[str],
+        reference: str | None,
+        inputs: Sequence[str],
+        core: Shape,
+    ) -> CompiledFunction:
+        names = (frame,) if isinstance(frame, str) else tuple(frame)
+        if reference is not None and reference not in REFERENCES:
+            raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}")
+        key = (member.__name__, isinstance(frame, str), names, reference)
+        function = self._for_frames.get(key)
+        if function is None:
+            placements = _placements([self.placed(n) for n in names])
+            more = (placements,) if reference is None else (placements, REFERENCES[reference])
+            shape = core if isinstance(frame, str) else (len(names), *core)
+            program = self._program(member, kernel, inputs, (member.__name__, shape), more)
+            program = replace(program, written=(len(names), *core))
+            function = self._for_frames[key] = CompiledFunction(program, self.execution)
+        return function
+
+    def placed(self, name: str) -> Placed:
+        """Where a frame lies on the row of the tree that carries it; raises ValueError for a name that is none."""
+        if name not in self._placed:
+            raise ValueError(f"{self.name} has no frame {name!r}; it has {', '.join(f.name for f in self.frames)}")
+        return self._placed[name]
+
+    @cached_property
+    def _placed(self) -> dict[str, Placed]:
+        named = zip(self.model.frames, self.model.placed_frames, strict=True)
+        return {frame.name: placed for frame, placed in reversed(list(named))}
+
+
+def _placements(placed: Sequence[Placed]) -> Placements:
+    return Placements(tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed))

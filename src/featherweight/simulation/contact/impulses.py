@@ -1,0 +1,146 @@
+"""Contact impulses that dissipate the most energy, under Coulomb's law.
+
+For contacts with normal n and tangents t, impulses f and the velocities u = A f + b that they leave, A = J M⁻¹ Jᵀ the
+Delassus matrix (its blocks are NᵀM⁻¹N, NᵀM⁻¹D and DᵀM⁻¹D), b the velocities without contact (plus gaps that are still open,
+divided by the step), Drumwright and Shell (2010) minimize the kinetic energy that is left, which is convex in f:
+
+    min  1/2 fᵀ A f + fᵀ (b + s)      f_n >= 0,  |f_t| <= mu f_n  (or |f_t1|, |f_t2| <= mu f_n)
+
+Taken alone (s = 0), this lets sliding contacts take off, u_n = mu |u_t|, since pressing harder would dissipate more; the
+paper bounds the sum of normal impulses against it. Here each contact's own normal velocity is shifted by s_n = mu |u_t| of
+the solution (de Saxcé and Feng 1998), a sequence of the same convex problems whose limit obeys Coulomb's law exactly:
+
+    f_n >= 0,  u_n >= 0,  f_n u_n = 0;      friction opposes sliding and is mu f_n where there is any.
+
+Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
+the upper bound. Contacts come first in A, three rows each, then rows with bounds.
+
+Solved from the impulses of the step before by semismooth Newton steps (`newton`), which solve exactly what sticks, slides and
+is open as it seems; where they are led astray, or cost much, a few projected Gauss-Seidel sweeps (`sweeps`) come first, then
+twice as many: they converge slowly, but often where Newton's method does not. Great ratios of mass, on which both fail, are
+solved by Newton's method for contacts that give way at first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..compiling import compiled
+from .newton import NEWTON_STEPS, natural, project_all, solve_by_newton, write_rho
+from .sweeps import solve_by_sweeps
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
+NEWTON_FIRST = 100  # unknowns: for fewer, Newton's method is tried before any sweeps
+ROUNDS = 8  # of sweeps, twice as many each time, and Newton's method
+CONTINUED = 2  # the round in which Newton's method begins with soft contacts
+STIFFER, LAST_SOFTNESS = 0.3, 1e-11  # from each stage to the next, and the last before none
+GOOD = 1e2  # times the tolerance: where more is left, cones are tried too (`cones`)
+ACCEPTED = 1e5  # times the tolerance, if they do not help: redundant contacts that slide may have no exact solution
+
+
+@compiled
+def solve_problem(
+    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
+) -> tuple[Any, float, int, int]:
+    """Impulses from a guess f (which changes), the residual left [m/s], and the sweeps and Newton steps that it took.
+
+    Where the tolerance cannot be reached, the impulses are the best ones met.
+    """
+    swept = steps = 0
+    most = max(SWEEPS, len(f) // 15)
+    best, least = f.copy(), np.inf
+    for attempt in range(ROUNDS):
+        if attempt > 0 or len(f) > NEWTON_FIRST:
+            count, left = solve_by_sweeps(A, b, mu, lower, upper, pyramid, f, most, tolerance)
+            swept += count
+            most *= 2
+            if left <= tolerance:
+                best, least = f, left
+                break
+        if attempt == CONTINUED:
+            found, left, count = solve_by_continuation(A, b, mu, lower, upper, pyramid, f, tolerance)
+        else:
+            found, left, count = solve_by_newton(A, b, mu, lower, upper, pyramid, f, tolerance, NEWTON_STEPS)
+        steps += count
+        if left < least:  # it may have led astray: sweeps go on from where they were
+            best, least = found, left
+        if least <= tolerance or (attempt >= CONTINUED and least <= GOOD * tolerance):
+            break
+    project_all(mu, lower, upper, pyramid, best)  # what rounding left outside
+    return best, least, swept, steps
+
+
+@compiled
+def solve_by_continuation(
+    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
+) -> tuple[Any, float, int]:
+    """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles."""
+    m = len(f)
+    rho, soft = np.empty(m), A.copy()
+    write_rho(A, len(mu), rho)
+    scale = 0.0
+    for x in b:
+        scale = max(scale, abs(x))
+    best, least, steps = f, np.inf, 0
+    softness = 1.0
+    while True:
+        for i in range(m):
+            soft[i, i] = A[i, i] + softness * rho[i]
+        allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else GOOD * tolerance
+        found, left, count = solve_by_newton(soft, b, mu, lower, upper, pyramid, f, allowed, 2 * NEWTON_STEPS)
+        steps += count
+        true = residual_of(A, b, mu, lower, upper, pyramid, found)
+        if true < least:
+            best, least = found, true
+        if softness == 0.0 or not left <= allowed:
+            return best, least, steps
+        f = found
+        softness = STIFFER * softness if softness > LAST_SOFTNESS else 0.0
+
+
+@compiled
+def residual_of(A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any) -> float:
+    """The greatest entry of the natural residual, as a velocity [m/s]."""
+    m = len(f)
+    rho, left, slope = np.empty(m), np.empty(m), np.zeros((m - 2 * len(mu), 3, 3))
+    write_rho(A, len(mu), rho)
+    return natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Contacts in `mu`, then rows with bounds, of velocities u = A f + b."""
+
+    A: Array  # (m, m)
+    b: Array  # (m,) [m/s, rad/s]
+    mu: Array  # (k,)
+    lower: Array = field(default_factory=lambda: np.zeros(0))  # (m - 3k,) [N s, N m s]
+    upper: Array = field(default_factory=lambda: np.zeros(0))
+    pyramid: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Impulses (m,), the natural residual that they leave [m/s], and the work that it took."""
+
+    impulses: Array
+    residual: float
+    sweeps: int
+    newton_steps: int
+
+
+def solve(problem: Problem, start: Array, tolerance: float) -> Solution:
+    """Impulses from a guess, to a residual of `tolerance` [m/s] if that can be had."""
+    p = problem
+    return Solution(*solve_problem(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, start.copy(), tolerance))
+
+
+def residual(problem: Problem, f: Array) -> float:
+    """The greatest entry of the natural residual, as a velocity [m/s]."""
+    p = problem
+    return residual_of(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, np.asarray(f, dtype=float))

@@ -1,0 +1,61 @@
+"""Where playback is in a trajectory, and which of its instants are worth drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..robot.trajectory import Trajectory
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass
+class Clock:
+    """Simulated time from 0 to `duration` [s], as fast as `speed` says; begins again at the end if `loop`."""
+
+    duration: float
+    time: float = 0.0
+    speed: float = 1.0
+    loop: bool = True
+    playing: bool = False
+
+    def advance(self, elapsed: float) -> None:
+        """Go on by elapsed real time [s]."""
+        if not self.playing:
+            return
+        self.time += elapsed * self.speed
+        if self.time >= self.duration:
+            self.time = self.time % self.duration if self.loop and self.duration > 0.0 else self.duration
+            self.playing = self.loop and self.duration > 0.0
+
+    def play(self) -> None:
+        """Go on; from the beginning where the end is reached."""
+        if self.time >= self.duration:
+            self.time = 0.0
+        self.playing = True
+
+
+def duration(trajectory: Trajectory) -> float:
+    """Simulated time from the first instant to the last [s]."""
+    return float(trajectory.times[-1] - trajectory.times[0]) if len(trajectory) else 0.0
+
+
+def instant(trajectory: Trajectory, time: float) -> int:
+    """The last instant no later than `time` [s] after the first."""
+    at = trajectory.times[0] + time
+    at += 1e-9 * max(1.0, abs(at))  # times are sums of steps
+    return max(0, int(np.searchsorted(trajectory.times, at, side="right")) - 1)
+
+
+def frames(trajectory: Trajectory, rate: float) -> tuple[Array, Array]:
+    """The instants (m,) to draw, at most `rate` a second, and how long each lasts (m,) [s].
+
+    The durations sum to that of the trajectory.
+    """
+    count = max(1, int(np.floor(duration(trajectory) * rate + 1e-9)) + 1)
+    chosen = np.unique([instant(trajectory, k / rate) for k in range(count)])
+    lasts = np.diff(np.append(trajectory.times[chosen], trajectory.times[-1]))
+    return chosen, np.maximum(lasts, 0.0)

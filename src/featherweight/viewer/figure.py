@@ -1,0 +1,155 @@
+"""What is drawn of a robot: for each body surfaces of one colour, in three layers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import trimesh
+
+from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
+from ..model.triangles import Color, MeshError, shape_meshes
+from ..model.types import WORLD, Shape, ShapeType
+from ..robot.robot import Robot
+from .meshes import shaded, shares, simplified
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PLAIN: Color = (190, 196, 204)
+INERTIA: Color = (120, 160, 210)
+COLLISION: Color = (225, 150, 90)
+FACES = 6_000  # of all meshes of a layer: what a browser without a graphics card draws thirty times a second
+SMALL = 0.01  # [m]: radius of what stands for a body without mass
+THIN = 2e-3  # [m]: least side that is drawn of a box
+
+
+class Layer(StrEnum):
+    """Which shapes of the bodies are drawn."""
+
+    VISUAL = "visual"
+    FULL = "visual, every triangle"
+    COLLISION = "collision"
+    INERTIA = "inertia"
+
+
+class Surface(NamedTuple):
+    """Triangles in the frame of a body."""
+
+    vertices: Array  # (n, 3) [m]
+    faces: Array  # (k, 3)
+    color: Color
+    opacity: float | None
+
+
+class _Part(NamedTuple):
+    body: str
+    mesh: trimesh.Trimesh
+    color: Color
+    opacity: float | None
+    exact: bool  # a primitive, which has few faces as it is
+
+
+class Figure:
+    """The surfaces of a robot's bodies. Files are read when a layer is first asked for.
+
+    `faces` is about how many triangles the meshes of a layer have together, where they have more: the layer "visual, every
+    triangle" has all of them. `notes` says which meshes could not be read.
+    """
+
+    def __init__(self, robot: Robot, faces: int = FACES) -> None:
+        self.robot = robot
+        self.faces = faces
+        self.notes: list[str] = []
+        self._layers: dict[Layer, dict[str, list[Surface]]] = {}
+
+    def layer(self, layer: Layer) -> dict[str, list[Surface]]:
+        """The surfaces of each body, and of the "world"."""
+        if layer not in self._layers:
+            parts = self._parts(layer)
+            self._layers[layer] = _surfaces(parts if layer == Layer.FULL else self._lighter(parts))
+        return self._layers[layer]
+
+    def planes(self, layer: Layer) -> list[Shape]:
+        """Planes of a layer, which have no ends."""
+        return [s for s in self._shapes(layer) if s.type == ShapeType.PLANE]
+
+    def points(self, layer: Layer, placements: dict[str, Array]) -> Array:
+        """Vertices (n, 3) in the world of the bodies whose placements (4, 4) are given."""
+        found = [np.zeros((0, 3))]
+        for body, T in placements.items():
+            for surface in self.layer(layer).get(body, ()):
+                found.append(surface.vertices @ T[:3, :3].T + T[:3, 3])
+        return np.concatenate(found)
+
+    def _shapes(self, layer: Layer) -> list[Shape]:
+        if layer == Layer.INERTIA:
+            return []
+        return [s for s in self.robot.shapes if (s.collision if layer == Layer.COLLISION else s.visual)]
+
+    def _parts(self, layer: Layer) -> list[_Part]:
+        parts: list[_Part] = []
+        unread: set[str] = set()
+        for shape in self._shapes(layer):
+            if shape.type == ShapeType.PLANE:
+                continue
+            try:
+                parts += _parts_of(shape, COLLISION if layer == Layer.COLLISION else PLAIN)
+            except MeshError as error:
+                if str(error) not in self.notes:
+                    self.notes.append(str(error))
+                unread.add(shape.body)
+        drawn = {p.body for p in parts}
+        for body in self.robot.bodies:
+            if body.name in unread or (body.name not in drawn and layer != Layer.COLLISION):
+                parts.append(self._inertia_part(body.name))
+        return parts
+
+    @cached_property
+    def _inertias(self) -> dict[str, BodyInertia]:
+        return body_inertias(self.robot.model)
+
+    def _inertia_part(self, body: str) -> _Part:
+        """The box that has the body's inertia, or a small ball without mass."""
+        box = equivalent_box(self._inertias[body])
+        if box is None:
+            return _Part(body, trimesh.creation.icosphere(subdivisions=1, radius=SMALL), INERTIA, None, True)
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = box.rotation, box.center
+        return _Part(body, trimesh.creation.box(np.maximum(box.lengths, THIN), transform=T), INERTIA, None, True)
+
+    def _lighter(self, parts: list[_Part]) -> list[_Part]:
+        """The parts with fewer triangles where meshes have many."""
+        meshes = [p for p in parts if not p.exact]
+        kept = iter(shares([p.mesh for p in meshes], self.faces))
+        return [p if p.exact else p._replace(mesh=simplified(p.mesh, next(kept))) for p in parts]
+
+
+def _surfaces(parts: list[_Part]) -> dict[str, list[Surface]]:
+    """One surface for each colour of a body: browsers are slow at many small things."""
+    groups: dict[tuple[str, Color, float | None], list[trimesh.Trimesh]] = {}
+    for p in parts:
+        groups.setdefault((p.body, p.color, p.opacity), []).append(p.mesh)
+    found: dict[str, list[Surface]] = {}
+    for (body, color, opacity), many in groups.items():
+        vertices, faces = _joined([shaded(m) for m in many])
+        found.setdefault(body, []).append(Surface(vertices, faces, color, opacity))
+    return found
+
+
+def _joined(pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Vertices and faces of all pieces together."""
+    starts = np.cumsum([0, *(len(v) for v, _ in pieces)])
+    vertices = np.concatenate([v for v, _ in pieces])
+    return vertices, np.concatenate([f + k for (_, f), k in zip(pieces, starts, strict=False)])
+
+
+def _parts_of(shape: Shape, plain: Color) -> list[_Part]:
+    given, opacity = None, None
+    if shape.color is not None:
+        r, g, b, a = shape.color
+        given, opacity = (round(255 * r), round(255 * g), round(255 * b)), a if a < 1.0 else None
+    body = shape.body or WORLD
+    exact = shape.type != ShapeType.MESH
+    return [_Part(body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]

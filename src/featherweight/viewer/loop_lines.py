@@ -1,0 +1,69 @@
+"""Loops and couplings of a robot: lines to draw, and words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..model.triangles import matrix
+from ..model.types import WORLD, Description, Pose
+from ..robot.closed import ClosedRobot
+from ..robot.robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def loop_lines(robot: Robot, placements: dict[str, Array]) -> dict[str, Array]:
+    """Ends (n, 2, 3) [m] of the lines of "loops" and of "couplings", for placements (4, 4) of the bodies.
+
+    A loop is a line from the origin of each of its bodies to its frame there, and one between the two frames, which has no
+    length where the loop is closed. A coupling is a line between the bodies that two joints move. What there is none of has
+    no entry.
+    """
+    d = description(robot)
+    if d is None:
+        return {}
+    loops, couplings = [], []
+    for loop in d.loops:
+        a, at_a = _placed(robot, loop.predecessor, loop.predecessor_frame, placements)
+        b, at_b = _placed(robot, loop.successor, loop.successor_frame, placements)
+        loops += [(a, at_a), (at_a, at_b), (at_b, b)]
+    child = {j.name: j.child for j in d.joints}
+    for c in d.couplings:
+        end, _ = _placed(robot, child[c.joint], Pose(), placements)
+        couplings += [(_placed(robot, child[name], Pose(), placements)[0], end) for name, _ in c.terms]
+    lines = {"loops": loops, "couplings": couplings}
+    return {name: np.array(ends, dtype=np.float32) for name, ends in lines.items() if ends}
+
+
+def description(robot: Robot) -> Description | None:
+    """What a robot with loops or couplings was made from."""
+    return robot.loops.d if isinstance(robot, ClosedRobot) else None
+
+
+def _placed(robot: Robot, link: str, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
+    """The origins of a link, and of a frame on it, in the world."""
+    frame = next((f for f in robot.frames if f.name == link), None)
+    T = np.eye(4) if frame is None else matrix(frame.placement)
+    if frame is not None and frame.body != WORLD:
+        T = placements[frame.body] @ T
+    return T[:3, 3], (T @ matrix(pose))[:3, 3]
+
+
+def loops_text(robot: Robot) -> str:
+    """The loops and couplings of a robot in Markdown; nothing without any."""
+    d = description(robot)
+    if d is None:
+        return ""
+    lines = [f"- `{loop.name}`: {loop.type}, {loop.predecessor} – {loop.successor}" for loop in d.loops]
+    for c in d.couplings:
+        terms = [
+            f"{coefficient:.4g} {name}" + (f"^{power}" if power > 1 else "")
+            for name, coefficients in c.terms
+            for power, coefficient in enumerate(coefficients, 1)
+            if coefficient
+        ]
+        lines.append(f"- `{c.joint}` = {' + '.join([*terms, *([f'{c.offset:.4g}'] if c.offset else [])]) or '0'}")
+    lines += [f"- `{c.name}`: {', '.join(c.joints)}" for c in d.closures]
+    return "\n".join(lines)

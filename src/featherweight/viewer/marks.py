@@ -1,0 +1,155 @@
+"""What is drawn over the robot: frames and their names, the centre of mass, loops and couplings, contact forces."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import viser
+
+from ..robot.robot import Robot
+from .loop_lines import loop_lines
+from .poses import quaternions
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FORCE, CENTER, LOOP, COUPLING = (0, 150, 70), (250, 190, 30), (200, 30, 160), (30, 90, 220)
+WEIGHT = 0.35  # of the robot's size: length of the arrow of a force as great as its weight
+
+
+class Mark(StrEnum):
+    """What may be drawn over the robot."""
+
+    FRAMES = "frames"
+    NAMES = "names of frames"
+    CENTER = "centre of mass"
+    LOOPS = "loops and couplings"
+    FORCES = "contact forces"
+
+
+class Marks:
+    """Nodes that are made when they are first shown."""
+
+    def __init__(self, server: viser.ViserServer, robot: Robot, bodies: dict[str, Any], size: float) -> None:
+        self.scene, self.robot, self.bodies, self.size = server.scene, robot, bodies, size
+        self.force_scale = 1.0
+        self.shown = {Mark.FORCES}
+        self._nodes: dict[Mark, list[Any]] = {}
+        self._at: tuple[Array, dict[str, Array]] | None = None
+        self._contacts: tuple[Array | None, Array | None] = (None, None)
+
+    def show(self, mark: Mark, visible: bool) -> None:
+        """Draw a mark, or leave it out."""
+        (self.shown.add if visible else self.shown.discard)(mark)
+        if visible:
+            self._made(mark)
+        for node in self._nodes.get(mark, ()):
+            node.visible = visible
+        if self._at is not None:
+            self.move(*self._at)
+        self.push(*self._contacts)
+
+    def like(self, other: Marks) -> None:
+        """Draw what another scene draws, as large."""
+        self.force_scale = other.force_scale
+        for mark in Mark:
+            self.show(mark, mark in other.shown)
+
+    def move(self, q: Array, placements: dict[str, Array]) -> None:
+        """Bring the marks to a configuration, given the placements (4, 4) of the bodies there."""
+        self._at = q, placements
+        if Mark.CENTER in self.shown:
+            center = np.asarray(self.robot.center_of_mass(q))
+            [node] = self._made(Mark.CENTER)
+            node.visible = bool(np.isfinite(center).all())
+            node.position = np.nan_to_num(center)
+        if Mark.LOOPS in self.shown:
+            nodes = self._made(Mark.LOOPS)
+            for node, ends in zip(nodes, loop_lines(self.robot, placements).values(), strict=True):
+                node.points = ends
+
+    def push(self, points: Array | None, forces: Array | None) -> None:
+        """Draw contact forces (n, 3) [N] as arrows that begin at points (n, 3) [m]."""
+        self._contacts = points, forces
+        arrows = self._arrows(points, forces)
+        if Mark.FORCES not in self.shown or (not len(arrows) and Mark.FORCES not in self._nodes):
+            return
+        [node] = self._made(Mark.FORCES)
+        node.visible = len(arrows) > 0
+        if len(arrows):
+            node.points = arrows
+
+    def scale_forces(self, scale: float) -> None:
+        """Draw forces so many times as long."""
+        self.force_scale = scale
+        self.push(*self._contacts)
+
+    def _arrows(self, points: Array | None, forces: Array | None) -> Array:
+        """Ends (n, 2, 3) of the arrows."""
+        if points is None or forces is None or not len(points):
+            return np.zeros((0, 2, 3), dtype=np.float32)
+        weight = self.robot.mass * float(np.linalg.norm(self.robot.gravity)) or 1.0
+        p, f = np.asarray(points, dtype=float), np.asarray(forces, dtype=float)
+        return np.stack([p, p + f * (self.force_scale * WEIGHT * self.size / weight)], axis=1).astype(np.float32)
+
+    # how nodes are made
+
+    def _made(self, mark: Mark) -> list[Any]:
+        if mark not in self._nodes:
+            make = {
+                Mark.FRAMES: self._frames,
+                Mark.NAMES: self._names,
+                Mark.CENTER: self._center,
+                Mark.LOOPS: self._lines,
+                Mark.FORCES: self._forces,
+            }
+            self._nodes[mark] = make[mark]()
+        return self._nodes[mark]
+
+    def _frames(self) -> list[Any]:
+        length, nodes = 0.05 * self.size, []
+        for k, frame in enumerate(self.robot.frames):
+            turn = quaternions(frame.placement.R)
+            nodes.append(
+                self.scene.add_frame(
+                    f"{self.bodies[frame.body].name}/frame/{k}",
+                    axes_length=length,
+                    axes_radius=0.04 * length,
+                    wxyz=turn,
+                    position=frame.placement.p,
+                )
+            )
+        return nodes
+
+    def _names(self) -> list[Any]:
+        nodes = []
+        for k, frame in enumerate(self.robot.frames):
+            name = f"{self.bodies[frame.body].name}/name/{k}"
+            nodes.append(self.scene.add_label(name, frame.name, position=frame.placement.p, font_screen_scale=0.9))
+        return nodes
+
+    def _center(self) -> list[Any]:
+        return [self.scene.add_icosphere("/marks/center", radius=0.02 * self.size, color=CENTER, subdivisions=2)]
+
+    def _forces(self) -> list[Any]:
+        thick = 0.006 * self.size
+        return [
+            self.scene.add_arrows(
+                "/marks/forces",
+                np.zeros((1, 2, 3), dtype=np.float32),
+                FORCE,
+                shaft_radius=thick,
+                head_radius=2.2 * thick,
+                head_length=5 * thick,
+                visible=False,
+            )
+        ]
+
+    def _lines(self) -> list[Any]:
+        lines = loop_lines(self.robot, self._at[1]) if self._at else {}
+        colors = {"loops": LOOP, "couplings": COUPLING}
+        return [
+            self.scene.add_line_segments(f"/marks/{name}", ends, colors[name], thickness=3.0, thickness_units="screen")
+            for name, ends in lines.items()
+        ]

@@ -1,0 +1,118 @@
+"""What a user can set in the page: the joints, and what is drawn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import viser
+
+from .coordinates import coordinates, read, write
+from .figure import Layer
+from .loop_lines import loops_text
+from .marks import Mark
+from .nodes import Scene
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MANY = 14  # joints whose sliders are folded away at first
+
+
+class JointsPanel:
+    """A slider for each coordinate that can be set. `set_q(q)` is called with the configuration that a slider asks for.
+
+    Loops are closed by the joints that depend on the one that is moved. Where that is impossible the page says so, and the
+    robot stays where it was.
+    """
+
+    def __init__(self, gui: viser.GuiApi, scene: Scene, set_q: Callable[[Array], None], lock: threading.RLock) -> None:
+        self.scene, self.robot, self.set_q, self.lock = scene, scene.robot, set_q, lock
+        self.coordinates = coordinates(self.robot)
+        self.sliders: list[viser.GuiSliderHandle[float]] = []
+        with gui.add_folder("Joints", order=1.0, expand_by_default=len(self.coordinates) <= MANY):
+            for k, c in enumerate(self.coordinates):
+                step = 10.0 ** np.floor(np.log10(max(c.upper - c.lower, 1e-6) / 500.0))
+                start = min(max(read(c.joint, scene.q)[c.place], c.lower), c.upper)
+                slider = gui.add_slider(c.label, float(c.lower), float(c.upper), float(step), float(start))
+                slider.on_update(self._handler(k))
+                self.sliders.append(slider)
+
+    def follow(self, q: Array) -> None:
+        """Bring the sliders to q; one whose coordinate is beyond its ends stays at the end."""
+        for c, slider in zip(self.coordinates, self.sliders, strict=True):
+            slider.value = min(max(read(c.joint, q)[c.place], c.lower), c.upper)
+
+    def _handler(self, k: int) -> Callable[[viser.GuiEvent[Any]], None]:
+        def moved(event: viser.GuiEvent[Any]) -> None:
+            if event.client is not None:  # a hand, and not `follow`
+                with self.lock:
+                    self._set(k, float(self.sliders[k].value), event.client)
+
+        return moved
+
+    def _set(self, k: int, value: float, client: viser.ClientHandle) -> None:
+        c, q = self.coordinates[k], self.scene.q
+        numbers = read(c.joint, q)
+        numbers[c.place] = value
+        wanted = write(c.joint, q, numbers)
+        close = getattr(self.robot, "close", None)
+        try:
+            self.set_q(wanted if close is None else close(wanted))
+        except ValueError as impossible:
+            client.add_notification("The loops cannot be closed", str(impossible), auto_close_seconds=4.0, color="red")
+            self.follow(q)
+            return
+        if close is not None:
+            self.follow(self.scene.q)
+
+
+class LookPanel:
+    """What is drawn, and what the files did not give."""
+
+    def __init__(self, gui: viser.GuiApi, scene: Scene, lock: threading.RLock) -> None:
+        self.scene, self.lock = scene, lock
+        marks = [m for m in Mark if m != Mark.LOOPS or loops_text(scene.robot)]
+        with gui.add_folder("Show", order=0.0):
+            self.layer = gui.add_dropdown("shapes", tuple(x.value for x in Layer), initial_value=scene.layer.value)
+            self.layer.on_update(self._show_layer)
+            self.opacity = gui.add_slider("opacity", 0.1, 1.0, 0.05, scene.opacity)
+            self.opacity.on_update(self._set_opacity)
+            self.marks = {m: gui.add_checkbox(m.value, m in scene.marks.shown) for m in marks}
+            for mark, box in self.marks.items():
+                box.on_update(self._handler(mark))
+            self.scale = gui.add_slider("force arrows", 0.1, 5.0, 0.1, scene.marks.force_scale)
+            self.scale.on_update(self._scale_forces)
+            self.notes = gui.add_markdown("", visible=False)
+        if text := loops_text(scene.robot):
+            with gui.add_folder("Loops and couplings", order=2.0, expand_by_default=False):
+                gui.add_markdown(text)
+        self._note()
+
+    def _show_layer(self, _: viser.GuiEvent[Any]) -> None:
+        with self.lock:
+            self.scene.show_layer(Layer(self.layer.value))
+            self._note()
+
+    def _set_opacity(self, _: viser.GuiEvent[Any]) -> None:
+        with self.lock:
+            self.scene.set_opacity(float(self.opacity.value))
+
+    def _handler(self, mark: Mark) -> Callable[[viser.GuiEvent[Any]], None]:
+        def changed(_: viser.GuiEvent[Any]) -> None:
+            with self.lock:
+                self.scene.marks.show(mark, bool(self.marks[mark].value))
+
+        return changed
+
+    def _scale_forces(self, _: viser.GuiEvent[Any]) -> None:
+        with self.lock:
+            self.scene.marks.scale_forces(float(self.scale.value))
+
+    def _note(self) -> None:
+        """Say which meshes are missing."""
+        notes = self.scene.figure.notes
+        self.notes.visible = bool(notes)
+        if notes:
+            self.notes.content = "Meshes not read, drawn from inertias:\n" + "\n".join(f"- `{n}`" for n in notes)
