@@ -11,8 +11,9 @@ import featherweight as fw
 from featherweight import generators
 from featherweight.algorithms import ltdl as kernels
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.program import Argument, Program, flattened
-from featherweight.engine.trace import Operations, count, trace
+from featherweight.engine.operations import Operations
+from featherweight.engine.program import Input, KernelProgram, Output, flattened
+from featherweight.engine.trace import count, trace
 from featherweight.model.topology import Topology
 from featherweight.robot.factorization import packed_size
 from oracles.matrices import PARENTS, close, sample, vectors
@@ -94,13 +95,13 @@ def test_products_take_the_operations_of_the_paper(parent: list[int]) -> None:
 # executions
 
 
-def program(kernel: Callable[..., None], parent: tuple[int, ...], unit: int | None) -> Program:
+def program(kernel: Callable[..., None], parent: tuple[int, ...], unit: int | None) -> KernelProgram:
     n = len(parent)
     entries = packed_size(parent)
     if unit is None:
-        return Program(kernel.__name__, kernel, (parent,), (Argument("H", (n, n)),), Argument("out", (entries,)))
-    inputs = (Argument("F", (entries,)), Argument("x", (n,)))
-    return Program(kernel.__name__, kernel, (parent, unit), inputs, Argument("y", (n,)))
+        return KernelProgram(kernel.__name__, kernel, (parent,), (Input("H", (n, n)),), (Output("out", (entries,)),))
+    inputs = (Input("F", (entries,)), Input("x", (n,)))
+    return KernelProgram(kernel.__name__, kernel, (parent, unit), inputs, (Output("y", (n,)),))
 
 
 @pytest.mark.parametrize("kernel", [kernels.ltdl, kernels.ltl], ids=lambda k: k.__name__)

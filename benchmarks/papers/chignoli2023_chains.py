@@ -90,7 +90,7 @@ def times(chain: Chain, algorithms: Sequence[str]) -> dict[str, dict[int, float]
         for algorithm in algorithms:
             f = found[algorithm]
             states = (q, v, tau) if algorithm in FORWARD else (q,)
-            calls[algorithm, n] = partial(f, *states, out=np.empty((BATCH, *f.program.output.shape)), threads=1)
+            calls[algorithm, n] = partial(f, *states, out=np.empty((BATCH, *f.program.outputs[0].shape)), threads=1)
     measured = dict(zip(calls, median_times(list(calls.values()), 12.0, 21), strict=True))
     return {a: {n: measured[a, n] / BATCH for n in TIMED} for a in algorithms}
 

@@ -11,7 +11,7 @@ from chignoli2023_robots import cost
 from costs import candidate
 from report import MINUS, Report
 
-from featherweight import ClosedRobot, load
+from featherweight import ClosedRobot, CompiledFunction, load
 
 FILES = ("mini_cheetah.urdf", "mit_humanoid.urdf", "jvrc1_humanoid.urdf", "four_bar.urdf", "revolute_rotor_chain.urdf")
 FAMILIES = {
@@ -40,7 +40,7 @@ def checked(path: Path) -> Checked:
     q = robot.random_configuration(rng, 1)
     v, tau = rng.standard_normal((2, 1, robot.nv))
     found = [candidate(robot.forward_dynamics, name) for name in ALGORITHMS]
-    ours, other = (f.program.rows(q, v, tau) for f in found[:2])
+    ours, other = (CompiledFunction(f.program, "interpreted")(q, v, tau) for f in found[:2])
     difference = float(np.abs(ours - other).max() / np.abs(other).max())
     counts = tuple(None if f.too_large else cost(f) for f in found)
     return Checked(robot.nv, len(robot.mechanism.tree.parent), counts, difference)

@@ -19,7 +19,7 @@ from featherweight.algorithms.mechanisms.cluster_tree import Mechanism
 from featherweight.algorithms.mechanisms.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
 from featherweight.algorithms.rnea import newton_euler
 from featherweight.engine.function import DIVISION, CompiledFunction
-from featherweight.engine.program import Argument, Program
+from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.spatial import ZERO_FORCE
 
 SEED = 0  # of chains with general geometry
@@ -203,8 +203,8 @@ def spanning_rnea(mech: Mechanism, q, v, a, forces) -> None:  # type: ignore[no-
 
 def cost_of(kernel: Callable[..., None], robot: ClosedRobot, inputs: Sequence[str], output: int) -> int:
     """Of a kernel by itself; only q is as long as a configuration."""
-    arguments = tuple(Argument(x, (robot.nq if x == "q" else robot.nv,)) for x in inputs)
-    program = Program(kernel.__name__, kernel, (robot.mechanism,), arguments, Argument("result", (output,)))
+    arguments = tuple(Input(x, (robot.nq if x == "q" else robot.nv,)) for x in inputs)
+    program = KernelProgram(kernel.__name__, kernel, (robot.mechanism,), arguments, (Output("result", (output,)),))
     return cost(CompiledFunction(program))
 
 

@@ -64,7 +64,7 @@ def call(c: Compared, batch: int | None) -> Callable[[], Any]:
     """One call: of one state from Python, or of a batch on one thread into an array made before."""
     if batch is None:
         return partial(c.function, *states(c, None))
-    out = np.empty((batch, *c.function.program.output.shape))
+    out = np.empty((batch, *c.function.program.outputs[0].shape))
     return partial(c.function, *states(c, batch), out=out, threads=1)
 
 

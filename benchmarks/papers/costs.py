@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from featherweight.algorithms import ltdl as kernels
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.trace import ADD, DIV, MUL, SUB, Graph, Operations, trace
+from featherweight.engine.graph import Graph
+from featherweight.engine.operations import ADD, DIV, MUL, SUB, Operations
+from featherweight.engine.trace import trace
 from featherweight.robot import factorization
 from featherweight.robot.robot import Robot
 from featherweight.spatial import rotation_from_quaternion

@@ -23,7 +23,8 @@ from featherweight import Robot, build, generators
 from featherweight.algorithms.inverse import solve_mass_matrix
 from featherweight.cli.charts import BLUE, FAINT, INK
 from featherweight.cli.skeleton import GREEN, ORANGE, RED
-from featherweight.engine.trace import Expression, trace
+from featherweight.engine.graph import Expression
+from featherweight.engine.trace import trace
 
 Polynomial = Sequence[float]  # coefficients, the constant first
 

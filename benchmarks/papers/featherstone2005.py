@@ -19,7 +19,7 @@ from featherweight import generators
 from featherweight.algorithms import ltdl as kernels
 from featherweight.cli.charts import BLUE, INK
 from featherweight.cli.skeleton import GREEN, ORANGE
-from featherweight.engine.trace import Operations
+from featherweight.engine.operations import Operations
 from featherweight.model.topology import Topology
 
 Parent = Sequence[int]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from featherweight import Contact, Description, JointType, Robot, build, generators
-from featherweight.engine.trace import Operations
+from featherweight.engine.operations import Operations
 from featherweight.model.types import WORLD
 
 LABELS = {

@@ -13,7 +13,8 @@ import numpy as np
 
 from featherweight import Contact, Robot
 from featherweight.algorithms.contact.contact_rows import Branches, Contacts
-from featherweight.engine.trace import Operations, count, trace
+from featherweight.engine.operations import Operations
+from featherweight.engine.trace import count, trace
 from featherweight.model.tree import FLOATING, INNER, Tree
 from featherweight.spatial import sincos
 
@@ -30,7 +31,7 @@ def delassus(robot: Robot, contacts: Sequence[Contact], algorithm: str, q: Any) 
     which those of the contacts are made in the end."""
     if algorithm == "links first":
         return links_first(robot, contacts, q)
-    tree, made, branches = robot.delassus(contacts, "pv-osimr").program.constants
+    tree, made, branches = robot.delassus(contacts, "pv-osimr").program.kernels[0].constants
     straight = algorithm == "pv-osim"
     return by_matrices(tree, made, None if straight else branches, q)
 

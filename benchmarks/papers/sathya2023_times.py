@@ -91,7 +91,7 @@ def _call(mechanism: Mechanism, algorithm: str) -> Callable[[], object]:
     robot = mechanism.robot("rolled")
     function = robot.delassus(mechanism.contacts(), algorithm)
     q = robot.random_configuration(0)
-    return partial(function, q, out=np.empty(function.program.output.shape), threads=1)
+    return partial(function, q, out=np.empty(function.program.outputs[0].shape), threads=1)
 
 
 def fitted_slope(times: Times) -> float:

@@ -13,7 +13,7 @@ from mechanisms import floating
 
 from featherweight import Contact, Robot, build, generators
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.trace import Operations
+from featherweight.engine.operations import Operations
 from featherweight.model.topology import Topology
 
 BODIES = 35

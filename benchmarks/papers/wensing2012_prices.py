@@ -13,7 +13,8 @@ from wensing2012_mechanisms import Mechanism, function, robot
 from featherweight.algorithms.contact.contact_rows import wrench
 from featherweight.algorithms.contact.delassus import kjr
 from featherweight.algorithms.kinematics import joint_transform
-from featherweight.engine.trace import Expression, count, trace
+from featherweight.engine.graph import Expression
+from featherweight.engine.trace import count, trace
 from featherweight.model.topology import Topology
 from featherweight.spatial import ArticulatedInertia, Force, Mat3, Motion, Sym3, Vec3
 from featherweight.spatial.inertia import Mobility
@@ -39,7 +40,7 @@ def appendix(mechanism: Mechanism) -> dict[str, Cost]:
         return cost(count(trace(run, sizes))) - cost(count(trace(only, sizes)))
 
     k = tree.axis[j]
-    ends = function(mechanism, mechanism.hands[:2], "kjr").program.constants[1]
+    ends = function(mechanism, mechanism.hands[:2], "kjr").program.kernels[0].constants[1]
     here, there = ([wrench(ends, r) for r in rows] for rows in (range(6), range(6, 12)))
     return {
         "inertia to the base": of(21, lambda X, x: _scalars(X.articulated_to_parent(_inertia(x).without(k)))),

@@ -25,7 +25,9 @@ from featherweight.algorithms.articulated import articulated_inertias
 from featherweight.algorithms.contact.delassus import efpa, kjr, ltl, pv_osim
 from featherweight.algorithms.contact.delassus.jacobian import jacobian
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.trace import CONSTANT, INPUT, Expression, Graph, Trace, count, trace
+from featherweight.engine.graph import Expression, Graph
+from featherweight.engine.operations import CONSTANT, INPUT
+from featherweight.engine.trace import Trace, count, trace
 from featherweight.model.tree import INNER
 from featherweight.spatial import Force, Motion, Vec3, unit_motion
 
@@ -97,7 +99,7 @@ def merged(costs: dict[str, Cost]) -> dict[str, Cost]:
 
 def _diagonal(made: CompiledFunction, t: Trace) -> list[int]:
     """The nodes of entries in diagonal blocks."""
-    owner = made.program.constants[1].owner
+    owner = made.program.kernels[0].constants[1].owner
     pairs = ((r, s) for r in range(len(owner)) for s in range(len(owner)))
     return [x[0] for (r, s), x in zip(pairs, t.outputs, strict=True) if owner[r] == owner[s] and isinstance(x, tuple)]
 

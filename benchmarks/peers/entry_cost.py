@@ -14,7 +14,7 @@ from measure import FILES, ROBOTS, machine, markdown, median_times
 
 import featherweight
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.program import Argument, Program
+from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.spatial import sincos
 
 POINTS = 20_000
@@ -45,7 +45,7 @@ def errors_in_ulp() -> list[list[str]]:
     """Greatest error over each range, against mpmath with 200 bits."""
     mpmath.mp.prec = 200
     n = 8
-    f = CompiledFunction(Program("both", both, (), (Argument("x", (n,)),), Argument("out", (2 * n,))), "traced")
+    f = CompiledFunction(KernelProgram("both", both, (), (Input("x", (n,)),), (Output("out", (2 * n,)),)), "traced")
     rng = np.random.default_rng(0)
     rows = []
     for name, draw in RANGES.items():
@@ -68,7 +68,7 @@ def cost_of_rows(name: str, batch: int = 4096) -> list[str]:
     file, base = FILES[name]
     robot = featherweight.load(ROBOTS / file, base, mimic="independent")
     inputs = robot.forward_dynamics.program.inputs
-    rows = CompiledFunction(Program("copied", copied, (), inputs, Argument("out", (robot.nv,))), "traced")
+    rows = CompiledFunction(KernelProgram("copied", copied, (), inputs, (Output("out", (robot.nv,)),)), "traced")
     q = robot.random_configuration(0, batch)
     v, tau = np.random.default_rng(0).standard_normal((2, batch, robot.nv))
     out = np.empty_like(v)

@@ -193,7 +193,7 @@ def sets_of_contacts(seconds: float) -> list[list[str]]:
     ):
         whole, exact = (robot.delassus([fw.Contact(b) for b in names]) for names in (may, do))
         begun = time.perf_counter()
-        exact.copy()._trace  # noqa: B018  # what a new set would cost before any machine code is made
+        exact.copy().trace  # noqa: B018  # what a new set would cost before any machine code is made
         traced = time.perf_counter() - begun
         a, b = median_times((lambda f=whole: f(q), lambda f=exact: f(q)), seconds)  # type: ignore[misc]
         rows.append([what, f"{1e6 * a:.2f}", f"{1e6 * b:.2f}", f"{1e6 * (a - b):.2f}", f"{1e3 * traced:.0f}"])

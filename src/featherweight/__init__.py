@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .engine.function import CompiledFunction
-from .engine.trace import Operations
+from .engine.operations import Operations
+from .engine.trace import Arithmetic, evaluate
 from .model import generators
 from .model.builder import Mechanism
 from .model.types import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Actuator",
+    "Arithmetic",
     "Body",
     "CenterOfMass",
     "ClosedRobot",
@@ -79,6 +81,7 @@ __all__ = [
     "Window",
     "__version__",
     "build",
+    "evaluate",
     "generators",
     "load",
     "ltdl",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.program import Argument, Program
+from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.spatial import sincos
 
 
@@ -24,5 +24,5 @@ def expected(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[Any
 
 
 def swinging(n: int, execution: str = "traced") -> CompiledFunction:
-    arguments = (Argument("x", (n,)), Argument("y", (n,)))
-    return CompiledFunction(Program("swing", swing, (0.3,), arguments, Argument("out", (n,))), execution)
+    arguments = (Input("x", (n,)), Input("y", (n,)))
+    return CompiledFunction(KernelProgram("swing", swing, (0.3,), arguments, (Output("out", (n,)),)), execution)

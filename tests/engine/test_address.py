@@ -12,7 +12,7 @@ import featherweight as fw
 
 def called(function: fw.CompiledFunction, *arguments: np.ndarray) -> np.ndarray:
     """The result of `void f(double **arguments)` at a function's address."""
-    result = np.full(function.program.output.shape, np.nan)
+    result = np.full(function.program.outputs[0].shape, np.nan)
     arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (*arguments, result)]
     pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.address)(ctypes.addressof(pointers))

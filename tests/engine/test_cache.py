@@ -33,7 +33,7 @@ def test_code_is_kept_and_found_again(folder: Path, monkeypatch: pytest.MonkeyPa
     check()
     kept = sorted(folder.iterdir())
     assert kept
-    monkeypatch.setattr("featherweight.engine.function.compile_object", lambda ir: pytest.fail("compiled again"))
+    monkeypatch.setattr("featherweight.engine.backends.llvm.backend.compile_object", lambda ir: pytest.fail("compiled again"))
     check()
     assert sorted(folder.iterdir()) == kept
 

@@ -17,11 +17,12 @@ import pytest
 
 from engine.guard import guarded
 from engine.kernels import expected, swinging
-from featherweight.engine.backends.llvm import entry
+from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.engine.backends.llvm.loop import emit_loop
+from featherweight.engine.backends.llvm.python_objects import layouts_known
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.program import Argument, Program
+from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.engine.trace import trace
 
 
@@ -31,7 +32,7 @@ def table(x: Any, out: Any) -> None:
             out[j][i] = 2.0 * x[i][j] + i
 
 
-TABLE = CompiledFunction(Program("table", table, (), (Argument("x", (3, 5)),), Argument("out", (5, 3))), "traced")
+TABLE = CompiledFunction(KernelProgram("table", table, (), (Input("x", (3, 5)),), (Output("out", (5, 3)),)), "traced")
 RNG = np.random.default_rng(0)
 SIZES = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31]
 
@@ -227,7 +228,7 @@ def test_pickling_keeps_the_function() -> None:
 def test_one_state_takes_the_short_way() -> None:
     f = swinging(4)
     f(np.zeros(4), np.zeros(4))
-    if entry.usable():
+    if layouts_known():
         assert type(type(f).__call__).__name__ == "builtin_function_or_method"
     out = np.empty(4)
     assert f(np.ones(4), np.ones(4), out=out) is out
@@ -253,7 +254,7 @@ def test_an_interpreted_function_agrees() -> None:
 
 
 def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("featherweight.engine.function.NODE_BUDGET", 20)
+    monkeypatch.setattr("featherweight.engine.traced.NODE_BUDGET", 20)
     assert swinging(50, "auto").execution == "rolled"
     assert swinging(1, "auto").execution == "traced"
     assert swinging(50, "auto").operations == swinging(50).operations
@@ -262,7 +263,7 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
 def test_without_numba_a_large_robot_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "featherweight.engine.backends.rolled", None)
     for f, words in ((swinging(4, "rolled"), "was asked for"), (swinging(50, "auto"), "robot of this size")):
-        monkeypatch.setattr("featherweight.engine.function.NODE_BUDGET", 20)
+        monkeypatch.setattr("featherweight.engine.traced.NODE_BUDGET", 20)
         with pytest.raises(ImportError, match=rf"swing: .*{words}.*pip install 'featherweight\[rolled\]'"):
             f(np.zeros(f.program.inputs[0].shape), np.zeros(f.program.inputs[1].shape))
 
@@ -271,7 +272,7 @@ def test_without_numba_a_large_robot_says_what_to_install(monkeypatch: pytest.Mo
 def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Vectors of other processors, in bytes."""
     real = host()
-    monkeypatch.setattr("featherweight.engine.function.host", lambda: real._replace(vector_bytes=request.param))
+    monkeypatch.setattr("featherweight.engine.backends.llvm.backend.host", lambda: real._replace(vector_bytes=request.param))
     return int(request.param)
 
 
@@ -281,7 +282,7 @@ def test_narrower_vectors_give_the_same_bits(narrow: int, n: int, dtype: type) -
     wide = CompiledFunction(swinging(n).program, "traced")
     narrow_one = swinging(n)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("featherweight.engine.function.host", host)
+        patch.setattr("featherweight.engine.backends.llvm.backend.host", host)
         x, y = RNG.standard_normal((2, 70, n)).astype(dtype)
         wanted = wide(x, y)
     for states in (1, 2, 3, 7, 64, 70):
@@ -301,7 +302,7 @@ def test_code_for_other_processors_calls_no_library_for_its_arithmetic(
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     program = swinging(9).program
-    ir = emit_loop(trace(program.flat, [9, 9]), program.shapes, precision, lanes * (1 + (precision == "float")), True)
+    ir = emit_loop(trace(program.flat, [9, 9]), program.shapes, Type(precision, lanes * (1 + (precision == "float"))), True)
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2)
     assembly = machine.emit_assembly(llvm.parse_assembly(ir))
     assert "fmla" in assembly or "vfmadd" in assembly
@@ -312,6 +313,6 @@ def test_code_for_other_processors_calls_no_library_for_its_arithmetic(
 
 def test_without_fused_multiply_add_products_are_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
     real = host()
-    monkeypatch.setattr("featherweight.engine.function.host", lambda: real._replace(fma=False))
+    monkeypatch.setattr("featherweight.engine.backends.llvm.backend.host", lambda: real._replace(fma=False))
     x, y = RNG.standard_normal((2, 30, 7))
     np.testing.assert_allclose(swinging(7)(x, y), expected(x, y), rtol=0, atol=1e-14)

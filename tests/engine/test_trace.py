@@ -10,22 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featherweight.engine.trace import (
-    ADD,
-    CONSTANT,
-    COS,
-    DIV,
-    INPUT,
-    MUL,
-    SIN,
-    SQRT,
-    SUB,
-    BudgetExceeded,
-    Operations,
-    Trace,
-    count,
-    trace,
-)
+from featherweight.engine.graph import BudgetExceeded
+from featherweight.engine.operations import ADD, CONSTANT, COS, DIV, INPUT, MUL, SIN, SQRT, SUB, Operations
+from featherweight.engine.trace import Trace, count, trace
 
 
 def evaluate(t: Trace, arguments: Sequence[Sequence[float]]) -> list[float]:

@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..engine.trace import Operations
+from ..engine.operations import Operations
 from ..robot.robot import Robot
 from .measure import Timing
 from .tables import duration

@@ -49,7 +49,7 @@ def time_function(name: str, function: CompiledFunction, arguments: list[Array],
     """Time a function on a batch of states, written into a given array, and on the first of them alone."""
     states = len(arguments[0])
     one = [a[0].copy() for a in arguments]
-    out = np.empty((states, *function.program.output.shape))
+    out = np.empty((states, *function.program.outputs[0].shape))
     single = _median_time(lambda: function(*one), repeats)
     batch = _median_time(lambda: function(*arguments, out=out, threads=1), repeats)
     threaded = batch

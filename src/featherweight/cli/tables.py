@@ -105,7 +105,7 @@ def operations_table(robot: Robot) -> Table:
 
 def delassus_table(function: CompiledFunction) -> Table:
     """Exact operation counts of the algorithms for the Delassus matrix."""
-    m = function.program.output.shape[0]
+    m = function.program.outputs[0].shape[0]
     table = plain_table(f"Delassus matrix ({m}, {m})", "By each algorithm; the one that is taken has an arrow.")
     table.add_column("algorithm")
     for heading in ("mul", "add", "div", "sqrt", "trig", "total"):

@@ -1,7 +1,8 @@
 """Object code kept on disk, so that a second process does not compile.
 
-An entry is named by the hash of everything that its content follows from: this package's own source, the model, the
-function and its options, precision, processor and its features, and the versions of LLVM and of the format. The IR is a
+An entry is named by the hash of everything that its content follows from: the engine's own source, the kernel with all that
+it calls (`sources`), the model, the function's options, precision, processor and its features, and the versions of LLVM and of
+the format. The IR is a
 function of these, so it need not be made again to find the entry. A file starts with the hash of its content; one that
 is cut short or damaged does not match and is made anew. Files are written aside and renamed, so two processes may write
 at once. A disk that cannot be written is only slower.
@@ -10,7 +11,6 @@ at once. A disk that cannot be written is only slower.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import logging
@@ -40,25 +40,22 @@ def directory() -> Path:
     return base / "featherweight"
 
 
-NOT_COMPILED = ("cli", "simulation", "viewer")  # parts of this package that only call what is compiled
-
-
-@functools.cache
-def source_digest() -> str:
-    """Hash of every Python file of this package that compiled code may follow from."""
-    root = Path(__file__).parents[1]
+def _engine_digest() -> str:
+    """Hash of every file that makes code of kernels."""
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for file in sorted(root.rglob("*.py")):
-        if file.relative_to(root).parts[0] in NOT_COMPILED:
-            continue
-        digest.update(file.relative_to(root).as_posix().encode())
+    for file in sorted(f for room in ("engine", "spatial") for f in (package / room).rglob("*.py")):
+        digest.update(file.relative_to(package).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
+ENGINE = _engine_digest()  # when it is imported: files that change later are not what runs
+
+
 def key(*parts: Any) -> str:
-    """The name of an entry that follows from `parts`, whose repr must say all about them, and from this package."""
-    return hashlib.sha256(repr((source_digest(), parts)).encode()).hexdigest()
+    """The name of an entry that follows from `parts`, whose repr must say all about them, and from the engine."""
+    return hashlib.sha256(repr((ENGINE, parts)).encode()).hexdigest()
 
 
 def read(name: str) -> tuple[dict[str, Any], bytes] | None:

@@ -1,14 +1,16 @@
 """Forward-mode differentiation: numbers that carry their derivatives (Wengert 1964; Griewank and Walther 2008, chapter 3).
 
-A function of scalars that runs on `Dual` numbers gives its value and its exact derivatives along several directions at once.
-The parts of a dual number are floats, traced expressions, or dual numbers again, for derivatives of higher order.
+A function of scalars that runs on `Dual` numbers gives its value and its exact derivatives along several directions at once,
+by the rules of the table of operations. The parts of a dual number are floats, traced expressions, or dual numbers again, for
+derivatives of higher order.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from .operations import ADD, COS, DIV, MUL, OPERATIONS, SIN, SQRT, SUB
 
 Scalar = Any
 
@@ -26,51 +28,39 @@ class Dual:
         return Dual(-self.value, tuple(-x for x in self.rates))
 
     def __add__(self, other: Scalar) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.value + other.value, tuple(x + y for x, y in zip(self.rates, other.rates, strict=True)))
-        return Dual(self.value + other, self.rates)
+        return _apply(ADD, self, other)
 
-    __radd__ = __add__
+    def __radd__(self, other: Scalar) -> Dual:
+        return _apply(ADD, other, self)
 
     def __sub__(self, other: Scalar) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.value - other.value, tuple(x - y for x, y in zip(self.rates, other.rates, strict=True)))
-        return Dual(self.value - other, self.rates)
+        return _apply(SUB, self, other)
 
     def __rsub__(self, other: Scalar) -> Dual:
-        return Dual(other - self.value, tuple(0.0 - x for x in self.rates))
+        return _apply(SUB, other, self)
 
     def __mul__(self, other: Scalar) -> Dual:
-        if isinstance(other, Dual):
-            a, b = self.value, other.value
-            return Dual(a * b, tuple(x * b + a * y for x, y in zip(self.rates, other.rates, strict=True)))
         if isinstance(other, tuple):
             return NotImplemented  # a vector on the right scales itself
-        return Dual(self.value * other, tuple(x * other for x in self.rates))
+        return _apply(MUL, self, other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Scalar) -> Dual:
+        return _apply(MUL, other, self)
 
     def __truediv__(self, other: Scalar) -> Dual:
-        if isinstance(other, Dual):
-            ratio = self.value / other.value
-            return Dual(ratio, tuple((x - ratio * y) / other.value for x, y in zip(self.rates, other.rates, strict=True)))
-        return Dual(self.value / other, tuple(x / other for x in self.rates))
+        return _apply(DIV, self, other)
 
     def __rtruediv__(self, other: Scalar) -> Dual:
-        ratio = other / self.value
-        return Dual(ratio, tuple(0.0 - ratio * x / self.value for x in self.rates))
+        return _apply(DIV, other, self)
 
     def sqrt(self) -> Dual:
-        root = _call(math.sqrt, "sqrt", self.value)
-        return Dual(root, tuple(0.5 * x / root for x in self.rates))
+        return _apply(SQRT, self)
 
     def sin(self) -> Dual:
-        s, c = _call(math.sin, "sin", self.value), _call(math.cos, "cos", self.value)
-        return Dual(s, tuple(c * x for x in self.rates))
+        return _apply(SIN, self)
 
     def cos(self) -> Dual:
-        s, c = _call(math.sin, "sin", self.value), _call(math.cos, "cos", self.value)
-        return Dual(c, tuple(0.0 - s * x for x in self.rates))
+        return _apply(COS, self)
 
     def __bool__(self) -> bool:
         raise TypeError("a differentiated function may not branch on a value that depends on its inputs")
@@ -79,15 +69,25 @@ class Dual:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _call(of_float: Callable[[float], float], method: str, x: Scalar) -> Scalar:
-    return of_float(x) if isinstance(x, (int, float)) else getattr(x, method)()
+def _apply(number: int, *operands: Scalar) -> Dual:
+    """The operation of that number on operands of which one at least is dual."""
+    operation = OPERATIONS[number]
+    values = [value_of(x) for x in operands]
+    directions = max(len(x.rates) for x in operands if isinstance(x, Dual))
+    rates = zip(*(rates_of(x, directions) for x in operands), strict=True)
+    result = operation.value(*values)
+    return Dual(result, tuple(operation.rate(*values, result, *dx) for dx in rates))
 
 
 def value_of(x: Scalar) -> Scalar:
-    return x.value if isinstance(x, Dual) else x
+    """The value of a dual number; of any other, itself."""
+    if isinstance(x, Dual):
+        return x.value
+    return float(x) if isinstance(x, int) else x
 
 
 def rates_of(x: Scalar, directions: int) -> tuple[Scalar, ...]:
+    """The derivatives of a dual number; of any other, zeros."""
     return x.rates if isinstance(x, Dual) else (0.0,) * directions
 
 
@@ -101,6 +101,12 @@ def jacobian(
     duals = [Dual(xi, tuple(seed[i] for seed in seeds)) for i, xi in enumerate(x)]
     results = function(duals)
     return [value_of(y) for y in results], [list(rates_of(y, len(seeds))) for y in results]
+
+
+def directional_derivative(function: Function, x: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
+    """The time derivative of the function at x, along a path with these rates of x."""
+    _, rows = jacobian(function, x, [rates])
+    return [row[0] for row in rows]
 
 
 def second_derivative(

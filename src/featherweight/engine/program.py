@@ -1,61 +1,162 @@
-"""What the engine compiles: a kernel, the constants it closes over, and the shapes of its arguments."""
+"""What the engine compiles: functions from arrays to arrays, as kernels on nested lists of scalars, and several as one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
+from .sources import digest
 
-Shape = tuple[int, ...]
+CoreShape = tuple[int, ...]  # of an array, without batch axes
 
 COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of this
 
 
-class Argument(NamedTuple):
-    """An array argument: its name and its core shape, without batch axes."""
+class Input(NamedTuple):
+    """An array argument: its name and its core shape. One that is optional is zero unless it is given."""
 
     name: str
-    shape: Shape
+    shape: CoreShape
+    optional: bool = False
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True)
-class Program:
-    """`kernel(*constants, *inputs, output)` reads nested sequences of scalars and writes into `output`.
+class Output(NamedTuple):
+    """An array result: its name and its core shape, and its shape as the kernel writes it where that has other axes of one."""
 
-    The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them.
+    name: str
+    shape: CoreShape
+    written: CoreShape | None = None
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def in_kernel(self) -> CoreShape:
+        """As the kernel writes it; a number is written to an array of one."""
+        return self.written or self.shape or (1,)
+
+
+class Program(ABC):
+    """A function with named inputs and outputs. `flat` runs it on scalars of any kind; all else follows from that."""
+
+    name: str
+    doc: str
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[Input, ...]:
+        """The arguments that it takes, without the optional ones that are not given."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[Output, ...]:
+        """Its results, in order."""
+
+    @property
+    @abstractmethod
+    def options(self) -> tuple[str, ...]:
+        """Names of optional inputs that are not given."""
+
+    @abstractmethod
+    def given(self, option: str) -> Program:
+        """The program that takes an optional input."""
+
+    @abstractmethod
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        """From flat lists of scalars to the flat list of all results."""
+
+    @property
+    @abstractmethod
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        """The kernels that it consists of."""
+
+    @abstractmethod
+    def identity(self) -> tuple[Any, ...]:
+        """Everything that compiled code follows from, but for the machine and the engine."""
+
+    @property
+    def shapes(self) -> tuple[CoreShape, ...]:
+        """Core shapes of inputs and outputs."""
+        return (*(a.shape for a in self.inputs), *(r.shape for r in self.outputs))
+
+    @property
+    def signature(self) -> str:
+        """Core shapes as NumPy writes them: "(39),(38)->(38)"."""
+        cores = [f"({','.join(map(str, shape))})" for shape in self.shapes]
+        n = len(self.inputs)
+        return f"{','.join(cores[:n])}->{','.join(cores[n:])}"
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(a.name for a in self.inputs)})"
+
+
+@dataclass(frozen=True)
+class KernelProgram(Program):
+    """`kernel(*constants, *arguments, *outputs)` reads nested sequences of scalars and writes into the outputs.
+
+    The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them. Of
+    `arguments` those that are optional and not in `chosen` are literal zeros, which a trace does not see.
     """
 
     name: str
     kernel: Callable[..., None]
     constants: tuple[Any, ...]
-    inputs: tuple[Argument, ...]
-    output: Argument
+    arguments: tuple[Input, ...]
+    results: tuple[Output, ...]
     doc: str = ""
-    written: Shape | None = None  # the output's shape as the kernel writes it, if that has other axes of length one
+    chosen: frozenset[str] = frozenset()
     part: int | None = None  # which constant says what part of its columns, (first, stop), the kernel writes
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
-        return (*self.inputs, self.output)
+    def inputs(self) -> tuple[Input, ...]:
+        return tuple(a for a in self.arguments if self.takes(a))
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
-        return tuple(a.shape for a in self.arguments)
+    def outputs(self) -> tuple[Output, ...]:
+        return self.results
 
     @property
-    def kernel_output(self) -> Shape:
-        """The output's shape as the kernel writes it; a number is written to an array of one."""
-        return self.written or self.output.shape or (1,)
+    def options(self) -> tuple[str, ...]:
+        return tuple(a.name for a in self.arguments if not self.takes(a))
 
-    def shares(self, count: int) -> list[Program]:
+    def takes(self, argument: Input) -> bool:
+        """Whether an argument of the kernel is an input, and not zero."""
+        return not argument.optional or argument.name in self.chosen
+
+    def given(self, option: str) -> KernelProgram:
+        return replace(self, chosen=self.chosen | {option})
+
+    @property
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        return (self,)
+
+    def identity(self) -> tuple[Any, ...]:
+        arguments = tuple((a.shape, self.takes(a)) for a in self.arguments)
+        return (
+            digest(self.kernel, self.constants),
+            self.constants,
+            arguments,
+            tuple((r.shape, r.written) for r in self.results),
+        )
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        given = iter(inputs)
+        flat = [list(next(given)) if self.takes(a) else [0.0] * a.size for a in self.arguments]
+        arrays = [nested(x, a.shape) for x, a in zip(flat, self.arguments, strict=True)]
+        results = [nested([0.0] * r.size, r.in_kernel) for r in self.results]
+        self.kernel(*self.constants, *arrays, *results)
+        return [x for r in results for x in flattened(r)]
+
+    def shares(self, count: int) -> list[KernelProgram]:
         """Programs that write `count` parts of the columns, each in the time of the others if column k takes k steps."""
         assert self.part is not None
         first, stop = self.constants[self.part]
@@ -64,25 +165,56 @@ class Program:
         before, after = self.constants[: self.part], self.constants[self.part + 1 :]
         return [replace(self, constants=(*before, pair, *after)) for pair in pairwise(ends)]
 
+
+@dataclass(frozen=True)
+class FusedProgram(Program):
+    """Several programs as one, whose inputs of one name are one: traced together, they share what they have in common."""
+
+    name: str
+    parts: tuple[Program, ...]
+    names: tuple[tuple[str, ...], ...]  # of the results of each part
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        shapes: dict[str, CoreShape] = {}
+        for part in self.parts:
+            for a in part.inputs:
+                if shapes.setdefault(a.name, a.shape) != a.shape:
+                    raise ValueError(
+                        f"{part.name} takes {a.name} of shape {a.shape}, and a function before it one of {shapes[a.name]}: "
+                        "they cannot be one argument"
+                    )
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return tuple({a.name: Input(a.name, a.shape) for part in self.parts for a in part.inputs}.values())
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        pairs = [zip(names, part.outputs, strict=True) for names, part in zip(self.names, self.parts, strict=True)]
+        return tuple(r._replace(name=name) for pair in pairs for name, r in pair)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(option for part in self.parts for option in part.options))
+
+    def given(self, option: str) -> FusedProgram:
+        """The optional input is given to all parts that have it."""
+        return replace(self, parts=tuple(p.given(option) if option in p.options else p for p in self.parts))
+
+    @property
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        return tuple(k for part in self.parts for k in part.kernels)
+
     def identity(self) -> tuple[Any, ...]:
-        """Everything that the compiled code follows from, but for the machine."""
-        return (self.kernel.__module__, self.kernel.__qualname__, self.constants, self.shapes, self.written)
+        return tuple((tuple(a.name for a in part.inputs), part.identity()) for part in self.parts)
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
-        """The kernel from flat lists of scalars to the flat list of results."""
-        output = nested([0.0] * self.output.size, self.kernel_output)
-        arrays = [nested(list(x), a.shape) for x, a in zip(inputs, self.inputs, strict=True)]
-        self.kernel(*self.constants, *arrays, output)
-        return flattened(output)
-
-    def rows(self, *arrays: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The kernel in plain Python, on arrays of shape (batch, *core)."""
-        batch = len(arrays[0])
-        results = [self.flat(*([float(x) for x in a[i].ravel()] for a in arrays)) for i in range(batch)]
-        return np.array(results, dtype=np.float64).reshape(batch, *self.output.shape)
+        by_name = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}
+        return [y for part in self.parts for y in part.flat(*(by_name[a.name] for a in part.inputs))]
 
 
-def nested(flat: list[Any], shape: Shape) -> Any:
+def nested(flat: Sequence[Any], shape: CoreShape) -> Any:
     """A flat list as nested lists of `shape`."""
     if not shape:
         return flat[0]

@@ -1,188 +1,12 @@
-"""Symbolic scalars: a function of scalars runs once on them and leaves its expression graph.
-
-The tracer does what algebra allows and nothing else: constants fold, 0 x, 1 x, x + 0, x - x and x + (y - x) simplify, 2 x
-is x + x, equal expressions are one node, and signs are carried outside the nodes (an expression is a node and a sign), so
-that a - b and b - a, or (-a) b and a b, share their work and a negation costs nothing. The same function gives the same
-graph always.
-"""
+"""A function of scalars, run once on symbolic ones: the trace that is counted, differentiated, evaluated and compiled."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-Number = int | float
-
-INPUT, CONSTANT, ADD, SUB, MUL, DIV, SQRT, SIN, COS = range(9)
-OP_NAMES = ("input", "constant", "add", "sub", "mul", "div", "sqrt", "sin", "cos")
-_ARITY = (0, 0, 2, 2, 2, 2, 1, 1, 1)
-
-
-class BudgetExceeded(Exception):
-    """The graph has grown past the node budget that the caller set."""
-
-
-class Graph:
-    """Nodes in the order of their making: `op[i]` and its operands `a[i]`, `b[i]`, all earlier nodes.
-
-    An INPUT has (index of the argument, index within it), a CONSTANT its value, positive, in `a`.
-    """
-
-    def __init__(self, budget: int | None = None) -> None:
-        self.op: list[int] = []
-        self.a: list[float] = []  # node numbers, but for a constant, whose value it is
-        self.b: list[int] = []
-        self.budget = budget if budget is not None else math.inf
-        self._known: dict[tuple[int, float, int], int] = {}
-
-    def node(self, op: int, a: float, b: int = 0) -> int:
-        key = (op, a, b)
-        i = self._known.get(key)
-        if i is None:
-            i = self._known[key] = len(self.op)
-            if i >= self.budget:
-                raise BudgetExceeded(f"more than {self.budget} operations")
-            self.op.append(op)
-            self.a.append(a)
-            self.b.append(b)
-        return i
-
-    def input(self, argument: int, index: int) -> Expression:
-        return Expression(self, self.node(INPUT, argument, index), False)
-
-    def operands(self, i: int) -> tuple[int, ...]:
-        """The nodes that node i computes from."""
-        arity = _ARITY[self.op[i]]
-        return (int(self.a[i]), self.b[i])[:arity]
-
-    def __len__(self) -> int:
-        return len(self.op)
-
-
-class Expression:
-    """A node of a graph with a sign. Arithmetic with numbers and with expressions of the same graph."""
-
-    __slots__ = ("graph", "negative", "node")
-
-    def __init__(self, graph: Graph, node: int, negative: bool) -> None:
-        self.graph = graph
-        self.node = node
-        self.negative = negative
-
-    def __neg__(self) -> Expression:
-        return Expression(self.graph, self.node, not self.negative)
-
-    def __add__(self, other: Expression | Number) -> Expression | float:
-        g = self.graph
-        if not isinstance(other, Expression):
-            if other == 0.0:
-                return self
-            return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other < 0.0)
-        return _sum(g, self.node, self.negative, other.node, other.negative)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Expression | Number) -> Expression | float:
-        g = self.graph
-        if not isinstance(other, Expression):
-            if other == 0.0:
-                return self
-            return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other > 0.0)
-        return _sum(g, self.node, self.negative, other.node, not other.negative)
-
-    def __rsub__(self, other: Number) -> Expression | float:
-        return -self + other
-
-    def __mul__(self, other: Expression | Number) -> Expression | float:
-        g = self.graph
-        if isinstance(other, Expression):
-            a, b = self.node, other.node
-            negative = self.negative != other.negative
-        elif isinstance(other, (float, int)):
-            if other == 0.0:
-                return 0.0
-            if other == 1.0:
-                return self
-            if other == -1.0:
-                return -self
-            if abs(other) == 2.0:
-                return self + self if other > 0.0 else -(self + self)
-            a, b = self.node, g.node(CONSTANT, abs(float(other)))
-            negative = self.negative != (other < 0.0)
-        else:
-            return NotImplemented  # a vector on the right scales itself
-        if b < a:
-            a, b = b, a
-        return Expression(g, g.node(MUL, a, b), negative)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Expression | Number) -> Expression:
-        g = self.graph
-        if not isinstance(other, Expression):
-            if other == 1.0:
-                return self
-            b, negative = g.node(CONSTANT, abs(float(other))), other < 0.0
-        else:
-            b, negative = other.node, other.negative
-        return Expression(g, g.node(DIV, self.node, b), self.negative != negative)
-
-    def __rtruediv__(self, other: Number) -> Expression | float:
-        if other == 0.0:
-            return 0.0
-        g = self.graph
-        return Expression(g, g.node(DIV, g.node(CONSTANT, abs(float(other))), self.node), self.negative != (other < 0.0))
-
-    def sqrt(self) -> Expression:
-        g = self.graph
-        return Expression(g, g.node(SQRT, _positive(self)), False)
-
-    def sin(self) -> Expression:
-        return Expression(self.graph, self.graph.node(SIN, self.node), self.negative)
-
-    def cos(self) -> Expression:
-        return Expression(self.graph, self.graph.node(COS, self.node), False)
-
-    def __bool__(self) -> bool:
-        raise TypeError("a traced function may not branch on a value that depends on its inputs")
-
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | float:
-    """(±a) + (±b), with the operands in the order of their numbers."""
-    if b < a:
-        a, minus_a, b, minus_b = b, minus_b, a, minus_a
-    if a == b and minus_a != minus_b:
-        return 0.0
-    left = _cancelled(g, a, minus_a, b, minus_b)
-    if left is None:
-        left = _cancelled(g, b, minus_b, a, minus_a)
-    if left is not None:
-        return left
-    return Expression(g, g.node(ADD if minus_a == minus_b else SUB, a, b), minus_a)
-
-
-def _cancelled(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | None:
-    """What is left of (±a) + (±b) where b is a sum or difference in which a goes out, as in x + (y - x)."""
-    if g.op[b] not in (ADD, SUB):
-        return None
-    first, second = g.operands(b)
-    minus_second = minus_b != (g.op[b] == SUB)
-    if first == a and minus_b != minus_a:
-        return Expression(g, second, minus_second)
-    if second == a and minus_second != minus_a:
-        return Expression(g, first, minus_b)
-    return None
-
-
-def _positive(x: Expression) -> int:
-    """The node of x itself; a negated operand of a function that is neither odd nor even becomes 0 - x."""
-    if not x.negative:
-        return x.node
-    return x.graph.node(SUB, x.graph.node(CONSTANT, 0.0), x.node)
+from .graph import Expression, Graph, Number
+from .operations import CONSTANT, INPUT, OPERATIONS, Operations
 
 
 class Trace(NamedTuple):
@@ -203,14 +27,14 @@ def trace(function: Callable[..., Iterable[Expression | Number]], inputs: Sequen
     arguments = [[g.input(k, i) for i in range(n)] for k, n in enumerate(inputs)]
     results = function(*arguments)
     outputs = tuple((x.node, x.negative) if isinstance(x, Expression) else float(x) for x in results)
-    return Trace(g, tuple(inputs), outputs, _live(g, outputs))
+    return Trace(g, tuple(inputs), outputs, live_nodes(g, (x[0] for x in outputs if isinstance(x, tuple))))
 
 
-def _live(g: Graph, outputs: Sequence[tuple[int, bool] | float]) -> tuple[int, ...]:
+def live_nodes(g: Graph, outputs: Iterable[int]) -> tuple[int, ...]:
+    """The nodes that outputs depend on, in order."""
     alive = bytearray(len(g))
-    for x in outputs:
-        if isinstance(x, tuple):
-            alive[x[0]] = 1
+    for i in outputs:
+        alive[i] = 1
     for i in range(len(g) - 1, -1, -1):
         if alive[i]:
             for j in g.operands(i):
@@ -218,24 +42,44 @@ def _live(g: Graph, outputs: Sequence[tuple[int, bool] | float]) -> tuple[int, .
     return tuple(i for i in range(len(g)) if alive[i])
 
 
-class Operations(NamedTuple):
-    """Exact operation counts of a compiled function. Negations and constants are not operations."""
-
-    mul: int
-    add: int  # additions and subtractions
-    div: int
-    sqrt: int
-    trig: int  # sines and cosines
-
-    @property
-    def flops(self) -> int:
-        """Multiplications and additions."""
-        return self.mul + self.add
-
-
 def count(t: Trace) -> Operations:
     """Count the live operations of a trace."""
-    n = [0] * len(OP_NAMES)
+    return Operations.of([t.graph.op[i] for i in t.live])
+
+
+class Arithmetic(NamedTuple):
+    """Numbers of another kind, for `evaluate`: they add, subtract, multiply and divide by their own operators.
+
+    With mpmath: Arithmetic(mpmath.mpf, mpmath.sqrt, mpmath.sin, mpmath.cos); with JAX: Arithmetic(jnp.asarray, jnp.sqrt, …).
+    """
+
+    constant: Callable[[float], Any]  # from a float
+    sqrt: Callable[[Any], Any]
+    sin: Callable[[Any], Any]
+    cos: Callable[[Any], Any]
+
+
+def evaluate(t: Trace, inputs: Sequence[Sequence[Any]], arithmetic: Arithmetic | None = None) -> list[Any]:
+    """The outputs of a trace, one after the other, for numbers of any kind.
+
+    `inputs` has a flat sequence of numbers for each argument. Floats, and numbers with methods `sqrt`, `sin` and `cos`, need
+    no `arithmetic`. What does not depend on the inputs comes out of `arithmetic.constant`.
+
+    Raises ValueError for inputs of other lengths than the trace's.
+    """
+    lengths = tuple(len(x) for x in inputs)
+    if lengths != t.inputs:
+        raise ValueError(f"evaluate: the trace has inputs of lengths {t.inputs}; got {lengths}")
+    constant = float if arithmetic is None else arithmetic.constant
+    values = [op.value if arithmetic is None else getattr(arithmetic, op.name, op.value) for op in OPERATIONS]
+    g = t.graph
+    x: dict[int, Any] = {}
     for i in t.live:
-        n[t.graph.op[i]] += 1
-    return Operations(mul=n[MUL], add=n[ADD] + n[SUB], div=n[DIV], sqrt=n[SQRT], trig=n[SIN] + n[COS])
+        op = g.op[i]
+        if op == INPUT:
+            x[i] = inputs[int(g.a[i])][g.b[i]]
+        elif op == CONSTANT:
+            x[i] = constant(g.a[i])
+        else:
+            x[i] = values[op](*(x[j] for j in g.operands(i)))
+    return [(-x[y[0]] if y[1] else x[y[0]]) if isinstance(y, tuple) else constant(y) for y in t.outputs]

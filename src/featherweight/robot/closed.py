@@ -27,6 +27,7 @@ from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms import row_jacobian as c_rows
 from ..algorithms.mechanisms.cluster_tree import Mechanism, constraints, free
 from ..engine.function import CompiledFunction, cheapest
+from ..engine.program import Output
 from ..model import configuration
 from ..model.armature import with_armature
 from ..model.configuration import Coordinates
@@ -285,11 +286,11 @@ class ClosedRobot(Robot):
     @cached_property
     def residual(self) -> CompiledFunction:
         """Function of q: what is left of the constraints of all loops; [m] for points, sines of angles for axes."""
-        return self._function(ClosedRobot.residual, spanning.residual, ("q",), ("residual", (self._constraints,)))
+        return self._function(ClosedRobot.residual, spanning.residual, ("q",), Output("residual", (self._constraints,)))
 
     @cached_property
     def _facing(self) -> CompiledFunction:
-        return self._function(ClosedRobot._facing, spanning.facing, ("q",), ("cosines", (self._facings,)))
+        return self._function(ClosedRobot._facing, spanning.facing, ("q",), Output("cosines", (self._facings,)))
 
     @cached_property
     def _facings(self) -> int:
@@ -298,7 +299,7 @@ class ClosedRobot(Robot):
     @cached_property
     def _closing_matrix(self) -> CompiledFunction:
         shape = (self._constraints, len(self.model.tree.parent))
-        return self._function(ClosedRobot._closing_matrix, spanning.closing_matrix, ("q",), ("K", shape))
+        return self._function(ClosedRobot._closing_matrix, spanning.closing_matrix, ("q",), Output("K", shape))
 
     @cached_property
     def _constraints(self) -> int:
@@ -308,7 +309,7 @@ class ClosedRobot(Robot):
     def spanning_velocity(self) -> CompiledFunction:
         """Function of q, v: G v, the velocities of all joints of the spanning tree, in the order of the joints."""
         n = len(self.model.tree.parent)
-        return self._function(ClosedRobot.spanning_velocity, spanning.velocity, ("q", "v"), ("velocity", (n,)))
+        return self._function(ClosedRobot.spanning_velocity, spanning.velocity, ("q", "v"), Output("velocity", (n,)))
 
     @cached_property
     def singularity(self) -> CompiledFunction:
@@ -317,7 +318,7 @@ class ClosedRobot(Robot):
         The sum over loops of |K_d|² / R_kk², with R the triangular factor of the part K_d of the constraint matrix that
         belongs to dependent joints: 10²ᵏ where results lose about k digits.
         """
-        return self._function(ClosedRobot.singularity, spanning.singularity, ("q",), ("singularity", ()))
+        return self._function(ClosedRobot.singularity, spanning.singularity, ("q",), Output("singularity", ()))
 
     @cached_property
     def spanning_torque(self) -> CompiledFunction:
@@ -327,13 +328,13 @@ class ClosedRobot(Robot):
         and couplings give; at a joint that follows another, it is the force of the coupling.
         """
         n = len(self.model.tree.parent)
-        return self._function(ClosedRobot.spanning_torque, c_rnea.spanning_torque, ("q", "v", "a"), ("force", (n,)))
+        return self._function(ClosedRobot.spanning_torque, c_rnea.spanning_torque, ("q", "v", "a"), Output("force", (n,)))
 
     @cached_property
     def loop_forces(self) -> CompiledFunction:
         """Function of q, v, a: the forces of the constraint rows of loops that are kept, in the order of `loop_rows`."""
         count = sum(len(c.kept) for c in self.mechanism.clusters)
-        return self._function(ClosedRobot.loop_forces, c_rnea.loop_forces, ("q", "v", "a"), ("force", (count,)))
+        return self._function(ClosedRobot.loop_forces, c_rnea.loop_forces, ("q", "v", "a"), Output("force", (count,)))
 
     @property
     def loop_rows(self) -> tuple[str, ...]:
@@ -350,19 +351,16 @@ class ClosedRobot(Robot):
         """
         inputs = ("q", "v", "tau")
         member = ClosedRobot.forward_dynamics
-        found = {
-            "aba": self._with_forces(member, aba.aba, aba.aba_external, inputs, "a"),
-            "crba-ltdl": self._with_forces(member, joint_space.crba_ltdl, joint_space.crba_ltdl_external, inputs, "a"),
+        kernels = {
+            "aba": aba.aba_external,
+            "crba-ltdl": joint_space.crba_ltdl_external,
+            "projection": baselines.projection_external,
+            "multipliers": baselines.multipliers_external,
         }
-        for name, kernel, loaded in (
-            ("projection", baselines.projection, baselines.projection_external),
-            ("multipliers", baselines.multipliers, baselines.multipliers_external),
-        ):
-            found[name] = self._with_forces(member, kernel, loaded, inputs, "a")
-        return cheapest(found)
+        return cheapest({name: self._with_forces(member, k, inputs, "a", name) for name, k in kernels.items()})
 
     @cached_property
     def inverse_mass_matrix(self) -> CompiledFunction:
         """M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
-        output = ("Minv", (self.nv, self.nv))
+        output = Output("Minv", (self.nv, self.nv))
         return self._function(ClosedRobot.inverse_mass_matrix, inverse.inverse_by_factors, ("q",), output)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms import ltdl as algorithms
 from ..engine.function import CompiledFunction
-from ..engine.program import Argument, Program
+from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -146,14 +146,14 @@ def _entries(parent: tuple[int, ...]) -> tuple[Array, Array]:
 @functools.lru_cache(maxsize=256)
 def _matrix_function(kernel: Callable[..., None], parent: tuple[int, ...], output: tuple[int, ...]) -> CompiledFunction:
     n = len(parent)
-    return CompiledFunction(Program(kernel.__name__, kernel, (parent,), (Argument("H", (n, n)),), Argument("out", output)))
+    return CompiledFunction(KernelProgram(kernel.__name__, kernel, (parent,), (Input("H", (n, n)),), (Output("out", output),)))
 
 
 @functools.lru_cache(maxsize=256)
 def _product(kernel: Callable[..., None], parent: tuple[int, ...], unit: int) -> CompiledFunction:
     n = len(parent)
-    inputs = (Argument("factors", (packed_size(parent),)), Argument("x", (n,)))
-    return CompiledFunction(Program(kernel.__name__, kernel, (parent, unit), inputs, Argument("y", (n,))))
+    inputs = (Input("factors", (packed_size(parent),)), Input("x", (n,)))
+    return CompiledFunction(KernelProgram(kernel.__name__, kernel, (parent, unit), inputs, (Output("y", (n,)),)))
 
 
 def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:

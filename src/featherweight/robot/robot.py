@@ -12,7 +12,8 @@ import numpy as np
 from ..algorithms import aba, crba, energy, frames, integration, inverse, rnea
 from ..algorithms import crba_ltdl as joint_space
 from ..engine.function import CompiledFunction, cheapest
-from ..engine.program import Argument, Program, Shape
+from ..engine.program import CoreShape, Input, KernelProgram, Output
+from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
 from ..model.configuration import Coordinates
@@ -143,7 +144,7 @@ class Robot:
 
     @cached_property
     def _integrate(self) -> CompiledFunction:
-        return self._function(Robot.integrate, integration.integrate, ("q", "v"), ("result", (self.nq,)))
+        return self._function(Robot.integrate, integration.integrate, ("q", "v"), Output("result", (self.nq,)))
 
     @cached_property
     def _free_velocity(self) -> CompiledFunction:
@@ -161,8 +162,10 @@ class Robot:
         for j in self.joints:
             if j.type in (JointType.FLOATING, JointType.PLANAR) and j.independent:
                 turning[j.v_slice.start] = FLOATING if j.type is JointType.FLOATING else PLANAR
-        inputs = (*(Argument(name, (self.nv,)) for name in velocities), Argument("h", ()))
-        program = Program(kernel.__name__, kernel, (tuple(turning),), inputs, Argument("result", (size,)), kernel.__doc__)
+        inputs = (*(Input(name, (self.nv,)) for name in velocities), Input("h", ()))
+        program = KernelProgram(
+            kernel.__name__, kernel, (tuple(turning),), inputs, (Output("result", (size,)),), kernel.__doc__ or ""
+        )
         return CompiledFunction(program, self.execution)
 
     def difference(self, q0: Any, q1: Any) -> Array:
@@ -178,7 +181,7 @@ class Robot:
         `external_forces` (..., nbodies, 6), if given, act on the bodies: force and torque about the origin of each body's
         frame of the file, in that frame.
         """
-        return self._with_forces(Robot.inverse_dynamics, rnea.rnea, rnea.rnea_external, ("q", "v", "a"), "tau")
+        return self._with_forces(Robot.inverse_dynamics, rnea.rnea_external, ("q", "v", "a"), "tau", "rnea")
 
     @cached_property
     def forward_dynamics(self) -> CompiledFunction:
@@ -190,17 +193,15 @@ class Robot:
         """
         inputs = ("q", "v", "tau")
         candidates = {
-            "aba": self._with_forces(Robot.forward_dynamics, aba.aba, aba.aba_external, inputs, "a"),
-            "crba-ltdl": self._with_forces(
-                Robot.forward_dynamics, joint_space.crba_ltdl, joint_space.crba_ltdl_external, inputs, "a"
-            ),
+            name: self._with_forces(Robot.forward_dynamics, kernel, inputs, "a", name)
+            for name, kernel in (("aba", aba.aba_external), ("crba-ltdl", joint_space.crba_ltdl_external))
         }
         return cheapest(candidates)
 
     @cached_property
     def mass_matrix(self) -> CompiledFunction:
         """M(q) (nv, nv), full and symmetric, by the composite-rigid-body algorithm (Featherstone 2008, table 6.2)."""
-        return self._function(Robot.mass_matrix, crba.crba, ("q",), ("M", (self.nv, self.nv)))
+        return self._function(Robot.mass_matrix, crba.crba, ("q",), Output("M", (self.nv, self.nv)))
 
     @cached_property
     def inverse_mass_matrix(self) -> CompiledFunction:
@@ -214,7 +215,7 @@ class Robot:
         whole = ((0, self.nv),)
 
         def candidate(kernel: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
-            output = ("Minv", (self.nv, self.nv))
+            output = Output("Minv", (self.nv, self.nv))
             program = self._program(Robot.inverse_mass_matrix, kernel, ("q",), output, more)
             return CompiledFunction(replace(program, part=1 if more else None), self.execution)
 
@@ -237,9 +238,9 @@ class Robot:
         m = B.shape[-1]
         function = self._solvers.get(m)
         if function is None:
-            program = self._program(Robot.solve_mass_matrix, inverse.solve_mass_matrix, ("q",), ("result", (self.nv, m)))
-            program = replace(program, inputs=(*program.inputs, Argument("B", (self.nv, m))))
-            function = self._solvers[m] = CompiledFunction(program, self.execution)
+            inputs, output = ("q", Input("B", (self.nv, m))), Output("result", (self.nv, m))
+            function = self._function(Robot.solve_mass_matrix, inverse.solve_mass_matrix, inputs, output)
+            self._solvers[m] = function
         result: Array = function(q, B)
         return result
 
@@ -250,38 +251,56 @@ class Robot:
     @cached_property
     def _factors(self) -> CompiledFunction:
         entries = packed_size(self.parent)
-        return self._function(Robot.factorize, joint_space.factors, ("q",), ("factors", (entries,)))
+        return self._function(Robot.factorize, joint_space.factors, ("q",), Output("factors", (entries,)))
 
     @cached_property
     def bias_force(self) -> CompiledFunction:
         """c(q, v) + g(q) (nv): the joint forces at which nothing accelerates."""
-        return self._function(Robot.bias_force, rnea.bias_force, ("q", "v"), ("tau", (self.nv,)))
+        return self._function(Robot.bias_force, rnea.bias_force, ("q", "v"), Output("tau", (self.nv,)))
 
     @cached_property
     def gravity_force(self) -> CompiledFunction:
         """g(q) (nv): the joint forces that hold the robot still."""
-        return self._function(Robot.gravity_force, rnea.gravity_force, ("q",), ("tau", (self.nv,)))
+        return self._function(Robot.gravity_force, rnea.gravity_force, ("q",), Output("tau", (self.nv,)))
 
     @cached_property
     def kinetic_energy(self) -> CompiledFunction:
         """1/2 v^T M(q) v [J]."""
-        return self._function(Robot.kinetic_energy, energy.kinetic_energy, ("q", "v"), ("energy", ()))
+        return self._function(Robot.kinetic_energy, energy.kinetic_energy, ("q", "v"), Output("energy", ()))
 
     @cached_property
     def potential_energy(self) -> CompiledFunction:
         """Energy in gravity [J], zero with the centre of mass at the world's origin."""
-        return self._function(Robot.potential_energy, energy.potential_energy, ("q",), ("energy", ()))
+        return self._function(Robot.potential_energy, energy.potential_energy, ("q",), Output("energy", ()))
 
     @cached_property
     def center_of_mass(self) -> CompiledFunction:
         """Centre of mass of the moving bodies (3) in the world [m]."""
-        return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), ("center", (3,)))
+        return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), Output("center", (3,)))
 
     @property
     def functions(self) -> dict[str, CompiledFunction]:
         """The functions above by name."""
         names = [n for n, x in vars(Robot).items() if isinstance(x, cached_property) and not n.startswith("_")]
         return {n: getattr(self, n) for n in names}
+
+    def together(self, *functions: CompiledFunction, **named: CompiledFunction) -> CompiledFunction:
+        """Several functions of this robot as one, which computes what they have in common once.
+
+        Takes the arguments of all of them, by name those of one name once, in the order in which they are first met, and
+        returns a named tuple of their results: fields are named as the functions are (a name that is taken gets a number),
+        or by keyword: `robot.together(robot.mass_matrix, foot=robot.frame_jacobian("left_foot"))`. Where a function has
+        several algorithms, those are chosen that are the cheapest together. `.operations` counts the whole, `.parts` each
+        function alone.
+
+        Raises ValueError for functions of another robot, for none, or for arguments of one name and unlike shapes.
+        """
+        for function in (*functions, *named.values()):
+            for kernel in function.program.kernels:
+                system = kernel.constants[0] if kernel.constants else None
+                if isinstance(system, type(self.system)) and system != self.system:
+                    raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
+        return together(functions, named)
 
     # frames
 
@@ -366,30 +385,28 @@ class Robot:
         """The kernel for this kind of robot, given that for a tree."""
         return kernel
 
-    def _argument(self, name: str) -> Argument:
-        return Argument(name, (self.nq if name == "q" else self.nv,))
+    def _input(self, argument: str | Input) -> Input:
+        return Input(argument, (self.nq if argument == "q" else self.nv,)) if isinstance(argument, str) else argument
 
     def _function(
-        self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
+        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = ()
     ) -> CompiledFunction:
         return CompiledFunction(self._program(member, kernel, inputs, output, more), self.execution)
 
     def _program(
-        self, member: Any, kernel: Any, inputs: Sequence[str], output: tuple[str, Shape], more: tuple[Any, ...] = ()
-    ) -> Program:
-        arguments = tuple(self._argument(name) for name in inputs)
+        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = ()
+    ) -> KernelProgram:
+        arguments = tuple(self._input(x) for x in inputs)
         function = member.func if isinstance(member, cached_property) else member
         constants = (self.system, *more)
-        return Program(function.__name__, self.kernel(kernel), constants, arguments, Argument(*output), function.__doc__ or "")
+        return KernelProgram(function.__name__, self.kernel(kernel), constants, arguments, (output,), function.__doc__ or "")
 
-    def _with_forces(self, member: Any, kernel: Any, loaded: Any, inputs: Sequence[str], output: str) -> CompiledFunction:
-        """A function that takes external forces by a second program."""
-        plain = self._program(member, kernel, inputs, (output, (self.nv,)))
+    def _with_forces(self, member: Any, kernel: Any, inputs: Sequence[str], output: str, algorithm: str) -> CompiledFunction:
+        """A function that takes external forces, if they are given."""
         bodies = _placements(self.model.placed_bodies)
-        pushed = self._program(member, loaded, inputs, (output, (self.nv,)), (bodies,))
-        forces = Argument("external_forces", (len(self.bodies), 6))
-        pushed = replace(pushed, inputs=(*pushed.inputs, forces))
-        return CompiledFunction(plain, self.execution, {forces.name: pushed}, kernel.__name__)
+        forces = Input("external_forces", (len(self.bodies), 6), optional=True)
+        program = self._program(member, kernel, (*inputs, forces), Output(output, (self.nv,)), (bodies,))
+        return CompiledFunction(program, self.execution, algorithm)
 
     def _of_frames(
         self,
@@ -398,7 +415,7 @@ class Robot:
         frame: str | Iterable[str],
         reference: str | None,
         inputs: Sequence[str],
-        core: Shape,
+        core: CoreShape,
     ) -> CompiledFunction:
         names = (frame,) if isinstance(frame, str) else tuple(frame)
         if reference is not None and reference not in REFERENCES:
@@ -409,9 +426,8 @@ class Robot:
             placements = _placements([self.placed(n) for n in names])
             more = (placements,) if reference is None else (placements, REFERENCES[reference])
             shape = core if isinstance(frame, str) else (len(names), *core)
-            program = self._program(member, kernel, inputs, (member.__name__, shape), more)
-            program = replace(program, written=(len(names), *core))
-            function = self._for_frames[key] = CompiledFunction(program, self.execution)
+            output = Output(member.__name__, shape, (len(names), *core))
+            function = self._for_frames[key] = self._function(member, kernel, inputs, output, more)
         return function
 
     def placed(self, name: str) -> Placed:

@@ -35,25 +35,14 @@ class Alignment(NamedTuple):
     other: int
 
 
-class Program(NamedTuple):
-    """A function as a list of operations on its inputs; algorithms/tape.py says which."""
-
-    op: Any
-    value: Any
-    a: Any
-    b: Any
-    node: Any  # (outputs,) an output is scale times what operation `node` gives
-    scale: Any
-
-
 class Closing(NamedTuple):
-    """Constraints of the user's own, on the coordinates of rows: phi(q), K(q) row by row, and K' q' of (q, q')."""
+    """Constraints of the user's own, on the coordinates of rows: tapes of phi(q), K(q) row by row, and K' q' of (q, q')."""
 
     rows: tuple[int, ...]
     size: int
-    value: Program
-    jacobian: Program
-    rate: Program
+    value: Any
+    jacobian: Any
+    rate: Any
 
 
 class Cluster(NamedTuple):

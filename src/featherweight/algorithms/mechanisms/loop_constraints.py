@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Tree
 from ...spatial import IDENTITY3, ZERO3, Mat3, Vec3, unit_motion
-from ..tape import run
 from .cluster_tree import Alignment, Attached, Closing, Cluster
 
 
@@ -161,7 +160,7 @@ def violations(tree: Tree, cluster: Cluster, X, qs) -> list[Any]:
     P = poses(tree, cluster, X)
     found = [value(P, A) for A in cluster.alignments]
     for c in cluster.closings:
-        found += run(c.value, [qs[tree.q_index[r]] for r in c.rows])
+        found += c.value.run([qs[tree.q_index[r]] for r in c.rows])
     return found
 
 
@@ -176,7 +175,7 @@ def cosines(tree: Tree, cluster: Cluster, X) -> list[Any]:
 
 def closing_rows(tree: Tree, cluster: Cluster, c: Closing, qs) -> list[dict[int, Any]]:
     """Rows of K, by rows of the tree."""
-    entries = run(c.jacobian, [qs[tree.q_index[r]] for r in c.rows])
+    entries = c.jacobian.run([qs[tree.q_index[r]] for r in c.rows])
     n = len(c.rows)
     return [{r: entries[k * n + c.rows.index(r)] if r in c.rows else 0.0 for r in cluster.rows} for k in range(c.size)]
 
@@ -184,8 +183,8 @@ def closing_rows(tree: Tree, cluster: Cluster, c: Closing, qs) -> list[dict[int,
 def closing_rates(tree: Tree, c: Closing, qs, rates, accelerations) -> list[Any]:
     """phi''."""
     x = [qs[tree.q_index[r]] for r in c.rows]
-    bent = run(c.rate, [*x, *(rates[r] for r in c.rows)])
-    slope = run(c.jacobian, x)
+    bent: list[Any] = c.rate.run([*x, *(rates[r] for r in c.rows)])
+    slope = c.jacobian.run(x)
     n = len(c.rows)
     for k in range(c.size):
         for i, r in enumerate(c.rows):

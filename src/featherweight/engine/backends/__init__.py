@@ -1,0 +1,18 @@
+"""Back ends by the name of the execution that they stand for; `protocol` says what a module here must offer."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from .protocol import Backend
+
+BACKENDS = {"traced": ".llvm.backend", "rolled": ".rolled", "interpreted": ".interpreted"}
+EXECUTIONS = ("auto", *BACKENDS)
+NEEDED = {"rolled": "Numba: pip install 'featherweight[rolled]'"}
+"""What a back end needs that does not come with this package."""
+
+
+def backend(execution: str) -> Backend:
+    """The back end for an execution, imported when it is asked for; raises ImportError where what it needs is not there."""
+    return cast(Backend, import_module(BACKENDS[execution], __name__))

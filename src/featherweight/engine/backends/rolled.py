@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -17,22 +18,110 @@ import numpy as np
 from numba import types
 from numba.extending import overload, overload_method, register_jitable
 
-from ..program import Program
+from ..program import FusedProgram, KernelProgram, Program
+from ..threads import processors, share_out
+from ..traced import Traced
+from .interpreted import delivered, rows_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 _OPERATORS = {"__add__": operator.add, "__sub__": operator.sub, "__matmul__": operator.matmul}
 _methods: dict[str, dict[type, Callable[..., Any]]] = {}  # name -> class -> jitable
 _taught: set[Any] = set()
 
 
-def rolled_kernel(program: Program) -> Callable[[list[np.ndarray[Any, Any]], np.ndarray[Any, Any]], None]:
-    """A function of arrays (states, *core) and of the result, which it fills; it runs without the GIL."""
-    kernel = program.kernel
-    run = _driver(kernel, len(program.constants), len(program.inputs))
-    constants = [_as_arrays(c) for c in program.constants]
+COLUMN_GRAIN = 200_000  # entries of one matrix that are worth more than one thread
 
-    def call(arrays: list[np.ndarray[Any, Any]], result: np.ndarray[Any, Any]) -> None:
-        rows = [np.require(a, requirements=("C", "W")) for a in arrays]
-        run(*constants, *rows, result.reshape(-1, *program.kernel_output))
+
+def compile(program: Program, traced: Traced) -> Executable:
+    """One compilation a kernel, whatever the model, at the first call."""
+    return Executable(program)
+
+
+class Executable:
+    """The kernels of a program on rows of arrays, which threads share."""
+
+    address = None
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._shares: dict[int, list[Callable[..., None]]] = {}  # of columns, one a thread
+
+    def array(self, x: Any) -> Array:
+        return np.asarray(x)
+
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+        return None
+
+    @cached_property
+    def _run(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        return rolled_program(self.program)
+
+    def run(
+        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
+    ) -> Sequence[Any]:
+        rows = rows_of(self.program, arrays, batch)
+        shapes = [(len(rows[0]), *r.shape) for r in self.program.outputs]
+        straight = out is not None and all(o.dtype == np.float64 and o.flags.c_contiguous for o in out)
+        straight = straight and not any(np.may_share_memory(o, r) for o in out or () for r in rows)
+        if straight and out is not None:
+            results = [o.reshape(shape) for o, shape in zip(out, shapes, strict=True)]
+        else:
+            results = [np.empty(shape) for shape in shapes]
+        self._fill(rows, results, 1 if threads == 1 else threads or processors())
+        if straight and out is not None:
+            return out
+        return delivered(self.program, results, batch, dtype, out)
+
+    def _fill(self, rows: list[Array], results: list[Array], threads: int) -> None:
+        states, kernels = len(rows[0]), self.program.kernels
+        if len(kernels) == 1 and kernels[0].part is not None and states < threads and results[0][0].size >= COLUMN_GRAIN:
+            if threads not in self._shares:
+                self._shares[threads] = [rolled_program(p) for p in kernels[0].shares(threads)]
+            shares = self._shares[threads]
+
+            def run_shares(start: int, stop: int) -> None:
+                for share in shares[start:stop]:
+                    share(rows, results)
+
+            share_out(run_shares, len(shares), len(shares))
+            return
+        run = self._run
+        share_out(lambda i, j: run([a[i:j] for a in rows], [r[i:j] for r in results]), states, threads)
+
+
+def rolled_program(program: Program) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+    """A function of arrays (states, *core) and of the results, which it fills; it runs without the GIL."""
+    if isinstance(program, FusedProgram):
+        return _one_after_the_other(program)
+    assert isinstance(program, KernelProgram)
+    absent = tuple(k for k, a in enumerate(program.arguments) if not program.takes(a))
+    run = _driver(program.kernel, len(program.constants), len(program.arguments), len(program.results), absent)
+    constants = [_as_arrays(c) for c in program.constants]
+    for constant in constants:
+        _teach_constant(constant)
+    zeros = {k: np.zeros((1, *program.arguments[k].shape)) for k in absent}
+
+    def call(arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        given = iter(arrays)
+        rows = [
+            zeros[k] if k in zeros else np.require(next(given), requirements=("C", "W")) for k in range(len(program.arguments))
+        ]
+        run(*constants, *rows, *(r.reshape(-1, *o.in_kernel) for r, o in zip(results, program.results, strict=True)))
+
+    return call
+
+
+def _one_after_the_other(program: FusedProgram) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+    """The parts of a fused program, which share nothing in this execution."""
+    parts = [(rolled_program(p), [a.name for a in p.inputs], len(p.outputs)) for p in program.parts]
+
+    def call(arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        by_name = {a.name: x for a, x in zip(program.inputs, arrays, strict=True)}
+        begin = 0
+        for part, names, count in parts:
+            part([by_name[name] for name in names], results[begin : begin + count])
+            begin += count
 
     return call
 
@@ -45,20 +134,31 @@ def _as_arrays(constant: Any) -> Any:
 
 
 @functools.cache
-def _driver(kernel: Callable[..., None], constants: int, inputs: int) -> Callable[..., None]:
-    """The kernel over the rows of its arguments, jitted."""
+def _driver(
+    kernel: Callable[..., None], constants: int, arguments: int, results: int, absent: tuple[int, ...]
+) -> Callable[..., None]:
+    """The kernel over the rows of its arguments, jitted; those that are absent have one row for all."""
     _teach(kernel)
     fixed = [f"c{k}" for k in range(constants)]
-    rows = [f"a{k}" for k in range(inputs)]
+    rows, outs = [f"a{k}" for k in range(arguments)], [f"out{k}" for k in range(results)]
+    each = [f"a{k}[0]" if k in absent else f"a{k}[i]" for k in range(arguments)]
     source = (
-        f"def run({', '.join([*fixed, *rows, 'out'])}):\n"
-        f"    for i in range(len(out)):\n"
-        f"        kernel({', '.join([*fixed, *(f'{r}[i]' for r in rows), 'out[i]'])})\n"
+        f"def run({', '.join([*fixed, *rows, *outs])}):\n"
+        f"    for i in range(len(out0)):\n"
+        f"        kernel({', '.join([*fixed, *each, *(f'{o}[i]' for o in outs)])})\n"
     )
     namespace: dict[str, Any] = {"kernel": kernel}
     exec(source, namespace)
     run: Callable[..., None] = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(namespace["run"])
     return run
+
+
+def _teach_constant(constant: Any) -> None:
+    """Make the classes of named tuples inside a constant known to Numba: their methods may be called."""
+    if hasattr(constant, "_fields"):
+        _teach(type(constant))
+        for field in constant:
+            _teach_constant(field)
 
 
 def _teach(thing: Any) -> None:
@@ -100,8 +200,9 @@ def _teach_method(cls: type, name: str, method: FunctionType) -> None:
     """One overload a name serves all classes: two overloads of one name would hide each other."""
     new = name not in _methods
     table = _methods.setdefault(name, {})
-    table[cls] = register_jitable(forceinline=True)(method)
-    _follow(method)
+    stand_in = getattr(method, "rolled", method)
+    table[cls] = register_jitable(forceinline=stand_in is method)(stand_in)
+    _follow(stand_in)
     if not new:
         return
 

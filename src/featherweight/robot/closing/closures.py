@@ -1,4 +1,4 @@
-"""Functions of the user's, recorded once as lists of operations, with their exact derivatives."""
+"""Constraints of the user's own, recorded once on tapes, with their exact derivatives."""
 
 from __future__ import annotations
 
@@ -7,50 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.mechanisms.cluster_tree import Closing, Program
-from ...algorithms.tape import OPERATIONS
+from ...algorithms.mechanisms.cluster_tree import Closing
 from ...engine.derivative import jacobian, second_derivative
-from ...engine.trace import CONSTANT, INPUT, OP_NAMES, Expression, Graph
-
-
-def record(outputs: Sequence[Any]) -> Program:
-    """The operations that expressions need; inputs are numbered as those of their graphs' first arguments."""
-    columns: tuple[list[int], list[float], list[int], list[int]] = ([number(CONSTANT)], [1.0], [0], [0])
-    op, value, first, second = columns  # the first operation is one, of which numbers are multiples
-    known: dict[int, dict[int, int]] = {}  # by graph, where its nodes are
-    node, scale = [], []
-    for x in outputs:
-        if not isinstance(x, Expression):
-            node.append(0)
-            scale.append(float(x))
-            continue
-        at = known.setdefault(id(x.graph), {})
-        for i in needed(x.graph, x.node, at):
-            at[i] = len(op)
-            operands = x.graph.operands(i)
-            op.append(number(x.graph.op[i]))
-            value.append(float(x.graph.a[i]) if x.graph.op[i] == CONSTANT else 0.0)
-            first.append(x.graph.b[i] if x.graph.op[i] == INPUT else at[operands[0]] if operands else 0)
-            second.append(at[operands[1]] if len(operands) > 1 else 0)
-        node.append(at[x.node])
-        scale.append(-1.0 if x.negative else 1.0)
-    return Program(tuple(op), tuple(value), tuple(first), tuple(second), tuple(node), tuple(scale))
-
-
-def needed(g: Graph, node: int, known: dict[int, int]) -> list[int]:
-    """The nodes that one is computed from, itself included, but for those that are known."""
-    found, waiting = set(), [node]
-    while waiting:
-        i = waiting.pop()
-        if i not in found and i not in known:
-            found.add(i)
-            waiting += g.operands(i)
-    return sorted(found)
-
-
-def number(op: int) -> int:
-    """A list's number of a graph's operation."""
-    return OPERATIONS.index(OP_NAMES[op])
+from ...engine.graph import Graph
+from ...engine.tape import record
 
 
 def closing(name: str, function: Callable[[Any], Any], rows: tuple[int, ...]) -> Closing:

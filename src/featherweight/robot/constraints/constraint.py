@@ -10,10 +10,11 @@ import numpy as np
 
 from ...algorithms.contact.constraint_rows import Rows
 from ...algorithms.contact.operational_space.tape import Tape
-from ...engine.trace import Expression, trace
+from ...engine.graph import Expression
+from ...engine.tape import record
+from ...engine.trace import trace
 from ...model.model import Model, Placed
 from ...model.types import Pose
-from ..closing.closures import record
 from .contact import Contact, checked_rows, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]

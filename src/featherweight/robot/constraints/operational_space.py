@@ -15,7 +15,7 @@ from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
 from ...algorithms.contact.operational_space.stabilization import Held, target
 from ...engine.function import CompiledFunction, cheapest
-from ...engine.program import Argument, Program, Shape
+from ...engine.program import CoreShape, Input, KernelProgram, Output
 from ...model.tree import Placements
 from ...model.types import Pose
 from .constraint import Constraint, ResolvedRows
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Out = tuple[str, CoreShape]
 
 DELASSUS = {
     "pv-osimr": pv_osimr.pv_osimr,
@@ -235,25 +236,23 @@ class OperationalSpace:
         """
         space = self._independent.space
         constants = (self._independent.reduction,)
-        out = Argument("result", (self.robot.nv + self.size + 1,))
-        wanted = Argument("target", (self.size,))
+        out = (Output("result", (self.robot.nv + self.size + 1,)),)
+        inputs = (*self._inputs("qvt"), Input("target", (self.size,), optional=True))
+        doc = OperationalSpace.constrained_dynamics.__doc__ or ""
 
-        def candidate(name: str, kernel: Any, aimed: Any, first: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
+        def candidate(name: str, kernel: Any, first: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
             fixed = (self.robot.system, first, *constants, *more)
-            inputs = self._inputs("qvt")
-            doc = OperationalSpace.constrained_dynamics.__doc__ or ""
-            plain = Program("constrained_dynamics", self.robot.kernel(kernel), fixed, inputs, out, doc)
-            with_target = Program("constrained_dynamics", self.robot.kernel(aimed), fixed, (*inputs, wanted), out, doc)
-            return CompiledFunction(plain, self.robot.execution, {"target": with_target}, name)
+            program = KernelProgram("constrained_dynamics", self.robot.kernel(kernel), fixed, inputs, out, doc)
+            return CompiledFunction(program, self.robot.execution, name)
 
         r, f = recursive, by_factors
         found = {}
         if space._recursive:
             c = space._read
-            found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, r.constrained_pv_osim_to, c)
+            found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim_to, c)
             branches = (space._branches("pv-osimr-some"),)
-            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, r.constrained_pv_osimr_to, c, branches)
-        found["ltl"] = candidate("ltl", f.constrained, f.constrained_to, space._rows.rows)
+            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr_to, c, branches)
+        found["ltl"] = candidate("ltl", f.constrained_to, space._rows.rows)
         return cheapest(found)
 
     # holding contacts in their places
@@ -277,10 +276,10 @@ class OperationalSpace:
         K = tuple(tuple(map(float, (*row[3:], *row[:3]))) for c in self.contacts for row in c.matrix)
         begin = tuple(int(x) for x in np.cumsum([0, *(c.size for c in self.contacts)]))
         constants = (self.robot.system, where, Held(K, begin))
-        held = (Argument("placements", (len(self.contacts), 4, 4)), Argument("gains", (2,)))
+        held = (Input("placements", (len(self.contacts), 4, 4)), Input("gains", (2,)))
         doc = OperationalSpace.stabilization.__doc__ or ""
-        out = Argument("target", (self.size,))
-        program = Program("stabilization", self.robot.kernel(target), constants, (*self._inputs("qv"), *held), out, doc)
+        out = (Output("target", (self.size,)),)
+        program = KernelProgram("stabilization", self.robot.kernel(target), constants, (*self._inputs("qv"), *held), out, doc)
         return CompiledFunction(program, self.robot.execution)
 
     def _frames(self, what: str) -> Placements:
@@ -301,7 +300,14 @@ class OperationalSpace:
             )
 
     def _cheapest(
-        self, name: str, of_contacts: Any, of_branches: Any, of_rows: Any, inputs: str, out: tuple[str, Shape], label: str = ""
+        self,
+        name: str,
+        of_contacts: Any,
+        of_branches: Any,
+        of_rows: Any,
+        inputs: str,
+        out: tuple[str, CoreShape],
+        label: str = "",
     ) -> CompiledFunction:
         """The cheapest of the ways there are for these constraints."""
         found: dict[str, CompiledFunction] = {}
@@ -315,16 +321,15 @@ class OperationalSpace:
         found["ltl"] = self._function(name, of_rows, (self._rows.rows,), inputs, out, "ltl")
         return cheapest(found)
 
-    def _inputs(self, letters: str) -> tuple[Argument, ...]:
+    def _inputs(self, letters: str) -> tuple[Input, ...]:
         n = self.robot.nv
         known = {"q": ("q", self.robot.nq), "v": ("v", n), "t": ("tau", n), "x": ("x", self.size)}
-        return tuple(Argument(known[k][0], (known[k][1],)) for k in letters)
+        return tuple(Input(known[k][0], (known[k][1],)) for k in letters)
 
     def _function(
-        self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: tuple[str, Shape], algorithm: str = ""
+        self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: Out, algorithm: str = ""
     ) -> CompiledFunction:
         doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
-        program = Program(
-            name, self.robot.kernel(kernel), (self.robot.system, *more), self._inputs(inputs), Argument(*out), doc
-        )
-        return CompiledFunction(program, self.robot.execution, None, algorithm)
+        constants = (self.robot.system, *more)
+        program = KernelProgram(name, self.robot.kernel(kernel), constants, self._inputs(inputs), (Output(*out),), doc)
+        return CompiledFunction(program, self.robot.execution, algorithm)

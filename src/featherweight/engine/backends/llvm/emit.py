@@ -7,44 +7,21 @@ some thousand nodes, which hand live values over in a workspace: LLVM's time gro
 
 from __future__ import annotations
 
-import struct
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
-from ...trace import ADD, CONSTANT, COS, DIV, INPUT, MUL, OP_NAMES, SIN, SQRT, SUB, Trace
-from .schedule import LATENCY, schedule
+from ...operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
+from ...trace import Trace
+from .ir import Type
+from .schedule import schedule
 
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
 
 
-class Type(NamedTuple):
-    """The machine type that a scalar of the trace becomes."""
-
-    precision: str  # "double" or "float"
-    lanes: int
-
-    @property
-    def ir(self) -> str:
-        return self.precision if self.lanes == 1 else f"<{self.lanes} x {self.precision}>"
-
-    @property
-    def mangled(self) -> str:
-        bits = "f64" if self.precision == "double" else "f32"
-        return bits if self.lanes == 1 else f"v{self.lanes}{bits}"
-
-    @property
-    def item_bytes(self) -> int:
-        return 8 if self.precision == "double" else 4
-
-    def constant(self, value: float) -> str:
-        """`value`, rounded to the precision, in every lane."""
-        if self.precision == "float":
-            value = struct.unpack("f", struct.pack("f", value))[0]
-        text = f"{self.precision} 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-        return text.split()[1] if self.lanes == 1 else f"splat ({text})"
-
-
 class Kernel(NamedTuple):
-    """IR of the parts of a trace, `void @PART(ptr in0, ..., ptr out, ptr workspace)`, to be called in order.
+    """IR of the parts of a trace, `void @PART(ptr in0, ..., ptr out0, ..., ptr workspace)`, to be called in order.
 
     They work on one block of arrays of lanes, index-major: x[index][lane].
     """
@@ -56,19 +33,21 @@ class Kernel(NamedTuple):
     workspace: int  # slots of one machine type each
 
 
-def emit_kernel(t: Trace, type: Type, fma: bool, group: int = 1) -> Kernel:
+def emit_kernel(t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), group: int = 1) -> Kernel:
     """The IR of a whole trace; without `fma` in hardware nothing is fused.
 
-    A scalar kernel computes the sines and cosines of its inputs `group` at a time.
+    Outputs go to arrays of the given sizes, one after the other, or all to one. A scalar kernel computes the sines and cosines
+    of its inputs `group` at a time.
     """
-    return _Emitter(t, type, fma, group).kernel()
+    return _Emitter(t, type, fma, sizes, group).kernel()
 
 
 class _Emitter:
     name = "fw.kernel"
 
-    def __init__(self, t: Trace, type: Type, fma: bool, group: int) -> None:
+    def __init__(self, t: Trace, type: Type, fma: bool, sizes: Sequence[int], group: int) -> None:
         self.trace, self.type = t, type
+        self.first = [0, *accumulate(sizes)][:-1] or [0]  # output that each array begins with
         self.group = group if type.lanes == 1 else 1
         g = self.graph = t.graph
         self.fused = _fused(t) if fma else {}  # node of a sum -> the product fused into it
@@ -80,14 +59,15 @@ class _Emitter:
         }
         gone |= turned | (set(self.turns) - wanted)
         nodes = [i for i in t.live if g.op[i] not in (INPUT, CONSTANT) and i not in gone]
-        self.nodes = schedule(nodes, self.reads, lambda i: LATENCY[OP_NAMES[g.op[i]]])
+        self.nodes = schedule(nodes, self.reads, lambda i: OPERATIONS[g.op[i]].latency)
         self.part_of = {i: k // PART for k, i in enumerate(self.nodes)}
         self.parts = (len(self.nodes) + PART - 1) // PART
         self.slot, self.workspace = self._allocate(self._place_turns())
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         arguments = [f"ptr noalias readonly %in{k}" for k in range(len(t.inputs))]
-        self.arguments = ", ".join([*arguments, "ptr noalias %out", "ptr noalias %ws"])
+        arguments += [f"ptr noalias %out{k}" for k in range(len(self.first))]
+        self.arguments = ", ".join([*arguments, "ptr noalias %ws"])
 
     def reads(self, i: int) -> tuple[int, ...]:
         """The nodes that the instruction of node i reads."""
@@ -142,15 +122,15 @@ class _Emitter:
                 if i in self.slot:
                     self._store("%ws", self.slot[i], self.names[i])
                 for k, negative in outputs.pop(i, ()):
-                    self._output(k, i, negative)
+                    self._output(k, self._negated(i) if negative else self._value(i))
             text += self._function(str(part), self.lines)
         self.lines, self.names = [], {}
         for i, places in outputs.items():  # inputs handed through
             for k, negative in places:
-                self._output(k, i, negative)
+                self._output(k, self._negated(i) if negative else self._value(i))
         for k, x in enumerate(self.trace.outputs):
             if not isinstance(x, tuple):
-                self._store("%out", k, self.type.constant(x))
+                self._output(k, self.type.constant(x))
         text += self._function("rest", self.lines)
         parts = ["turns"] * bool(self.turns) + [str(k) for k in range(self.parts)]
         parts += ["rest"] * (bool(self.lines) or not parts)
@@ -158,7 +138,8 @@ class _Emitter:
         widths = {self.type.lanes * self.group} if self.turns else set()
         if any(g.op[i] in (SIN, COS) for i in self.nodes):
             widths.add(self.type.lanes)
-        declarations = (f"declare {T} @llvm.fma.{m}({T}, {T}, {T})", f"declare {T} @llvm.sqrt.{m}({T})")
+        intrinsics = [op.instruction for op in OPERATIONS if op.arity == 1 and op.instruction]
+        declarations = (f"declare {T} @llvm.fma.{m}({T}, {T}, {T})", *(f"declare {T} @{x}.{m}({T})" for x in intrinsics))
         names = tuple(f"{self.name}.{part}" for part in parts)
         return Kernel("\n".join(text), declarations, names, tuple(sorted(widths)), self.workspace)
 
@@ -212,8 +193,9 @@ class _Emitter:
     def _align(self) -> int:
         return self.type.item_bytes * self.type.lanes
 
-    def _output(self, k: int, i: int, negative: bool) -> None:
-        self._store("%out", k, self._negated(i) if negative else self._value(i))
+    def _output(self, k: int, value: str) -> None:
+        array = bisect_right(self.first, k) - 1
+        self._store(f"%out{array}", k - self.first[array], value)
 
     def _value(self, i: int) -> str:
         """The name of node i in this part, loaded at its first use."""
@@ -257,11 +239,11 @@ class _Emitter:
                 addend = self._value(a)
                 left = self._value(x) if op == ADD else self._negated(x)
             code = f"call {T} @llvm.fma.{self.type.mangled}({T} {left}, {T} {self._value(y)}, {T} {addend})"
-        elif op == SQRT:
-            code = f"call {T} @llvm.sqrt.{self.type.mangled}({T} {self._value(g.operands(i)[0])})"
+        elif OPERATIONS[op].arity == 1:
+            code = f"call {T} @{OPERATIONS[op].instruction}.{self.type.mangled}({T} {self._value(g.operands(i)[0])})"
         else:
             a, b = g.operands(i)
-            code = f"{_INSTRUCTION[op]} {T} {self._value(a)}, {self._value(b)}"
+            code = f"{OPERATIONS[op].instruction} {T} {self._value(a)}, {self._value(b)}"
         self.names[i] = f"%v{i}"
         self.lines.append(f"  %v{i} = {code}")
 
@@ -288,9 +270,6 @@ def _turns(t: Trace) -> dict[int, None]:
 
     angles = (g.operands(i)[0] for i in t.live if g.op[i] in (SIN, COS))
     return {angle: None for angle in angles if early(angle)}
-
-
-_INSTRUCTION = {ADD: "fadd", SUB: "fsub", MUL: "fmul", DIV: "fdiv"}
 
 
 def _fused(t: Trace) -> dict[int, int]:

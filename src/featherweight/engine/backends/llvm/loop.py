@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ...trace import INPUT, Trace
-from .emit import Kernel, Type, emit_kernel
+from ...operations import INPUT
+from ...program import CoreShape
+from ...trace import Trace
+from .emit import Kernel, emit_kernel
+from .ir import Type
 from .tiles import Mover
 from .trig import sincos_ir
-
-Shape = tuple[int, ...]
 
 BLOCKS = 8  # at most, in one run of the kernel
 FLOATING_POINT_FLAGS = 0x3F  # all of them, on every processor: a NaN that comes in and goes out is not worth a warning
@@ -26,12 +28,11 @@ STREAMED_ROW = 1024  # bytes of a result's row from which on large results go pa
 BLOCK_BYTES = 450_000  # of workspace, at most: they should stay in the second-level cache
 
 
-def emit_loop(t: Trace, shapes: Sequence[Shape], precision: str, lanes: int, fma: bool) -> str:
+def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> str:
     """A module with `void @loop(ptr args, ptr dims, ptr steps, ptr data)` as NumPy calls it.
 
-    `shapes` are the core shapes of the inputs and the output.
+    `shapes` are the core shapes of the inputs and the outputs.
     """
-    type = Type(precision, lanes)
     results = Results.of(t)
     kernel = emit_kernel(t._replace(outputs=results.values), type, fma)
     module = _Module(t, results, kernel, type, shapes)
@@ -54,7 +55,7 @@ def assemble(kernel: Kernel, type: Type, declarations: Sequence[str], functions:
 
 
 class Results(NamedTuple):
-    """The different values of a result, and which of them each element is."""
+    """The different values of all outputs, and which of them each element is."""
 
     values: tuple[tuple[int, bool] | float, ...]  # what the kernel computes
     constants: tuple[float, ...]  # what is written once
@@ -70,29 +71,30 @@ class Results(NamedTuple):
 
 
 class _Module:
-    def __init__(self, t: Trace, results: Results, kernel: Kernel, type: Type, shapes: Sequence[Shape]) -> None:
+    def __init__(self, t: Trace, results: Results, kernel: Kernel, type: Type, shapes: Sequence[CoreShape]) -> None:
         self.kernel, self.type, self.shapes, self.results = kernel, type, list(shapes), results
         self.item, self.bytes = type.precision, type.item_bytes
         self.sizes = [math.prod(s) for s in shapes]
-        self.lanes = [*self.sizes[:-1], len(results.values) + len(results.constants)]  # vectors of each argument
-        last = len(shapes) - 1
+        self.inputs = n = len(t.inputs)
+        self.outputs = range(n, len(shapes))
+        self.lanes = [*self.sizes[:n], len(results.values) + len(results.constants)]  # vectors: of inputs, of all outputs
+        first = [0, *accumulate(self.sizes[n:])]
         live: list[list[int]] = [[] for _ in shapes]
         for i in t.live:
             if t.graph.op[i] == INPUT:
                 live[int(t.graph.a[i])].append(t.graph.b[i])
         self.movers = [
-            Mover(type, size, str(k), k != last, live[k], results.slots if k == last else ())
+            Mover(type, size, str(k), k < n, live[k], results.slots[first[k - n] : first[k - n + 1]] if k >= n else ())
             for k, size in enumerate(self.sizes)
         ]
         self.functions: list[str] = []
         self.declarations = ["declare ptr @malloc(i64)", "declare void @free(ptr)", "declare i32 @feclearexcept(i32)"]
         self.declarations.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.streams = self.sizes[-1] * self.bytes >= STREAMED_ROW
-        first = len(shapes)  # NumPy's steps: the outer one of each argument, then the inner ones of each in turn
-        self.inner: list[list[int]] = []
-        for shape in shapes:
-            self.inner.append(list(range(first, first + len(shape))))
-            first += len(shape)
+        self.streams = [k for k in self.outputs if self.sizes[k] * self.bytes >= STREAMED_ROW]
+        self.row_bytes = max((self.movers[k].padded for k in self.streams), default=0)  # of a buffer's row
+        begin = list(accumulate(map(len, shapes), initial=len(shapes)))
+        # NumPy's steps: the outer one of each argument, then the inner ones of each in turn
+        self.inner = [list(range(begin[k], begin[k] + len(shape))) for k, shape in enumerate(shapes)]
 
     def _header(self) -> list[str]:
         """Arguments, outer and inner strides, and whether the elements of each argument's rows are adjacent."""
@@ -129,7 +131,7 @@ class _Module:
 
     def loop(self) -> str:
         """BLOCKS blocks of W states at a time."""
-        W, last = self.type.lanes, len(self.shapes) - 1
+        W, n = self.type.lanes, self.inputs
         sizes = [*self.lanes, self.kernel.workspace]
         per_block = max(1, sum(sizes)) * W * self.bytes
         blocks = max(1, min(BLOCKS, BLOCK_BYTES // per_block))
@@ -140,7 +142,7 @@ class _Module:
             f"  %few = icmp slt i64 %all, {blocks}",
             f"  %cap = select i1 %few, i64 %all, i64 {blocks}",
             f"  %bytes0 = mul i64 %cap, {per_block}",
-            f"  %bytes = add i64 %bytes0, {64 + (self.movers[-1].padded * W if self.streams else 0)}",
+            f"  %bytes = add i64 %bytes0, {64 + self.row_bytes * W}",
             "  %heap = call ptr @malloc(i64 %bytes)",
             *aligned("%heap", "%ws.0"),
         ]
@@ -149,9 +151,10 @@ class _Module:
             lines += [f"  %ws.{k + 1} = getelementptr {self.item}, ptr %ws.{k}, i64 %len{k}"]
         if self.streams:
             lines += [f"  %rows.len = mul i64 %cap, {sizes[-1] * W}"]
-            lines += [f"  %rows.out = getelementptr {self.item}, ptr %ws.{last + 1}, i64 %rows.len"]
-            lines += [f"  %out.bytes = mul i64 %n, {self.sizes[last] * self.bytes}"]
-            lines += [f"  %streamed = icmp sgt i64 %out.bytes, {NEAR_BYTES}"]
+            lines += [f"  %rows.out = getelementptr {self.item}, ptr %ws.{n + 1}, i64 %rows.len"]
+        for k in self.streams:
+            lines += [f"  %bytes.out{k} = mul i64 %n, {self.sizes[k] * self.bytes}"]
+            lines += [f"  %streamed{k} = icmp sgt i64 %bytes.out{k}, {NEAR_BYTES}"]
         lines += self._constants()
         lines += ["  br label %head", "head:", "  %start = phi i64 [ 0, %ready ], [ %following, %done ]"]
         lines += ["  %more = icmp slt i64 %start, %n", "  br i1 %more, label %group, label %exit", "group:"]
@@ -183,16 +186,16 @@ class _Module:
         self.functions.append(_FETCH)
         for mover in self.movers:
             self.functions += [mover.copy(), mover.turn()]
-        if self.streams:
-            self.functions.append(self.movers[last].stream())
+        self.functions += [self.movers[k].stream() for k in self.streams]
         self.declarations += [d for mover in self.movers for d in mover.declarations]
         return "\n".join(lines)
 
     def _constants(self) -> list[str]:
         """Write the constants of the result to their slots in all blocks."""
-        W, V, last = self.type.lanes, self.type.ir, len(self.shapes) - 1
+        W, V = self.type.lanes, self.type.ir
         lines = ["  br label %fill", "fill:", "  %fb = phi i64 [ 0, %entry ], [ %fb1, %fill ]"]
-        lines += [f"  %fo = mul i64 %fb, {self.lanes[-1] * W}", f"  %fp = getelementptr {self.item}, ptr %ws.{last}, i64 %fo"]
+        lines += [f"  %fo = mul i64 %fb, {self.lanes[-1] * W}"]
+        lines += [f"  %fp = getelementptr {self.item}, ptr %ws.{self.inputs}, i64 %fo"]
         for k, x in enumerate(self.results.constants):
             lines += [f"  %fq{k} = getelementptr {V}, ptr %fp, i64 {len(self.results.values) + k}"]
             lines += [f"  store {V} {self.type.constant(x)}, ptr %fq{k}, align {W * self.bytes}"]
@@ -205,26 +208,26 @@ class _Module:
         Before the first part a block's rows are moved into lanes, after the last one out of them, and meanwhile a little
         of the memory that the next group wants is asked for.
         """
-        W, end, parts = self.type.lanes, len(self.shapes) - 1, self.kernel.parts
+        W, n, parts = self.type.lanes, self.inputs, self.kernel.parts
         before = f"part{k - 1}.next" if k else "group"
         lines = [f"part{k}.head:", f"  %b{k} = phi i64 [ 0, %{before} ], [ %b{k}.next, %part{k}.next ]"]
         if k == 0:
-            lines += self._move("load", "%b0", range(end), "part0.call")
+            lines += self._move("load", "%b0", range(n), "part0.call")
         else:
             lines += [f"  br label %part{k}.call"]
         lines += [f"part{k}.call:"]
         for a, size in enumerate([*self.lanes, self.kernel.workspace]):
             lines += [f"  %o{k}.{a} = mul i64 %b{k}, {size * W}"]
             lines += [f"  %x{k}.{a} = getelementptr {self.item}, ptr %ws.{a}, i64 %o{k}.{a}"]
-        passed = ", ".join(f"ptr %x{k}.{a}" for a in range(end + 2))
+        passed = ", ".join(f"ptr %x{k}.{a}" for a in range(n + 2))
         lines += [f"  call void @{parts[k]}({passed})", f"  %call{k}.0 = mul i64 %now, {k}"]
         lines += [f"  %call{k} = add i64 %call{k}.0, %b{k}"]
-        for a in range(end + 1):
+        for a in range(len(self.shapes)):
             lines += [f"  %from{k}.{a} = mul i64 %share{a}, %call{k}"]
             lines += [f"  %at{k}.{a} = getelementptr i8, ptr %ahead{a}, i64 %from{k}.{a}"]
             lines += [f"  call void @fw.fetch(ptr %at{k}.{a}, i64 %share{a})"]
         last = k == len(parts) - 1
-        lines += self._move("save", f"%b{k}", [end], f"part{k}.next") if last else [f"  br label %part{k}.next"]
+        lines += self._move("save", f"%b{k}", self.outputs, f"part{k}.next") if last else [f"  br label %part{k}.next"]
         lines += [f"part{k}.next:", f"  %b{k}.next = add i64 %b{k}, 1", f"  %b{k}.more = icmp slt i64 %b{k}.next, %now"]
         return [*lines, f"  br i1 %b{k}.more, label %part{k}.head, label %{'done' if last else f'part{k + 1}.head'}"]
 
@@ -240,8 +243,9 @@ class _Module:
         lines += [f"  %then.far = icmp sgt i64 %then.all, {NEAR_BYTES}"]
         lines += ["  %then.left = sub i64 %n, %then.row", "  %then.more = icmp sgt i64 %then.left, 0"]
         lines += ["  %then.some = and i1 %then.far, %then.more"]
-        if self.streams:
-            lines += ["  %unstreamed = xor i1 %streamed, true", "  %then.fetched = and i1 %then.some, %unstreamed"]
+        for k in self.streams:
+            lines += [f"  %unstreamed{k} = xor i1 %streamed{k}, true"]
+            lines += [f"  %then.fetched{k} = and i1 %then.some, %unstreamed{k}"]
         lines += ["  %then.fewer = icmp slt i64 %then.left, %done.rows"]
         lines += ["  %then.rows = select i1 %then.fewer, i64 %then.left, i64 %done.rows"]
         for k, size in enumerate(self.sizes):
@@ -249,7 +253,7 @@ class _Module:
                 f"  %then.off{k} = mul i64 %then.row, %step{k}",
                 f"  %ahead{k} = getelementptr i8, ptr %base{k}, i64 %then.off{k}",
                 f"  %dense{k} = icmp eq i64 %step{k}, {size * self.bytes}",
-                f"  %wanted{k} = and i1 %dense{k}, %then.{'fetched' if self.streams and k == len(self.sizes) - 1 else 'some'}",
+                f"  %wanted{k} = and i1 %dense{k}, %then.{f'fetched{k}' if k in self.streams else 'some'}",
                 f"  %then.bytes{k} = mul i64 %then.rows, {size * self.bytes}",
                 f"  %span{k} = select i1 %wanted{k}, i64 %then.bytes{k}, i64 0",
                 f"  %share{k} = udiv i64 %span{k}, %calls",
@@ -272,8 +276,8 @@ class _Module:
                 f"{name}.a{k}:",
                 f"  %{name}.off{k} = mul i64 %{name}.row, %step{k}",
                 f"  %{name}.p{k} = getelementptr i8, ptr %base{k}, i64 %{name}.off{k}",
-                f"  %{name}.l{k} = mul i64 {block}, {self.lanes[k] * W}",
-                f"  %{name}.w{k} = getelementptr {self.item}, ptr %ws.{k}, i64 %{name}.l{k}",
+                f"  %{name}.l{k} = mul i64 {block}, {self.lanes[min(k, self.inputs)] * W}",
+                f"  %{name}.w{k} = getelementptr {self.item}, ptr %ws.{min(k, self.inputs)}, i64 %{name}.l{k}",
                 f"  %{name}.fast{k} = and i1 %whole{k}.0, %{name}.full",
                 f"  br i1 %{name}.fast{k}, label %{name}.fast.{k}, label %{name}.slow.{k}",
                 f"{name}.fast.{k}:",
@@ -291,15 +295,15 @@ class _Module:
     def _turn(self, name: str, k: int) -> list[str]:
         """Call the transposition of argument k; large results go through whole rows past the caches."""
         there = f"call void @fw.turn.{k}(ptr %{name}.p{k}, i64 %step{k}, ptr %{name}.w{k})"
-        if name == "load" or not self.streams:
+        if k not in self.streams:
             return [f"  {there}"]
         return [
-            "  br i1 %streamed, label %stream, label %keep",
-            "stream:",
-            f"  call void @fw.turn.{k}(ptr %rows.out, i64 {self.movers[-1].padded}, ptr %{name}.w{k})",
+            f"  br i1 %streamed{k}, label %stream{k}, label %keep{k}",
+            f"stream{k}:",
+            f"  call void @fw.turn.{k}(ptr %rows.out, i64 {self.movers[k].padded}, ptr %{name}.w{k})",
             f"  call void @fw.stream.{k}(ptr %{name}.p{k}, i64 %step{k}, ptr %rows.out)",
             f"  br label %{name}.after{k}",
-            "keep:",
+            f"keep{k}:",
             f"  {there}",
         ]
 

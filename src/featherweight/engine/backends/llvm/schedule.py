@@ -10,9 +10,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-# cycles; nearly twice the processors' own, which measured best
-LATENCY = {"add": 4, "sub": 4, "mul": 7, "div": 26, "sqrt": 36, "sin": 54, "cos": 54}
-
 
 def schedule(nodes: Sequence[int], reads: Callable[[int], tuple[int, ...]], latency: Callable[[int], int]) -> list[int]:
     """Order `nodes`, given in an order that respects `reads` (the operands of a node), to hide `latency` cycles."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .emit import Type
+from .ir import Type
 
 
 class _Vector(Type):

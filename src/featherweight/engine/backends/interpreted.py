@@ -1,0 +1,64 @@
+"""The interpreted execution: the kernels in plain Python, one state after the other. The reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..program import Program
+from ..traced import Traced
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def compile(program: Program, traced: Traced) -> Executable:
+    """Nothing is compiled."""
+    return Executable(program)
+
+
+class Executable:
+    """A program that is interpreted. Where results and arguments overlap, results are written when all are there."""
+
+    address = None
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def array(self, x: Any) -> Array:
+        return np.asarray(x)
+
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+        return None
+
+    def run(
+        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
+    ) -> Sequence[Any]:
+        rows = rows_of(self.program, arrays, batch)
+        states = [self.program.flat(*([float(x) for x in a[i].ravel()] for a in rows)) for i in range(len(rows[0]))]
+        flat = np.array(states, dtype=np.float64).reshape(len(rows[0]), sum(r.size for r in self.program.outputs))
+        ends = np.cumsum([r.size for r in self.program.outputs])[:-1]
+        return delivered(self.program, np.split(flat, ends, axis=1), batch, dtype, out)
+
+
+def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -> list[Array]:
+    """Arguments as float64 arrays (states, *core)."""
+    return [
+        np.broadcast_to(a, batch + p.shape).reshape(-1, *p.shape).astype(np.float64, copy=False)
+        for a, p in zip(arrays, program.inputs, strict=True)
+    ]
+
+
+def delivered(
+    program: Program, results: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
+) -> Sequence[Any]:
+    """Results of all states, one after the other, as arrays (*batch, *core) of `dtype`, or in `out`."""
+    shaped = [
+        r.reshape(batch + output.shape).astype(dtype, copy=False) for r, output in zip(results, program.outputs, strict=True)
+    ]
+    if out is None:
+        return [r if r.ndim else r[()] for r in shaped]
+    for o, r in zip(out, shaped, strict=True):
+        np.copyto(o, r, casting="same_kind")
+    return out

@@ -1,0 +1,155 @@
+"""The traced execution: straight-line machine code by LLVM, one state a scalar or many in lanes, on any number of threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ... import cache
+from ...program import Program
+from ...threads import processors, share_out
+from ...traced import Traced
+from .entry import Entry, emit_entry
+from .gufunc import make_gufunc
+from .ir import Type
+from .jit import compile_object, host, load_object
+from .loop import emit_loop
+from .python_objects import layout, layouts_known
+from .single import emit_single
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
+PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
+PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
+
+
+def compile(program: Program, traced: Traced) -> Executable:
+    """Machine code for what is called, compiled at the first call of its kind and kept on disk."""
+    return Executable(program, traced)
+
+
+class Executable:
+    """A program as machine code: for one state, and for batches, in each precision."""
+
+    def __init__(self, program: Program, traced: Traced) -> None:
+        self.program, self._traced = program, traced
+        self._entries: dict[str, Entry] = {}
+        self._calls: dict[str, Any] = {}  # built-in functions around the entries
+        self._ufuncs: dict[str, np.ufunc] = {}
+        self._singles: dict[str, int] = {}  # addresses
+
+    def array(self, x: Any) -> Array:
+        return np.asarray(x)
+
+    # one state
+
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+        if not layouts_known():
+            return None
+        self._calls = {precision: self._entry(precision, result_class).built_in(name, general) for precision in PRECISIONS}
+        self._entries["double"].hands_on(self._entries["float"])
+        return self._calls["double"]
+
+    def _entry(self, precision: str, result_class: type | None) -> Entry:
+        type, shapes, inputs = Type(precision, 1), self.program.shapes, len(self.program.inputs)
+        code = _object(lambda: emit_entry(shapes, inputs, type), "entry", shapes, inputs, precision, layout())
+        self._entries[precision] = made = Entry(code, self.program, precision, result_class)
+        return made
+
+    def _single(self, precision: str) -> int:
+        """The address of the function for one state, which the entry learns of."""
+        if precision not in self._singles:
+            sizes = [r.size for r in self.program.outputs]
+            type, group, fma = Type(precision, 1), host().lanes(precision), host().fma
+            code = _object(
+                lambda: emit_single(self._traced.trace, sizes, type, group, fma), self._traced.identity, "single", precision
+            )
+            [self._singles[precision]] = load_object(code, "single")
+            if precision in self._entries:
+                self._entries[precision].computes_one(self._singles[precision])
+        return self._singles[precision]
+
+    @property
+    def address(self) -> int | None:
+        return self._single("double")
+
+    # many
+
+    def run(
+        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
+    ) -> Sequence[Any]:
+        precision = "float" if dtype == PRECISIONS["float"] else "double"
+        if not batch and self._calls:
+            self._single(precision)
+            results = self._calls[precision](*(_plain(a, PRECISIONS[precision]) for a in arrays))
+            results = results if len(self.program.outputs) > 1 else (results,)
+            for o, r in zip(out or (), results, strict=False):
+                np.copyto(o, r, casting="same_kind")
+            return results if out is None else out
+        ufunc = self._ufunc(precision)
+        parts = 1 if threads == 1 else self._shares(math.prod(batch), threads)
+        if parts > 1 and (out is None or not any(np.may_share_memory(o, a) for o in out for a in arrays)):
+            return self._threaded(ufunc, arrays, batch, dtype, out, parts)
+        results = ufunc(*arrays) if out is None else ufunc(*arrays, out=tuple(out))
+        return results if len(self.program.outputs) > 1 else (results,)
+
+    def _ufunc(self, precision: str) -> np.ufunc:
+        """The gufunc for batches, whose loop the entry learns of."""
+        ufunc = self._ufuncs.get(precision)
+        if ufunc is None:
+            type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
+            code = _object(lambda: emit_loop(self._traced.trace, shapes, type, fma), self._traced.identity, "loop", precision)
+            [loop] = load_object(code, "loop")
+            ufunc = self._ufuncs[precision] = make_gufunc(self.program, loop, PRECISIONS[precision])
+            if precision in self._entries:
+                self._entries[precision].computes_many(loop, (2 * THREAD_GRAIN - 1) // max(self._work, 1))
+        return ufunc
+
+    @cached_property
+    def _work(self) -> int:
+        """Of one state, in operations."""
+        o = self._traced.operations
+        return o.flops + 20 * (o.div + o.sqrt + o.trig)
+
+    def _shares(self, states: int, threads: int | None) -> int:
+        """Threads that share a batch."""
+        return max(1, min(processors() if threads is None else threads, states * self._work // THREAD_GRAIN, states))
+
+    def _threaded(
+        self, ufunc: np.ufunc, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Any, parts: int
+    ) -> Sequence[Array]:
+        """Cut the longest batch axis; its pieces do not overlap, so neither do the threads' writes."""
+        results = [np.empty(batch + r.shape, dtype) for r in self.program.outputs] if out is None else out
+        axis = max(range(len(batch)), key=lambda k: batch[k])
+        shapes = [batch + p.shape for p in self.program.inputs]
+        full = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, shapes, strict=True)]
+
+        def run(start: int, stop: int) -> None:
+            piece = (slice(None),) * axis + (slice(start, stop),)
+            ufunc(*(a[piece] for a in full), out=tuple(r[piece] for r in results))
+
+        share_out(run, batch[axis], parts, PIECE)
+        return results
+
+
+def _object(ir: Callable[[], str], *what: Any) -> bytes:
+    """Object code from the cache, or compiled and put there."""
+    name = cache.key("object", host(), *what)
+    found = cache.read(name)
+    if found is not None:
+        return found[1]
+    code = compile_object(ir())
+    cache.write(name, {}, code)
+    return code
+
+
+def _plain(a: Array, dtype: np.dtype[Any]) -> Array:
+    """A copy that the entry takes without fail: it must not come back here."""
+    copy = np.empty(a.shape, dtype)
+    copy[...] = a
+    return copy

@@ -1,0 +1,181 @@
+"""Symbolic scalars: a function of scalars runs once on them and leaves its expression graph.
+
+The tracer does what algebra allows and nothing else: constants fold, 0 x, 1 x, x + 0, x - x and x + (y - x) simplify, 2 x
+is x + x, equal expressions are one node, and signs are carried outside the nodes (an expression is a node and a sign), so
+that a - b and b - a, or (-a) b and a b, share their work and a negation costs nothing. The same function gives the same
+graph always.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .operations import ADD, CONSTANT, COS, DIV, INPUT, MUL, OPERATIONS, SIN, SQRT, SUB
+
+Number = int | float
+
+
+class BudgetExceeded(Exception):
+    """The graph has grown past the node budget that the caller set."""
+
+
+class Graph:
+    """Nodes in the order of their making: `op[i]` and its operands `a[i]`, `b[i]`, all earlier nodes.
+
+    An INPUT has (index of the argument, index within it), a CONSTANT its value, positive, in `a`.
+    """
+
+    def __init__(self, budget: int | None = None) -> None:
+        self.op: list[int] = []
+        self.a: list[float] = []  # node numbers, but for a constant, whose value it is
+        self.b: list[int] = []
+        self.budget = budget if budget is not None else math.inf
+        self._known: dict[tuple[int, float, int], int] = {}
+
+    def node(self, op: int, a: float, b: int = 0) -> int:
+        key = (op, a, b)
+        i = self._known.get(key)
+        if i is None:
+            i = self._known[key] = len(self.op)
+            if i >= self.budget:
+                raise BudgetExceeded(f"more than {self.budget} operations")
+            self.op.append(op)
+            self.a.append(a)
+            self.b.append(b)
+        return i
+
+    def input(self, argument: int, index: int) -> Expression:
+        return Expression(self, self.node(INPUT, argument, index), False)
+
+    def operands(self, i: int) -> tuple[int, ...]:
+        """The nodes that node i computes from."""
+        arity = OPERATIONS[self.op[i]].arity
+        return (int(self.a[i]), self.b[i])[:arity]
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+
+class Expression:
+    """A node of a graph with a sign. Arithmetic with numbers and with expressions of the same graph."""
+
+    __slots__ = ("graph", "negative", "node")
+
+    def __init__(self, graph: Graph, node: int, negative: bool) -> None:
+        self.graph = graph
+        self.node = node
+        self.negative = negative
+
+    def __neg__(self) -> Expression:
+        return Expression(self.graph, self.node, not self.negative)
+
+    def __add__(self, other: Expression | Number) -> Expression | float:
+        g = self.graph
+        if not isinstance(other, Expression):
+            if other == 0.0:
+                return self
+            return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other < 0.0)
+        return _sum(g, self.node, self.negative, other.node, other.negative)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Expression | Number) -> Expression | float:
+        g = self.graph
+        if not isinstance(other, Expression):
+            if other == 0.0:
+                return self
+            return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other > 0.0)
+        return _sum(g, self.node, self.negative, other.node, not other.negative)
+
+    def __rsub__(self, other: Number) -> Expression | float:
+        return -self + other
+
+    def __mul__(self, other: Expression | Number) -> Expression | float:
+        g = self.graph
+        if isinstance(other, Expression):
+            a, b = self.node, other.node
+            negative = self.negative != other.negative
+        elif isinstance(other, (float, int)):
+            if other == 0.0:
+                return 0.0
+            if other == 1.0:
+                return self
+            if other == -1.0:
+                return -self
+            if abs(other) == 2.0:
+                return self + self if other > 0.0 else -(self + self)
+            a, b = self.node, g.node(CONSTANT, abs(float(other)))
+            negative = self.negative != (other < 0.0)
+        else:
+            return NotImplemented  # a vector on the right scales itself
+        if b < a:
+            a, b = b, a
+        return Expression(g, g.node(MUL, a, b), negative)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Expression | Number) -> Expression:
+        g = self.graph
+        if not isinstance(other, Expression):
+            if other == 1.0:
+                return self
+            b, negative = g.node(CONSTANT, abs(float(other))), other < 0.0
+        else:
+            b, negative = other.node, other.negative
+        return Expression(g, g.node(DIV, self.node, b), self.negative != negative)
+
+    def __rtruediv__(self, other: Number) -> Expression | float:
+        if other == 0.0:
+            return 0.0
+        g = self.graph
+        return Expression(g, g.node(DIV, g.node(CONSTANT, abs(float(other))), self.node), self.negative != (other < 0.0))
+
+    def sqrt(self) -> Expression:
+        g = self.graph
+        return Expression(g, g.node(SQRT, _positive(self)), False)
+
+    def sin(self) -> Expression:
+        return Expression(self.graph, self.graph.node(SIN, self.node), self.negative)
+
+    def cos(self) -> Expression:
+        return Expression(self.graph, self.graph.node(COS, self.node), False)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a traced function may not branch on a value that depends on its inputs")
+
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: self.__bool__()
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | float:
+    """(±a) + (±b), with the operands in the order of their numbers."""
+    if b < a:
+        a, minus_a, b, minus_b = b, minus_b, a, minus_a
+    if a == b and minus_a != minus_b:
+        return 0.0
+    left = _cancelled(g, a, minus_a, b, minus_b)
+    if left is None:
+        left = _cancelled(g, b, minus_b, a, minus_a)
+    if left is not None:
+        return left
+    return Expression(g, g.node(ADD if minus_a == minus_b else SUB, a, b), minus_a)
+
+
+def _cancelled(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | None:
+    """What is left of (±a) + (±b) where b is a sum or difference in which a goes out, as in x + (y - x)."""
+    if g.op[b] not in (ADD, SUB):
+        return None
+    first, second = g.operands(b)
+    minus_second = minus_b != (g.op[b] == SUB)
+    if first == a and minus_b != minus_a:
+        return Expression(g, second, minus_second)
+    if second == a and minus_second != minus_a:
+        return Expression(g, first, minus_b)
+    return None
+
+
+def _positive(x: Expression) -> int:
+    """The node of x itself; a negated operand of a function that is neither odd nor even becomes 0 - x."""
+    if not x.negative:
+        return x.node
+    return x.graph.node(SUB, x.graph.node(CONSTANT, 0.0), x.node)

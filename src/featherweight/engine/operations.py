@@ -1,0 +1,104 @@
+"""The operations that functions are made of: one table, which tracing, counting, code, tapes and derivatives read.
+
+To add an operation, add a row here and a method that makes it to `graph.Expression`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..spatial import sincos, sqrt
+
+Scalar = Any
+
+
+class Operation(NamedTuple):
+    """What an operation is, to all that handle it."""
+
+    name: str
+    arity: int
+    value: Callable[..., Scalar]  # of operands of any kind
+    rate: Callable[..., Scalar]  # of the result, from the operands, the result, and the operands' rates
+    counted: str  # the field of `Operations` that it counts in; none if it is empty
+    instruction: str = ""  # of LLVM on two operands, or the name of an intrinsic function on one
+    latency: int = 0  # cycles; nearly twice the processors' own, which measured best
+
+
+def _none(*operands: Scalar) -> Scalar:
+    raise TypeError("inputs and constants are not computed")
+
+
+def _sin(x: Scalar) -> Scalar:
+    return sincos(x)[0]
+
+
+def _cos(x: Scalar) -> Scalar:
+    return sincos(x)[1]
+
+
+def _rate_of_sum(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
+    return da + db
+
+
+def _rate_of_difference(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
+    return da - db
+
+
+def _rate_of_product(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
+    return da * b + a * db
+
+
+def _rate_of_quotient(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
+    return (da - y * db) / b
+
+
+def _rate_of_sqrt(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
+    return 0.5 * dx / y
+
+
+def _rate_of_sin(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
+    return _cos(x) * dx
+
+
+def _rate_of_cos(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
+    return 0.0 - _sin(x) * dx
+
+
+INPUT, CONSTANT, ADD, SUB, MUL, DIV, SQRT, SIN, COS = range(9)
+
+OPERATIONS = (  # by the numbers above
+    Operation("input", 0, _none, _none, ""),
+    Operation("constant", 0, _none, _none, ""),
+    Operation("add", 2, operator.add, _rate_of_sum, "add", "fadd", 4),
+    Operation("sub", 2, operator.sub, _rate_of_difference, "add", "fsub", 4),
+    Operation("mul", 2, operator.mul, _rate_of_product, "mul", "fmul", 7),
+    Operation("div", 2, operator.truediv, _rate_of_quotient, "div", "fdiv", 26),
+    Operation("sqrt", 1, sqrt, _rate_of_sqrt, "sqrt", "llvm.sqrt", 36),
+    Operation("sin", 1, _sin, _rate_of_sin, "trig", "", 54),
+    Operation("cos", 1, _cos, _rate_of_cos, "trig", "", 54),
+)
+
+
+class Operations(NamedTuple):
+    """Exact operation counts of a compiled function. Negations and constants are not operations."""
+
+    mul: int
+    add: int  # additions and subtractions
+    div: int
+    sqrt: int
+    trig: int  # sines and cosines
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        return self.mul + self.add
+
+    @classmethod
+    def of(cls, numbers: Sequence[int]) -> Operations:
+        """The counts of operations given by their numbers."""
+        n = dict.fromkeys(("", *cls._fields), 0)
+        for i in numbers:
+            n[OPERATIONS[i].counted] += 1
+        return cls(**{field: n[field] for field in cls._fields})

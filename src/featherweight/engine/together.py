@@ -1,0 +1,91 @@
+"""Several compiled functions as one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+from .function import CompiledFunction, cost
+from .graph import BudgetExceeded, Expression, Graph
+from .operations import Operations
+from .program import FusedProgram, Program
+from .trace import live_nodes
+from .traced import NODE_BUDGET
+
+MOST_CHOICES = 64  # of algorithms, up to which all are compared; for more, one function's after another's
+
+
+def together(functions: Sequence[CompiledFunction], named: Mapping[str, CompiledFunction]) -> CompiledFunction:
+    """One function with the results of all, whose fields are named as functions are, or as keywords say."""
+    every = (*functions, *named.values())
+    if not every:
+        raise ValueError("together needs one function at least; got none")
+    for f in every:
+        if not isinstance(f, CompiledFunction):
+            raise TypeError(f"together takes functions of a robot, such as robot.mass_matrix; got {type(f).__name__}")
+    executions = {f._asked for f in every}
+    chosen = [f.program for f in _cheapest_choice(every)]
+    doc = "; ".join(f"{f.name}: {(f.program.doc or '').partition(chr(10))[0]}" for f in every)
+    program = FusedProgram("together", tuple(chosen), _names(every, [None] * len(functions) + list(named)), doc)
+    return CompiledFunction(program, executions.pop() if len(executions) == 1 else "auto", "together")
+
+
+def _names(functions: Sequence[CompiledFunction], asked: Sequence[str | None]) -> tuple[tuple[str, ...], ...]:
+    """Of the results of each function: as asked for, or the function's own; those of several results are theirs."""
+    taken: set[str] = set()
+
+    def new(wish: str) -> str:
+        name = next(n for n in itertools.chain([wish], (f"{wish}_{k}" for k in itertools.count(2))) if n not in taken)
+        taken.add(name)
+        return name
+
+    names = []
+    for f, name in zip(functions, asked, strict=True):
+        outputs = f.program.outputs
+        prefix = f"{name}_" if name else ""
+        names.append(tuple(new(prefix + r.name) for r in outputs) if len(outputs) > 1 else (new(name or f.name),))
+    return tuple(names)
+
+
+def _cheapest_choice(functions: Sequence[CompiledFunction]) -> list[CompiledFunction]:
+    """Of the algorithms of each function the ones that take the fewest operations together."""
+    if all(len(f.alternatives) == 1 for f in functions) or any(f.execution == "rolled" for f in functions):
+        return list(functions)
+    alternatives = [[g for g in f.alternatives.values() if not g.too_large] for f in functions]
+    try:
+        costs = _Costs([[g.program for g in group] for group in alternatives])
+    except BudgetExceeded:
+        return list(functions)
+    if math.prod(map(len, alternatives)) <= MOST_CHOICES:
+        best = min(itertools.product(*map(range, map(len, alternatives))), key=costs.of)
+        return [group[k] for group, k in zip(alternatives, best, strict=True)]
+    best = tuple(group.index(f) for group, f in zip(alternatives, functions, strict=True))
+    while True:
+        before = best
+        for i, group in enumerate(alternatives):
+            best = min(((*best[:i], k, *best[i + 1 :]) for k in range(len(group))), key=costs.of)
+        if costs.of(best) == costs.of(before):
+            return [group[k] for group, k in zip(alternatives, before, strict=True)]
+
+
+class _Costs:
+    """What choices of algorithms take, from one graph of all of them."""
+
+    def __init__(self, alternatives: Sequence[Sequence[Program]]) -> None:
+        self._graph = g = Graph(4 * NODE_BUDGET)
+        arguments = list(dict.fromkeys((a.name, a.size) for group in alternatives for p in group for a in p.inputs))
+        inputs = {name: [g.input(k, i) for i in range(size)] for k, (name, size) in enumerate(arguments)}
+        self._outputs = [
+            [{x.node for x in p.flat(*(inputs[a.name] for a in p.inputs)) if isinstance(x, Expression)} for p in group]
+            for group in alternatives
+        ]
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def of(self, choice: tuple[int, ...]) -> int:
+        """One alternative for each function, by its number."""
+        if choice not in self._known:
+            outputs = set().union(*(group[k] for group, k in zip(self._outputs, choice, strict=True)))
+            live = live_nodes(self._graph, outputs)
+            self._known[choice] = cost(Operations.of([self._graph.op[i] for i in live]))
+        return self._known[choice]

@@ -1,0 +1,61 @@
+"""The trace of a program, made when it is asked for, and what is known of it without making it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from . import cache
+from .graph import BudgetExceeded
+from .operations import Operations
+from .program import Program
+from .trace import Trace, count, trace
+
+NODE_BUDGET = 250_000  # nodes of a trace, beyond which loops stay loops
+
+
+class Traced:
+    """A program's trace and its counts. `bounded` traces stop at the budget of nodes."""
+
+    def __init__(self, program: Program, bounded: bool) -> None:
+        self.program = program
+        self._bounded = bounded
+
+    @cached_property
+    def identity(self) -> tuple[Any, ...]:
+        """What code made of the trace follows from, but for the machine and the engine."""
+        return self.program.identity()
+
+    @cached_property
+    def trace(self) -> Trace:
+        """Raises BudgetExceeded for a bounded one that is too large."""
+        return self._made(NODE_BUDGET if self._bounded else None)
+
+    def _made(self, budget: int | None) -> Trace:
+        return trace(self.program.flat, [a.size for a in self.program.inputs], budget)
+
+    @cached_property
+    def operations(self) -> Operations:
+        """Exact counts for one state, of the whole trace however large."""
+        facts = self._facts
+        return Operations(*facts["operations"]) if "operations" in facts else count(self._made(None))
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the trace goes past the budget."""
+        return "operations" not in self._facts
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        """Kept on disk."""
+        name = cache.key("facts", self.identity, NODE_BUDGET)
+        found = cache.read(name)
+        if found is not None:
+            return found[0]
+        try:
+            bounded = self.trace if self._bounded else self._made(NODE_BUDGET)
+            facts: dict[str, Any] = {"operations": count(bounded)}
+        except BudgetExceeded:
+            facts = {"too large": True}
+        cache.write(name, facts, b"")
+        return facts
