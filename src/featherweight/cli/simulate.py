@@ -17,8 +17,8 @@ from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
 from ..simulation.contact.standins import spheres_of
-from .app import Base, Mimic, MimicOption, OutputOption, RobotPath, app
-from .console import make_console
+from .console import make_console, wait_for_interrupt
+from .options import Base, Mimic, MimicOption, OutputOption, RobotPath
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,8 +26,7 @@ FRAMES = 60  # states kept for a second
 DAMPED = 0.02  # [s] damping of joints that are held, over their stiffness
 
 
-@app.command()
-def simulate(
+def drop_robot(
     robot: RobotPath,
     base: Annotated[
         Base | None, typer.Option(help="What carries the root.", show_default="a free-flyer, if the root can fly")
@@ -44,10 +43,10 @@ def simulate(
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as one HTML file.")] = None,
 ) -> None:
     """Drop a robot on the ground: its motion, its energy, and how fast that is simulated."""
-    from .charts import save_energy
+    from .charts import save_energy  # brings matplotlib
 
     console = make_console()
-    loaded = _built(held(load_description(robot, mimic.value), hold), base)
+    loaded = _built(with_springs(load_description(robot, mimic=mimic.value), hold), base)
     flies = any(j.type is JointType.FLOATING for j in loaded.joints)
     spheres = spheres_of(loaded) if flies else []
     try:
@@ -63,7 +62,7 @@ def simulate(
     except (ValueError, SimulationError) as error:
         raise ModelError(f"{robot}: {error}") from error
     begun = time.perf_counter()
-    motion, energies, failed = _run(sim, seconds, console)
+    motion, energies, failed = _simulate(sim, seconds, console)
     wall = time.perf_counter() - begun
     rate = sim.steps / wall
     console.print(
@@ -98,7 +97,7 @@ def _compile(sim: Simulation, console: Any) -> None:
         sim.reset(q)
 
 
-def held(description: Description, stiffness: float) -> Description:
+def with_springs(description: Description, stiffness: float) -> Description:
     """The description with springs and dampers at all joints of one degree of freedom."""
     if stiffness == 0.0:
         return description
@@ -132,7 +131,7 @@ def _start(lower: float, upper: float) -> float:
     return min(max(0.0, lower), upper)
 
 
-def _run(sim: Simulation, seconds: float, console: Any) -> tuple[Trajectory, Array, SimulationError | None]:
+def _simulate(sim: Simulation, seconds: float, console: Any) -> tuple[Trajectory, Array, SimulationError | None]:
     """The motion at most `FRAMES` times a second, with kinetic, potential and whole energies, and what stopped it, if anything
     did."""
     every = max(1, round(1.0 / (FRAMES * sim.step_size)))
@@ -163,8 +162,7 @@ def _energies(sim: Simulation) -> list[float]:
 
 
 def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> None:
-    from ..viewer import Window
-    from .view import wait
+    from ..viewer import Window  # brings viser
 
     with Window(robot, motion, port=8080 if view else 0, ground=0.0) as window:
         console = make_console()
@@ -173,4 +171,4 @@ def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> No
             console.print(f"Recording: {save}", soft_wrap=True)
         if view:
             console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
-            wait()
+            wait_for_interrupt()

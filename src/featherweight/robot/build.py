@@ -32,7 +32,7 @@ def load(
 
     Raises ModelError, which names the file, the element and what to do.
     """
-    return build(load_description(path, mimic), base, gravity, independent=independent, execution=execution)
+    return build(load_description(path, mimic=mimic), base, gravity, independent=independent, execution=execution)
 
 
 def build(

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model.generators import _matrix, _rotation, _vector
-from ..model.types import WORLD, Description, Inertia, Vector
+from ..model.generators import random_rotation
+from ..model.types import WORLD, Description, Inertia, Vector, as_matrix, as_vector
 from .parts import AXES, Part, description
 
 LINK = Inertia(1.0, (0.5, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
@@ -77,7 +77,7 @@ def _part(rng: np.random.Generator | None, body: str, joint: str, parent: str) -
         at = (0.0 if parent == WORLD else 1.0, 0.0, 0.0)
         return Part(body, ROTOR if rotor else LINK, joint, parent, "z", at)
     inertia = _random_inertia(rng, 1e-4 if rotor else 1.0)
-    at, R = _vector(rng.uniform(-1.0, 1.0, 3)), _matrix(_rotation(rng))
+    at, R = as_vector(rng.uniform(-1.0, 1.0, 3)), as_matrix(random_rotation(rng))
     return Part(body, inertia, joint, parent, str(rng.choice(list(AXES))), at, R)
 
 
@@ -85,4 +85,4 @@ def _random_inertia(rng: np.random.Generator, scale: float) -> Inertia:
     A = rng.uniform(-1.0, 1.0, (3, 3))
     J = scale * A @ A.T
     xx, xy, xz, yy, yz, zz = (float(J[i, j]) for i in range(3) for j in range(i, 3))
-    return Inertia(scale * float(rng.uniform()), _vector(rng.uniform(-1.0, 1.0, 3)), (xx, xy, xz, yy, yz, zz))
+    return Inertia(scale * float(rng.uniform()), as_vector(rng.uniform(-1.0, 1.0, 3)), (xx, xy, xz, yy, yz, zz))
