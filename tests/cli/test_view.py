@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight import cli
 from featherweight.cli.view import read_trajectory
-from window.robots import ARM
+from viewer.robots import ARM
 
 pytest.importorskip("viser")
 
