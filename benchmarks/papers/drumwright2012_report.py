@@ -103,7 +103,8 @@ def _times(report: Report, one: dict[str, Any], given: Series) -> None:
         serial = format_duration(s["serial"]) if "serial" in s else "—"
         all_times = (t["lapack"], given[n], t["factor"], t["ours"])
         ratio = f"{t['lapack'] / t['ours']:.2f}"
-        rows.append([n, *map(format_duration, all_times), ratio, serial, format_duration(s["branched"]), format_duration(s["ours branched"])])
+        branched = (format_duration(s[k]) for k in ("branched", "ours branched"))
+        rows.append([n, *map(format_duration, all_times), ratio, serial, *branched])
     header = ["n", "LAPACK", "less formation", "formation and Cholesky only", "ours", "LAPACK to ours"]
     report.table([*header, "sparse, chain", "sparse, branched", "ours, branched"], rows)
 

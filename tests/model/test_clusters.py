@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import featherweight as fw
 from featherweight import robots
 from featherweight.model.clusters import clusters, output_row, path_rows
+from featherweight.model.expansion import build_model
 from featherweight.model.generators import chain, from_parents
-from featherweight.model.model import build_model
 from featherweight.model.tree import Tree
 from featherweight.model.types import WORLD, Closure, Coupling, Description, Loop, LoopType, ModelError, Pose
 

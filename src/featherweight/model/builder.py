@@ -48,7 +48,7 @@ def Mechanism(  # reads as what it makes
 
     Raises ModelError for names that are twice there or not at all, and bodies on two joints.
     """
-    made = Description(
+    description = Description(
         name=name,
         source=f"Mechanism {name!r}",
         bodies=tuple(bodies),
@@ -63,8 +63,8 @@ def Mechanism(  # reads as what it makes
         shapes=tuple(shapes),
         actuators=tuple(actuators),
     )
-    _require_names(made)
-    return made
+    _require_names(description)
+    return description
 
 
 def _require_names(d: Description) -> None:

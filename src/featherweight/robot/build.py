@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ..model.expansion import build_model
 from ..model.formats.registry import load_description
-from ..model.model import build_model
 from ..model.types import Description, plain
 from .closing.soundness import require_mass
 from .robot import Robot

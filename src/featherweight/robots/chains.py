@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model.generators import random_rotation
 from ..model.types import WORLD, Description, Inertia, Vector, as_matrix, as_vector
-from .parts import AXES, Part, description
+from .parts import AXES, Part, robot_of_parts
 
 LINK = Inertia(1.0, (0.5, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 ROTOR = Inertia(0.0, rotational=(1e-4, 0.0, 0.0, 1e-4, 0.0, 1e-4))
@@ -66,8 +66,8 @@ def belt_chain(n: int, random: int | None = None) -> Description:
 
 def _chain(kind: str, n: int, random: int | None, parts: list[Part]) -> Description:
     if random is None:
-        return description(f"{kind}_{n}", parts, gravity=GRAVITY)
-    return description(f"random_{kind}_{n}", parts)
+        return robot_of_parts(f"{kind}_{n}", parts, gravity=GRAVITY)
+    return robot_of_parts(f"random_{kind}_{n}", parts)
 
 
 def _part(rng: np.random.Generator | None, body: str, joint: str, parent: str) -> Part:
