@@ -54,9 +54,7 @@ def drop_robot(
             loaded, step, q=above_ground(loaded, spheres, height), spheres=spheres, ground=Plane() if spheres else None,
             friction=friction, restitution=restitution,
         )  # fmt: skip
-        bare = len({b.name for b in loaded.bodies} - {s.frame for s in spheres})
-        touching = f"{len(spheres)} points and spheres that may touch" if flies else "its base is fixed, and nothing touches"
-        touching += f"; {bare} bodies have no collision shapes, and touch nothing" if flies and bare else ""
+        touching = _what_may_touch(loaded, spheres) if flies else "its base is fixed, and nothing touches"
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
         _compile(sim, console)
     except (ValueError, SimulationError) as error:
@@ -89,6 +87,12 @@ def _built(description: Description, base: Base | None) -> Robot:
         return build(description, "fixed")
 
 
+def _what_may_touch(robot: Robot, spheres: list[Sphere]) -> str:
+    bare = len({b.name for b in robot.bodies} - {s.frame for s in spheres})
+    without = f"; {bare} bodies have no collision shapes, and touch nothing" if bare else ""
+    return f"{len(spheres)} points and spheres that may touch{without}"
+
+
 def _compile(sim: Simulation, console: Any) -> None:
     """Make the machine code beforehand, so that it does not count: the first time takes many seconds, later ones none."""
     with console.status("compiling (the first time some ten seconds, later from the disk)"):
@@ -101,10 +105,9 @@ def with_springs(description: Description, stiffness: float) -> Description:
     """The description with springs and dampers at all joints of one degree of freedom."""
     if stiffness == 0.0:
         return description
-    one = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
     joints = tuple(
         replace(j, stiffness=j.stiffness + stiffness, damping=j.damping + DAMPED * stiffness, rest=_start(j.lower, j.upper))
-        if j.type in one
+        if j.type.nv == 1
         else j
         for j in description.joints
     )

@@ -1,6 +1,6 @@
 """The formats of robot files. A new one is a folder with a reader, and one line in `FORMATS`.
 
-A reader is a function `read(path, options)` that returns a `Description`; it raises ModelError for a file that cannot be used
+A reader is a function of (path, options) that returns a `Description`; it raises ModelError for a file that cannot be used
 as it is, and OSError for one that cannot be opened. `options` are those that the format's line names, as far as the caller
 gave any. Its module is imported when a file of the format is read.
 """
@@ -33,8 +33,8 @@ class Format(NamedTuple):
 
 
 FORMATS = [
-    Format("URDF", (".urdf",), ".urdf.reader", "read", options=("mimic",)),
-    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read"),
+    Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",)),
+    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf"),
 ]
 
 

@@ -33,8 +33,9 @@ class MujocoForces:
 
     def __init__(self, mujoco: Any, model: Any, source: str) -> None:
         self.mujoco, self.model, self.source = mujoco, model, source
-        self.rotors = self._reflected("actuator_armature", strict=True)
-        self.dampers = self._reflected("actuator_damping", strict=False)
+        self._refuse_armature_elsewhere()
+        self.rotors = self._reflected("actuator_armature")
+        self.dampers = self._reflected("actuator_damping")
 
     def passive(self, j: int, name: str) -> PassiveForces:
         """Of joint number j. Raises ModelError for what differs between its coordinates, or is negative."""
@@ -71,22 +72,27 @@ class MujocoForces:
             raise ModelError(f"{self.source}: joint '{name}': {what} differs between its coordinates; {remedy}")
         return values[0]
 
-    def _reflected(self, field: str, strict: bool) -> dict[int, float]:
+    def _reflected(self, field: str) -> dict[int, float]:
         """Of actuators by joint: one with gear g adds g² times its own armature or damping."""
-        model = self.model
-        values = getattr(model, field, np.zeros(len(model.actuator_trntype)))
+        model, values = self.model, self._of_actuators(field)
         reflected: dict[int, float] = {}
         for a in np.flatnonzero(values):
             j, gear = int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0])
             if self._transmission(int(a)) == "joint":
                 reflected[j] = reflected.get(j, 0.0) + gear**2 * float(values[a])
-            elif strict:
-                name = model.actuator(int(a)).name or f"number {a}"
-                remedy = "set its armature to zero, or move it to the joint"
-                raise ModelError(
-                    f"{self.source}: actuator '{name}': armature is supported on hinge and slide joints only; {remedy}"
-                )
         return reflected
+
+    def _refuse_armature_elsewhere(self) -> None:
+        for a in map(int, np.flatnonzero(self._of_actuators("actuator_armature"))):
+            if self._transmission(a) != "joint":
+                name = self.model.actuator(a).name or f"number {a}"
+                problem = "armature is supported on hinge and slide joints only"
+                remedy = "set its armature to zero, or move it to the joint"
+                raise ModelError(f"{self.source}: actuator '{name}': {problem}; {remedy}")
+
+    def _of_actuators(self, field: str) -> Any:
+        """A number of each actuator, zero where MuJoCo's version has no such field."""
+        return getattr(self.model, field, np.zeros(len(self.model.actuator_trntype)))
 
     def _transmission(self, a: int) -> str:
         """ "joint" for one on a hinge or slide joint, otherwise what it acts on."""

@@ -47,7 +47,7 @@ SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat"}
 READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
 
 
-def read(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
+def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
     """Read an MJCF file, in SI units. There are no options.
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on

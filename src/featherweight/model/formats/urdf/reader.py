@@ -35,7 +35,7 @@ COUPLING_TAGS = {"predecessor", "successor", "ratio"}
 MIMIC = ("follow", "independent", "refuse")
 
 
-def read(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
+def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
     """Read a URDF file, in SI units. The one option is `mimic`, "follow" unless given.
 
     Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
