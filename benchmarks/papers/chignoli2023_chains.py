@@ -19,7 +19,7 @@ from featherweight import ClosedRobot, Contact, Description, build, robots
 from featherweight.algorithms.mechanisms.aba import aba
 from featherweight.cli.charts import BLUE
 from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE, RED
-from featherweight.cli.tables import duration
+from featherweight.cli.tables import format_duration
 from featherweight.engine.function import CompiledFunction
 from featherweight.robot.robot import Robot
 
@@ -181,7 +181,7 @@ def _times(report: Report) -> None:
     for name, found in measured.items():
         for k, (algorithm, label) in enumerate((FORWARD | OSIM).items()):
             t = found[algorithm]
-            row = (duration(t[n]) for n in TIMED)
+            row = (format_duration(t[n]) for n in TIMED)
             rows.append([name if k == 0 else "", label, *row, f"{exponent(t, first, last):.2f}"])
     report.table(header, rows)
     with report.panels("chignoli2023_chains_times", "Times of chains against links", (2, 2), (7.6, 6.2)) as axes:
@@ -201,7 +201,7 @@ def draw(ax: Axes, title: str, names: Mapping[str, str], values: Mapping[str, Ma
     sizes = list(values[next(iter(names))])
     ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.yaxis.set_major_formatter(
-        lambda y, position: duration(y).replace(".00", "").replace(".0", "") if seconds else f"{y:,.0f}"
+        lambda y, position: format_duration(y).replace(".00", "").replace(".0", "") if seconds else f"{y:,.0f}"
     )
     if seconds:
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

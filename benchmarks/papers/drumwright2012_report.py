@@ -16,7 +16,7 @@ from report import MINUS, Report
 
 from featherweight.cli.charts import BLUE, INK, PALE
 from featherweight.cli.skeleton import GREEN, ORANGE, RED
-from featherweight.cli.tables import duration
+from featherweight.cli.tables import format_duration
 
 CROSSOVER, TWO_THREADS = 130, 34  # the paper: n at which LAPACK is overtaken, and per cent that two threads gain
 EXPONENT_GOAL, RATIO_GOAL = 2.15, 3.0  # ours
@@ -100,10 +100,11 @@ def _times(report: Report, one: dict[str, Any], given: Series) -> None:
     rows: list[list[object]] = []
     for n, t in one["chain"].items():
         s = one["sparse"][n]
-        serial = duration(s["serial"]) if "serial" in s else "—"
+        serial = format_duration(s["serial"]) if "serial" in s else "—"
         all_times = (t["lapack"], given[n], t["factor"], t["ours"])
         ratio = f"{t['lapack'] / t['ours']:.2f}"
-        rows.append([n, *map(duration, all_times), ratio, serial, duration(s["branched"]), duration(s["ours branched"])])
+        branched = (format_duration(s[k]) for k in ("branched", "ours branched"))
+        rows.append([n, *map(format_duration, all_times), ratio, serial, *branched])
     header = ["n", "LAPACK", "less formation", "formation and Cholesky only", "ours", "LAPACK to ours"]
     report.table([*header, "sparse, chain", "sparse, branched", "ours, branched"], rows)
 
@@ -122,7 +123,7 @@ def _summary(report: Report, chain: dict[int, dict[str, float]], given: Series, 
     report.table(["", "the paper", "goal", "measured"], rows)
     report.text("Short chains, with all functions compiled for the robot, as they are unless loops are asked for:")
     rows = [
-        [n, *(duration(t[k]) for k in ("lapack", "factor", "ours")), t["algorithm"], f"{t['lapack'] / t['ours']:.2f}"]
+        [n, *(format_duration(t[k]) for k in ("lapack", "factor", "ours")), t["algorithm"], f"{t['lapack'] / t['ours']:.2f}"]
         for n, t in small.items()
     ]
     header = ["n", "LAPACK", "formation and Cholesky only", "ours", "algorithm taken", "LAPACK to ours"]
@@ -161,7 +162,7 @@ def _axes(ax: Axes) -> None:
     low, high = ax.get_xlim()
     ticks = [n for n in (8, 16, 32, 64, 128, 256, 512, 1024) if low <= n <= high]
     ax.set_xticks(ticks, [f"{n:,}" for n in ticks])
-    ax.yaxis.set_major_formatter(lambda y, position: duration(y).replace(".00", "").replace(".0", ""))
+    ax.yaxis.set_major_formatter(lambda y, position: format_duration(y).replace(".00", "").replace(".0", ""))
     ax.minorticks_off()
     ax.grid()
     ax.legend(fontsize=8.0, handlelength=2.4)
@@ -185,7 +186,7 @@ def _figure3(report: Report, one: Series, two: Series, lapack: Series, lapack_tw
     rows: list[list[object]] = []
     for n in (n for n in lapack_two if n >= 512):
         pairs = ((one[n], two[n]), (lapack[n], lapack_two[n]))
-        rows.append([n, *(x for a, b in pairs for x in (duration(a), duration(b), percent(a / b - 1)))])
+        rows.append([n, *(x for a, b in pairs for x in (format_duration(a), format_duration(b), percent(a / b - 1)))])
     report.table(["n", "ours, one", "two", "gain", "LAPACK, one", "two", "gain"], rows)
 
 

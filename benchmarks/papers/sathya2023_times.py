@@ -15,7 +15,7 @@ from sathya2023_counts import LABELS, Mechanism, chain_of_squares, polynomial, s
 
 from featherweight.cli.charts import BLUE, FAINT
 from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE
-from featherweight.cli.tables import duration
+from featherweight.cli.tables import format_duration
 
 ALGORITHMS = {"pv-osimr": BLUE, "efpa": GREEN, "pv-osim": ORANGE, "kjr": PURPLE, "ltl": FAINT}
 SLOPE_GOAL = 2.2  # ours, of PV-OSIMr in k
@@ -118,7 +118,7 @@ def sections(report: Report) -> None:
     rows: list[list[object]] = []
     for x, family in FAMILIES.items():
         for algorithm, times in measured[x].items():
-            ends = [duration(times[size]) for size in (family.timed[0], family.timed[-1])]
+            ends = [format_duration(times[size]) for size in (family.timed[0], family.timed[-1])]
             slopes = (family.slopes[algorithm], f"{counted_slope(family, algorithm):.2f}", f"{fitted_slope(times):.2f}")
             what = f"{x} = {family.timed[0]} to {family.timed[-1]}: {family.what}" if algorithm == "pv-osimr" else ""
             rows.append([what, LABELS[algorithm], *slopes, *ends])
@@ -139,7 +139,7 @@ def draw_times(ax: Axes, measured: dict[str, Times]) -> None:
     ax.set(xscale="log", yscale="log", xlabel="k")
     sizes = FAMILIES["k"].timed
     ax.set_xticks(sizes, [str(k) for k in sizes])
-    ax.yaxis.set_major_formatter(lambda y, position: duration(y).replace(".00", "").replace(".0", ""))
+    ax.yaxis.set_major_formatter(lambda y, position: format_duration(y).replace(".00", "").replace(".0", ""))
     ax.minorticks_off()
     ax.grid()
     ax.legend(fontsize=8.0, handlelength=2.4)

@@ -19,7 +19,7 @@ from measure import FILES, ROBOTS
 from PIL import Image
 
 import featherweight
-from featherweight.cli.simulate import above_ground, held
+from featherweight.cli.simulate import above_ground, with_springs
 from featherweight.model.formats.registry import load_description
 from featherweight.robot.robot import Robot
 from featherweight.robot.trajectory import Trajectory
@@ -104,7 +104,7 @@ def save_gif(pictures: list[Image.Image], lasts: Array, path: str | Path, colors
 
 def falling_humanoid() -> tuple[Robot, Trajectory]:
     """Talos, held by springs at its joints, dropped and then toppling."""
-    robot = featherweight.build(held(load_description(ROBOTS / FILES["talos_reduced"][0]), 1000.0), "floating")
+    robot = featherweight.build(with_springs(load_description(ROBOTS / FILES["talos_reduced"][0]), 1000.0), "floating")
     spheres = spheres_of(robot)
     v = np.zeros(robot.nv)
     v[0] = 0.35

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import featherweight as fw
 from featherweight import robots
-from featherweight.model.clusters import clusters, output_row, path_rows
+from featherweight.model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
+from featherweight.model.expansion import build_model
 from featherweight.model.generators import chain, from_parents
-from featherweight.model.model import build_model
 from featherweight.model.tree import Tree
 from featherweight.model.types import WORLD, Closure, Coupling, Description, Loop, LoopType, ModelError, Pose
 
@@ -82,7 +82,7 @@ def test_a_loop_ties_the_joints_that_move_one_end_and_not_the_other(data: st.Dat
     tree = data.draw(trees())
     a, b = data.draw(ends(tree))
     expected = [j for j in joints(tree) if moves(tree, j, a) != moves(tree, j, b)]
-    assert path_rows(tree, [a, b], joints=False) == frozenset().union(*expected)
+    assert rows_between_bodies(tree, [a, b]) == frozenset().union(*expected)
 
 
 @settings(deadline=None, max_examples=150)
@@ -91,7 +91,7 @@ def test_a_coupling_ties_the_smallest_set_that_hangs_on_one_body(data: st.DataOb
     """The joints themselves, and those between them and the last body that carries all of them."""
     tree = data.draw(trees())
     rows = data.draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3, unique=True), label="rows")
-    tied = path_rows(tree, rows, joints=True)
+    tied = rows_between_joints(tree, rows)
     wanted = frozenset[int]().union(*(joint_of(tree, r) for r in rows))
     smallest = next(closed_sets(tree, wanted))
     assert wanted <= tied and len(hangs_on(tree, tied)) == 1
@@ -106,10 +106,10 @@ def test_clusters_are_the_finest_partition_that_keeps_ties_together(data: st.Dat
     ties = []
     for _ in range(data.draw(st.integers(0, 3), label="ties")):
         if data.draw(st.booleans(), label="loop"):
-            ties.append(path_rows(tree, data.draw(ends(tree)), joints=False))
+            ties.append(rows_between_bodies(tree, data.draw(ends(tree))))
         else:
             rows = data.draw(st.lists(st.sampled_from(range(len(tree.parent))), min_size=1, max_size=3), label="rows")
-            ties.append(path_rows(tree, rows, joints=True))
+            ties.append(rows_between_joints(tree, rows))
     found = clusters(tree, ties)
     assert sorted(r for c in found for r in c) == list(range(len(tree.parent)))
     assert [c[0] for c in found] == sorted(c[0] for c in found)
@@ -135,7 +135,7 @@ def finest(tree: Tree, ties: list[frozenset[int]]) -> set[frozenset[int]]:
 def test_no_finer_partition_of_a_cluster_keeps_its_ties_together(data: st.DataObject) -> None:
     """Every way to cut a cluster in two, whole joints on either side, cuts a tie."""
     tree = data.draw(trees(6))
-    ties = [path_rows(tree, data.draw(ends(tree)), joints=False) for _ in range(data.draw(st.integers(1, 3)))]
+    ties = [rows_between_bodies(tree, data.draw(ends(tree))) for _ in range(data.draw(st.integers(1, 3)))]
     for cluster in clusters(tree, ties):
         parts = [j for j in joints(tree) if j <= set(cluster)]
         inside = [t for t in ties if t <= set(cluster)]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featherweight.model.end_effectors import MOVE, PAIR, PRODUCT, STEP, EndEffectors, Spans, stations, worthwhile
+from featherweight.model.end_effectors import MOVE, PAIR, PRODUCT, STEP, EndEffectors, Spans, stations, worthwhile_stations
 from featherweight.model.generators import balanced_tree_parents, unbranched_parents
 from featherweight.model.topology import Topology
 
@@ -243,7 +243,7 @@ def test_each_pair_of_constraint_columns_is_in_the_ranges_of_the_row_where_it_me
 @given(spans_on_trees())
 def test_ranges_that_go_on_are_the_columns_of_what_is_carried(drawn: tuple[Spans, list[int]]) -> None:
     spans, _ = drawn
-    for row, ranges in zip(spans.at, spans.going_on, strict=True):
+    for row, ranges in zip(spans.at, spans.carried_ranges, strict=True):
         carried = [c for e in spans.ends.supported[row] for c in spans.columns[e]]
         assert [c for begin, stop in ranges for c in range(begin, stop)] == carried
 
@@ -264,7 +264,7 @@ def test_worthwhile_rows_branch_and_so_do_all_above_them_that_branch(ends: EndEf
     count = len(ends.links)
     sizes = data.draw(st.lists(st.integers(1, 40), min_size=count, max_size=count), label="rows")
     inner = data.draw(st.lists(st.booleans(), min_size=len(ends.tree), max_size=len(ends.tree)), label="inner")
-    chosen = worthwhile(ends, sizes, inner)
+    chosen = worthwhile_stations(ends, sizes, inner)
     assert list(chosen) == sorted(set(chosen))
     possible = set(stations(ends, sizes))
     own = {i: sum(size for link, size in zip(ends.links, sizes, strict=True) if link == i) for i in range(len(ends.tree))}
@@ -288,32 +288,32 @@ def test_it_is_worth_the_while_over_stems_that_are_long_enough(size: int) -> Non
     cost = MOVE * (6 + 2 * c) + PRODUCT * c * (c + 1) // 2
     even = cost // saved
     for length in (even - 1, even, even + 1, even + 5):
-        chosen = worthwhile(forked(length), [size, size], [False] * (length + 2))
+        chosen = worthwhile_stations(forked(length), [size, size], [False] * (length + 2))
         assert chosen == ((length - 1,) if length > cost / saved else ())
     assert even >= 2
 
 
 def test_it_is_never_worth_the_while_for_six_columns() -> None:
-    assert worthwhile(forked(100), [3, 3], [False] * 102) == ()
+    assert worthwhile_stations(forked(100), [3, 3], [False] * 102) == ()
 
 
 def test_inner_rows_cost_less() -> None:
     """The rows of one joint of six degrees of freedom are a shorter way than six joints."""
-    assert worthwhile(forked(8), [6, 6], [False] * 10) == (7,)
-    assert worthwhile(forked(8), [6, 6], [False, *[True] * 7, False, False]) == ()
+    assert worthwhile_stations(forked(8), [6, 6], [False] * 10) == (7,)
+    assert worthwhile_stations(forked(8), [6, 6], [False, *[True] * 7, False, False]) == ()
 
 
 def test_rows_above_one_that_is_chosen_are_chosen_with_it() -> None:
     """Though the way from row 0 to the ground is too short for itself."""
     parent = [*unbranched_parents(11), 10, 10, 0]
-    assert worthwhile(of(parent, 11, 12, 13), [6, 6, 6], [False] * 14) == (0, 10)
-    assert worthwhile(of(parent, 11, 13), [6, 6], [False] * 14) == ()
+    assert worthwhile_stations(of(parent, 11, 12, 13), [6, 6, 6], [False] * 14) == (0, 10)
+    assert worthwhile_stations(of(parent, 11, 13), [6, 6], [False] * 14) == ()
 
 
 def test_the_way_counts_to_the_next_branching_row_only() -> None:
     """Row 20 is one joint below row 19, from where it is a long way to the ground."""
     parent = [*unbranched_parents(21), 20, 20, 19]
-    assert worthwhile(of(parent, 21, 22, 23), [6, 6, 6], [False] * 24) == (19,)
+    assert worthwhile_stations(of(parent, 21, 22, 23), [6, 6, 6], [False] * 24) == (19,)
 
 
 def test_supports_agree_with_the_topology() -> None:

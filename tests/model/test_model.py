@@ -11,9 +11,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from featherweight import build
+from featherweight.model.expansion import build_model
 from featherweight.model.generators import random_tree
-from featherweight.model.model import Model, build_model
-from featherweight.model.placement import Line, Way, facing, frame_with_z, way
+from featherweight.model.model import Model
+from featherweight.model.placement import AxialScrews, Line, axial_screws, common_normal_frame, frame_with_z
 from featherweight.model.topology import Topology
 from featherweight.model.tree import FLOATING, INNER, REVOLUTE
 from featherweight.model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
@@ -109,7 +110,7 @@ def placements() -> list[Pose]:
     return [Pose(tuple(map(tuple, R.tolist())), tuple(map(float, p))) for R, p in zip(rotations, origins, strict=True)]  # type: ignore[arg-type]
 
 
-def rotation_of(w: Way) -> np.ndarray[Any, Any]:
+def rotation_of(w: AxialScrews) -> np.ndarray[Any, Any]:
     """Rz(yaw) Rx(roll) Rz(twist)."""
 
     def about_z(c: float, s: float) -> np.ndarray[Any, Any]:
@@ -121,7 +122,7 @@ def rotation_of(w: Way) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("placement", placements(), ids=str)
 def test_any_placement_is_a_way_of_one_axis_at_a_time(placement: Pose) -> None:
-    w = way(placement)
+    w = axial_screws(placement)
     R = rotation_of(w)
     np.testing.assert_allclose(R, placement.R, atol=4e-15)
     np.testing.assert_allclose(w.base + R @ (0, 0, w.slide), placement.p, atol=4e-14)
@@ -134,7 +135,7 @@ def test_two_axes_are_two_screws_apart() -> None:
         axes = [
             Line(tuple(p.tolist()), tuple((u / np.linalg.norm(u)).tolist())) for p, u in zip(points, directions, strict=True)
         ]
-        frame = facing(axes[0], axes[1])
+        frame = common_normal_frame(axes[0], axes[1])
         np.testing.assert_allclose(np.array(frame.R)[:, 2], axes[0].direction, atol=1e-14)
         u = np.array(frame.R).T @ axes[1].direction
         p = np.array(frame.R).T @ (np.array(axes[1].point) - frame.p)

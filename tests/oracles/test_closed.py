@@ -13,8 +13,8 @@ import pytest
 
 import featherweight as fw
 from featherweight import robots
+from featherweight.model.expansion import build_model
 from featherweight.model.generators import chain
-from featherweight.model.model import build_model
 from featherweight.robot.closing.loops import Loops
 from featherweight.robots.linkages import four_bar_configuration, six_bar_configuration
 from oracles.mechanisms import MECHANISMS, body

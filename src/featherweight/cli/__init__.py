@@ -18,9 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    from .app import run
+    from .app import run_command
 
-    return run(arguments)
+    return run_command(arguments)
 
 
 def _available(name: str) -> bool:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ..engine.operations import Operations
 from ..robot.robot import Robot
 from .measure import Timing
-from .tables import duration
+from .tables import format_duration
 
 INK, FAINT, GRID = "#1d2733", "#66707c", "#e3e7eb"
 BLUE, PALE = "#2f6db5", "#93bbe6"
@@ -89,7 +89,7 @@ def draw_times(ax: Axes, timings: Sequence[Timing], threads: int) -> None:
         times = t[1:]
         ax.plot([min(times), max(times)], [row, row], color=GRID, linewidth=3.0, solid_capstyle="round", zorder=1)
         ax.annotate(
-            duration(min(times)),
+            format_duration(min(times)),
             (min(times), row),
             (-7, 0),
             "data",
@@ -104,7 +104,7 @@ def draw_times(ax: Axes, timings: Sequence[Timing], threads: int) -> None:
     ax.set_xscale("log")
     shortest, longest = min(min(t[1:]) for t in timings), max(max(t[1:]) for t in timings)
     ax.set_xlim(shortest / (longest / shortest) ** 0.28, longest * (longest / shortest) ** 0.06)
-    ax.xaxis.set_major_formatter(lambda x, position: duration(x).replace(".00", "").replace(".0", ""))
+    ax.xaxis.set_major_formatter(lambda x, position: format_duration(x).replace(".00", "").replace(".0", ""))
     ax.grid(axis="x")
     _name_rows(ax, [t.name for t in timings])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,15 @@ def make_console() -> Console:
 def say(console: Console, text: str) -> None:
     """Print a line of text that holds markup."""
     console.print(text, markup=True, soft_wrap=True)
+
+
+def wait_for_interrupt() -> None:
+    """Return when the user presses Ctrl-C."""
+    try:
+        while True:
+            time.sleep(3600.0)
+    except KeyboardInterrupt:
+        pass
 
 
 @contextmanager

@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib.metadata
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..engine.threads import processors
 from ..robot.build import load
 from ..robot.robot import Array, Robot
 from ..version import __version__
 from . import tables
-from .console import progress, say
+from .console import make_console, progress, say
 from .measure import time_functions
+from .options import OutputOption, RepeatsOption, ThreadsOption
 
 ROBOT = "talos_reduced.urdf"
 CHUNK = 65_536  # states drawn at a time, which bounds the memory
@@ -51,19 +54,30 @@ POSE = {
 """A step forward [rad]; joints not named are at zero."""
 
 
-class Run(NamedTuple):
-    """Forward dynamics of many states."""
+class RoundTrip(NamedTuple):
+    """Forward dynamics of many states, and inverse dynamics of the results."""
 
     states: int
-    seconds: float  # in the calls themselves
-    error: float  # largest relative error of inverse dynamics of the results
+    seconds: float  # in the calls of forward dynamics
+    error: float  # largest relative error of the joint forces
 
     @property
     def passed(self) -> bool:
         return self.error <= TOLERANCE
 
 
-def run_demo(console: Console, output: Path, states: int, threads: int, repeats: int) -> bool:
+def show_demo(
+    output: OutputOption = Path("output"),
+    states: Annotated[int, typer.Option(min=1, help="States of forward dynamics.")] = 1_000_000,
+    threads: ThreadsOption = None,
+    repeats: RepeatsOption = 15,
+) -> None:
+    """Show what the library does on Talos, a humanoid robot: numbers, speed, and a picture."""
+    if not demonstrate(make_console(), output, states, threads or processors(), repeats):
+        raise typer.Exit(1)
+
+
+def demonstrate(console: Console, output: Path, states: int, threads: int, repeats: int) -> bool:
     """Print the demonstration to `console` and save its picture under `output`; whether its check passed."""
     path = talos_path()
     output.mkdir(parents=True, exist_ok=True)
@@ -72,25 +86,25 @@ def run_demo(console: Console, output: Path, states: int, threads: int, repeats:
     console.print(f"Talos, from {path}:", soft_wrap=True)
     size = f"{len(robot.bodies)} bodies, nq = {robot.nq}, nv = {robot.nv}, {robot.mass:.1f} kg"
     say(console, f"[bold]{size}[/bold] with a free-flyer as its base")
-    seconds = _ready(robot)
-    say(console, f"{len(robot.functions)} functions, compiled or read from the cache in {tables.duration(seconds)}\n")
+    seconds = _call_all_once(robot)
+    say(console, f"{len(robot.functions)} functions, compiled or read from the cache in {tables.format_duration(seconds)}\n")
     q = standing(robot)
     console.print(one_state_table(robot, q), "", tables.operations_table(robot), "", sep="\n")
 
-    run = many_states(console, robot, states, threads)
-    _print_run(console, run, threads)
+    round_trip = dynamics_of_many_states(console, robot, states, threads)
+    _print_round_trip(console, round_trip, threads)
 
     batch = min(BATCH, states)
     with progress(console, "measuring", len(robot.functions)) as step:
         timings = time_functions(robot, batch, threads, repeats, step)
     console.print(tables.timings_table(timings, batch, threads), "", sep="\n")
 
-    from .picture import save_picture
+    from .picture import save_picture  # brings matplotlib
 
     picture = output / "demo.png"
-    save_picture(picture, robot, q, timings, run.states / run.seconds, threads)
+    save_picture(picture, robot, q, timings, round_trip.states / round_trip.seconds, threads)
     console.print(f"Picture: {picture}", soft_wrap=True)
-    return run.passed
+    return round_trip.passed
 
 
 def talos_path() -> Path:
@@ -142,7 +156,7 @@ def _without_rounding(values: Array, largest: float) -> Array:
     return np.where(np.abs(values) < 1e-14 * largest, 0.0, values)
 
 
-def many_states(console: Console, robot: Robot, states: int, threads: int) -> Run:
+def dynamics_of_many_states(console: Console, robot: Robot, states: int, threads: int) -> RoundTrip:
     """Forward dynamics of random states, all different, each undone by inverse dynamics; only the former is timed."""
     rng = np.random.default_rng(1)
     chunk = min(CHUNK, states)
@@ -162,29 +176,27 @@ def many_states(console: Console, robot: Robot, states: int, threads: int) -> Ru
             robot.inverse_dynamics(q, v, a[:n], out=back[:n], threads=threads)
             error = float(np.maximum(error, (_largest(back[:n] - tau) / _largest(tau)).max()))  # NaN stays NaN
             step("")
-    return Run(states, seconds, error)
+    return RoundTrip(states, seconds, error)
 
 
 def _largest(rows: Array) -> Any:
     return np.abs(rows).max(axis=1)
 
 
-def _print_run(console: Console, run: Run, threads: int) -> None:
+def _print_round_trip(console: Console, round_trip: RoundTrip, threads: int) -> None:
     on = f"{threads} threads" if threads > 1 else "1 thread"
+    took = f"took {tables.format_duration(round_trip.seconds)} on {on}"
+    speed = f"{tables.format_rate(round_trip.states / round_trip.seconds)} states per second"
+    say(console, f"[bold]Forward dynamics of {round_trip.states:,} states[/bold] {took}: [bold]{speed}[/bold]")
+    verdict = "[bold green]pass[/bold green]" if round_trip.passed else "[bold red]fail[/bold red]"
     say(
         console,
-        f"[bold]Forward dynamics of {run.states:,} states[/bold] took {tables.duration(run.seconds)} on {on}: "
-        f"[bold]{tables.rate(run.states / run.seconds)} states per second[/bold]",
-    )
-    verdict = "[bold green]pass[/bold green]" if run.passed else "[bold red]fail[/bold red]"
-    say(
-        console,
-        f"Inverse dynamics gives the forces of all {run.states:,} states back, with a relative error of at most "
-        f"{run.error:.1e} (tolerance {TOLERANCE:.0e}): {verdict}\n",
+        f"Inverse dynamics gives the forces of all {round_trip.states:,} states back, with a relative error of at most "
+        f"{round_trip.error:.1e} (tolerance {TOLERANCE:.0e}): {verdict}\n",
     )
 
 
-def _ready(robot: Robot) -> float:
+def _call_all_once(robot: Robot) -> float:
     """Call every function once, which compiles it or reads it from the cache; the seconds it took."""
     start = time.perf_counter()
     for function in robot.functions.values():

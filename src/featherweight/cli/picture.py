@@ -15,8 +15,8 @@ from matplotlib.ticker import NullLocator
 from ..robot.robot import Array, Robot
 from .charts import DPI, FAINT, draw_operations, draw_times, style
 from .measure import Timing
-from .skeleton import LIMBS, draw_figure, limb_of
-from .tables import rate
+from .skeleton import LIMBS, draw_skeleton, limb_of
+from .tables import format_rate
 
 
 def save_picture(path: Path, robot: Robot, q: Array, timings: Sequence[Timing], states_per_second: float, threads: int) -> None:
@@ -27,7 +27,7 @@ def save_picture(path: Path, robot: Robot, q: Array, timings: Sequence[Timing], 
         lower = figure.add_gridspec(1, 2, left=0.125, right=0.985, bottom=0.07, top=0.315, wspace=0.34)
         _heading(figure, robot, states_per_second, threads)
 
-        draw_figure(figure.add_subplot(upper[0]), robot, q)
+        draw_skeleton(figure.add_subplot(upper[0]), robot, q)
         draw_mass_matrix(figure, figure.add_subplot(upper[1]), robot, q)
         counted, timed = (figure.add_subplot(lower[k]) for k in range(2))
         draw_operations(counted, [(n, f.operations) for n, f in robot.functions.items()])
@@ -46,7 +46,7 @@ def _heading(figure: Figure, robot: Robot, states_per_second: float, threads: in
         0.03,
         0.930,
         f"{len(robot.bodies)} bodies, {robot.nv} degrees of freedom, {robot.mass:.1f} kg: "
-        f"forward dynamics of {rate(states_per_second)} states per second on {on}",
+        f"forward dynamics of {format_rate(states_per_second)} states per second on {on}",
         fontsize=10.5,
         color=FAINT,
     )

@@ -17,8 +17,8 @@ from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
 from ..simulation.contact.standins import spheres_of
-from .app import Base, Mimic, MimicOption, OutputOption, RobotPath, app
-from .console import make_console
+from .console import make_console, wait_for_interrupt
+from .options import Base, Mimic, MimicOption, OutputOption, RobotPath
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,8 +26,7 @@ FRAMES = 60  # states kept for a second
 DAMPED = 0.02  # [s] damping of joints that are held, over their stiffness
 
 
-@app.command()
-def simulate(
+def drop_robot(
     robot: RobotPath,
     base: Annotated[
         Base | None, typer.Option(help="What carries the root.", show_default="a free-flyer, if the root can fly")
@@ -44,10 +43,10 @@ def simulate(
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as one HTML file.")] = None,
 ) -> None:
     """Drop a robot on the ground: its motion, its energy, and how fast that is simulated."""
-    from .charts import save_energy
+    from .charts import save_energy  # brings matplotlib
 
     console = make_console()
-    loaded = _built(held(load_description(robot, mimic.value), hold), base)
+    loaded = _built(with_springs(load_description(robot, mimic=mimic.value), hold), base)
     flies = any(j.type is JointType.FLOATING for j in loaded.joints)
     spheres = spheres_of(loaded) if flies else []
     try:
@@ -55,15 +54,13 @@ def simulate(
             loaded, step, q=above_ground(loaded, spheres, height), spheres=spheres, ground=Plane() if spheres else None,
             friction=friction, restitution=restitution,
         )  # fmt: skip
-        bare = len({b.name for b in loaded.bodies} - {s.frame for s in spheres})
-        touching = f"{len(spheres)} points and spheres that may touch" if flies else "its base is fixed, and nothing touches"
-        touching += f"; {bare} bodies have no collision shapes, and touch nothing" if flies and bare else ""
+        touching = _what_may_touch(loaded, spheres) if flies else "its base is fixed, and nothing touches"
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
         _compile(sim, console)
     except (ValueError, SimulationError) as error:
         raise ModelError(f"{robot}: {error}") from error
     begun = time.perf_counter()
-    motion, energies, failed = _run(sim, seconds, console)
+    motion, energies, failed = _simulate(sim, seconds, console)
     wall = time.perf_counter() - begun
     rate = sim.steps / wall
     console.print(
@@ -90,6 +87,12 @@ def _built(description: Description, base: Base | None) -> Robot:
         return build(description, "fixed")
 
 
+def _what_may_touch(robot: Robot, spheres: list[Sphere]) -> str:
+    bare = len({b.name for b in robot.bodies} - {s.frame for s in spheres})
+    without = f"; {bare} bodies have no collision shapes, and touch nothing" if bare else ""
+    return f"{len(spheres)} points and spheres that may touch{without}"
+
+
 def _compile(sim: Simulation, console: Any) -> None:
     """Make the machine code beforehand, so that it does not count: the first time takes many seconds, later ones none."""
     with console.status("compiling (the first time some ten seconds, later from the disk)"):
@@ -98,14 +101,13 @@ def _compile(sim: Simulation, console: Any) -> None:
         sim.reset(q)
 
 
-def held(description: Description, stiffness: float) -> Description:
+def with_springs(description: Description, stiffness: float) -> Description:
     """The description with springs and dampers at all joints of one degree of freedom."""
     if stiffness == 0.0:
         return description
-    one = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
     joints = tuple(
         replace(j, stiffness=j.stiffness + stiffness, damping=j.damping + DAMPED * stiffness, rest=_start(j.lower, j.upper))
-        if j.type in one
+        if j.type.nv == 1
         else j
         for j in description.joints
     )
@@ -132,7 +134,7 @@ def _start(lower: float, upper: float) -> float:
     return min(max(0.0, lower), upper)
 
 
-def _run(sim: Simulation, seconds: float, console: Any) -> tuple[Trajectory, Array, SimulationError | None]:
+def _simulate(sim: Simulation, seconds: float, console: Any) -> tuple[Trajectory, Array, SimulationError | None]:
     """The motion at most `FRAMES` times a second, with kinetic, potential and whole energies, and what stopped it, if anything
     did."""
     every = max(1, round(1.0 / (FRAMES * sim.step_size)))
@@ -163,8 +165,7 @@ def _energies(sim: Simulation) -> list[float]:
 
 
 def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> None:
-    from ..viewer import Window
-    from .view import wait
+    from ..viewer import Window  # brings viser
 
     with Window(robot, motion, port=8080 if view else 0, ground=0.0) as window:
         console = make_console()
@@ -173,4 +174,4 @@ def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> No
             console.print(f"Recording: {save}", soft_wrap=True)
         if view:
             console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
-            wait()
+            wait_for_interrupt()

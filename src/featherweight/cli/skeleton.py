@@ -31,19 +31,19 @@ SOLES = ("left_sole_link", "right_sole_link")
 SOLE_HALF = (0.105, 0.065)  # [m]
 
 
-class View(NamedTuple):
-    """An orthographic view: points (..., 3) of the world to the picture's plane, and how near the eye they are."""
+class Projection(NamedTuple):
+    """An orthographic projection: points (..., 3) of the world to the picture's plane, and how near the eye they are."""
 
     right: Array
     up: Array
     eye: Array
 
-    def flat(self, points: Array) -> Array:
+    def of(self, points: Array) -> Array:
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
 
-def view_from(azimuth: float, elevation: float) -> View:
-    """The view of an eye far away in a direction."""
+def projection_from(azimuth: float, elevation: float) -> Projection:
+    """What an eye far away in a direction sees."""
     eye = np.array(
         [
             math.cos(azimuth) * math.cos(elevation),
@@ -52,7 +52,7 @@ def view_from(azimuth: float, elevation: float) -> View:
         ]
     )
     right = np.array([-math.sin(azimuth), math.cos(azimuth), 0.0])
-    return View(right, np.cross(eye, right), eye)
+    return Projection(right, np.cross(eye, right), eye)
 
 
 def limb_of(joint: str) -> tuple[str, str]:
@@ -60,16 +60,16 @@ def limb_of(joint: str) -> tuple[str, str]:
     return next(((name, color) for name, starts, color in LIMBS if joint.startswith(starts)), ("", INK))
 
 
-def draw_figure(ax: Axes, robot: Robot, q: Array) -> None:
+def draw_skeleton(ax: Axes, robot: Robot, q: Array) -> None:
     """Bones between joints, a disc for each body's mass at its centre, and the centre of mass of all."""
-    view = view_from(AZIMUTH, ELEVATION)
+    projection = projection_from(AZIMUTH, ELEVATION)
     placements = robot.frame_placement([b.name for b in robot.bodies])(q)
     centers = placements[:, :3, 3] + np.einsum("kij,kj->ki", placements[:, :3, :3], [b.center for b in robot.bodies])
-    _ground(ax, view, placements[0, :3, 3])
-    _soles(ax, view, robot.frame_placement(SOLES)(q))
-    _bones(ax, view, robot, placements[:, :3, 3], centers)
-    _masses(ax, view, robot, centers)
-    _center_of_mass(ax, view, robot.center_of_mass(q))
+    _ground(ax, projection, placements[0, :3, 3])
+    _soles(ax, projection, robot.frame_placement(SOLES)(q))
+    _bones(ax, projection, robot, placements[:, :3, 3], centers)
+    _masses(ax, projection, robot, centers)
+    _center_of_mass(ax, projection, robot.center_of_mass(q))
     _key(ax)
     ax.set_aspect("equal")
     ax.set_axis_off()
@@ -79,25 +79,25 @@ def draw_figure(ax: Axes, robot: Robot, q: Array) -> None:
     ax.set_anchor("N")
 
 
-def _ground(ax: Axes, view: View, base: Array) -> None:
+def _ground(ax: Axes, projection: Projection, base: Array) -> None:
     half, step = 0.6, 0.2
     x0, y0 = base[:2]
     for s in np.arange(-half, half + 0.5 * step, step):
         for ends in (((s, -half), (s, half)), ((-half, s), (half, s))):
-            line = view.flat(np.array([[x0 + x, y0 + y, 0.0] for x, y in ends]))
+            line = projection.of(np.array([[x0 + x, y0 + y, 0.0] for x, y in ends]))
             ax.plot(*line.T, color=GRID, linewidth=0.8, zorder=0)
 
 
-def _soles(ax: Axes, view: View, placements: Array) -> None:
+def _soles(ax: Axes, projection: Projection, placements: Array) -> None:
     a, b = SOLE_HALF
     corners = np.array([(a, b, 0.0), (a, -b, 0.0), (-a, -b, 0.0), (-a, b, 0.0)])
     for name, T in zip(SOLES, placements, strict=True):
         color = limb_of(f"leg_{name}")[1]
-        outline = view.flat(corners @ T[:3, :3].T + T[:3, 3])
+        outline = projection.of(corners @ T[:3, :3].T + T[:3, 3])
         ax.add_patch(Polygon(outline, facecolor=color, edgecolor=color, alpha=0.35, linewidth=1.0, zorder=1))
 
 
-def _bones(ax: Axes, view: View, robot: Robot, origins: Array, centers: Array) -> None:
+def _bones(ax: Axes, projection: Projection, robot: Robot, origins: Array, centers: Array) -> None:
     number = {b.name: b.index for b in robot.bodies}
     parents = {j.parent for j in robot.joints}
     for joint in robot.joints:
@@ -106,29 +106,29 @@ def _bones(ax: Axes, view: View, robot: Robot, origins: Array, centers: Array) -
         ends = [origins[number[joint.parent]], origins[k]] if joint.parent in number else []
         for line in [ends, [origins[k], centers[k]] if joint.child not in parents else []]:
             if line:
-                depth = float(np.mean(line, axis=0) @ view.eye)
-                ax.plot(*view.flat(np.array(line)).T, color=color, linewidth=4.0, solid_capstyle="round", zorder=10 + depth)
+                depth = float(np.mean(line, axis=0) @ projection.eye)
+                ax.plot(*projection.of(np.array(line)).T, color=color, linewidth=4.0, solid_capstyle="round", zorder=10 + depth)
 
 
-def _masses(ax: Axes, view: View, robot: Robot, centers: Array) -> None:
+def _masses(ax: Axes, projection: Projection, robot: Robot, centers: Array) -> None:
     limbs = {j.child: limb_of(j.name)[1] for j in robot.joints}
     for body, center in zip(robot.bodies, centers, strict=True):
         disc = Circle(
-            tuple(view.flat(center)),
+            tuple(projection.of(center)),
             MASS_RADIUS * math.sqrt(body.mass),
             facecolor=limbs[body.name],
             edgecolor="white",
             linewidth=0.8,
             alpha=0.8,
-            zorder=10 + float(center @ view.eye) + 0.05,
+            zorder=10 + float(center @ projection.eye) + 0.05,
         )
         ax.add_patch(disc)
 
 
-def _center_of_mass(ax: Axes, view: View, center: Array) -> None:
-    x, y = view.flat(center)
+def _center_of_mass(ax: Axes, projection: Projection, center: Array) -> None:
+    x, y = projection.of(center)
     radius = 0.032
-    foot = view.flat(center * np.array([1.0, 1.0, 0.0]))
+    foot = projection.of(center * np.array([1.0, 1.0, 0.0]))
     ax.plot([x, foot[0]], [y, foot[1]], color=INK, linewidth=1.0, linestyle=(0, (3, 2)), zorder=19)
     ax.plot(*foot, marker="x", color=INK, markersize=6, zorder=19)
     ax.add_patch(Circle((x, y), radius, facecolor="white", edgecolor=INK, linewidth=1.2, zorder=20))

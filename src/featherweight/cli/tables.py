@@ -72,11 +72,11 @@ def clusters_table(robot: ClosedRobot) -> Table:
     joints = {j.name: j for j in robot.joints}
     for cluster, names in zip(robot.mechanism.clusters, robot.clusters, strict=True):
         if cluster.dependent or cluster.followers:
-            mine = [n for n in names if joints[n].v_slice.stop > joints[n].v_slice.start]
-            others = [n for n in names if not joints[n].independent]
+            independent = [n for n in names if joints[n].v_slice.stop > joints[n].v_slice.start]
+            dependent = [n for n in names if not joints[n].independent]
             count = robot.loops.redundant(cluster)
             left_out = f"{count} redundant constraint rows" if count else "–"
-            table.add_row(robot.loops.names(cluster), ", ".join(mine), ", ".join(others), left_out)
+            table.add_row(robot.loops.names(cluster), ", ".join(independent), ", ".join(dependent), left_out)
     return table
 
 
@@ -125,7 +125,7 @@ def timings_table(timings: Sequence[Timing], batch: int, threads: int) -> Table:
         table.add_column(heading, justify="left" if heading == "function" else "right")
     for t in timings:
         batches = (t.batch,) if threads == 1 else (t.batch, t.threaded)
-        table.add_row(t.name, *(duration(x) for x in (t.single, *batches)), rate(1.0 / min(batches)))
+        table.add_row(t.name, *(format_duration(x) for x in (t.single, *batches)), format_rate(1.0 / min(batches)))
     return table
 
 
@@ -137,7 +137,7 @@ def depth(robot: Robot) -> int:
     return max(depths.values(), default=0)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Three digits and a unit from nanoseconds to seconds."""
     for size, unit in _PREFIXES:
         if seconds >= size:
@@ -145,7 +145,7 @@ def duration(seconds: float) -> str:
     return f"{_three_digits(seconds * 1e9)} ns"
 
 
-def rate(states_per_second: float) -> str:
+def format_rate(states_per_second: float) -> str:
     """Three digits, in millions from a million on."""
     if states_per_second >= 1e6:
         return f"{_three_digits(states_per_second * 1e-6)} million"

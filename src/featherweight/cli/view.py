@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,17 +9,15 @@ import numpy as np
 import typer
 
 from ..model.types import ModelError
-from ..robot.build import load
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
-from .app import Base, BaseOption, Mimic, MimicOption, RobotPath, app
-from .console import make_console
+from .console import make_console, wait_for_interrupt
+from .options import Base, BaseOption, Mimic, MimicOption, RobotPath, load_robot
 
 REQUIRED, OPTIONAL = ("times", "q", "v"), ("first", "points", "forces")
 
 
-@app.command()
-def view(
+def view_robot(
     robot: RobotPath,
     base: BaseOption = Base.FIXED,
     mimic: MimicOption = Mimic.FOLLOW,
@@ -33,9 +30,9 @@ def view(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0 for any that is free.")] = 8080,
 ) -> None:
     """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
-    from ..viewer import Window
+    from ..viewer import Window  # brings viser
 
-    loaded = load(robot, base.value, mimic=mimic.value)
+    loaded = load_robot(robot, base, mimic)
     motion = None if trajectory is None else read_trajectory(trajectory, loaded)
     where = ("127.0.0.1", 0) if save is not None else (host, port)
     console = make_console()
@@ -45,7 +42,7 @@ def view(
             console.print(f"Recording: {save}", soft_wrap=True)
             return
         console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
-        wait()
+        wait_for_interrupt()
 
 
 def read_trajectory(path: Path, robot: Robot) -> Trajectory:
@@ -57,23 +54,14 @@ def read_trajectory(path: Path, robot: Robot) -> Trajectory:
         with np.load(path, allow_pickle=False) as file:
             if not hasattr(file, "files"):
                 raise ModelError(f"{path}: one array, where times, q and v are needed in an .npz file")
-            held: dict[str, Any] = {name: file[name] for name in (*REQUIRED, *OPTIONAL) if name in file.files}
+            arrays: dict[str, Any] = {name: file[name] for name in (*REQUIRED, *OPTIONAL) if name in file.files}
     except (ValueError, EOFError) as error:
         raise ModelError(f"{path}: no .npz file: {error}") from error
-    if missing := [name for name in REQUIRED if name not in held]:
+    if missing := [name for name in REQUIRED if name not in arrays]:
         raise ModelError(f"{path}: no array {', '.join(missing)}; a trajectory has {', '.join(REQUIRED)}")
-    count = len(np.atleast_1d(held["times"]))
+    count = len(np.atleast_1d(arrays["times"]))
     shapes = {"times": (count,), "q": (count, robot.nq), "v": (count, robot.nv)}
     for name, shape in shapes.items():
-        if held[name].shape != shape or not count:
-            raise ModelError(f"{path}: {name} must have shape {shape} for {robot.name}; it has {held[name].shape}")
-    return Trajectory(**held)
-
-
-def wait() -> None:
-    """Until the user interrupts."""
-    try:
-        while True:
-            time.sleep(3600.0)
-    except KeyboardInterrupt:
-        pass
+        if arrays[name].shape != shape or not count:
+            raise ModelError(f"{path}: {name} must have shape {shape} for {robot.name}; it has {arrays[name].shape}")
+    return Trajectory(**arrays)

@@ -14,14 +14,11 @@ from .types import (
     Description,
     Frame,
     Joint,
-    JointType,
     Loop,
     ModelError,
     Shape,
     Vector,
 )
-
-DRIVEN = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
 
 def Mechanism(  # reads as what it makes
@@ -48,7 +45,7 @@ def Mechanism(  # reads as what it makes
 
     Raises ModelError for names that are twice there or not at all, and bodies on two joints.
     """
-    made = Description(
+    description = Description(
         name=name,
         source=f"Mechanism {name!r}",
         bodies=tuple(bodies),
@@ -63,8 +60,8 @@ def Mechanism(  # reads as what it makes
         shapes=tuple(shapes),
         actuators=tuple(actuators),
     )
-    _require_names(made)
-    return made
+    _require_names(description)
+    return description
 
 
 def _require_names(d: Description) -> None:
@@ -83,7 +80,7 @@ def _require_names(d: Description) -> None:
             raise ModelError(f"{d.source}: shape {shape.name!r}: {shape.body!r} is no body; add it or correct the name")
     joints = {j.name: j for j in d.joints}
     for actuator in d.actuators:
-        if actuator.joint not in joints or joints[actuator.joint].type not in DRIVEN:
+        if actuator.joint not in joints or joints[actuator.joint].type.nv != 1:
             problem = f"{actuator.joint!r} is no joint with one degree of freedom"
             raise ModelError(f"{d.source}: actuator {actuator.name!r}: {problem}; correct its joint")
     for marked in (*d.independent, *d.dependent):

@@ -12,24 +12,35 @@ from collections.abc import Iterable, Sequence
 from .tree import Tree
 
 
-def path_rows(tree: Tree, ends: Sequence[int], joints: bool) -> frozenset[int]:
-    """Rows that a constraint ties together: whole joints, up to the last row that carries all.
+def rows_between_bodies(tree: Tree, ends: Sequence[int]) -> frozenset[int]:
+    """Rows that a loop ties together: whole joints, up to the last body that carries all `ends`.
 
-    `ends` are the last rows of bodies, -1 for the ground; or, with `joints`, rows that are tied themselves.
+    `ends` are the last rows of bodies, -1 for the ground.
     """
+    return _rows_on_paths(tree, ends, ends)
 
-    def support(i: int) -> list[int]:
-        rows = []
-        while i >= 0:
-            rows.append(i)
-            i = tree.parent[i]
-        return rows
 
-    paths = [support(i) for i in ends]
-    carriers = [support(tree.parent[tree.first[i]]) for i in ends] if joints else paths
-    common = set(carriers[0]).intersection(*carriers[1:])
-    rows = {r for path in paths for r in path} - common
+def rows_between_joints(tree: Tree, rows: Sequence[int]) -> frozenset[int]:
+    """Rows that a constraint on the coordinates of joints ties together: whole joints, up to the last body that carries all.
+
+    `rows` are rows of those joints, which are tied themselves.
+    """
+    return _rows_on_paths(tree, rows, [tree.parent[tree.first[i]] for i in rows])
+
+
+def _rows_on_paths(tree: Tree, ends: Sequence[int], carriers: Sequence[int]) -> frozenset[int]:
+    """Rows on the paths from the ground to `ends`, without those that are on the paths to all `carriers`."""
+    common = set.intersection(*(set(_support(tree, i)) for i in carriers))
+    rows = {r for i in ends for r in _support(tree, i)} - common
     return frozenset(r for i in rows for r in range(tree.first[i], tree.last[i] + 1))
+
+
+def _support(tree: Tree, i: int) -> list[int]:
+    rows = []
+    while i >= 0:
+        rows.append(i)
+        i = tree.parent[i]
+    return rows
 
 
 def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:

@@ -61,17 +61,17 @@ class EndEffectors:
     @cached_property
     def common_ancestors(self) -> Array:
         """cca: the last row that carries both of two end-effectors, or -1 where only the ground does; (E, E)."""
-        found = np.full((len(self.links), len(self.links)), -1)
+        ancestors = np.full((len(self.links), len(self.links)), -1)
         on_link = self._on_links
         for i in {link for link in self.links if link >= 0}.union(k for k, meet in enumerate(self.branching) if meet):
             below = [self.supported[j] for j in self.tree.children[i]]
             seen = np.array(on_link[i], dtype=int)
-            found[seen[:, None], seen] = i
+            ancestors[seen[:, None], seen] = i
             for more in map(np.array, filter(None, below)):
-                found[seen[:, None], more] = i
-                found[more[:, None], seen] = i
+                ancestors[seen[:, None], more] = i
+                ancestors[more[:, None], seen] = i
                 seen = np.concatenate([seen, more])
-        return found
+        return ancestors
 
     def common_ancestor(self, e: int, f: int) -> int:
         return int(self.common_ancestors[e, f])
@@ -150,15 +150,15 @@ class Spans:
         return pairs
 
     @cached_property
-    def going_on(self) -> list[list[tuple[int, int]]]:
+    def carried_ranges(self) -> list[list[tuple[int, int]]]:
         """For each of `at` the ranges of constraint columns that it carries."""
-        found = []
+        all_ranges = []
         for row in self.at:
             carried = self.ends.supported[row]
             breaks = [k for k, (e, f) in enumerate(pairwise(carried), 1) if f != e + 1]
             ranges = pairwise([0, *breaks, len(carried)])
-            found.append([(self.columns[carried[a]].start, self.columns[carried[b - 1]].stop) for a, b in ranges])
-        return found
+            all_ranges.append([(self.columns[carried[a]].start, self.columns[carried[b - 1]].stop) for a, b in ranges])
+        return all_ranges
 
     @cached_property
     def earliest(self) -> list[int]:
@@ -185,7 +185,7 @@ def stations(ends: EndEffectors, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(i for i, branching in enumerate(ends.branching) if branching or own[i] > 6)
 
 
-def worthwhile(ends: EndEffectors, sizes: Sequence[int], inner: Sequence[bool]) -> tuple[int, ...]:
+def worthwhile_stations(ends: EndEffectors, sizes: Sequence[int], inner: Sequence[bool]) -> tuple[int, ...]:
     """The stations at which six columns in place of all that arrive take fewer operations, as far as one can estimate.
 
     From the tips on: to carry c columns over the stretch to the next station or to the ground, or else six, to move the

@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
 def body_inertias(model: Model) -> dict[str, BodyInertia]:
     """The inertia of each moving body, with everything that is fixed to it, by the body's name."""
-    tree, found = model.tree, {}
+    tree, inertias = model.tree, {}
     for body, (row, pose) in zip(model.bodies, model.placed_bodies, strict=True):
         xx, xy, xz, yy, yz, zz = tree.inertia[row]
         mass, moment = float(tree.mass[row]), np.array(tree.moment[row])
@@ -37,8 +37,8 @@ def body_inertias(model: Model) -> dict[str, BodyInertia]:
         about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
         R = np.array(pose.R)
-        found[body.name] = BodyInertia(mass, R.T @ (center - np.array(pose.p)), R.T @ about_center @ R)
-    return found
+        inertias[body.name] = BodyInertia(mass, R.T @ (center - np.array(pose.p)), R.T @ about_center @ R)
+    return inertias
 
 
 def equivalent_box(inertia: BodyInertia) -> Box | None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .types import WORLD, Body, Description, Inertia, Joint, JointType, Matrix, Pose, Vector
+from .types import WORLD, Body, Description, Inertia, Joint, JointType, Pose, as_matrix, as_vector
 
 MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
 
@@ -142,7 +142,7 @@ def span_grid(m: int, *, seed: int = 0) -> Description:
 
 
 def _joint(rng: np.random.Generator, name: str, kind: JointType, parent: str, child: str, aligned: float) -> Joint:
-    placement = Pose(_matrix(_rotation(rng)), _vector(rng.uniform(0.1, 0.3) * _direction(rng)))
+    placement = Pose(as_matrix(random_rotation(rng)), as_vector(rng.uniform(0.1, 0.3) * _direction(rng)))
     if rng.random() < aligned:
         axis = np.eye(3)[rng.integers(3)] * rng.choice((-1.0, 1.0)) + 0.0  # no negative zeros
     else:
@@ -151,17 +151,17 @@ def _joint(rng: np.random.Generator, name: str, kind: JointType, parent: str, ch
     if kind in (JointType.REVOLUTE, JointType.PRISMATIC):
         reach = math.pi if kind is JointType.REVOLUTE else 0.5
         lower, upper = -rng.uniform(reach / 5, reach), rng.uniform(reach / 5, reach)
-    return Joint(name, kind, parent, child, placement, _vector(axis), lower=lower, upper=upper)
+    return Joint(name, kind, parent, child, placement, as_vector(axis), lower=lower, upper=upper)
 
 
 def _inertia(rng: np.random.Generator, masses: tuple[float, float]) -> Inertia:
     """A solid ellipsoid, turned and shifted anyhow: its second moment about the principal axis k is m a_k² / 5."""
     mass = float(np.clip(math.exp(rng.uniform(math.log(masses[0]), math.log(masses[1]))), *masses))
     moments = mass / 5 * rng.uniform(0.05, 0.3, 3) ** 2
-    R = _rotation(rng)
+    R = random_rotation(rng)
     J = R @ np.diag(moments.sum() - moments) @ R.T
     xx, xy, xz, yy, yz, zz = (float(J[i, j]) for i in range(3) for j in range(i, 3))
-    return Inertia(mass, _vector(rng.uniform(-0.1, 0.1, 3)), (xx, xy, xz, yy, yz, zz))
+    return Inertia(mass, as_vector(rng.uniform(-0.1, 0.1, 3)), (xx, xy, xz, yy, yz, zz))
 
 
 def _direction(rng: np.random.Generator) -> npt.NDArray[np.float64]:
@@ -170,7 +170,7 @@ def _direction(rng: np.random.Generator) -> npt.NDArray[np.float64]:
     return x / np.linalg.norm(x)
 
 
-def _rotation(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def random_rotation(rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """A rotation matrix, uniform on SO(3), from a random unit quaternion."""
     x = rng.standard_normal(4)
     a, b, c, w = x / np.linalg.norm(x)
@@ -181,14 +181,6 @@ def _rotation(rng: np.random.Generator) -> npt.NDArray[np.float64]:
             [2 * (a * c - b * w), 2 * (b * c + a * w), 1 - 2 * (a * a + b * b)],
         ]
     )
-
-
-def _vector(x: npt.NDArray[np.float64]) -> Vector:
-    return (float(x[0]), float(x[1]), float(x[2]))
-
-
-def _matrix(x: npt.NDArray[np.float64]) -> Matrix:
-    return (_vector(x[0]), _vector(x[1]), _vector(x[2]))
 
 
 def _positive(name: str, value: int) -> int:

@@ -1,8 +1,8 @@
-"""Where the internal frame of a body lies, and how to get from one to the next one axis at a time.
+"""Where the internal frame of a body lies, and how to get from one to the next by axial screws.
 
 A frame is placed by the joint's axis only up to a turn about it and a slide along it. Where one child of a body can have
-it, the frame is put so that the way to that child's axis is two axial screws, as Denavit and Hartenberg do; the frame is
-the one of several candidates from which the ways to all children take the fewest operations.
+it, the frame is put so that two axial screws lead to that child's axis, as Denavit and Hartenberg do; the frame is the one
+of several candidates from which the screws to all children take the fewest operations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Line(NamedTuple):
     direction: Vector
 
 
-class Way(NamedTuple):
+class AxialScrews(NamedTuple):
     """A placement one axis at a time: translate by `base`, turn about z, about x, slide along z, turn about z."""
 
     base: Vector
@@ -37,7 +37,7 @@ class Way(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """Operations, nearly, that an articulated inertia takes on this way; the last turn is the joint's own."""
+        """Operations, nearly, that moving an articulated inertia takes; the last turn is the joint's own."""
         turns = sum(0.0 not in t for t in (self.yaw, self.roll))
         moves = sum(x != 0.0 for x in (*self.base, self.slide))
         return TURN * turns + MOVE * moves + (0.0 not in self.twist)
@@ -57,12 +57,12 @@ def internal_frame(joint: Joint, children: Sequence[Line] = (), center: Vector |
     if not children and 0.0 not in joint.axis and center is not None:
         along = dot(add(center, scale(-1.0, joint.anchor)), joint.axis)
         foot = add(joint.anchor, scale(along, joint.axis))
-        return facing(Line(foot, joint.axis), Line(center, joint.axis))
-    candidates = [plain, *(facing(Line(joint.anchor, joint.axis), child) for child in children)]
+        return common_normal_frame(Line(foot, joint.axis), Line(center, joint.axis))
+    candidates = [plain, *(common_normal_frame(Line(joint.anchor, joint.axis), child) for child in children)]
     return min(candidates, key=lambda frame: sum(_to_line(frame, child).cost for child in children))
 
 
-def facing(axis: Line, other: Line) -> Pose:
+def common_normal_frame(axis: Line, other: Line) -> Pose:
     """The frame on `axis` whose x axis points along the common normal to `other`, at its foot."""
     z, w = axis.direction, other.direction
     between = add(other.point, scale(-1.0, axis.point))
@@ -79,13 +79,13 @@ def facing(axis: Line, other: Line) -> Pose:
     return _frame(z, x, add(axis.point, scale(along, z)))
 
 
-def _to_line(frame: Pose, line: Line) -> Way:
+def _to_line(frame: Pose, line: Line) -> AxialScrews:
     inverse = frame.inverse()
     direction = rotate(inverse.R, line.direction)
-    return way(Pose(frame_with_z(_unit_vector(direction)), (inverse @ Pose(p=line.point)).p))
+    return axial_screws(Pose(frame_with_z(_unit_vector(direction)), (inverse @ Pose(p=line.point)).p))
 
 
-def way(placement: Pose) -> Way:
+def axial_screws(placement: Pose) -> AxialScrews:
     """A placement one axis at a time: R = Rz(yaw) Rx(roll) Rz(twist), and the origin by a slide that saves the most."""
     R = placement.R
     s = math.hypot(R[0][2], R[1][2])
@@ -100,11 +100,11 @@ def way(placement: Pose) -> Way:
     twist = _exact_turn((c * R[0][0] + d * R[1][0], -(c * R[0][1] + d * R[1][1])))
     z = (R[0][2], R[1][2], R[2][2])
     slides = [0.0, *(placement.p[i] / z[i] for i in range(3) if abs(z[i]) > 1e-3)]
-    ways = [Way(_without(placement.p, scale(x, z)), yaw, roll, x, twist) for x in slides]
-    return min(ways, key=lambda w: w.cost)
+    candidates = [AxialScrews(_exact_difference(placement.p, scale(x, z)), yaw, roll, x, twist) for x in slides]
+    return min(candidates, key=lambda screws: screws.cost)
 
 
-def _without(p: Vector, q: Vector) -> Vector:
+def _exact_difference(p: Vector, q: Vector) -> Vector:
     """p - q, exactly zero where it is only rounding."""
     size = math.sqrt(dot(p, p))
     x, y, z = (0.0 if abs(a - b) < 1e-14 * (size + abs(b)) else a - b for a, b in zip(p, q, strict=True))

@@ -11,10 +11,10 @@ import trimesh
 from .types import Pose, Shape, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Color = tuple[int, int, int]
+RGB = tuple[int, int, int]  # 0..255
 
 
-def matrix(pose: Pose) -> Array:
+def homogeneous_matrix(pose: Pose) -> Array:
     """A pose as a homogeneous matrix (4, 4)."""
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = pose.R, pose.p
@@ -25,15 +25,15 @@ class MeshError(ValueError):
     """A mesh file that is missing or cannot be read."""
 
 
-def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
+def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """The triangles of a shape in its body's frame [m], and the colours that its file gives them.
 
     Raises MeshError for a mesh that cannot be read.
     """
-    parts: list[tuple[trimesh.Trimesh, Color | None]] = (
+    parts: list[tuple[trimesh.Trimesh, RGB | None]] = (
         _mesh(shape) if shape.type == ShapeType.MESH else [(primitive(shape), None)]
     )
-    pose = matrix(shape.placement)
+    pose = homogeneous_matrix(shape.placement)
     for mesh, _ in parts:
         mesh.apply_transform(pose)
     return parts
@@ -60,12 +60,12 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
     raise ValueError(f"{shape.name}: a {shape.type} has no triangles of its own")
 
 
-def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
+def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """The triangles of a mesh, scaled, in the frame of its file."""
     if shape.vertices is not None:
         vertices = np.asarray(shape.vertices, dtype=float)
         if shape.faces is None:
-            parts: list[tuple[trimesh.Trimesh, Color | None]] = [(trimesh.Trimesh(vertices).convex_hull, None)]
+            parts: list[tuple[trimesh.Trimesh, RGB | None]] = [(trimesh.Trimesh(vertices).convex_hull, None)]
         else:
             parts = [(trimesh.Trimesh(vertices, np.asarray(shape.faces)), None)]
     else:
@@ -76,7 +76,7 @@ def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, Color | None]]:
     return parts
 
 
-def _read(path: str) -> list[tuple[trimesh.Trimesh, Color | None]]:
+def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """The meshes of a file. Readers of foreign formats raise what they like: all of it becomes a MeshError."""
     try:
         with warnings.catch_warnings():
@@ -91,7 +91,7 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, Color | None]]:
     return [(trimesh.Trimesh(m.vertices, m.faces), c) for m, c in zip(parts, colors, strict=True)]
 
 
-def _color(mesh: trimesh.Trimesh) -> Color | None:
+def _color(mesh: trimesh.Trimesh) -> RGB | None:
     """The main colour that a file gives a mesh, if any."""
     if not mesh.visual.defined:
         return None

@@ -12,6 +12,7 @@ import numpy as np
 
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
+Color = tuple[float, float, float, float]  # red, green, blue, opacity in 0..1
 
 DTYPE = "dtype"  # in the metadata of a field that stays an array: as tuples, a mesh is slow and large
 
@@ -178,7 +179,7 @@ class Shape:
     placement: Pose = Pose()
     visual: bool = True
     collision: bool = True
-    color: tuple[float, float, float, float] | None = None  # red, green, blue, opacity in 0..1
+    color: Color | None = None
     friction: float | None = None  # Coulomb's coefficient, where the file has one
     path: str | None = None
     vertices: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
@@ -256,6 +257,18 @@ def plain(x: Any) -> Any:
 
 def _plain_field(value: Any, dtype: Any) -> Any:
     return plain(value) if dtype is None or value is None else np.asarray(value, dtype)
+
+
+def as_vector(x: Any) -> Vector:
+    """Three numbers, of an array for example."""
+    a, b, c = (float(value) for value in x)
+    return (a, b, c)
+
+
+def as_matrix(x: Any) -> Matrix:
+    """Three rows of three numbers."""
+    a, b, c = map(as_vector, x)
+    return (a, b, c)
 
 
 def matmul(a: Matrix, b: Matrix) -> Matrix:

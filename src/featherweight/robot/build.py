@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ..model.expansion import build_model
 from ..model.formats.registry import load_description
-from ..model.model import build_model
 from ..model.types import Description, plain
 from .closing.soundness import require_mass
 from .robot import Robot
@@ -32,7 +32,7 @@ def load(
 
     Raises ModelError, which names the file, the element and what to do.
     """
-    return build(load_description(path, mimic), base, gravity, independent=independent, execution=execution)
+    return build(load_description(path, mimic=mimic), base, gravity, independent=independent, execution=execution)
 
 
 def build(

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model.generators import _matrix, _rotation, _vector
-from ..model.types import WORLD, Description, Inertia, Vector
-from .parts import AXES, Part, description
+from ..model.generators import random_rotation
+from ..model.types import WORLD, Description, Inertia, Vector, as_matrix, as_vector
+from .parts import AXES, Part, robot_of_parts
 
 LINK = Inertia(1.0, (0.5, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 ROTOR = Inertia(0.0, rotational=(1e-4, 0.0, 0.0, 1e-4, 0.0, 1e-4))
@@ -66,8 +66,8 @@ def belt_chain(n: int, random: int | None = None) -> Description:
 
 def _chain(kind: str, n: int, random: int | None, parts: list[Part]) -> Description:
     if random is None:
-        return description(f"{kind}_{n}", parts, gravity=GRAVITY)
-    return description(f"random_{kind}_{n}", parts)
+        return robot_of_parts(f"{kind}_{n}", parts, gravity=GRAVITY)
+    return robot_of_parts(f"random_{kind}_{n}", parts)
 
 
 def _part(rng: np.random.Generator | None, body: str, joint: str, parent: str) -> Part:
@@ -77,7 +77,7 @@ def _part(rng: np.random.Generator | None, body: str, joint: str, parent: str) -
         at = (0.0 if parent == WORLD else 1.0, 0.0, 0.0)
         return Part(body, ROTOR if rotor else LINK, joint, parent, "z", at)
     inertia = _random_inertia(rng, 1e-4 if rotor else 1.0)
-    at, R = _vector(rng.uniform(-1.0, 1.0, 3)), _matrix(_rotation(rng))
+    at, R = as_vector(rng.uniform(-1.0, 1.0, 3)), as_matrix(random_rotation(rng))
     return Part(body, inertia, joint, parent, str(rng.choice(list(AXES))), at, R)
 
 
@@ -85,4 +85,4 @@ def _random_inertia(rng: np.random.Generator, scale: float) -> Inertia:
     A = rng.uniform(-1.0, 1.0, (3, 3))
     J = scale * A @ A.T
     xx, xy, xz, yy, yz, zz = (float(J[i, j]) for i in range(3) for j in range(i, 3))
-    return Inertia(scale * float(rng.uniform()), _vector(rng.uniform(-1.0, 1.0, 3)), (xx, xy, xz, yy, yz, zz))
+    return Inertia(scale * float(rng.uniform()), as_vector(rng.uniform(-1.0, 1.0, 3)), (xx, xy, xz, yy, yz, zz))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..model.types import Body, Description, Inertia, Vector
-from .parts import Part, description, joining, mirrored
+from .parts import Part, joining, mirrored, robot_of_parts
 
 RATIO = 6.0
 ROTOR = Inertia(0.07, rotational=(2e-5, 0.0, 0.0, 2e-5, 0.0, 5e-5))
@@ -75,7 +75,7 @@ def jvrc1(rotors: str = "all") -> Description:
                 pair = _with_rotor(link, side)[: 1 if link.name in without else 2]
                 parts += [mirrored(p) for p in pair] if side == "right" else pair
     pelvis = Body("pelvis", Inertia(10.0, (-0.01, 0.0, 0.034), (0.089583, 0.0, 0.0, 0.089583, 0.0, 0.1125)))
-    return description("jvrc1", parts, pelvis, "base_to_pelvis")
+    return robot_of_parts("jvrc1", parts, pelvis, "base_to_pelvis")
 
 
 def _with_rotor(link: Link, side: str) -> list[Part]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..model.types import WORLD, Description, Inertia, Loop, LoopType, ModelError, Pose
-from .parts import Part, description
+from .parts import Part, robot_of_parts
 
 BAR = Inertia(3.3, rotational=(0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673))  # of every bar, its centre at its joint
 SIX_BAR = (0.1, 0.2, 0.3, 0.4, 0.5)  # [m]
@@ -101,10 +101,10 @@ def _closed(
     name: str, parts: list[Part], end: tuple[str, float], other: tuple[str, float], independent: tuple[str, ...]
 ) -> Description:
     """The bars with a revolute joint that holds the ends of two of them together; the ends are on their x axes."""
-    made = description(name, parts)
+    description = robot_of_parts(name, parts)
     at, to = Pose(p=(end[1], 0.0, 0.0)), Pose(p=(other[1], 0.0, 0.0))
     return replace(
-        made,
+        description,
         loops=(Loop("loop", LoopType.REVOLUTE, end[0], other[0], at, to),),
         independent=independent,
         dependent=tuple(p.joint for p in parts if p.joint not in independent),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ..model.types import Body, Description, Inertia, Matrix
-from .parts import Part, description, mirrored, rotors
+from .parts import Part, mirrored, robot_of_parts, rotors
 
 BASE = "Floating Base"
 HALF_TURN: Matrix = ((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))  # about z
@@ -21,7 +21,7 @@ def mini_cheetah() -> Description:
     torso = Body(BASE, Inertia(3.3, rotational=(0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673)))
     right = [mirrored(p) for leg, front in (("FR", 1.0), ("HR", -1.0)) for p in _cheetah_leg(leg, front)]
     left = [p for leg, front in (("FL", 1.0), ("HL", -1.0)) for p in _cheetah_leg(leg, front)]
-    return description("mini_cheetah", [*right[:6], *left[:6], *right[6:], *left[6:]], torso, "base_to_floating_base")
+    return robot_of_parts("mini_cheetah", [*right[:6], *left[:6], *right[6:], *left[6:]], torso, "base_to_floating_base")
 
 
 def _cheetah_leg(leg: str, front: float) -> list[Part]:
@@ -54,7 +54,7 @@ def mit_humanoid() -> Description:
     torso = Body(BASE, Inertia(8.52, (0.009896, 0.004771, 0.100522), inertia))
     parts = [mirrored(p) for p in _humanoid_leg("right")] + _humanoid_leg("left")
     parts += [mirrored(p) for p in _humanoid_arm("right")] + _humanoid_arm("left")
-    return description("mit_humanoid", parts, torso, "world_to_base")
+    return robot_of_parts("mit_humanoid", parts, torso, "world_to_base")
 
 
 SMALL, LARGE = rotors(0.05, 1.084e-4, 1.6841e-4), rotors(0.1, 3.443e-4, 5.548e-4)

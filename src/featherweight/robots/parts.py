@@ -23,7 +23,7 @@ class Part(NamedTuple):
     follows: tuple[tuple[str, float], ...] = ()  # joints and ratios: this joint's coordinate is the sum of ratio times theirs
 
 
-def description(
+def robot_of_parts(
     name: str, parts: Sequence[Part], root: Body | None = None, root_joint: str = "", gravity: Vector = (0.0, 0.0, -9.81)
 ) -> Description:
     """The robot of `parts`, with a coupling for each that follows others; `root`, if given, flies on `root_joint`."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..model.types import Body, Closure, Description, Inertia, Matrix, Vector
 from .mit import ELBOW, SHOULDER_RX, SHOULDER_RY, SHOULDER_RZ
-from .parts import Part, description, joining, mirrored, rotors
+from .parts import Part, joining, mirrored, robot_of_parts, rotors
 
 RATIO = 6.0  # of every motor but the elbows'
 TORSO = Inertia(2.3008, (0.0073, -0.0013, -0.0023), (0.0366, 0.0, -0.0006, 0.0142, -0.0002, 0.0291))
@@ -45,13 +45,13 @@ def tello(arms: bool = True) -> Description:
     parts = [p for side, y in (("left", 0.126), ("right", -0.126)) for p in _leg(side, y)]
     if arms:
         parts += _arm("left") + [mirrored(p) for p in _arm("right")]
-    made = description("tello" if arms else "tello_without_arms", parts, Body("torso", TORSO), "torso-to-ground")
+    description = robot_of_parts("tello" if arms else "tello_without_arms", parts, Body("torso", TORSO), "torso-to-ground")
     closures = [c for side in ("left", "right") for c in _differentials(side)]
     return replace(
-        made,
+        description,
         closures=tuple(closures),
         independent=tuple(j for c in closures for j in c.joints[:2]),
-        dependent=made.dependent + tuple(j for c in closures for j in c.joints[2:]),
+        dependent=description.dependent + tuple(j for c in closures for j in c.joints[2:]),
     )
 
 

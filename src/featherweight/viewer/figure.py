@@ -10,16 +10,16 @@ import numpy as np
 import trimesh
 
 from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
-from ..model.triangles import Color, MeshError, shape_meshes
+from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import WORLD, Shape, ShapeType
 from ..robot.robot import Robot
 from .meshes import shaded, shares, simplified
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PLAIN: Color = (190, 196, 204)
-INERTIA: Color = (120, 160, 210)
-COLLISION: Color = (225, 150, 90)
+PLAIN: RGB = (190, 196, 204)
+INERTIA: RGB = (120, 160, 210)
+COLLISION: RGB = (225, 150, 90)
 FACES = 6_000  # of all meshes of a layer: what a browser without a graphics card draws thirty times a second
 SMALL = 0.01  # [m]: radius of what stands for a body without mass
 THIN = 2e-3  # [m]: least side that is drawn of a box
@@ -39,14 +39,14 @@ class Surface(NamedTuple):
 
     vertices: Array  # (n, 3) [m]
     faces: Array  # (k, 3)
-    color: Color
+    color: RGB
     opacity: float | None
 
 
 class _Part(NamedTuple):
     body: str
     mesh: trimesh.Trimesh
-    color: Color
+    color: RGB
     opacity: float | None
     exact: bool  # a primitive, which has few faces as it is
 
@@ -128,7 +128,7 @@ class Figure:
 
 def _surfaces(parts: list[_Part]) -> dict[str, list[Surface]]:
     """One surface for each colour of a body: browsers are slow at many small things."""
-    groups: dict[tuple[str, Color, float | None], list[trimesh.Trimesh]] = {}
+    groups: dict[tuple[str, RGB, float | None], list[trimesh.Trimesh]] = {}
     for p in parts:
         groups.setdefault((p.body, p.color, p.opacity), []).append(p.mesh)
     found: dict[str, list[Surface]] = {}
@@ -145,7 +145,7 @@ def _joined(pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     return vertices, np.concatenate([f + k for (_, f), k in zip(pieces, starts, strict=False)])
 
 
-def _parts_of(shape: Shape, plain: Color) -> list[_Part]:
+def _parts_of(shape: Shape, plain: RGB) -> list[_Part]:
     given, opacity = None, None
     if shape.color is not None:
         r, g, b, a = shape.color

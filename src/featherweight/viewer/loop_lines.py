@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.triangles import matrix
+from ..model.triangles import homogeneous_matrix
 from ..model.types import WORLD, Description, Pose
 from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
@@ -45,10 +45,10 @@ def description(robot: Robot) -> Description | None:
 def _placed(robot: Robot, link: str, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
     """The origins of a link, and of a frame on it, in the world."""
     frame = next((f for f in robot.frames if f.name == link), None)
-    T = np.eye(4) if frame is None else matrix(frame.placement)
+    T = np.eye(4) if frame is None else homogeneous_matrix(frame.placement)
     if frame is not None and frame.body != WORLD:
         T = placements[frame.body] @ T
-    return T[:3, 3], (T @ matrix(pose))[:3, 3]
+    return T[:3, 3], (T @ homogeneous_matrix(pose))[:3, 3]
 
 
 def loops_text(robot: Robot) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import viser
 
-from ..model.triangles import matrix
+from ..model.triangles import homogeneous_matrix
 from ..model.types import WORLD
 from .figure import Figure, Layer
 from .marks import Marks
@@ -110,7 +110,7 @@ class Scene:
                 look = {"color": s.color, "opacity": _through(s.opacity, self.opacity), "material": "toon5"}
                 nodes.append((scene.add_mesh_simple(name, s.vertices, s.faces, **look), s.opacity))
         for k, plane in enumerate(self.figure.planes(layer)):
-            T = matrix(plane.placement)
+            T = homogeneous_matrix(plane.placement)
             nodes.append((self._add_grid(f"{self._nodes[plane.body].name}/plane/{layer}/{k}", T), None))
         return nodes
 

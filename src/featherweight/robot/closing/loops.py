@@ -16,7 +16,7 @@ from ...algorithms.mechanisms.crba import crba
 from ...algorithms.mechanisms.loop_constraints import cosines, violations
 from ...algorithms.mechanisms.maps import constraint_matrix, spanning_configuration
 from ...model import configuration
-from ...model.clusters import clusters, output_row, path_rows
+from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
 from ...model.configuration import Coordinates
 from ...model.model import Model
 from ...model.types import Description, ModelError
@@ -83,11 +83,11 @@ class Loops(Declared):
 
     def _ties(self) -> Iterable[frozenset[int]]:
         for f in self.followers.values():
-            yield path_rows(self.tree, [f.row, *(r for r, _ in f.terms)], joints=True)
+            yield rows_between_joints(self.tree, [f.row, *(r for r, _ in f.terms)])
         for rows in self.alignments.values():
-            yield path_rows(self.tree, [rows[0].a.row, rows[0].b.row], joints=False)
+            yield rows_between_bodies(self.tree, [rows[0].a.row, rows[0].b.row])
         for c in self.closings:
-            yield path_rows(self.tree, list(c.rows), joints=True)
+            yield rows_between_joints(self.tree, list(c.rows))
 
     def _mechanism(self) -> Mechanism:
         tree = self.tree

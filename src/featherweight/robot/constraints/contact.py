@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.contact.contact_rows import Branches, Contacts
-from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile
+from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology
 from ...model.tree import INNER
@@ -128,7 +128,7 @@ class Resolved:
     @property
     def some(self) -> tuple[int, ...]:
         """Those at which it is worth the while to change to six columns."""
-        return worthwhile(self.ends, self.sizes, [kind == INNER for kind in self._kinds])
+        return worthwhile_stations(self.ends, self.sizes, [kind == INNER for kind in self._kinds])
 
     def branches(self, at: Sequence[int]) -> Branches:
         """The stretches between the rows `at`."""
@@ -148,8 +148,8 @@ class Resolved:
             begin=begin,
             first_pair=(0, *accumulate(map(len, spans.pairs))),
             pairs=(*chain.from_iterable(spans.pairs), (-1, 0, 0)),
-            first_range=(0, *accumulate(map(len, spans.going_on))),
-            ranges=(*chain.from_iterable(spans.going_on), (0, 0)),
+            first_range=(0, *accumulate(map(len, spans.carried_ranges))),
+            ranges=(*chain.from_iterable(spans.carried_ranges), (0, 0)),
         )
 
 

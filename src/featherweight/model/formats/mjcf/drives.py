@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...names import Names
-from ...types import Actuator, ModelError
-from .numbers import disabled, read_vector
+from ...types import Actuator, ModelError, as_vector
+from ..xml import Names
+from .numbers import disabled
 
 
-class Passive(NamedTuple):
+class PassiveForces(NamedTuple):
     """What acts at a joint by itself, as in `Joint`, and the greatest force of its drives."""
 
     armature: float
@@ -28,15 +28,16 @@ class Passive(NamedTuple):
     effort: float
 
 
-class JointForces:
+class MujocoForces:
     """The forces at the joints of a compiled model."""
 
     def __init__(self, mujoco: Any, model: Any, source: str) -> None:
         self.mujoco, self.model, self.source = mujoco, model, source
-        self.rotors = self._reflected("actuator_armature", strict=True)
-        self.dampers = self._reflected("actuator_damping", strict=False)
+        self._refuse_armature_elsewhere()
+        self.rotors = self._reflected("actuator_armature")
+        self.dampers = self._reflected("actuator_damping")
 
-    def passive(self, j: int, name: str) -> Passive:
+    def passive(self, j: int, name: str) -> PassiveForces:
         """Of joint number j. Raises ModelError for what differs between its coordinates, or is negative."""
         model, kinds = self.model, self.mujoco.mjtJoint
         scalar = int(model.jnt_type[j]) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
@@ -47,7 +48,7 @@ class JointForces:
         for what, value in (("damping", damping), ("friction", friction), ("stiffness", stiffness)):
             if value < 0.0:
                 raise ModelError(f"{self.source}: joint '{name}': the {what} is negative ({value:g}); correct it")
-        return Passive(
+        return PassiveForces(
             self._same("dof_armature", "armature", j, name) + self.rotors.get(j, 0.0),
             0.0 if self._off("DAMPER") else damping,
             0.0 if self._off("FRICTIONLOSS") else friction,
@@ -71,22 +72,27 @@ class JointForces:
             raise ModelError(f"{self.source}: joint '{name}': {what} differs between its coordinates; {remedy}")
         return values[0]
 
-    def _reflected(self, field: str, strict: bool) -> dict[int, float]:
+    def _reflected(self, field: str) -> dict[int, float]:
         """Of actuators by joint: one with gear g adds g² times its own armature or damping."""
-        model = self.model
-        values = getattr(model, field, np.zeros(len(model.actuator_trntype)))
+        model, values = self.model, self._of_actuators(field)
         reflected: dict[int, float] = {}
         for a in np.flatnonzero(values):
             j, gear = int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0])
             if self._transmission(int(a)) == "joint":
                 reflected[j] = reflected.get(j, 0.0) + gear**2 * float(values[a])
-            elif strict:
-                name = model.actuator(int(a)).name or f"number {a}"
-                remedy = "set its armature to zero, or move it to the joint"
-                raise ModelError(
-                    f"{self.source}: actuator '{name}': armature is supported on hinge and slide joints only; {remedy}"
-                )
         return reflected
+
+    def _refuse_armature_elsewhere(self) -> None:
+        for a in map(int, np.flatnonzero(self._of_actuators("actuator_armature"))):
+            if self._transmission(a) != "joint":
+                name = self.model.actuator(a).name or f"number {a}"
+                problem = "armature is supported on hinge and slide joints only"
+                remedy = "set its armature to zero, or move it to the joint"
+                raise ModelError(f"{self.source}: actuator '{name}': {problem}; {remedy}")
+
+    def _of_actuators(self, field: str) -> Any:
+        """A number of each actuator, zero where MuJoCo's version has no such field."""
+        return getattr(self.model, field, np.zeros(len(self.model.actuator_trntype)))
 
     def _transmission(self, a: int) -> str:
         """ "joint" for one on a hinge or slide joint, otherwise what it acts on."""
@@ -105,24 +111,24 @@ class JointForces:
         count = len(model.actuator_trntype)
         names = Names(model.actuator(a).name for a in range(count))
         clipped = not disabled(self.mujoco, model, "CLAMPCTRL")
-        made = []
+        actuators = []
         for a in range(count):
             if self._obstacle(a):
                 continue
             joint = joints[int(model.actuator_trnid[a, 0])]
             affine = int(model.actuator_biastype[a]) == self.mujoco.mjtBias.mjBIAS_AFFINE
-            made.append(
+            actuators.append(
                 Actuator(
                     model.actuator(a).name or names.new(f"{joint}_actuator"),
                     joint,
                     float(model.actuator_gear[a, 0]),
                     float(model.actuator_gainprm[a, 0]),
-                    read_vector(model.actuator_biasprm[a, :3]) if affine else (0.0, 0.0, 0.0),
+                    as_vector(model.actuator_biasprm[a, :3]) if affine else (0.0, 0.0, 0.0),
                     _range(model.actuator_ctrlrange[a], clipped and model.actuator_ctrllimited[a]),
                     _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
                 )
             )
-        return tuple(made)
+        return tuple(actuators)
 
     def _obstacle(self, a: int) -> str:
         """In one or two words, why an actuator is not one of ours; nothing for one that is."""

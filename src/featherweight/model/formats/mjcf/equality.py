@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ...types import Coupling, Loop, LoopType, ModelError, Pose
-from .numbers import read_pose, read_vector
+from ...types import Coupling, Loop, LoopType, ModelError, Pose, as_vector
+from .numbers import as_pose
 
 
 class _Follower(NamedTuple):
@@ -46,10 +46,11 @@ def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> I
             continue
         ends = [int(model.eq_obj1id[i]), int(model.eq_obj2id[i])]
         if int(model.eq_objtype[i]) == sites:
-            frames = [read_pose(model.site_pos[k], model.site_quat[k]) for k in ends]
+            frames = [as_pose(model.site_pos[k], model.site_quat[k]) for k in ends]
             ends = [int(model.site_bodyid[k]) for k in ends]
         else:
-            frames = _frames(model.eq_data[i], weld=int(model.eq_type[i]) == kinds.mjEQ_WELD)
+            weld = int(model.eq_type[i]) == kinds.mjEQ_WELD
+            frames = _weld_frames(model.eq_data[i]) if weld else _connect_frames(model.eq_data[i])
         names = bodies[ends[0]], bodies[ends[1]]
         if model.body_weldid[ends[0]] == model.body_weldid[ends[1]]:
             problem = f"no joint moves body '{names[0]}' against '{names[1]}'"
@@ -74,11 +75,14 @@ def read_couplings(mujoco: Any, model: Any, source: str) -> tuple[Coupling, ...]
 # --- loops
 
 
-def _frames(data: Any, weld: bool) -> list[Pose]:
-    """On either body: of a connect the anchors; of a weld relpose, which puts body 2 into body 1, and the anchor in body 2."""
-    if weld:
-        return [read_pose(data[3:6], data[6:10]), Pose(p=read_vector(data[0:3]))]
-    return [Pose(p=read_vector(data[0:3])), Pose(p=read_vector(data[3:6]))]
+def _weld_frames(data: Any) -> list[Pose]:
+    """On body 1 relpose, which is where it puts body 2; on body 2 the anchor."""
+    return [as_pose(data[3:6], data[6:10]), Pose(p=as_vector(data[0:3]))]
+
+
+def _connect_frames(data: Any) -> list[Pose]:
+    """The anchors on either body."""
+    return [Pose(p=as_vector(data[0:3])), Pose(p=as_vector(data[3:6]))]
 
 
 # --- couplings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...types import Matrix, Pose, Vector
+from ...types import Matrix, Pose, as_vector
 
 
 def snap(x: float) -> float:
@@ -13,13 +13,7 @@ def snap(x: float) -> float:
     return nearest if abs(x - nearest) < 1e-14 else x
 
 
-def read_vector(row: Any) -> Vector:
-    """Three numbers."""
-    x, y, z = (float(value) for value in row)
-    return (x, y, z)
-
-
-def read_rotation(quaternion: Any) -> Matrix:
+def as_rotation(quaternion: Any) -> Matrix:
     """Rotation matrix of a unit quaternion (w, x, y, z)."""
     w, x, y, z = (float(value) for value in quaternion)
     rows = (
@@ -31,9 +25,9 @@ def read_rotation(quaternion: Any) -> Matrix:
     return (a, b, c)
 
 
-def read_pose(position: Any, quaternion: Any) -> Pose:
+def as_pose(position: Any, quaternion: Any) -> Pose:
     """A frame by its origin and a unit quaternion (w, x, y, z)."""
-    return Pose(read_rotation(quaternion), read_vector(position))
+    return Pose(as_rotation(quaternion), as_vector(position))
 
 
 def disabled(mujoco: Any, model: Any, what: str) -> bool:

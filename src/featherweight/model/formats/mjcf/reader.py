@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...names import Names
 from ...types import (
     WORLD,
     Body,
@@ -29,13 +28,14 @@ from ...types import (
     ModelError,
     Pose,
     Vector,
+    as_vector,
     matmul,
     transpose,
 )
-from ..urdf.elements import parse_xml
-from .drives import JointForces
+from ..xml import Names, parse_xml
+from .drives import MujocoForces
 from .equality import read_couplings, read_loops, refuse_unsupported_equalities
-from .numbers import disabled, read_pose, read_rotation, read_vector, snap
+from .numbers import as_pose, as_rotation, disabled, snap
 from .shapes import Drawing, read_shapes, take_appearance
 
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
@@ -47,8 +47,8 @@ SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat"}
 READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
 
 
-def load_mjcf(path: str | os.PathLike[str]) -> Description:
-    """Read an MJCF file, in SI units.
+def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
+    """Read an MJCF file, in SI units. There are no options.
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
     a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
@@ -75,7 +75,7 @@ def load_mjcf(path: str | os.PathLike[str]) -> Description:
     drawings = take_appearance(mujoco, spec, source)
     model = _compile(spec, source)
     _check_finite(model, source)
-    return _Builder(mujoco, model, source).description(spec.modelname or Path(source).stem, counts, drawings)
+    return _Elements(mujoco, model, source).description(spec.modelname or Path(source).stem, counts, drawings)
 
 
 # --- the file before MuJoCo
@@ -86,7 +86,7 @@ def _check_text(source: str) -> None:
     root = parse_xml(source)
     if root.tag != "mujoco":
         raise ModelError(f"{source}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
-    pending, read = [(source, root, "")], {source}
+    pending, seen = [(source, root, "")], {source}
     while pending:
         file, element, owner = pending.pop()
         if name := element.get("name"):
@@ -97,8 +97,8 @@ def _check_text(source: str) -> None:
                 raise ModelError(f"{file}: <{element.tag}>{owner}: '{key}' is '{text}'; give finite numbers")
         pending.extend((file, child, owner) for child in element)
         included = os.path.join(os.path.dirname(source), element.get("file", ""))
-        if element.tag == "include" and included not in read and os.path.isfile(included):
-            read.add(included)
+        if element.tag == "include" and included not in seen and os.path.isfile(included):
+            seen.add(included)
             pending.append((included, parse_xml(included), owner))
 
 
@@ -179,7 +179,7 @@ def _check_finite(model: Any, source: str) -> None:
             raise ModelError(f"{source}: {field} is not finite; give finite numbers to every joint")
 
 
-class _Builder:
+class _Elements:
     """The compiled model, turned into bodies, joints and frames one MuJoCo body at a time."""
 
     def __init__(self, mujoco: Any, model: Any, source: str) -> None:
@@ -191,12 +191,12 @@ class _Builder:
         self.bodies: list[Body] = []
         self.joints: list[Joint] = []
         self.virtual: set[str] = set()
-        self.forces = JointForces(mujoco, model, source)
+        self.forces = MujocoForces(mujoco, model, source)
 
     def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
-        drawn = read_shapes(self.mujoco, self.model, drawings, self.names)
+        shapes = read_shapes(self.mujoco, self.model, drawings, self.names)
         return Description(
             name,
             self.source,
@@ -204,18 +204,18 @@ class _Builder:
             tuple(self.joints),
             tuple(self._frames()),
             self._gravity(),
-            (*drawn.unused, *counts, *self.forces.unused(), *_unused(self.mujoco, self.model)),
+            (*shapes.unused, *counts, *self.forces.unused(), *_unused(self.mujoco, self.model)),
             frozenset(self.virtual),
             tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
             read_couplings(self.mujoco, self.model, self.source),
-            shapes=drawn.shapes,
+            shapes=shapes.shapes,
             actuators=self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)]),
         )
 
     def _add_body(self, i: int) -> None:
         model, name = self.model, self.names[i]
         parent = self.names[model.body_parentid[i]]
-        placement = read_pose(model.body_pos[i], model.body_quat[i])
+        placement = as_pose(model.body_pos[i], model.body_quat[i])
         first, count = int(model.body_jntadr[i]), int(model.body_jntnum[i])
         if count == 0:
             self.joints.append(Joint(self.joint_names.new(f"{name}_fixed"), JointType.FIXED, parent, name, placement))
@@ -233,7 +233,7 @@ class _Builder:
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
         model, kinds = self.model, self.mujoco.mjtJoint
-        kind, anchor = int(model.jnt_type[j]), read_vector(model.jnt_pos[j])
+        kind, anchor = int(model.jnt_type[j]), as_vector(model.jnt_pos[j])
         forces = self.forces.passive(j, name)._asdict()
         if kind == kinds.mjJNT_FREE:
             if forces["armature"] != 0.0:
@@ -242,7 +242,7 @@ class _Builder:
             return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
         if kind == kinds.mjJNT_BALL:
             return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
-        x, y, z = read_vector(model.jnt_axis[j])
+        x, y, z = as_vector(model.jnt_axis[j])
         lower, upper = model.jnt_range[j] if model.jnt_limited[j] else (-math.inf, math.inf)
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
@@ -260,21 +260,21 @@ class _Builder:
         )
 
     def _inertia(self, i: int) -> Inertia:
-        model, R = self.model, read_rotation(self.model.body_iquat[i])
-        x, y, z = read_vector(model.body_inertia[i])
+        model, R = self.model, as_rotation(self.model.body_iquat[i])
+        x, y, z = as_vector(model.body_inertia[i])
         diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(R, diagonal), transpose(R))
-        return Inertia(float(model.body_mass[i]), read_vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
+        return Inertia(float(model.body_mass[i]), as_vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
 
     def _frames(self) -> Iterator[Frame]:
         model = self.model
         for i in range(model.nsite):
-            placement = read_pose(model.site_pos[i], model.site_quat[i])
+            placement = as_pose(model.site_pos[i], model.site_quat[i])
             yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
 
     def _gravity(self) -> Vector:
         off = disabled(self.mujoco, self.model, "GRAVITY")
-        return (0.0, 0.0, 0.0) if off else read_vector(self.model.opt.gravity)
+        return (0.0, 0.0, 0.0) if off else as_vector(self.model.opt.gravity)
 
 
 # --- what is not used

@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...names import Names
-from ...types import Pose, Shape, ShapeType, Vector, rotate, transpose
-from ..meshes import find_mesh, missing_meshes
-from .numbers import disabled, read_pose, read_rotation, read_vector
-
-Color = tuple[float, float, float, float]
+from ...types import Color, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
+from ..geometry import Shapes, find_mesh, shapes_of_file
+from ..xml import Names
+from .numbers import as_pose, as_rotation, disabled
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
 SEEN_GROUPS = 3  # geoms of this group and above are for collision only, by MuJoCo's custom
@@ -71,7 +69,7 @@ def _color(rgba: Any) -> Color:
 
 
 def _mesh(mesh: Any, spec: Any, source: str) -> Mesh:
-    stretch = read_vector(mesh.scale)
+    stretch = as_vector(mesh.scale)
     path = _path(mesh, spec, source) if mesh.file else None
     vertices = np.array(mesh.uservert, dtype=np.float64).reshape(-1, 3) if len(mesh.uservert) else None
     faces = np.array(mesh.userface, dtype=np.int64).reshape(-1, 3) if len(mesh.userface) else None
@@ -81,10 +79,10 @@ def _mesh(mesh: Any, spec: Any, source: str) -> Mesh:
 def _asset_placement(mesh: Any, stretch: Vector) -> Pose | None:
     """MuJoCo puts a vertex x at S R'(x - p), with the asset's refpos p, refquat R and scale S."""
     quaternion = np.asarray(mesh.refquat, dtype=np.float64)
-    R = transpose(read_rotation(quaternion / np.linalg.norm(quaternion)))
+    R = transpose(as_rotation(quaternion / np.linalg.norm(quaternion)))
     if Pose().R != R and len(set(stretch)) > 1:
         return None
-    x, y, z = (-s * a for s, a in zip(stretch, rotate(R, read_vector(mesh.refpos)), strict=True))
+    x, y, z = (-s * a for s, a in zip(stretch, rotate(R, as_vector(mesh.refpos)), strict=True))
     return Pose(R, (x, y, z))
 
 
@@ -92,8 +90,8 @@ def _path(mesh: Any, spec: Any, source: str) -> str:
     """A file is sought in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
     name = os.path.basename(mesh.file) if spec.strippath else mesh.file
     folder = Path(spec.modelfiledir or os.path.dirname(source)) / getattr(mesh, "compiler", spec.compiler).meshdir
-    found = find_mesh(name, folder)
-    return found if os.path.isabs(found) else mesh.file
+    path = find_mesh(name, folder)
+    return path if os.path.isabs(path) else mesh.file
 
 
 def _strip(mujoco: Any, spec: Any) -> None:
@@ -139,13 +137,6 @@ def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
 # --- after compiling
 
 
-class Shapes(NamedTuple):
-    """The shapes of all geoms, and what of them is not used."""
-
-    shapes: tuple[Shape, ...]
-    unused: tuple[tuple[str, str], ...]
-
-
 def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str]) -> Shapes:
     """One shape for each geom, in the order of the compiled model; `bodies` are all names."""
     names = Names(model.geom(i).name for i in range(model.ngeom))
@@ -179,8 +170,7 @@ def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Se
                 faces=form.mesh.faces if form.mesh else None,
             )
         )
-    listed = [(kind, f"{count}") for kind, count in unused.items() if count]
-    return Shapes(tuple(shapes), (*missing_meshes(shapes), *listed))
+    return shapes_of_file(shapes, unused)
 
 
 class _Form(NamedTuple):
@@ -193,7 +183,7 @@ class _Form(NamedTuple):
 def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
     """What a geom is; or the words by which it is listed as unused."""
     kinds = mujoco.mjtGeom
-    compiled, at = int(model.geom_type[i]), read_pose(model.geom_pos[i], model.geom_quat[i])
+    compiled, at = int(model.geom_type[i]), as_pose(model.geom_pos[i], model.geom_quat[i])
     if drawing.kind == kinds.mjGEOM_HFIELD:
         return "height fields"
     mesh = drawing.mesh
@@ -206,9 +196,9 @@ def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
         return _Form(ShapeType.MESH, mesh.scale, at @ mesh.placement, mesh)
     elif compiled in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF):
         m = int(model.geom_dataid[i])
-        centered = read_pose(model.mesh_pos[m], model.mesh_quat[m])
+        centered = as_pose(model.mesh_pos[m], model.mesh_quat[m])
         return _Form(ShapeType.MESH, mesh.scale, at @ centered.inverse() @ mesh.placement, mesh)
-    a, b, c = read_vector(model.geom_size[i])
+    a, b, c = as_vector(model.geom_size[i])
     kind, size = {
         int(kinds.mjGEOM_SPHERE): (ShapeType.SPHERE, (a,)),
         int(kinds.mjGEOM_BOX): (ShapeType.BOX, (2 * a, 2 * b, 2 * c)),

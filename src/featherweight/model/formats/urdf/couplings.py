@@ -13,7 +13,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import Coupling, Joint, JointType, ModelError
-from .elements import attribute, named, only, read_scalar, required
+from ..xml import attribute, named, only, read_scalar, required
 
 COUPLING_TYPES = ("rolling", "gear", "belt")
 
@@ -33,7 +33,7 @@ class Equation(NamedTuple):
     mimic: bool = False
 
 
-class Marks(NamedTuple):
+class JointMarks(NamedTuple):
     """What the file says of its joints."""
 
     independent: Mapping[str, bool]  # of joints with that attribute
@@ -42,7 +42,7 @@ class Marks(NamedTuple):
 
 
 class Paths:
-    """Ways through the tree of links."""
+    """Paths through the tree of links."""
 
     def __init__(self, links: Iterable[str], joints: Iterable[Joint]) -> None:
         self._links = set(links)
@@ -50,13 +50,13 @@ class Paths:
 
     def between(self, element: Element, where: str) -> tuple[list[Joint], list[Joint]]:
         """Moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
-        ways = []
+        paths = []
         for role in ("predecessor", "successor"):
             link = attribute(required(element, role, where), "link", where)
             if link not in self._links:
                 raise ModelError(f"{where}: its {role} link '{link}' is not defined; define it or correct the name")
-            ways.append(self._from_root(link))
-        a, b = ways
+            paths.append(self._from_root(link))
+        a, b = paths
         common = sum(1 for x, y in zip(a, b, strict=False) if x is y)
         if not any(moves(joint) for joint in a[common:] + b[common:]):
             raise ModelError(f"{where}: no joint moves its predecessor against its successor; remove it or correct the links")
@@ -147,7 +147,7 @@ def _exact(value: float) -> Fraction:
 # --- their solution
 
 
-def solve(equations: list[Equation], marks: Marks) -> tuple[Coupling, ...]:
+def solve_couplings(equations: list[Equation], marks: JointMarks) -> tuple[Coupling, ...]:
     """One coupling for each equation, in their order, in terms of joints that follow none.
 
     Those that follow are joints with <mimic>, then, as far as the equations allow, joints that the file marks as dependent,
@@ -167,7 +167,7 @@ def solve(equations: list[Equation], marks: Marks) -> tuple[Coupling, ...]:
     return tuple(_solution(equation, pivots[n], rows[n]) for n, equation in enumerate(equations))
 
 
-def _preferred(equations: list[Equation], marks: Marks) -> list[str]:
+def _preferred(equations: list[Equation], marks: JointMarks) -> list[str]:
     """All joints of the equations, those first that are best solved for."""
     mimics = {equation.followers[0] for equation in equations if equation.mimic}
     mimicked = {equation.leaders[0] for equation in equations if equation.mimic}
@@ -205,7 +205,7 @@ def _reduced(row: Row, pivot_row: Row, column: str) -> Row:
     return {key: value for key, value in change.items() if value}
 
 
-def _check_marks(equations: list[Equation], solved: Mapping[str, Equation], marks: Marks) -> None:
+def _check_marks(equations: list[Equation], solved: Mapping[str, Equation], marks: JointMarks) -> None:
     for joint, equation in solved.items():
         if marks.independent.get(joint):
             problem = f"joint '{joint}' is marked independent, but the couplings leave it no freedom of its own"

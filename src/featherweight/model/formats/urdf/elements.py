@@ -1,32 +1,12 @@
-"""Elements, numbers and poses of URDF files, with errors that name file and element."""
+"""What is URDF's own among elements: its root, <origin> and <axis>."""
 
 from __future__ import annotations
 
 import math
-from xml.etree.ElementTree import Element, ParseError
-
-from defusedxml import DefusedXmlException  # type: ignore[import-untyped, unused-ignore]
-from defusedxml import ElementTree as SafeElementTree
+from xml.etree.ElementTree import Element
 
 from ...types import Matrix, ModelError, Pose, Vector, matmul
-
-# --- the file and its elements
-
-
-def parse_xml(source: str) -> Element:
-    """The root element of an XML file; `ModelError` if it is damaged or defines entities."""
-    with open(source, "rb") as stream:
-        try:
-            root: Element = SafeElementTree.parse(stream).getroot()
-        except ParseError as error:
-            remedy = "repair it or export it anew"
-            raise ModelError(f"{source}: not an XML file, or cut short ({error}); {remedy}") from error
-        except DefusedXmlException as error:
-            remedy = "remove the entity declarations"
-            raise ModelError(f"{source}: XML that defines entities is not read ({error}); {remedy}") from error
-        except (ValueError, LookupError) as error:
-            raise ModelError(f"{source}: unreadable text encoding ({error}); save the file as UTF-8") from error
-    return root
+from ..xml import only, parse_xml, read_vector
 
 
 def robot_element(source: str) -> Element:
@@ -44,79 +24,6 @@ def _drop_default_namespace(robot: Element) -> None:
     prefix = robot.tag[: robot.tag.index("}") + 1]
     for element in robot.iter():
         element.tag = element.tag.removeprefix(prefix)
-
-
-def named(robot: Element, tag: str, source: str) -> dict[str, Element]:
-    """The robot's elements with this tag by name, in the file's order."""
-    elements: dict[str, Element] = {}
-    for number, element in enumerate(robot.findall(tag), start=1):
-        name = element.get("name", "")
-        if not name.strip():
-            raise ModelError(f"{source}: {tag} number {number} has no name; give it one")
-        if name in elements:
-            raise ModelError(f"{source}: two {tag}s have the name '{name}'; rename one of them")
-        elements[name] = element
-    return elements
-
-
-def only(element: Element, tag: str, where: str) -> Element | None:
-    """The one child element with this tag, or None."""
-    found = element.findall(tag)
-    if len(found) > 1:
-        raise ModelError(f"{where}: {len(found)} <{tag}> elements inside <{element.tag}>; keep one")
-    return found[0] if found else None
-
-
-def required(element: Element, tag: str, where: str) -> Element:
-    """The one child element with this tag."""
-    found = only(element, tag, where)
-    if found is None:
-        raise ModelError(f"{where}: <{element.tag}> has no <{tag}>; add it")
-    return found
-
-
-def attribute(element: Element, key: str, where: str) -> str:
-    """An attribute that must not be empty."""
-    text = element.get(key, "")
-    if not text.strip():
-        raise ModelError(f"{where}: <{element.tag}> has no attribute '{key}'; add it")
-    return text
-
-
-# --- numbers
-
-
-def _numbers(text: str, count: int, key: str, where: str) -> list[float]:
-    words = text.split()
-    if len(words) != count:
-        raise ModelError(f"{where}: '{key}' needs {count} number{'s' * (count > 1)}, not {len(words)} ('{text}')")
-    return [_number(word, key, where) for word in words]
-
-
-def _number(text: str, key: str, where: str) -> float:
-    try:
-        value = float(text.replace("_", "?"))  # Python reads 1_000 as a number, no other reader of URDF does
-    except ValueError:
-        raise ModelError(f"{where}: '{key}' is not a number: '{text}'; correct it") from None
-    if not math.isfinite(value):
-        raise ModelError(f"{where}: '{key}' is {value}; give a finite number, or leave it out where it is optional")
-    return value
-
-
-def read_scalar(element: Element, key: str, where: str) -> float:
-    """A required attribute of one finite number."""
-    return _numbers(attribute(element, key, where), 1, key, where)[0]
-
-
-def read_tuple(element: Element, key: str, count: int, where: str) -> list[float]:
-    """A required attribute of several finite numbers."""
-    return _numbers(attribute(element, key, where), count, key, where)
-
-
-def read_vector(element: Element, key: str, default: str, where: str) -> Vector:
-    """An attribute of three finite numbers."""
-    x, y, z = _numbers(element.get(key, default), 3, key, where)
-    return (x, y, z)
 
 
 # --- poses

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import Coupling, Joint, Loop, LoopType, Matrix, ModelError, Pose, Vector, add, dot, scale, transpose
-from .couplings import Equation, Marks, Paths, coupling_equations, mimic_equations, moves, solve
-from .elements import attribute, named, only, read_axis, read_origin, required
+from ..xml import attribute, named, only, required
+from .couplings import Equation, JointMarks, Paths, coupling_equations, mimic_equations, moves, solve_couplings
+from .elements import read_axis, read_origin
 
 LOOP_TYPES = {str(t): t for t in LoopType} | {
     "continuous": LoopType.REVOLUTE,
@@ -40,13 +41,13 @@ def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimic
     looped: set[str] = set()
     for name, element in named(robot, "loop", source).items():
         where = f"{source}: loop '{name}'"
-        looped.update(joint.name for way in paths.between(element, where) for joint in way)
+        looped.update(joint.name for path in paths.between(element, where) for joint in path)
         loops.append(_loop(name, element, where))
     equations = mimic_equations(robot, joints, source) if mimics else []
     equations += coupling_equations(robot, paths, source)
     written = _marks(robot, source)
     actuated = {e.get("name", "") for e in robot.findall("transmission/joint")} & looped if not written else set()
-    couplings = solve(equations, Marks(written, actuated, looped))
+    couplings = solve_couplings(equations, JointMarks(written, actuated, looped))
     chosen = actuated - {coupling.joint for coupling in couplings}
     inside = looped | _joints_of(equations)
     kept = {name: mark for name, mark in (written or dict.fromkeys(chosen, True)).items() if name in inside}

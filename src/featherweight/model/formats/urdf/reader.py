@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -16,7 +16,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ...types import ROUNDING_RADIUS, Body, Description, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
-from .elements import attribute, named, only, read_axis, read_origin, read_scalar, required, robot_element
+from ..xml import attribute, named, only, read_scalar, required
+from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
 from .shapes import read_shapes, unknown_elements
 
@@ -34,8 +35,8 @@ COUPLING_TAGS = {"predecessor", "successor", "ratio"}
 MIMIC = ("follow", "independent", "refuse")
 
 
-def load_urdf(path: str | os.PathLike[str], mimic: str = "follow") -> Description:
-    """Read a URDF file, in SI units.
+def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
+    """Read a URDF file, in SI units. The one option is `mimic`, "follow" unless given.
 
     Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
     Besides the joint types of URDF, `spherical` (or `ball`) is read. A joint with no lower or upper limit has an
@@ -58,6 +59,7 @@ def load_urdf(path: str | os.PathLike[str], mimic: str = "follow") -> Descriptio
     or has couplings that cannot be solved; `OSError` for one that cannot be opened.
     """
     source = os.fspath(path)
+    mimic = options.get("mimic", "follow")
     robot = robot_element(source)
     if mimic not in MIMIC:
         raise ValueError(f"mimic must be one of {', '.join(MIMIC)}; got {mimic!r}")
@@ -70,18 +72,18 @@ def load_urdf(path: str | os.PathLike[str], mimic: str = "follow") -> Descriptio
     joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
     _require_one_tree(list(links), joints, source)
     closing = read_constraints(robot, joints, source, mimic == "follow")
-    drawn = read_shapes(robot, links, source)
+    shapes = read_shapes(robot, links, source)
     return Description(
         robot.get("name") or Path(source).stem,
         source,
         bodies,
         joints,
-        unused=(*drawn.unused, *_unused(robot, bodies, mimic), *closing.unused),
+        unused=(*shapes.unused, *_unused(robot, bodies, mimic), *closing.unused),
         loops=closing.loops,
         couplings=closing.couplings,
         independent=closing.independent,
         dependent=closing.dependent,
-        shapes=drawn.shapes,
+        shapes=shapes.shapes,
     )
 
 
@@ -219,9 +221,9 @@ def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tupl
     if tags["gazebo"]:
         inside = len(robot.findall("gazebo//joint"))
         yield "gazebo elements", f"{tags['gazebo']}" + (f", holding {_joints(inside)}" if inside else "")
-    follow = [joint.get("name", "") for joint in robot.findall("joint") if joint.find("mimic") is not None]
-    if follow and mimic == "independent":
-        yield "couplings", f"mimic of {', '.join(follow)}, taken as independent"
+    mimics = [joint.get("name", "") for joint in robot.findall("joint") if joint.find("mimic") is not None]
+    if mimics and mimic == "independent":
+        yield "couplings", f"mimic of {', '.join(mimics)}, taken as independent"
     if tags["sensor"]:
         yield "sensors", f"{tags['sensor']}"
     yield from _unused_of_joints(robot)

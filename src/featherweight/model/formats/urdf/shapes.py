@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ...names import Names
-from ...types import ModelError, Shape, ShapeType
-from ..meshes import find_mesh, missing_meshes
-from .elements import attribute, only, read_origin, read_scalar, read_tuple, read_vector
+from ...types import Color, ModelError, Shape, ShapeType
+from ..geometry import Shapes, find_mesh, shapes_of_file
+from ..xml import Names, attribute, only, read_scalar, read_tuple, read_vector
+from .elements import read_origin
 
-Color = tuple[float, float, float, float]
 Size = tuple[float, ...]
 
 GEOMETRY_TAGS = {"sphere", "box", "cylinder", "capsule", "mesh"}
-
-
-class Shapes(NamedTuple):
-    """The geometries of all links, and what of them is not used."""
-
-    shapes: tuple[Shape, ...]
-    unused: tuple[tuple[str, str], ...]
 
 
 def read_shapes(robot: Element, links: Mapping[str, Element], source: str) -> Shapes:
@@ -35,37 +26,36 @@ def read_shapes(robot: Element, links: Mapping[str, Element], source: str) -> Sh
     shapes: list[Shape] = []
     unused: Counter[str] = Counter()
     for link, element in links.items():
-        for drawn in element:
-            if drawn.tag in ("visual", "collision"):
-                name = names.new(drawn.get("name") or f"{link}_{drawn.tag}")
-                where = f"{source}: link '{link}': {drawn.tag} '{name}'"
-                made = _shape(name, link, drawn, folder, colors, where)
-                shapes += [made] if made else []
-                unused["geometries of no known kind"] += made is None
+        for child in element:
+            if child.tag in ("visual", "collision"):
+                name = names.new(child.get("name") or f"{link}_{child.tag}")
+                where = f"{source}: link '{link}': {child.tag} '{name}'"
+                shape = _shape(name, link, child, folder, colors, where)
+                shapes += [shape] if shape else []
+                unused["geometries of no known kind"] += shape is None
     unused["textures"] = len(robot.findall(".//material/texture"))
-    listed = [(kind, f"{count}") for kind, count in unused.items() if count]
-    return Shapes(tuple(shapes), (*missing_meshes(shapes), *listed))
+    return shapes_of_file(shapes, unused)
 
 
 def _shape(name: str, link: str, element: Element, folder: Path, colors: Mapping[str, Color], where: str) -> Shape | None:
     """None for a geometry that is empty or unknown."""
     geometry = only(element, "geometry", where)
-    found = [child for child in geometry if child.tag in GEOMETRY_TAGS] if geometry is not None else []
-    if not found:
+    forms = [child for child in geometry if child.tag in GEOMETRY_TAGS] if geometry is not None else []
+    if not forms:
         return None
-    if len(found) > 1:
-        raise ModelError(f"{where}: its <geometry> holds {' and '.join(f'<{g.tag}>' for g in found)}; keep one")
-    kind = ShapeType(found[0].tag)
+    if len(forms) > 1:
+        raise ModelError(f"{where}: its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}; keep one")
+    kind = ShapeType(forms[0].tag)
     return Shape(
         name,
         link,
         kind,
-        SIZES[kind](found[0], where),
+        SIZES[kind](forms[0], where),
         read_origin(element, where),
         visual=element.tag == "visual",
         collision=element.tag == "collision",
         color=_color(element, colors, where),
-        path=find_mesh(attribute(found[0], "filename", where).strip(), folder) if kind == ShapeType.MESH else None,
+        path=find_mesh(attribute(forms[0], "filename", where).strip(), folder) if kind == ShapeType.MESH else None,
     )
 
 
@@ -154,6 +144,6 @@ def unknown_elements(robot: Element) -> Iterator[str]:
     """Elements inside geometries that say nothing to this reader."""
     known = {"name", "origin", "geometry", "material"}
     for tag in ("visual", "collision"):
-        for drawn in robot.findall(f"link/{tag}"):
-            yield from (f"{tag}/{child.tag}" for child in drawn if child.tag not in known)
-            yield from (f"geometry/{child.tag}" for child in drawn.findall("geometry/*") if child.tag not in GEOMETRY_TAGS)
+        for geometry in robot.findall(f"link/{tag}"):
+            yield from (f"{tag}/{child.tag}" for child in geometry if child.tag not in known)
+            yield from (f"geometry/{child.tag}" for child in geometry.findall("geometry/*") if child.tag not in GEOMETRY_TAGS)

@@ -16,7 +16,7 @@ import featherweight
 from featherweight.model.generators import MOVING, random_tree
 from featherweight.model.types import JointType
 from featherweight.robot.trajectory import Trajectory
-from window.robots import arm, linkage
+from viewer.robots import arm, linkage
 
 pytest.importorskip("viser")
 

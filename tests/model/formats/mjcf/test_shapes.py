@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import ShapeType
-from featherweight.model.formats.mjcf.reader import load_mjcf
+from featherweight.model.formats.registry import load_description
 
 SINGLE = 1e-6  # MuJoCo keeps vertices in single precision
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
@@ -89,7 +89,7 @@ def write(folder: Path, text: str, with_meshes: bool = True) -> str:
 def shapes(folder: Path, geoms: str, rest: str = "") -> dict[str, fw.Shape]:
     path = folder / "robot.xml"
     path.write_text(f'<mujoco><worldbody><body name="arm"><joint/>{INERTIAL}{geoms}</body></worldbody>{rest}</mujoco>')
-    return {s.name: s for s in load_mjcf(path).shapes}
+    return {s.name: s for s in load_description(path).shapes}
 
 
 def moved(path: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -149,9 +149,9 @@ def test_vertices_of_meshes_are_where_mujoco_has_them(tmp_path, asset, inertial)
 
 def test_missing_meshes_change_no_pose_and_are_listed(tmp_path):
     text = MESHES.format(asset=f"{SCALED} {REFERRED}", inertial=INERTIAL)
-    found = load_mjcf(write(tmp_path, text)).shapes
+    found = load_description(write(tmp_path, text)).shapes
     (tmp_path / "gone").mkdir()
-    robot = load_mjcf(write(tmp_path / "gone", text, with_meshes=False))
+    robot = load_description(write(tmp_path / "gone", text, with_meshes=False))
     assert [s.placement for s in robot.shapes] == [s.placement for s in found]
     assert [s.path for s in robot.shapes] == ["hull.obj", "hull.obj", None]
     assert dict(robot.unused) == {"meshes not found": "1, the first is 'hull.obj'"}
@@ -186,7 +186,7 @@ def test_mesh_files_are_found_where_the_compiler_looks(tmp_path, monkeypatch, co
     mujoco.MjModel.from_xml_path(path)  # it finds the file, too
     monkeypatch.chdir(tmp_path)
     for name in (path, "robot.xml"):
-        assert load_mjcf(name).shapes[0].path == str(tmp_path / "meshes/hull.obj")
+        assert load_description(name).shapes[0].path == str(tmp_path / "meshes/hull.obj")
 
 
 # --- looks
@@ -239,11 +239,11 @@ def test_primitives_fitted_to_meshes_are_the_meshes_unless_mujoco_fits_them(tmp_
         '<mujoco><compiler meshdir="meshes"/><asset><mesh name="hull" file="hull.obj"/></asset><worldbody><body><joint/>{}'
         '<geom type="box" mesh="hull" pos="1 2 3"/></body></worldbody></mujoco>'
     )
-    drawn = load_mjcf(write(tmp_path, text.format(INERTIAL)))
+    drawn = load_description(write(tmp_path, text.format(INERTIAL)))
     assert (drawn.shapes[0].type, drawn.shapes[0].placement.p) == (ShapeType.MESH, (1.0, 2.0, 3.0))
     assert dict(drawn.unused) == {"primitives fitted to meshes, taken as those meshes": "1"}
     path = write(tmp_path, text.format(""))
-    fitted, model = load_mjcf(path).shapes[0], mujoco.MjModel.from_xml_path(path)
+    fitted, model = load_description(path).shapes[0], mujoco.MjModel.from_xml_path(path)
     assert (fitted.type, fitted.placement.p) == (ShapeType.BOX, tuple(model.geom_pos[0]))
     assert fitted.size == tuple(2 * model.geom_size[0])
 
@@ -256,7 +256,7 @@ def test_what_no_shape_can_say_is_listed(tmp_path):
     path = tmp_path / "robot.xml"
     geoms = '<geom type="mesh" mesh="skewed"/><geom type="hfield" hfield="hill"/><geom name="last" size="1"/>'
     path.write_text(f"<mujoco>{asset}<worldbody><body><joint/>{INERTIAL}{geoms}</body></worldbody></mujoco>")
-    robot = load_mjcf(path)
+    robot = load_description(path)
     assert [s.name for s in robot.shapes] == ["last"]
     assert dict(robot.unused) == {"meshes that their asset turns and stretches": "1", "height fields": "1"}
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from featherweight.model.formats.urdf.reader import load_urdf
+from featherweight.model.formats.registry import load_description
 from featherweight.model.types import Coupling, Description, Loop, LoopType, ModelError, Pose
 
 
 def load(folder: Path, inside: str, **options: str) -> Description:
     path = folder / "robot.urdf"
     path.write_text(f'<robot name="r">{inside}</robot>')
-    return load_urdf(path, **options)
+    return load_description(path, **options)
 
 
 def tree(*joints: str) -> str:

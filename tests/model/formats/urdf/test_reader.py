@@ -12,7 +12,7 @@ import pinocchio
 import pytest
 
 from featherweight import build
-from featherweight.model.formats.urdf.reader import load_urdf
+from featherweight.model.formats.registry import load_description
 from featherweight.model.types import Inertia, JointType, ModelError
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
@@ -28,7 +28,7 @@ def write(folder: Path, content: str) -> Path:
 
 
 def load(folder: Path, inside: str):
-    return load_urdf(write(folder, f'<robot name="r">{inside}</robot>'))
+    return load_description(write(folder, f'<robot name="r">{inside}</robot>'))
 
 
 def matrix(inertia: Inertia) -> np.ndarray:
@@ -118,8 +118,8 @@ def test_a_link_without_inertial_weighs_nothing_and_a_point_mass_is_allowed(tmp_
 
 def test_a_default_namespace_is_read_through(tmp_path):
     path = write(tmp_path, f'<robot xmlns="http://www.ros.org">{LINKS}{ARM}</robot>')
-    assert [body.name for body in load_urdf(path).bodies] == ["base", "arm"]
-    assert load_urdf(path).name == "robot"
+    assert [body.name for body in load_description(path).bodies] == ["base", "arm"]
+    assert load_description(path).name == "robot"
 
 
 # --- what is listed
@@ -220,13 +220,13 @@ NOT_URDF = {
 def test_a_file_that_is_no_urdf_is_refused(tmp_path, content, words):
     path = write(tmp_path, content)
     with pytest.raises(ModelError, match=words) as caught:
-        load_urdf(path)
+        load_description(path)
     assert str(path) in str(caught.value)
 
 
 def test_a_missing_file_is_reported_as_such(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        load_urdf(tmp_path / "nowhere.urdf")
+        load_description(tmp_path / "nowhere.urdf")
 
 
 # --- a collection of real robots
@@ -242,9 +242,9 @@ UNSOUND = {  # real files that no dynamics can use
 def test_real_robots_load_with_the_mass_that_pinocchio_finds(path):
     if path.stem in UNSOUND:
         with pytest.raises(ModelError, match=UNSOUND[path.stem]):
-            build(load_urdf(path, mimic="independent"), base="floating")
+            build(load_description(path, mimic="independent"), base="floating")
         return
-    robot = load_urdf(path, mimic="independent")
+    robot = load_description(path, mimic="independent")
     assert robot.couplings == ()
     build(robot, base="floating")
     model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
@@ -259,11 +259,11 @@ def test_real_robots_load_with_the_mass_that_pinocchio_finds(path):
 def test_joints_of_real_robots_that_mimic_others_follow_them(path):
     if path.stem == "alex_psyonic_hands":
         with pytest.raises(ModelError, match="'Left_index_q2': it mimics joint 'index_q1', which is not defined"):
-            load_urdf(path)
+            load_description(path)
         return
     mimics = [e for e in ElementTree.parse(path).iterfind("joint") if e.find("mimic") is not None]
     followers = [e.get("name") for e in mimics if e.get("type") != "fixed"]
-    assert [coupling.joint for coupling in load_urdf(path).couplings] == followers
+    assert [coupling.joint for coupling in load_description(path).couplings] == followers
 
 
 def test_real_robots_are_found():

@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight import cli
 from featherweight.cli.view import read_trajectory
-from window.robots import ARM
+from viewer.robots import ARM
 
 pytest.importorskip("viser")
 
@@ -37,7 +37,7 @@ def test_view_serves_the_page_until_it_is_interrupted(
             seen.append(page.status)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("featherweight.cli.view.time.sleep", interrupted)
+    monkeypatch.setattr("featherweight.cli.console.time.sleep", interrupted)
     assert cli.main(["view", arm, "--port", "0"]) == 0
     assert seen == [200]
 

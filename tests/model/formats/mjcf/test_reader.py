@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from featherweight.model.formats.mjcf.reader import load_mjcf
+from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD, Description, Joint, JointType, ModelError, Pose
 
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
@@ -28,7 +28,7 @@ def write(folder: Path, inside: str) -> Path:
 
 
 def load(folder: Path, bodies: str, rest: str = "") -> Description:
-    return load_mjcf(write(folder, f"<worldbody>{bodies}</worldbody>{rest}"))
+    return load_description(write(folder, f"<worldbody>{bodies}</worldbody>{rest}"))
 
 
 def arm(inside: str = "<joint name='elbow'/>", weight: str = INERTIAL) -> str:
@@ -102,7 +102,7 @@ MIXED = """
 
 def test_bodies_lie_where_mujoco_puts_them(tmp_path):
     path = write(tmp_path, MIXED)
-    robot, model = load_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
+    robot, model = load_description(path), mujoco.MjModel.from_xml_path(str(path))
     data, rng = mujoco.MjData(model), np.random.default_rng(1)
     for _ in range(5):
         data.qpos[:] = rng.normal(size=model.nq)
@@ -117,7 +117,7 @@ def test_bodies_lie_where_mujoco_puts_them(tmp_path):
 
 def test_inertias_are_in_body_axes(tmp_path):
     path = write(tmp_path, MIXED)
-    robot, model = load_mjcf(path), mujoco.MjModel.from_xml_path(str(path))
+    robot, model = load_description(path), mujoco.MjModel.from_xml_path(str(path))
     upper = next(body.inertia for body in robot.bodies if body.name == "upper")
     assert (upper.mass, upper.center) == (2.0, (0.1, 0.2, 0.3))
     # MuJoCo finds the principal axes by iteration, and stops at 1e-12
@@ -126,7 +126,7 @@ def test_inertias_are_in_body_axes(tmp_path):
 
 
 def test_several_joints_of_a_body_become_a_chain(tmp_path):
-    robot = load_mjcf(write(tmp_path, MIXED))
+    robot = load_description(write(tmp_path, MIXED))
     assert [body.name for body in robot.bodies] == [
         *("trunk", "upper/swing", "upper/push", "upper"),
         *("hand", "tip", "post"),
@@ -145,7 +145,7 @@ def test_several_joints_of_a_body_become_a_chain(tmp_path):
 
 
 def test_joints_carry_zero_limits_and_armature(tmp_path):
-    _, swing, push, turn, *_ = load_mjcf(write(tmp_path, MIXED)).joints
+    _, swing, push, turn, *_ = load_description(write(tmp_path, MIXED)).joints
     assert (swing.zero, swing.lower, swing.upper) == pytest.approx(np.deg2rad([25, -50, 70]), rel=1e-15)
     assert (swing.armature, turn.armature) == (0.4, 0.0)
     assert (push.zero, push.lower, push.upper) == (0.3, -1.0, 1.0)
@@ -153,7 +153,7 @@ def test_joints_carry_zero_limits_and_armature(tmp_path):
 
 
 def test_sites_become_frames(tmp_path):
-    (eye,) = load_mjcf(write(tmp_path, MIXED)).frames
+    (eye,) = load_description(write(tmp_path, MIXED)).frames
     assert (eye.name, eye.body, eye.placement.p) == ("eye", "trunk", (1.0, 0.0, 0.0))
     assert eye.placement.R == ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))  # exact zeros
 
@@ -320,7 +320,7 @@ def test_included_files_are_checked_and_named(tmp_path):
     (tmp_path / "part.xml").write_text(f"<mujocoinclude>{part}</mujocoinclude>")
     path = write(tmp_path, '<worldbody><include file="part.xml"/></worldbody>')
     with pytest.raises(ModelError, match=r"part.xml: <joint> of joint 'elbow': 'pos' is 'nan 0 0'"):
-        load_mjcf(path)
+        load_description(path)
 
 
 def test_numbers_that_overflow_are_refused_by_name(tmp_path):
@@ -344,13 +344,13 @@ def test_a_file_that_is_no_mjcf_is_refused(tmp_path, content, words):
     path = tmp_path / "robot.xml"
     path.write_text(content)
     with pytest.raises(ModelError, match=words) as caught:
-        load_mjcf(path)
+        load_description(path)
     assert str(path) in str(caught.value)
 
 
 def test_a_missing_file_is_reported_as_such(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        load_mjcf(tmp_path / "nowhere.xml")
+        load_description(tmp_path / "nowhere.xml")
 
 
 def test_without_mujoco_the_message_says_what_to_install(tmp_path, monkeypatch):
@@ -363,4 +363,4 @@ def test_without_mujoco_the_message_says_what_to_install(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without_mujoco)
     with pytest.raises(ImportError, match=r"pip install featherweight\[mjcf\]"):
-        load_mjcf(write(tmp_path, ""))
+        load_description(write(tmp_path, ""))

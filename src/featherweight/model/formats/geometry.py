@@ -1,15 +1,30 @@
-"""Where the mesh files that robots name lie on this machine."""
+"""What readers of shapes share: where the mesh files that robots name lie, and what of the shapes is not used."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ..types import Shape, ShapeType
 
 PACKAGES = ("package://", "model://")
 SEARCH_PATHS = (("ROS_PACKAGE_PATH", ""), ("AMENT_PREFIX_PATH", "share"))  # and where packages lie in their folders
+
+
+class Shapes(NamedTuple):
+    """The shapes of a file, and what of them is not used, in words."""
+
+    shapes: tuple[Shape, ...]
+    unused: tuple[tuple[str, str], ...]
+
+
+def shapes_of_file(shapes: Iterable[Shape], unused: Counter[str]) -> Shapes:
+    """The shapes with `unused`, which counts by kind what was left out, and with the mesh files that were not found."""
+    shapes = tuple(shapes)
+    return Shapes(shapes, (*_missing_meshes(shapes), *((kind, f"{count}") for kind, count in unused.items() if count)))
 
 
 def find_mesh(filename: str, folder: Path) -> str:
@@ -41,7 +56,7 @@ def _candidates(filename: str, folder: Path) -> Iterator[Path]:
                 yield Path(entry) / rest
 
 
-def missing_meshes(shapes: Iterable[Shape]) -> Iterator[tuple[str, str]]:
+def _missing_meshes(shapes: Iterable[Shape]) -> Iterator[tuple[str, str]]:
     """How many mesh files of these shapes were not found, in words."""
     files = dict.fromkeys(s.path for s in shapes if s.type == ShapeType.MESH and s.path)
     if missing := [f for f in files if not os.path.isfile(f)]:

@@ -13,8 +13,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import Actuator, JointType, ModelError
-from featherweight.model.formats.mjcf.reader import load_mjcf
-from featherweight.model.formats.urdf.reader import load_urdf
+from featherweight.model.formats.registry import load_description
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
@@ -25,7 +24,7 @@ def urdf(folder: Path, inside: str, type: str = "revolute") -> fw.Joint:
     path = folder / "robot.urdf"
     joint = f'<joint name="j" type="{type}"><parent link="a"/><child link="b"/>{inside}</joint>'
     path.write_text(f'<robot name="r">{LINKS}</inertial></link>{joint}</robot>')
-    return load_urdf(path).joints[0]
+    return load_description(path).joints[0]
 
 
 def mjcf(folder: Path, joints: str, rest: str = "") -> str:
@@ -185,7 +184,7 @@ def test_mimic_and_loops_keep_actuators(tmp_path):
 def test_what_the_file_disables_is_not_there(tmp_path, flag, field):
     joint = '<joint name="j" stiffness="1" damping="2" frictionloss="3"/>'
     rest = f'<option><flag {flag}="disable"/></option><actuator><motor joint="j"/></actuator>'
-    robot = load_mjcf(mjcf(tmp_path, joint, rest))
+    robot = load_description(mjcf(tmp_path, joint, rest))
     found = {"stiffness": 1.0, "damping": 2.0, "friction": 3.0} | ({field: 0.0} if field else {})
     assert {key: getattr(robot.joints[0], key) for key in found} == found
     assert dict(robot.unused) == ({} if field else {"actuators": "1 disabled"})
@@ -194,14 +193,14 @@ def test_what_the_file_disables_is_not_there(tmp_path, flag, field):
 
 def test_control_is_not_limited_where_the_file_says_so(tmp_path):
     motor = '<actuator><motor joint="j" ctrlrange="-1 2"/></actuator>'
-    assert load_mjcf(mjcf(tmp_path, '<joint name="j"/>', motor)).actuators[0].control == (-1.0, 2.0)
+    assert load_description(mjcf(tmp_path, '<joint name="j"/>', motor)).actuators[0].control == (-1.0, 2.0)
     free = '<option><flag clampctrl="disable"/></option>' + motor
-    assert load_mjcf(mjcf(tmp_path, '<joint name="j"/>', free)).actuators[0].control == (-math.inf, math.inf)
+    assert load_description(mjcf(tmp_path, '<joint name="j"/>', free)).actuators[0].control == (-math.inf, math.inf)
 
 
 def test_what_no_number_of_a_joint_can_say_is_listed(tmp_path):
     joint = '<joint name="j" damping="1 2" stiffness="1 0 3" actuatorfrcrange="-1 2"/>'
-    robot = load_mjcf(mjcf(tmp_path, joint))
+    robot = load_description(mjcf(tmp_path, joint))
     assert (robot.joints[0].damping, robot.joints[0].stiffness, robot.joints[0].effort) == (1.0, 1.0, 2.0)
     assert dict(robot.unused) == {
         "springs of higher order": "1",
@@ -220,13 +219,13 @@ def test_what_no_number_of_a_joint_can_say_is_listed(tmp_path):
 )
 def test_negative_numbers_of_mjcf_joints_are_refused_by_name(tmp_path, joint, word):
     with pytest.raises(ModelError, match=rf"robot\.xml: joint 'j': the {word}"):
-        load_mjcf(mjcf(tmp_path, joint))
+        load_description(mjcf(tmp_path, joint))
 
 
 @pytest.mark.parametrize("key", ["damping", "stiffness", "springref", "frictionloss"])
 def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path, key):
     with pytest.raises(ModelError, match=rf"robot\.xml: <joint> of joint 'j': '{key}'"):
-        load_mjcf(mjcf(tmp_path, f'<joint name="j" {key}="nan"/>'))
+        load_description(mjcf(tmp_path, f'<joint name="j" {key}="nan"/>'))
 
 
 # --- robots made in Python

@@ -10,7 +10,7 @@ import pytest
 import featherweight
 from featherweight import Body, Inertia, Joint, JointType, Mechanism
 from featherweight.model.types import Shape, ShapeType
-from window.robots import arm
+from viewer.robots import arm
 
 trimesh = pytest.importorskip("trimesh")
 

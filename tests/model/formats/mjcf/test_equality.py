@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from featherweight.model.formats.mjcf.reader import load_mjcf
+from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD, Coupling, Description, Loop, LoopType, ModelError, Pose
 
 WEIGHT = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
@@ -30,7 +30,7 @@ def write(folder: Path, equality: str, rest: str = "") -> Path:
 
 
 def load(folder: Path, equality: str, rest: str = "") -> Description:
-    return load_mjcf(write(folder, equality, rest))
+    return load_description(write(folder, equality, rest))
 
 
 def mujoco_at(path: Path, seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -65,7 +65,7 @@ LOOPS = {
 @pytest.mark.parametrize(("equality", "expected"), LOOPS.values(), ids=LOOPS)
 def test_frames_of_loops_are_apart_by_the_residual_of_mujoco(tmp_path, equality, expected):
     path = write(tmp_path, equality)
-    (loop,) = load_mjcf(path).loops
+    (loop,) = load_description(path).loops
     assert [str(loop.type), loop.predecessor, loop.successor] == expected.split()
     _, data = mujoco_at(path, seed=1)
     (R1, p1), (R2, p2) = (placed(data, *end) for end in ends(loop))
@@ -100,7 +100,7 @@ COUPLINGS = {
 @pytest.mark.parametrize("equality", COUPLINGS.values(), ids=COUPLINGS)
 def test_coordinates_that_follow_leave_mujoco_no_residual(tmp_path, equality):
     path = write(tmp_path, equality)
-    couplings = load_mjcf(path).couplings
+    couplings = load_description(path).couplings
     followers = {coupling.joint for coupling in couplings}
     model, data = mujoco_at(path, seed=2)
     assert np.abs(data.efc_pos).max() > 0.1

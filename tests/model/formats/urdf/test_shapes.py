@@ -13,8 +13,8 @@ import pytest
 
 import featherweight as fw
 from featherweight import ModelError, Shape, ShapeType
-from featherweight.model.formats.meshes import find_mesh
-from featherweight.model.formats.urdf.reader import load_urdf
+from featherweight.model.formats.geometry import find_mesh
+from featherweight.model.formats.registry import load_description
 
 SHARE = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share"
 ROBOTS = SHARE / "example-robot-data/robots"
@@ -32,7 +32,7 @@ SINGLE = 1e-7  # its colors and scales are kept in single precision
 def load(folder: Path, inside: str, rest: str = ""):
     path = folder / "robot.urdf"
     path.write_text(f'<robot name="r"><link name="base">{inside}</link>{rest}</robot>')
-    return load_urdf(path)
+    return load_description(path)
 
 
 def drawn(geometry: str, more: str = "", tag: str = "visual") -> str:
@@ -66,7 +66,7 @@ def test_bodies_poses_sizes_and_meshes_are_pinocchios(file: str, collision: bool
     robot = fw.load(path, mimic="independent")
     joint_of = {j.child: j.name for j in robot.joints} | {"world": "universe"}
     seen: dict[str, int] = {}
-    for link, ours in zip(load_urdf(path).shapes, robot.shapes, strict=True):
+    for link, ours in zip(load_description(path).shapes, robot.shapes, strict=True):
         if ours.collision != collision:
             continue
         assert ours.visual != ours.collision
@@ -183,7 +183,7 @@ def test_a_path_is_absolute_where_the_model_is_loaded_from_the_working_folder(tm
     (tmp_path / "a.stl").touch()
     load(tmp_path, mesh("a.stl"))
     monkeypatch.chdir(tmp_path)
-    assert load_urdf("robot.urdf").shapes[0].path == str(tmp_path / "a.stl")
+    assert load_description("robot.urdf").shapes[0].path == str(tmp_path / "a.stl")
 
 
 def test_missing_meshes_are_counted_once_a_file(tmp_path):

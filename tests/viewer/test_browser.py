@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from featherweight.robot.trajectory import Trajectory
-from window.robots import arm
+from viewer.robots import arm
 
 pytest.importorskip("viser")
 pytest.importorskip("selenium")

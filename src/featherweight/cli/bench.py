@@ -1,0 +1,38 @@
+"""The command that measures how long functions take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..engine.threads import processors
+from . import tables
+from .console import make_console, progress
+from .measure import time_functions
+from .options import Base, BaseOption, Mimic, MimicOption, OutputOption, RepeatsOption, RobotPath, ThreadsOption, load_robot
+
+
+def bench_robot(
+    robot: RobotPath,
+    base: BaseOption = Base.FIXED,
+    mimic: MimicOption = Mimic.FOLLOW,
+    batch: Annotated[int, typer.Option(min=1, help="States of one call.")] = 4096,
+    threads: ThreadsOption = None,
+    repeats: RepeatsOption = 15,
+    output: OutputOption = Path("output"),
+) -> None:
+    """Measure the time of each function for one state, and draw it."""
+    from .charts import save_timings  # brings matplotlib
+
+    loaded = load_robot(robot, base, mimic)
+    console = make_console()
+    used = threads or processors()
+    output.mkdir(parents=True, exist_ok=True)
+    with progress(console, "measuring", len(loaded.functions)) as step:
+        timings = time_functions(loaded, batch, used, repeats, step)
+    console.print(tables.timings_table(timings, batch, used), "", sep="\n")
+    path = output / f"bench_{robot.stem}.png"
+    save_timings(path, loaded, timings, batch, used)
+    console.print(f"Chart: {path}", soft_wrap=True)

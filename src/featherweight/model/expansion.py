@@ -1,0 +1,299 @@
+"""From a description to a model: fixed joints merged, joints in depth-first order, degrees of freedom expanded.
+
+A joint with k degrees of freedom becomes k rows of the expanded tree (Featherstone 2005, section 3). The child's internal frame
+lies on the joint's axis; everything that is fixed to the child is given in it, and its inertias are summed there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
+from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
+from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Shape, Vector, rotate
+
+_KIND = {
+    JointType.REVOLUTE: (REVOLUTE, (2,)),
+    JointType.CONTINUOUS: (REVOLUTE, (2,)),
+    JointType.PRISMATIC: (PRISMATIC, (5,)),
+    JointType.SPHERICAL: (SPHERICAL, (0, 1, 2)),
+    JointType.FLOATING: (FLOATING, (3, 4, 5, 0, 1, 2)),
+    JointType.PLANAR: (PLANAR, (3, 4, 2)),
+}
+"""For each type its kind and, in the order of its velocities, its axes."""
+
+
+class _Carrier(NamedTuple):
+    """Where a link of the file ended up: the row of its moving body, and its pose in that body's internal frame."""
+
+    body: str
+    row: int
+    pose: Pose
+
+
+def build_model(description: Description, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
+    """Merge, order and expand a description.
+
+    `base` is "fixed" (the root is where the file leaves it) or "floating" (a free-flyer carries it); `gravity` [m/s²] is
+    the file's unless given. Raises ModelError for a robot whose motion is not defined.
+    """
+    g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
+    if len(g) != 3 or not all(map(math.isfinite, g)):
+        raise ModelError(f"{description.source}: gravity must be three finite numbers; got {gravity!r}")
+    return _Expansion(description, _ordered_joints(description, base)).model((g[0], g[1], g[2]))
+
+
+def _ordered_joints(d: Description, base: str) -> list[Joint]:
+    """All joints, depth-first in the file's order, with one that attaches each root to the world."""
+    if base not in ("fixed", "floating"):
+        raise ValueError(f'base must be "fixed" or "floating"; got {base!r}')
+    moved = {j.child for j in d.joints}
+    names = {b.name for b in d.bodies}
+    roots = [b.name for b in d.bodies if b.name not in moved]
+    joints = [Joint(f"{r}_to_world", JointType.FIXED, WORLD, r) for r in roots] + list(d.joints)
+    top = [j for j in joints if j.child in roots or (j.parent == WORLD and WORLD not in names)]
+    if base == "floating" and not (len(top) == 1 and top[0].type == JointType.FLOATING):
+        if len(top) != 1 or top[0].type != JointType.FIXED:
+            raise ModelError(
+                f'{d.source}: base="floating" needs one root body that is fixed to the world; this file has '
+                + ", ".join(f"{j.child!r} ({j.type})" for j in top)
+            )
+        flyer = Joint("root_joint", JointType.FLOATING, WORLD, top[0].child)
+        joints[joints.index(top[0])] = top[0] = flyer
+    children: dict[str, list[Joint]] = {}
+    for j in joints:
+        children.setdefault("" if j in top or j.child in roots else j.parent, []).append(j)
+    ordered: list[Joint] = []
+    stack = list(reversed(children.get("", [])))
+    while stack:
+        joint = stack.pop()
+        ordered.append(joint)
+        stack += reversed(children.get(joint.child, []))
+    if len(ordered) != len(joints):
+        lost = sorted({j.name for j in joints} - {j.name for j in ordered})
+        raise ModelError(f"{d.source}: joints {', '.join(lost)} are not connected to the root")
+    return ordered
+
+
+class _Load(NamedTuple):
+    """What a moving body carries, in its frame of the file."""
+
+    axes: list[Line]  # of joints, at zero
+    masses: list[tuple[float, Vector]]  # with their centres
+
+    @property
+    def center(self) -> Vector | None:
+        mass = sum(m for m, _ in self.masses)
+        if mass <= 0.0:
+            return None
+        x, y, z = (sum(m * c[k] for m, c in self.masses) / mass for k in range(3))
+        return (x, y, z)
+
+
+def _loads(d: Description, joints: list[Joint]) -> dict[str, _Load]:
+    """For each moving body what it carries."""
+    inertias = {b.name: b.inertia for b in d.bodies}
+    loads: dict[str, _Load] = {}
+    links: dict[str, tuple[str, Pose]] = {}  # link -> moving body, and its pose there
+    for joint in joints:
+        body, pose = links.get(joint.parent, (WORLD, Pose()))
+        at = pose @ joint.placement
+        if joint.type != JointType.FIXED:
+            if joint.type in ALONG_Z and body in loads:
+                loads[body].axes.append(Line((at @ Pose(p=joint.anchor)).p, rotate(at.R, joint.axis)))
+            body, at = joint.child, Pose()
+        links[joint.child] = (body, at)
+        I = inertias[joint.child]
+        loads.setdefault(body, _Load([], [])).masses.append((I.mass, (at @ Pose(p=I.center)).p))
+    return loads
+
+
+class _Expansion:
+    """The rows of the expanded tree so far, and where the links that they carry ended up."""
+
+    def __init__(self, description: Description, joints: list[Joint]) -> None:
+        self.d = description
+        self.joints = joints
+        self.rows: list[dict[str, Any]] = []
+        self.carriers: dict[str, _Carrier] = {}
+        self.links: dict[str, list[str]] = {}  # moving body -> links
+        self.moving: list[MovingJoint] = []
+        self.nq = 0
+        self.solid = True
+        self.loads = _loads(description, joints)
+        self.longest = max((math.hypot(*j.placement.p) for j in joints), default=0.0)  # files have -1.11e-16 for zero
+
+    def model(self, gravity: Vector) -> Model:
+        ground = _Carrier(WORLD, -1, Pose())
+        names = {b.name for b in self.d.bodies}
+        for joint in self.joints:
+            inside = joint.parent in self.carriers and (joint.parent != WORLD or WORLD in names)
+            parent = self.carriers[joint.parent] if inside else ground
+            if joint.type == JointType.FIXED:
+                self.carriers[joint.child] = _Carrier(parent.body, parent.row, parent.pose @ joint.placement)
+                if parent.row >= 0:
+                    self.links[parent.body].append(joint.child)
+            else:
+                self._add_joint(joint, parent)
+        if not self.moving:
+            raise ModelError(f'{self.d.source}: no joint of the robot moves; if it is to fly, load it with base="floating"')
+        inertias = self._merged_inertias()
+        self._check_inertias(inertias)
+        virtual = self.d.virtual
+        shown = [j for j in self.moving if j.child not in virtual]
+        bodies = tuple(self._body(k, j.child, inertias) for k, j in enumerate(shown))
+        frames, placed = self._frames(ground)
+        return Model(
+            name=self.d.name,
+            source=self.d.source,
+            joints=tuple(self.moving),
+            bodies=bodies,
+            frames=frames,
+            tree=self._tree(inertias, gravity),
+            placed_frames=placed,
+            placed_bodies=tuple(Placed(*self.carriers[b.name][1:]) for b in bodies),
+            unused=self.d.unused,
+            solid=self.solid,
+            shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
+            actuators=self.d.actuators,
+        )
+
+    def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
+        """The rows of a joint, and the internal frame of its child."""
+        kind, axes = _KIND[joint.type]
+        load = self.loads[joint.child]
+        internal = internal_frame(joint, load.axes, load.center)  # in the child's frame of the file
+        zero = tidy(parent.pose @ joint.placement @ internal)
+        reach = max(self.longest, sum(math.hypot(*pose.p) for pose in (parent.pose, joint.placement, internal)))
+        zero = Pose(zero.R, exact_zeros(zero.p, reach))
+        if joint.zero:
+            c, s = math.cos(joint.zero), -math.sin(joint.zero)
+            shift = Pose(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
+            zero = zero @ (shift if kind == REVOLUTE else Pose(p=(0.0, 0.0, -joint.zero)))
+        first, v = len(self.rows), len(self.rows)
+        for k, axis in enumerate(axes):
+            at = zero if k == 0 else Pose()
+            screws = axial_screws(at)
+            offset = 0.0
+            if kind == REVOLUTE and 0.0 not in screws.twist:  # an addition is cheaper than a turn
+                offset, screws = math.atan2(screws.twist[1], screws.twist[0]), screws._replace(twist=(1.0, 0.0))
+            self.rows.append(
+                dict(
+                    parent=parent.row if k == 0 else first + k - 1,
+                    axis=axis,
+                    first=first,
+                    last=first + len(axes) - 1,
+                    kind=kind if k == 0 else INNER,
+                    q_index=self.nq,
+                    rotation=at.R,
+                    translation=at.p,
+                    base=screws.base,
+                    turns=(screws.yaw, screws.roll, screws.twist),
+                    slide=screws.slide,
+                    offset=offset,
+                    armature=joint.armature,
+                )
+            )
+        self.carriers[joint.child] = _Carrier(joint.child, len(self.rows) - 1, internal.inverse())
+        self.links[joint.child] = [joint.child]
+        q = self.nq
+        self.nq += joint.type.nq
+        self.moving.append(
+            MovingJoint(
+                len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
+                slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
+                joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort,
+            )
+        )  # fmt: skip
+
+    def _merged_inertias(self) -> dict[int, RigidInertia]:
+        """For the last row of each joint: the inertia of everything fixed to its body, in the internal frame."""
+        inertias: dict[int, RigidInertia] = {}
+        for body in self.d.bodies:
+            carrier = self.carriers[body.name]
+            if carrier.row >= 0:
+                part = _rigid(body.inertia, carrier.pose)
+                inertias[carrier.row] = inertias.get(carrier.row, ZERO_RIGID) + part
+        for row, I in inertias.items():
+            h = (I.moment.x, I.moment.y, I.moment.z)
+            inertias[row] = I._replace(moment=Vec3(*exact_zeros(h, math.hypot(*h))))
+        return inertias
+
+    def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
+        """Refuse bodies of indefinite inertia, and note whether all have mass and inertia about every axis."""
+        for joint in self.moving:
+            row = joint.v_slice.stop - 1
+            I = inertias.get(row, ZERO_RIGID)
+            lowest, highest = _principal(I)
+            self.solid &= I.mass > 0.0 and lowest > 1e-9 * highest
+            if lowest < -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass:
+                raise ModelError(
+                    f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
+                    f"about the centre of mass has the principal moment {lowest:.3g} kg m²; correct its <inertial>"
+                )
+
+    def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:
+        carrier = self.carriers[name]
+        I = inertias.get(carrier.row, ZERO_RIGID)
+        pose = carrier.pose.inverse()
+        h = (I.moment.x, I.moment.y, I.moment.z)
+        center = Pose(pose.R, pose.p) @ Pose(p=tuple(x / I.mass for x in h)) if I.mass else Pose()
+        return MovingBody(index, name, I.mass, center.p, tuple(self.links[name]))
+
+    def _frames(self, ground: _Carrier) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:
+        """One frame for each link, then the file's own."""
+        named = [(b.name, b.name, Pose()) for b in self.d.bodies if b.name not in self.d.virtual]
+        named += [(f.name, f.body, f.placement) for f in self.d.frames]
+        taken: set[str] = set()
+        frames, placed = [], []
+        for name, link, pose in named:
+            carrier = self.carriers.get(link, ground)
+            while name in taken:
+                name += "_frame"
+            taken.add(name)
+            frames.append(ModelFrame(name, carrier.body, self._in_body(carrier, pose)))
+            placed.append(Placed(carrier.row, tidy(carrier.pose @ pose)))
+        return tuple(frames), tuple(placed)
+
+    def _in_body(self, carrier: _Carrier, pose: Pose) -> Pose:
+        """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
+        internal = carrier.pose @ pose
+        return tidy(internal if carrier.row < 0 else self.carriers[carrier.body].pose.inverse() @ internal)
+
+    def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
+        carrier = self.carriers.get(shape.body, ground)
+        return replace(shape, body=carrier.body, placement=self._in_body(carrier, shape.placement))
+
+    def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:
+        for row, r in enumerate(self.rows):
+            I = inertias.get(row, ZERO_RIGID)
+            r |= dict(mass=I.mass, moment=tuple(I.moment), inertia=tuple(I.rotational))
+        fields = [f for f in Tree._fields if f != "gravity"]
+        columns = {f: tuple(r[f] for r in self.rows) for f in fields}
+        return Tree(**columns, gravity=gravity)
+
+
+def _rigid(inertia: Inertia, pose: Pose) -> RigidInertia:
+    """A link's inertia in the frame that `pose` is given in."""
+    at_center = RigidInertia(inertia.mass, Vec3(0.0, 0.0, 0.0), Sym3(*inertia.rotational))
+    return at_center.translate(Vec3(*inertia.center)).rotate(_mat3(pose.R)).translate(Vec3(*pose.p))
+
+
+def _mat3(R: object) -> Mat3:
+    return Mat3(*(Vec3(*row) for row in R))  # type: ignore[attr-defined]
+
+
+def _principal(I: RigidInertia) -> tuple[float, float]:
+    """Least and greatest principal moment about the centre of mass."""
+    about = I.translate(-1.0 / I.mass * I.moment) if I.mass else I
+    r = about.rotational
+    values = np.linalg.eigvalsh([[r.xx, r.xy, r.xz], [r.xy, r.yy, r.yz], [r.xz, r.yz, r.zz]])
+    scale = max(abs(values[-1]), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
+    return float(values[0]), float(scale)

@@ -1,0 +1,53 @@
+"""Robot files by suffix: readers are found, options reach those that take them, and a new format is one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from featherweight import Body, Description, ModelError
+from featherweight.model.formats import registry
+from featherweight.model.formats.registry import Format, load_description
+
+URDF = '<robot name="r"><link name="base"/></robot>'
+MJCF = '<mujoco model="r"><worldbody><body name="base"/></worldbody></mujoco>'
+
+
+@pytest.mark.parametrize(("suffix", "text"), [(".urdf", URDF), (".URDF", URDF), (".xml", MJCF)])
+def test_the_suffix_says_how_a_file_is_read(tmp_path, suffix, text):
+    path = tmp_path / f"robot{suffix}"
+    path.write_text(text)
+    assert [body.name for body in load_description(path).bodies] == ["base"]
+
+
+@pytest.mark.parametrize("name", ["robot.step", "robot", "robot.urdf.gz"])
+def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name):
+    with pytest.raises(ModelError) as caught:
+        load_description(name)
+    for word in (name, "unknown suffix", *(suffix for entry in registry.FORMATS for suffix in entry.suffixes)):
+        assert word in str(caught.value)
+
+
+def test_a_new_format_is_one_line_and_a_reader(monkeypatch):
+    module = ModuleType("a_new_format")
+    module.read = lambda path, options: Description(str(options), str(path), (Body("base"),), ())  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "a_new_format", module)
+    entry = Format("SDF", (".sdf",), "a_new_format", "read", options=("model",))
+    monkeypatch.setattr(registry, "FORMATS", [*registry.FORMATS, entry])
+    assert load_description("two.sdf", model="arm", mimic="follow").name == "{'model': 'arm'}"
+    with pytest.raises(ModelError, match=r"\.sdf \(SDF\)"):
+        load_description("robot.step")
+
+
+def test_an_option_that_no_format_takes_is_refused():
+    with pytest.raises(TypeError, match="'mimik'"):
+        load_description("robot.urdf", mimik="follow")
+
+
+def test_readers_are_imported_when_they_are_needed():
+    code = "import sys, featherweight; print([m for m in sys.modules if m.startswith('featherweight.model.formats.')])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "['featherweight.model.formats.registry']"
