@@ -16,7 +16,7 @@ from ...traced import Traced
 from .entry import Entry, emit_entry
 from .gufunc import make_gufunc
 from .ir import Type
-from .jit import compile_object, host, load_object
+from .jit import compile_object, compile_optimized, host, load_object
 from .loop import emit_loop
 from .python_objects import layout, layouts_known
 from .single import emit_single
@@ -57,7 +57,7 @@ class Executable:
 
     def _entry(self, precision: str, result_class: type | None) -> Entry:
         type, shapes, inputs = Type(precision, 1), self.program.shapes, len(self.program.inputs)
-        code = _object(lambda: emit_entry(shapes, inputs, type), "entry", shapes, inputs, precision, layout())
+        code = _kept(lambda: compile_optimized(emit_entry(shapes, inputs, type)), "entry", shapes, inputs, precision, layout())
         self._entries[precision] = made = Entry(code, self.program, precision, result_class)
         return made
 
@@ -66,9 +66,10 @@ class Executable:
         if precision not in self._singles:
             sizes = [r.size for r in self.program.outputs]
             type, group, fma = Type(precision, 1), host().lanes(precision), host().fma
-            code = _object(
-                lambda: emit_single(self._traced.trace, sizes, type, group, fma), self._traced.identity, "single", precision
-            )
+            code = _kept(
+                lambda: compile_object(emit_single(self._traced.trace, sizes, type, group, fma)),
+                self._traced.identity, "single", precision,
+            )  # fmt: skip
             [self._singles[precision]] = load_object(code, "single")
             if precision in self._entries:
                 self._entries[precision].computes_one(self._singles[precision])
@@ -103,7 +104,10 @@ class Executable:
         ufunc = self._ufuncs.get(precision)
         if ufunc is None:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
-            code = _object(lambda: emit_loop(self._traced.trace, shapes, type, fma), self._traced.identity, "loop", precision)
+            code = _kept(
+                lambda: compile_object(emit_loop(self._traced.trace, shapes, type, fma)),
+                self._traced.identity, "loop", precision,
+            )  # fmt: skip
             [loop] = load_object(code, "loop")
             ufunc = self._ufuncs[precision] = make_gufunc(self.program, loop, PRECISIONS[precision])
             if precision in self._entries:
@@ -137,13 +141,13 @@ class Executable:
         return results
 
 
-def _object(ir: Callable[[], str], *what: Any) -> bytes:
+def _kept(compiled: Callable[[], bytes], *what: Any) -> bytes:
     """Object code from the cache, or compiled and put there."""
     name = cache.key("object", host(), *what)
     found = cache.read(name)
     if found is not None:
         return found[1]
-    code = compile_object(ir())
+    code = compiled()
     cache.write(name, {}, code)
     return code
 

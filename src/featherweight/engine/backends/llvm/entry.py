@@ -77,7 +77,7 @@ def emit_entry(shapes: Sequence[CoreShape], inputs: int, type: Type) -> str:
         if len(shape) <= MOST_RANK:
             texts.append(str(_gather(k, shape, type)))
     texts.append(str(_Entry(shapes, inputs, type).written()))
-    return "\n".join([*texts, "attributes #0 = { noinline nounwind }"])
+    return "\n".join([*texts, "attributes #0 = { nounwind }"])
 
 
 def _interface(f: Function, name: str) -> str:

@@ -48,12 +48,25 @@ def _machine() -> llvm.TargetMachine:
 
 
 def compile_object(ir: str) -> bytes:
-    """Object code of a module."""
+    """Object code of a module whose instructions are in order already."""
     machine = _machine()
+    return bytes(machine.emit_object(_module(ir, machine)))
+
+
+def compile_optimized(ir: str) -> bytes:
+    """Object code of a small module, for which LLVM's optimizations are worth their time."""
+    machine = _machine()
+    module = _module(ir, machine)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+def _module(ir: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     module = llvm.parse_assembly(ir)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    return bytes(machine.emit_object(module))
+    return module
 
 
 def load_object(code: bytes, *symbols: str) -> list[int]:
