@@ -23,7 +23,7 @@ import featherweight.engine.trace as tracing
 from featherweight import Joint, JointType, build, generators
 from featherweight.algorithms.articulated import articulated_inertias
 from featherweight.algorithms.contact.delassus import efpa, kjr, ltl, pv_osim
-from featherweight.algorithms.contact.delassus.jacobian import jacobian
+from featherweight.algorithms.contact.delassus.jacobian import contact_jacobian
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import CONSTANT, INPUT, Expression, Graph, Trace, count, trace
 from featherweight.model.tree import INNER
@@ -65,7 +65,7 @@ HOOKS: dict[str, tuple[Hook, ...]] = {
     "ltl": (
         (ltl, "crba", _step("inertias"), ""),
         (ltl, "ltdl_in_situ", _step("factors"), ""),
-        (ltl, "jacobian", _step("inward"), "factors times Jacobian"),
+        (ltl, "contact_jacobian", _step("inward"), "factors times Jacobian"),
     ),
     "pv-osim": _recursive(pv_osim, (pv_osim, "passed_on", _on_row("inward", 3), "blocks")),
 }
@@ -121,7 +121,7 @@ def _labelled(made: CompiledFunction, hooks: Iterable[Hook]) -> tuple[Trace, lis
             result = helper(*arguments)
             if after:
                 begins.append((len(graph), after))
-            if helper is jacobian:
+            if helper is contact_jacobian:
                 seen[0] = arguments[-1]
             return result
 

@@ -28,9 +28,10 @@ from ..model.tree import INNER, Tree
 from ..spatial import IDENTITY3, ZERO3, ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOBILITY, ZERO_MOTION, Mat3, Motion, unit_motion
 from .articulated import articulated_inertias, joint_forces, responses
 from .columns import carry, clear, columns, cross, meet, mirror, sweep
-from .crba import crba
+from .crba_ltdl import solve_by_factors
 from .kinematics import joint_transforms, rigid_inertia
-from .ltdl import invert_unit, ltdl_in_situ, product_with_transpose
+from .ltdl import product_with_transpose
+from .mechanisms.registry import for_mechanism
 
 
 def turned_to_root(tree: Tree, X):
@@ -157,20 +158,6 @@ def inverse_local(tree: Tree, q, inverse) -> None:
     product_with_transpose(tree.parent, u, d, inverse)
 
 
-def inverse_by_factors(tree: Tree, q, inverse) -> None:
-    """Write the inverse by the sparse factors of the inertia matrix (Featherstone 2005)."""
-    n = len(tree.parent)
-    H = [[0.0] * n for _ in range(n)]
-    u = [[0.0] * n for _ in range(n)]
-    d = [0.0] * n
-    crba(tree, q, H)
-    ltdl_in_situ(tree.parent, H)
-    invert_unit(tree.parent, H, u)
-    for i in range(n):
-        d[i] = 1.0 / H[i][i]
-    product_with_transpose(tree.parent, u, d, inverse)
-
-
 def solve_mass_matrix(tree: Tree, q, B, result) -> None:
     """Write the inverse times B, both n by m."""
     n = len(tree.parent)
@@ -182,3 +169,6 @@ def solve_mass_matrix(tree: Tree, q, B, result) -> None:
         responses(tree, X, W, d, u, column)
         for i in range(n):
             result[i][c] = column[i]
+
+
+for_mechanism(solve_mass_matrix)(solve_by_factors)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from ...model.tree import INNER, Placements
 from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, Motion, unit_motion
+from .. import aba as tree_aba
 from ..articulated import freed, joint_acceleration, released, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import (
@@ -28,19 +29,22 @@ from .articulated import without
 from .cluster_tree import Mechanism, free
 from .crba import combined, forces, projected_block
 from .maps import dot, maps, spanning_configuration, spanning_velocity
+from .registry import for_mechanism
 
 
+@for_mechanism(tree_aba.aba)
 def aba(mech: Mechanism, q, v, tau, result) -> None:
     """Write the independent accelerations that the independent joint forces `tau` give."""
-    loaded(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
+    articulated_body(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
 
 
+@for_mechanism(tree_aba.aba_external)
 def aba_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations that `tau` gives while `forces` act on the bodies."""
-    loaded(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
+    articulated_body(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
 
 
-def loaded(mech: Mechanism, q, v, tau, external, result) -> None:
+def articulated_body(mech: Mechanism, q, v, tau, external, result) -> None:
     """The algorithm, with one external Force a row of the tree."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)

@@ -11,14 +11,15 @@ from __future__ import annotations
 from ...model.tree import Placements
 from ...spatial import ZERO_FORCE
 from ..contact.constraint_rows import Rows
-from ..contact.operational_space.by_factors import divide, divide_transposed
+from ..contact.operational_space.by_factors import dense_rows
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..crba import crba
 from ..kinematics import external_forces, joint_transforms
-from ..ltdl import ltdl_in_situ
+from ..ltdl import back_substitute, forward_substitute, ltdl_in_situ
 from ..rnea import newton_euler
 from .cluster_tree import Mechanism, free
 from .maps import constraint_matrix, dot, maps, slopes, spanning_configuration, spanning_velocity
+from .registry import for_mechanism, takes_mechanism
 from .row_jacobian import row_jacobian
 
 
@@ -34,11 +35,13 @@ def whole_tree(mech: Mechanism, q, v, external):
     return qs, M, H, bias
 
 
+@takes_mechanism
 def projection(mech: Mechanism, q, v, tau, result) -> None:
     """Write the independent accelerations."""
     by_projection(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
 
 
+@takes_mechanism
 def projection_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations while `forces` act on the bodies."""
     by_projection(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
@@ -60,6 +63,7 @@ def by_projection(mech: Mechanism, q, v, tau, external, result) -> None:
         result[k] = y[k]
 
 
+@for_mechanism(dense_rows)
 def projected_delassus(mech: Mechanism, rows: Rows, q, D) -> None:
     """Write J G (G^T H G)^-1 G^T J^T, for the Jacobian J of the tree, by dense factors."""
     n, m, count = len(mech.tree.parent), len(mech.parent), len(rows.K)
@@ -89,11 +93,13 @@ def projected(mech: Mechanism, M, H):
     return [[dot(columns[k], moved[l]) if l <= k else 0.0 for l in range(m)] for k in range(m)], columns
 
 
+@takes_mechanism
 def multipliers(mech: Mechanism, q, v, tau, result) -> None:
     """Write the independent accelerations."""
     by_multipliers(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
 
 
+@takes_mechanism
 def multipliers_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations while `forces` act on the bodies."""
     by_multipliers(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
@@ -107,18 +113,17 @@ def by_multipliers(mech: Mechanism, q, v, tau, external, result) -> None:
     for cluster in mech.clusters:
         for i, r in enumerate(cluster.independent):
             z[r] = z[r] + tau[cluster.start + i]
-    ltdl_in_situ(tree.parent, H)
-    d = [1.0 / H[i][i] for i in range(n)]
-    divide_transposed(tree.parent, H, z)
+    d = ltdl_in_situ(tree.parent, H)
+    back_substitute(tree.parent, H, z)
     for row in K:
-        divide_transposed(tree.parent, H, row)
+        back_substitute(tree.parent, H, row)
     scaled = [[x * y for x, y in zip(row, d, strict=True)] for row in K]
     D = [[dot(scaled[i], K[j]) if j <= i else 0.0 for j in range(len(K))] for i in range(len(K))]
     C, reciprocal = factorize(len(K), D)
     f = solve(len(K), C, reciprocal, [k[i] - dot(scaled[i], z) for i in range(len(K))])
     for i in range(n):
         z[i] = d[i] * (z[i] + dot([row[i] for row in K], f))
-    divide(tree.parent, H, z)
+    forward_substitute(tree.parent, H, z)
     for cluster in mech.clusters:
         for i, r in enumerate(cluster.independent):
             result[cluster.start + i] = z[r]

@@ -10,11 +10,14 @@ from typing import Any
 
 from ...model.tree import INNER
 from ...spatial import ZERO_FORCE, ZERO_RIGID
+from .. import crba as tree_crba
 from ..kinematics import joint_transforms, rigid_inertia
 from .cluster_tree import Cluster, Mechanism
 from .maps import maps, spanning_configuration
+from .registry import for_mechanism
 
 
+@for_mechanism(tree_crba.crba)
 def crba(mech: Mechanism, q, H) -> None:
     """Write the inertia matrix."""
     tree, n = mech.tree, len(mech.tree.parent)

@@ -11,10 +11,13 @@ from typing import Any
 
 from ...spatial import ZERO_FORCE, ZERO_MOTION
 from ..contact.contact_rows import Contacts, clear, mirror, wrench
+from ..contact.delassus import efpa as tree_efpa
 from .articulated import Articulated, answer_cluster, answer_row, articulated_clusters, pass_cluster, pass_row
 from .cluster_tree import Mechanism, free
+from .registry import for_mechanism
 
 
+@for_mechanism(tree_efpa.efpa)
 def efpa(mech: Mechanism, contacts: Contacts, q, D) -> None:
     """Write J M^-1 J^T."""
     m = len(contacts.owner)

@@ -8,11 +8,14 @@ from __future__ import annotations
 from ...spatial import ZERO_FORCE
 from ..contact.constraint_rows import Rows, loads
 from ..contact.contact_rows import clear, mirror
+from ..contact.operational_space.recursive import pv_osim_rows
 from .articulated import articulated_clusters, pass_cluster, pass_row
 from .cluster_tree import Mechanism, free
+from .registry import for_mechanism
 from .row_jacobian import entries_of_functions
 
 
+@for_mechanism(pv_osim_rows)
 def pv_osim(mech: Mechanism, rows: Rows, q, D) -> None:
     """Write J M^-1 J^T for rows of any kind."""
     A = articulated_clusters(mech, q)

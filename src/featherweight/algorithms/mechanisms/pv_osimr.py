@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
 from ..contact.contact_rows import Branches, Contacts, mirror, product, wrench
+from ..contact.delassus import pv_osimr as tree_pv_osimr
 from ..contact.delassus.pv_osimr import mobilities
 from .articulated import Articulated, articulated_clusters, pass_cluster, pass_row
 from .cluster_tree import Mechanism, free
+from .registry import for_mechanism
 
 
+@for_mechanism(tree_pv_osimr.pv_osimr)
 def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> None:
     """Write J M^-1 J^T."""
     m, E = len(contacts.owner), len(contacts.link)

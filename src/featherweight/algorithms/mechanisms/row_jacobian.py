@@ -6,14 +6,17 @@ from typing import Any
 
 from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
-from ..contact.constraint_rows import Rows, bias_accelerations, loads, write_entries
+from ..contact import constraint_rows
+from ..contact.constraint_rows import Rows, loads, row_accelerations, write_entries
 from ..contact.operational_space.tape import configuration_rate, evaluate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
 from .cluster_tree import Mechanism
 from .maps import maps, spanning_configuration
+from .registry import for_mechanism
 from .spanning import expanded, write_row
 
 
+@for_mechanism(constraint_rows.row_jacobian)
 def row_jacobian(mech: Mechanism, rows: Rows, q, J) -> None:
     """Write J G, m by nv."""
     tree, n = mech.tree, len(mech.tree.parent)
@@ -38,7 +41,8 @@ def entries_of_functions(mech: Mechanism, rows: Rows, q) -> list[list[Any]]:
     return J
 
 
-def velocity_products_of_rows(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
+@for_mechanism(constraint_rows.row_bias_acceleration)
+def row_bias_acceleration(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
     """(J G)' v."""
     tree = mech.tree
     qs, vs, M = expanded(mech, q, v)
@@ -52,7 +56,7 @@ def velocity_products_of_rows(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
         own = c[j] + unit_motion(tree.axis[j], g.get(j, 0.0))
         a.append(X[j] @ a[p] + own if p >= 0 else own)
     bodies = rows._replace(tape=rows.tape._replace(entry_row=(), entry_column=(), node=(), scale=()))
-    b: list[Any] = bias_accelerations(tree, bodies, X, w, spatial_velocities(tree, X, vs), a, qs, vs)
+    b: list[Any] = row_accelerations(tree, bodies, X, w, spatial_velocities(tree, X, vs), a, qs, vs)
     rate = configuration_rate(tree, qs, vs)
     tape = rows.tape
     _, dx = evaluate(tape, q, [rate[k] for k in chosen(mech)])

@@ -8,6 +8,7 @@ from ..kinematics import joint_transforms
 from .cluster_tree import Mechanism, constraints, moving
 from .loop_constraints import cosines, violations
 from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
+from .registry import for_mechanism, takes_mechanism
 
 
 def expanded(mech: Mechanism, q, v):
@@ -17,23 +18,28 @@ def expanded(mech: Mechanism, q, v):
     return qs, spanning_velocity(mech, M, v), M
 
 
+@for_mechanism(energy.kinetic_energy)
 def kinetic_energy(mech: Mechanism, q, v, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     energy.kinetic_energy(mech.tree, qs, vs, result)
 
 
+@for_mechanism(energy.potential_energy)
 def potential_energy(mech: Mechanism, q, result) -> None:
     energy.potential_energy(mech.tree, spanning_configuration(mech, q), result)
 
 
+@for_mechanism(energy.center_of_mass)
 def center_of_mass(mech: Mechanism, q, result) -> None:
     energy.center_of_mass(mech.tree, spanning_configuration(mech, q), result)
 
 
+@for_mechanism(frames.frame_placement)
 def frame_placement(mech: Mechanism, placements, q, result) -> None:
     frames.frame_placement(mech.tree, placements, spanning_configuration(mech, q), result)
 
 
+@for_mechanism(frames.frame_jacobian)
 def frame_jacobian(mech: Mechanism, placements, reference: int, q, J) -> None:
     """J G."""
     n = len(mech.tree.parent)
@@ -56,22 +62,26 @@ def write_row(mech: Mechanism, M, row, result) -> None:
                 result[cluster.start + k] = dot([row[r] for r in cluster.rows], [map.G[r][k] for r in cluster.rows])
 
 
+@for_mechanism(frames.frame_velocity)
 def frame_velocity(mech: Mechanism, placements, reference: int, q, v, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     frames.frame_velocity(mech.tree, placements, reference, qs, vs, result)
 
 
+@takes_mechanism
 def velocity(mech: Mechanism, q, v, result) -> None:
     """The velocities of all joints of the spanning tree."""
     write_all(result, expanded(mech, q, v)[1])
 
 
+@takes_mechanism
 def residual(mech: Mechanism, q, result) -> None:
     """All constraints of loops."""
     qs, X = placed(mech, q)
     write_all(result, [x for cluster in mech.clusters for x in violations(mech.tree, cluster, X, qs)])
 
 
+@takes_mechanism
 def facing(mech: Mechanism, q, result) -> None:
     """Cosines between axes of loops that are to point the same way."""
     _, X = placed(mech, q)
@@ -89,6 +99,7 @@ def write_all(result, values) -> None:
         result[i] = x
 
 
+@takes_mechanism
 def closing_matrix(mech: Mechanism, q, K) -> None:
     """K of all loops, dependent or not, for all rows of the tree; zero for rows that a coupling determines."""
     qs, X = placed(mech, q)
@@ -101,6 +112,7 @@ def closing_matrix(mech: Mechanism, q, K) -> None:
             k += 1
 
 
+@takes_mechanism
 def singularity(mech: Mechanism, q, result) -> None:
     """The sum over loops of |K_d|^2 / R_kk^2, for the triangular factor R of K_d."""
     qs, X = placed(mech, q)
@@ -118,11 +130,13 @@ def singularity(mech: Mechanism, q, result) -> None:
     result[0] = total
 
 
+@for_mechanism(target)
 def stabilization(mech: Mechanism, placements, rows, q, v, held, gains, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     target(mech.tree, placements, rows, qs, vs, held, gains, result)
 
 
+@for_mechanism(frames.frame_bias_acceleration)
 def frame_bias_acceleration(mech: Mechanism, placements, reference: int, q, v, result) -> None:
     """J' q' of the tree, and J g."""
     n = len(mech.tree.parent)

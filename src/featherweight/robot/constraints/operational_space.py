@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...algorithms import frames
+from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
@@ -36,8 +37,8 @@ DELASSUS = {
     "ltl": ltl.ltl,
     "dense": dense.dense,
 }
-ANY_ROWS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "dense": by_factors.dense}  # of all constraints
-OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "projection": by_factors.dense}  # with loops
+ANY_ROWS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows, "dense": by_factors.dense_rows}  # of all constraints
+OF_CLUSTERS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows, "projection": by_factors.dense_rows}  # with loops
 OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # and contacts only
 STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
 
@@ -123,7 +124,7 @@ class OperationalSpace:
     @cached_property
     def jacobian(self) -> CompiledFunction:
         """Function of q: J (m, nv), with J v the velocities that the rows see."""
-        kernel: Any = jacobian.contact_jacobian if self._recursive else by_factors.row_jacobian
+        kernel: Any = jacobian.contact_jacobian if self._recursive else constraint_rows.row_jacobian
         return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:

@@ -8,16 +8,15 @@ from __future__ import annotations
 from ....model.tree import Tree
 from ....spatial import sqrt
 from ...crba import crba
-from ...kinematics import joint_transforms
 from ..contact_rows import Contacts, mirror
-from .jacobian import jacobian
+from .jacobian import contact_jacobian
 
 
 def dense(tree: Tree, contacts: Contacts, q, D) -> None:
     """Write the Delassus matrix, by Cholesky's factors of the full inertia matrix."""
     n, m = len(tree.parent), len(contacts.owner)
     J = [[0.0] * n for _ in range(m)]
-    jacobian(tree, contacts, joint_transforms(tree, q), J)
+    contact_jacobian(tree, contacts, q, J)
     by_cholesky(tree, q, J, D)
 
 

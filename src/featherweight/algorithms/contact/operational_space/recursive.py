@@ -14,7 +14,7 @@ from ...articulated import articulated_inertias, joint_forces, responses
 from ...kinematics import angular_velocities, base_acceleration, joint_transforms, spatial_velocities, velocity_products
 from ..constraint_rows import Rows, loads, write_entries
 from ..contact_rows import Branches, Contacts, wrench
-from ..delassus.jacobian import jacobian
+from ..delassus.jacobian import contact_jacobian
 from ..delassus.pv_osim import by_pairs, pv_osim
 from ..delassus.pv_osimr import by_branches, pv_osimr
 from .by_factors import write_products, write_projector
@@ -34,7 +34,7 @@ def inertia_pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, resu
     invert(len(contacts.owner), result)
 
 
-def delassus(tree: Tree, rows: Rows, q, D) -> None:
+def pv_osim_rows(tree: Tree, rows: Rows, q, D) -> None:
     """Write J M^-1 J^T for rows of any kind: u of unit forces of the rows, and one product a pair and joint."""
     n, m = len(tree.parent), len(rows.K)
     X = joint_transforms(tree, q)
@@ -133,7 +133,7 @@ def null_space_projector(tree: Tree, contacts: Contacts, q, N) -> None:
     inverse = [[0.0] * m for _ in range(n)]
     J = [[0.0] * n for _ in range(m)]
     consistent_inverse(tree, contacts, q, inverse)
-    jacobian(tree, contacts, joint_transforms(tree, q), J)
+    contact_jacobian(tree, contacts, q, J)
     write_projector(n, m, inverse, J, N)
 
 
