@@ -15,7 +15,7 @@ from costs import candidate, operations_with_divisions
 
 from featherweight import ClosedRobot, Contact, Description, Inertia, JointType, Pose, Robot, build, robots
 from featherweight.algorithms.kinematics import joint_transforms
-from featherweight.algorithms.mechanisms.cluster_tree import Mechanism
+from featherweight.algorithms.mechanisms.cluster_tree import ClusterTree
 from featherweight.algorithms.mechanisms.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
 from featherweight.algorithms.rnea import newton_euler
 from featherweight.engine.function import DIVISION, CompiledFunction
@@ -203,7 +203,7 @@ def percent(ours: float, cluster: float) -> float:
     return 100.0 * (ours / cluster - 1.0)
 
 
-def spanning_rnea(mech: Mechanism, q, v, a, forces) -> None:  # type: ignore[no-untyped-def]  # a kernel, of any scalars
+def spanning_rnea(mech: ClusterTree, q, v, a, forces) -> None:  # type: ignore[no-untyped-def]  # a kernel, of any scalars
     """Joint forces of the spanning tree: C-RNEA without its last step."""
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(mech.tree, qs), qs, v)

@@ -15,7 +15,7 @@ import numpy as np
 from ..algorithms import aba, crba_ltdl, mechanisms
 from ..algorithms.mechanisms import baselines, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
-from ..algorithms.mechanisms.cluster_tree import Mechanism, constraints, free
+from ..algorithms.mechanisms.cluster_tree import ClusterTree, constraint_count, unconstrained
 from ..algorithms.mechanisms.registry import counterpart
 from ..engine.function import CompiledFunction, cheapest
 from ..model import configuration
@@ -57,7 +57,7 @@ class ClosedRobot(Robot):
         return ClosedRobot(self.loops.with_model(with_armature(self.model, armature)), self.execution)
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> ClusterTree:
         """The spanning tree and its clusters."""
         return self.loops.mechanism
 
@@ -74,7 +74,9 @@ class ClosedRobot(Robot):
         """The rows of the spanning tree, each with the output body of its cluster as its parent."""
         tree, clusters = self.mechanism.tree, self.mechanism.clusters
         owner = self.mechanism.owner
-        return Topology([tree.parent[r] if free(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))])
+        return Topology(
+            [tree.parent[r] if unconstrained(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))]
+        )
 
     @property
     def closed(self) -> bool:
@@ -259,7 +261,7 @@ class ClosedRobot(Robot):
 
     @cached_property
     def _constraints(self) -> int:
-        return sum(map(constraints, self.mechanism.clusters))
+        return sum(map(constraint_count, self.mechanism.clusters))
 
     @cached_property
     def spanning_velocity(self) -> CompiledFunction:

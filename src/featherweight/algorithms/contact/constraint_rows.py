@@ -30,7 +30,7 @@ from ..kinematics import (
 from .operational_space.tape import Tape, configuration_rate, evaluate
 
 
-class Rows(NamedTuple):
+class ConstraintRows(NamedTuple):
     """m rows in G groups, which have T points."""
 
     K: Any  # (m, 6) torque and force of each row on the axes of its group
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
     tape: Tape
 
 
-def rotation_between(rows: Rows, R, g: int, t: int):
+def rotation_between(rows: ConstraintRows, R, g: int, t: int):
     """The axes of group g on those of the body of its point t."""
     own = mat3(rows.turned, g)
     A, i = rows.axes[g], rows.link[t]
@@ -55,7 +55,7 @@ def rotation_between(rows: Rows, R, g: int, t: int):
     return R[i].transpose().product(carrier.product(own))
 
 
-def loads(tree: Tree, rows: Rows, X):
+def unit_wrenches(tree: Tree, rows: ConstraintRows, X):
     """The wrenches of unit forces of all rows, on each row of the tree."""
     n, m = len(tree.parent), len(rows.K)
     R, _ = world_poses(tree, X)
@@ -72,11 +72,11 @@ def loads(tree: Tree, rows: Rows, X):
     return F
 
 
-def row_jacobian(tree: Tree, rows: Rows, q, J) -> None:
+def row_jacobian(tree: Tree, rows: ConstraintRows, q, J) -> None:
     """Write J, m by n: the generalized forces of unit forces of the rows."""
     n = len(tree.parent)
     X = joint_transforms(tree, q)
-    F = loads(tree, rows, X)
+    F = unit_wrenches(tree, rows, X)
     for r in range(len(rows.K)):
         for i in range(n - 1, -1, -1):
             J[r][i] = F[r][i].component(tree.axis[i])
@@ -94,7 +94,7 @@ def write_entries(tape: Tape, q, J) -> None:
         J[r][i] = J[r][i] + tape.scale[e] * x[tape.node[e]]
 
 
-def row_bias_acceleration(tree: Tree, rows: Rows, q, v):
+def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
     """J' v of all rows."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
@@ -102,7 +102,7 @@ def row_bias_acceleration(tree: Tree, rows: Rows, q, v):
     return row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a, q, v)
 
 
-def row_accelerations(tree: Tree, rows: Rows, X, w, u, a, q, v):
+def row_accelerations(tree: Tree, rows: ConstraintRows, X, w, u, a, q, v):
     """J' v of all rows, from the bodies' angular velocities w, velocities u, and accelerations a at no q''."""
     m = len(rows.K)
     R, _ = world_poses(tree, X)

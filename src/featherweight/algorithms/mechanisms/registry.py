@@ -42,7 +42,7 @@ def counterpart(kernel: Callable[..., Any]) -> Callable[..., Any]:
     if kernel not in _counterparts:
         raise NotImplementedError(
             f"{_name(kernel)} has no kernel for mechanisms with loops. Write one in algorithms/mechanisms and put "
-            f"@for_mechanism({kernel.__name__}) above it, or @takes_mechanism above this one if it runs on a ClusterTree as it is"
+            f"@for_mechanism({kernel.__name__}) above it, or @takes_mechanism above this one if it takes a ClusterTree itself"
         )
     return _counterparts[kernel]
 

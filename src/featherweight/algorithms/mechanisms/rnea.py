@@ -10,7 +10,7 @@ from ...model.tree import Placements
 from ...spatial import ZERO_FORCE
 from .. import rnea as tree_rnea
 from ..kinematics import external_forces, joint_transforms
-from .cluster_tree import Mechanism
+from .cluster_tree import ClusterTree
 from .maps import (
     constraint_matrix,
     maps,
@@ -25,18 +25,18 @@ from .registry import for_mechanism, takes_mechanism
 
 
 @for_mechanism(tree_rnea.rnea)
-def rnea(mech: Mechanism, q, v, a, tau) -> None:
+def rnea(mech: ClusterTree, q, v, a, tau) -> None:
     """Independent joint forces that give the independent accelerations `a`."""
     newton_euler(mech, q, v, a, [ZERO_FORCE] * len(mech.tree.parent), tau)
 
 
 @for_mechanism(tree_rnea.rnea_external)
-def rnea_external(mech: Mechanism, bodies: Placements, q, v, a, forces, tau) -> None:
+def rnea_external(mech: ClusterTree, bodies: Placements, q, v, a, forces, tau) -> None:
     """Independent joint forces that give the independent accelerations `a` while `forces` act on the bodies."""
     newton_euler(mech, q, v, a, external_forces(mech.tree, bodies, forces), tau)
 
 
-def newton_euler(mech: Mechanism, q, v, a, external, tau) -> None:
+def newton_euler(mech: ClusterTree, q, v, a, external, tau) -> None:
     """The recursion, with one external Force a row of the tree."""
     tree = mech.tree
     qs = spanning_configuration(mech, q)
@@ -48,7 +48,7 @@ def newton_euler(mech: Mechanism, q, v, a, external, tau) -> None:
 
 
 @takes_mechanism
-def spanning_torque(mech: Mechanism, q, v, a, forces) -> None:
+def spanning_torque(mech: ClusterTree, q, v, a, forces) -> None:
     """Joint forces of the spanning tree, of drives and constraints together, for independent accelerations `a`."""
     tree = mech.tree
     qs = spanning_configuration(mech, q)
@@ -58,7 +58,7 @@ def spanning_torque(mech: Mechanism, q, v, a, forces) -> None:
 
 
 @takes_mechanism
-def loop_forces(mech: Mechanism, q, v, a, result) -> None:
+def loop_forces(mech: ClusterTree, q, v, a, result) -> None:
     """K_d^-T times the forces of dependent joints, which loops give, those of joints that follow them included."""
     tree = mech.tree
     forces = [0.0] * len(tree.parent)
@@ -80,12 +80,12 @@ def loop_forces(mech: Mechanism, q, v, a, result) -> None:
 
 
 @for_mechanism(tree_rnea.bias_force)
-def bias_force(mech: Mechanism, q, v, tau) -> None:
+def bias_force(mech: ClusterTree, q, v, tau) -> None:
     """Coriolis, centrifugal and gravity forces: inverse dynamics at no independent acceleration."""
     rnea(mech, q, v, [0.0] * len(mech.parent), tau)
 
 
 @for_mechanism(tree_rnea.gravity_force)
-def gravity_force(mech: Mechanism, q, tau) -> None:
+def gravity_force(mech: ClusterTree, q, tau) -> None:
     """Gravity forces: inverse dynamics at rest."""
     rnea(mech, q, [0.0] * len(mech.parent), [0.0] * len(mech.parent), tau)

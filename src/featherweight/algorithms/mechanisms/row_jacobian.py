@@ -7,23 +7,23 @@ from typing import Any
 from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
 from ..contact import constraint_rows
-from ..contact.constraint_rows import Rows, loads, row_accelerations, write_entries
+from ..contact.constraint_rows import ConstraintRows, row_accelerations, unit_wrenches, write_entries
 from ..contact.operational_space.tape import configuration_rate, evaluate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
-from .cluster_tree import Mechanism
+from .cluster_tree import ClusterTree
 from .maps import maps, spanning_configuration
 from .registry import for_mechanism
 from .spanning import expanded, write_row
 
 
 @for_mechanism(constraint_rows.row_jacobian)
-def row_jacobian(mech: Mechanism, rows: Rows, q, J) -> None:
+def row_jacobian(mech: ClusterTree, rows: ConstraintRows, q, J) -> None:
     """Write J G, m by nv."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs)
-    for F, out in zip(loads(tree, rows, X), J, strict=True):
+    for F, out in zip(unit_wrenches(tree, rows, X), J, strict=True):
         whole = [0.0] * n
         for i in range(n - 1, -1, -1):
             whole[i] = F[i].component(tree.axis[i])
@@ -34,7 +34,7 @@ def row_jacobian(mech: Mechanism, rows: Rows, q, J) -> None:
     write_entries(rows.tape, q, J)
 
 
-def entries_of_functions(mech: Mechanism, rows: Rows, q) -> list[list[Any]]:
+def entries_of_functions(mech: ClusterTree, rows: ConstraintRows, q) -> list[list[Any]]:
     """The part of J G that the user's functions give."""
     J = [[0.0] * len(mech.parent) for _ in rows.K]
     write_entries(rows.tape, q, J)
@@ -42,7 +42,7 @@ def entries_of_functions(mech: Mechanism, rows: Rows, q) -> list[list[Any]]:
 
 
 @for_mechanism(constraint_rows.row_bias_acceleration)
-def row_bias_acceleration(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
+def row_bias_acceleration(mech: ClusterTree, rows: ConstraintRows, q, v) -> list[Any]:
     """(J G)' v."""
     tree = mech.tree
     qs, vs, M = expanded(mech, q, v)
@@ -65,6 +65,6 @@ def row_bias_acceleration(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
     return b
 
 
-def chosen(mech: Mechanism) -> list[int]:
+def chosen(mech: ClusterTree) -> list[int]:
     """The coordinates of the spanning tree that are in q, in its order."""
     return [k for k, place in enumerate(mech.position) if place >= 0]

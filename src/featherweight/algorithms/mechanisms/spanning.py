@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from .. import energy, frames
-from ..contact.operational_space.stabilization import target
+from ..contact.operational_space import stabilization as tree_stabilization
 from ..kinematics import joint_transforms
-from .cluster_tree import Mechanism, constraints, moving
+from .cluster_tree import ClusterTree, constraint_count, moving
 from .loop_constraints import cosines, violations
 from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
 from .registry import for_mechanism, takes_mechanism
 
 
-def expanded(mech: Mechanism, q, v):
+def expanded(mech: ClusterTree, q, v):
     """q, v, and maps of the spanning tree."""
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(mech.tree, qs), qs, v)
@@ -19,28 +19,28 @@ def expanded(mech: Mechanism, q, v):
 
 
 @for_mechanism(energy.kinetic_energy)
-def kinetic_energy(mech: Mechanism, q, v, result) -> None:
+def kinetic_energy(mech: ClusterTree, q, v, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     energy.kinetic_energy(mech.tree, qs, vs, result)
 
 
 @for_mechanism(energy.potential_energy)
-def potential_energy(mech: Mechanism, q, result) -> None:
+def potential_energy(mech: ClusterTree, q, result) -> None:
     energy.potential_energy(mech.tree, spanning_configuration(mech, q), result)
 
 
 @for_mechanism(energy.center_of_mass)
-def center_of_mass(mech: Mechanism, q, result) -> None:
+def center_of_mass(mech: ClusterTree, q, result) -> None:
     energy.center_of_mass(mech.tree, spanning_configuration(mech, q), result)
 
 
 @for_mechanism(frames.frame_placement)
-def frame_placement(mech: Mechanism, placements, q, result) -> None:
+def frame_placement(mech: ClusterTree, placements, q, result) -> None:
     frames.frame_placement(mech.tree, placements, spanning_configuration(mech, q), result)
 
 
 @for_mechanism(frames.frame_jacobian)
-def frame_jacobian(mech: Mechanism, placements, reference: int, q, J) -> None:
+def frame_jacobian(mech: ClusterTree, placements, reference: int, q, J) -> None:
     """J G."""
     n = len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
@@ -52,7 +52,7 @@ def frame_jacobian(mech: Mechanism, placements, reference: int, q, J) -> None:
             write_row(mech, M, whole[k][i], J[k][i])
 
 
-def write_row(mech: Mechanism, M, row, result) -> None:
+def write_row(mech: ClusterTree, M, row, result) -> None:
     """One row of a matrix times G."""
     for cluster, map in zip(mech.clusters, M, strict=True):
         for k in range(len(cluster.independent)):
@@ -63,32 +63,32 @@ def write_row(mech: Mechanism, M, row, result) -> None:
 
 
 @for_mechanism(frames.frame_velocity)
-def frame_velocity(mech: Mechanism, placements, reference: int, q, v, result) -> None:
+def frame_velocity(mech: ClusterTree, placements, reference: int, q, v, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     frames.frame_velocity(mech.tree, placements, reference, qs, vs, result)
 
 
 @takes_mechanism
-def velocity(mech: Mechanism, q, v, result) -> None:
+def velocity(mech: ClusterTree, q, v, result) -> None:
     """The velocities of all joints of the spanning tree."""
     write_all(result, expanded(mech, q, v)[1])
 
 
 @takes_mechanism
-def residual(mech: Mechanism, q, result) -> None:
+def residual(mech: ClusterTree, q, result) -> None:
     """All constraints of loops."""
     qs, X = placed(mech, q)
     write_all(result, [x for cluster in mech.clusters for x in violations(mech.tree, cluster, X, qs)])
 
 
 @takes_mechanism
-def facing(mech: Mechanism, q, result) -> None:
+def facing(mech: ClusterTree, q, result) -> None:
     """Cosines between axes of loops that are to point the same way."""
     _, X = placed(mech, q)
     write_all(result, [x for cluster in mech.clusters for x in cosines(mech.tree, cluster, X)])
 
 
-def placed(mech: Mechanism, q):
+def placed(mech: ClusterTree, q):
     """The configuration of the spanning tree, and its joint transforms."""
     qs = spanning_configuration(mech, q)
     return qs, joint_transforms(mech.tree, qs)
@@ -100,20 +100,20 @@ def write_all(result, values) -> None:
 
 
 @takes_mechanism
-def closing_matrix(mech: Mechanism, q, K) -> None:
+def closing_matrix(mech: ClusterTree, q, K) -> None:
     """K of all loops, dependent or not, for all rows of the tree; zero for rows that a coupling determines."""
     qs, X = placed(mech, q)
     k = 0
     for cluster in mech.clusters:
         own = set(moving(cluster))
-        for entries in constraint_matrix(mech, cluster._replace(kept=tuple(range(constraints(cluster)))), X, qs):
+        for entries in constraint_matrix(mech, cluster._replace(kept=tuple(range(constraint_count(cluster)))), X, qs):
             for r in range(len(mech.tree.parent)):
                 K[k][r] = entries[r] if r in own else 0.0
             k += 1
 
 
 @takes_mechanism
-def singularity(mech: Mechanism, q, result) -> None:
+def singularity(mech: ClusterTree, q, result) -> None:
     """The sum over loops of |K_d|^2 / R_kk^2, for the triangular factor R of K_d."""
     qs, X = placed(mech, q)
     total = 0.0
@@ -130,14 +130,14 @@ def singularity(mech: Mechanism, q, result) -> None:
     result[0] = total
 
 
-@for_mechanism(target)
-def stabilization(mech: Mechanism, placements, rows, q, v, held, gains, result) -> None:
+@for_mechanism(tree_stabilization.stabilization)
+def stabilization(mech: ClusterTree, placements, rows, q, v, wanted, gains, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
-    target(mech.tree, placements, rows, qs, vs, held, gains, result)
+    tree_stabilization.stabilization(mech.tree, placements, rows, qs, vs, wanted, gains, result)
 
 
 @for_mechanism(frames.frame_bias_acceleration)
-def frame_bias_acceleration(mech: Mechanism, placements, reference: int, q, v, result) -> None:
+def frame_bias_acceleration(mech: ClusterTree, placements, reference: int, q, v, result) -> None:
     """J' q' of the tree, and J g."""
     n = len(mech.tree.parent)
     qs, vs, M = expanded(mech, q, v)

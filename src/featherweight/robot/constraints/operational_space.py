@@ -11,10 +11,11 @@ import numpy as np
 
 from ...algorithms import frames
 from ...algorithms.contact import constraint_rows
+from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
-from ...algorithms.contact.operational_space.stabilization import Held, target
+from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...engine.function import CompiledFunction, cheapest
 from ...engine.program import Argument, Program, Shape
 from ...model.tree import Placements
@@ -239,8 +240,8 @@ class OperationalSpace:
         out = Argument("result", (self.robot.nv + self.size + 1,))
         wanted = Argument("target", (self.size,))
 
-        def candidate(name: str, kernel: Any, aimed: Any, first: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
-            fixed = (self.robot.system, first, *constants, *more)
+        def candidate(name: str, kernel: Any, aimed: Any, first: Any) -> CompiledFunction:
+            fixed = (self.robot.system, first, *constants)
             inputs = self._inputs("qvt")
             doc = OperationalSpace.constrained_dynamics.__doc__ or ""
             plain = Program("constrained_dynamics", self.robot.kernel(kernel), fixed, inputs, out, doc)
@@ -252,8 +253,8 @@ class OperationalSpace:
         if space._recursive:
             c = space._read
             found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, r.constrained_pv_osim_to, c)
-            branches = (space._branches("pv-osimr-some"),)
-            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, r.constrained_pv_osimr_to, c, branches)
+            branched = BranchedRows(c, space._branches("pv-osimr-some"))
+            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, r.constrained_pv_osimr_to, branched)
         found["ltl"] = candidate("ltl", f.constrained, f.constrained_to, space._rows.rows)
         return cheapest(found)
 
@@ -277,11 +278,11 @@ class OperationalSpace:
         where = self._frames("stabilization")
         K = tuple(tuple(map(float, (*row[3:], *row[:3]))) for c in self.contacts for row in c.matrix)
         begin = tuple(int(x) for x in np.cumsum([0, *(c.size for c in self.contacts)]))
-        constants = (self.robot.system, where, Held(K, begin))
+        constants = (self.robot.system, where, FrameRows(K, begin))
         held = (Argument("placements", (len(self.contacts), 4, 4)), Argument("gains", (2,)))
         doc = OperationalSpace.stabilization.__doc__ or ""
         out = Argument("target", (self.size,))
-        program = Program("stabilization", self.robot.kernel(target), constants, (*self._inputs("qv"), *held), out, doc)
+        program = Program("stabilization", self.robot.kernel(stabilization), constants, (*self._inputs("qv"), *held), out, doc)
         return CompiledFunction(program, self.robot.execution)
 
     def _frames(self, what: str) -> Placements:

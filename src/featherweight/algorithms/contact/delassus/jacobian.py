@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ....model.tree import INNER, Tree
 from ...kinematics import joint_transforms
-from ..contact_rows import Contacts, wrench
+from ..contact_rows import ContactRows, wrench
 
 
-def contact_jacobian(tree: Tree, contacts: Contacts, q, J) -> None:
+def contact_jacobian(tree: Tree, contacts: ContactRows, q, J) -> None:
     """Write J, m by n: the generalized forces of unit constraint forces."""
     X = joint_transforms(tree, q)
     n, m = len(tree.parent), len(contacts.owner)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from ....model.tree import Tree
 from ...crba import crba
 from ...ltdl import ltdl_in_situ
-from ..contact_rows import Contacts, mirror
+from ..contact_rows import ContactRows, mirror_lower
 from .jacobian import contact_jacobian
 
 
-def ltl(tree: Tree, contacts: Contacts, q, D) -> None:
+def ltl(tree: Tree, contacts: ContactRows, q, D) -> None:
     """Write the Delassus matrix, by sparse factors."""
     n, m = len(tree.parent), len(contacts.owner)
     L = [[0.0] * n for _ in range(n)]
@@ -41,4 +41,4 @@ def ltl(tree: Tree, contacts: Contacts, q, D) -> None:
                 total = total + J[s][i] * Z[i]
                 i = tree.parent[i]
             D[r][s] = total
-    mirror(m, D)
+    mirror_lower(m, D)

@@ -10,34 +10,34 @@ from ...crba_ltdl import factorized_mass_matrix
 from ...ltdl import back_substitute, forward_substitute, solve_in_situ
 from ...mechanisms.registry import takes_mechanism
 from ...system import row_bias, write_bias_force, write_row_jacobian
-from ..constraint_rows import Rows
+from ..constraint_rows import ConstraintRows
 from ..delassus.dense import by_cholesky
 from .dense_factors import factorize, invert, solve, solve_dependent
 from .reduction import Reduction, gathered, spread_out
 
 
 @takes_mechanism
-def ltl_rows(system, rows: Rows, q, D) -> None:
+def ltl_rows(system, rows: ConstraintRows, q, D) -> None:
     """Write J M^-1 J^T."""
     L, d = factorized_mass_matrix(system, q)
     Y = back_substituted(system.parent, L, jacobian_of(system, rows, q))
     write_products(len(system.parent), len(Y), Y, d, D)
 
 
-def dense_rows(tree: Tree, rows: Rows, q, D) -> None:
+def dense_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
     """Write J M^-1 J^T, by Cholesky's factors of the full inertia matrix."""
     by_cholesky(tree, q, jacobian_of(tree, rows, q), D)
 
 
 @takes_mechanism
-def inertia(system, rows: Rows, q, result) -> None:
+def inertia(system, rows: ConstraintRows, q, result) -> None:
     """Write (J M^-1 J^T)^-1."""
     ltl_rows(system, rows, q, result)
     invert(len(rows.K), result)
 
 
 @takes_mechanism
-def apply(system, rows: Rows, q, x, y) -> None:
+def apply(system, rows: ConstraintRows, q, x, y) -> None:
     """Write J M^-1 J^T x without the matrix."""
     n, m = len(system.parent), len(rows.K)
     L, d = factorized_mass_matrix(system, q)
@@ -55,7 +55,7 @@ def apply(system, rows: Rows, q, x, y) -> None:
 
 
 @takes_mechanism
-def bias(system, rows: Rows, q, v, beta) -> None:
+def bias(system, rows: ConstraintRows, q, v, beta) -> None:
     """Write J' v - J M^-1 (c + g)."""
     L, d = factorized_mass_matrix(system, q)
     z = net_force(system, q, v, [0.0] * len(system.parent))
@@ -65,13 +65,13 @@ def bias(system, rows: Rows, q, v, beta) -> None:
 
 
 @takes_mechanism
-def consistent_inverse(system, rows: Rows, q, result) -> None:
+def consistent_inverse(system, rows: ConstraintRows, q, result) -> None:
     """Write M^-1 J^T (J M^-1 J^T)^-1, n by m."""
     write_consistent_inverse(system, jacobian_of(system, rows, q), q, result)
 
 
 @takes_mechanism
-def null_space_projector(system, rows: Rows, q, N) -> None:
+def null_space_projector(system, rows: ConstraintRows, q, N) -> None:
     """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J."""
     n, m = len(system.parent), len(rows.K)
     inverse = [[0.0] * m for _ in range(n)]
@@ -81,13 +81,13 @@ def null_space_projector(system, rows: Rows, q, N) -> None:
 
 
 @takes_mechanism
-def constrained(system, rows: Rows, reduction: Reduction, q, v, tau, result) -> None:
+def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, result) -> None:
     """Accelerations and forces of constraints that hold still."""
     constrained_to(system, rows, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
 
 
 @takes_mechanism
-def constrained_to(system, rows: Rows, reduction: Reduction, q, v, tau, target, result) -> None:
+def constrained_to(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, target, result) -> None:
     """q'' with J q'' + J' v = target, the forces f, and how strained they are: M q'' + c + g = tau + J^T f."""
     n, m = len(system.parent), len(rows.K)
     L, d = factorized_mass_matrix(system, q)
@@ -116,7 +116,7 @@ def constrained_to(system, rows: Rows, reduction: Reduction, q, v, tau, target, 
 # What they are made of
 
 
-def jacobian_of(system, rows: Rows, q):
+def jacobian_of(system, rows: ConstraintRows, q):
     """J."""
     J = [[0.0] * len(system.parent) for _ in range(len(rows.K))]
     write_row_jacobian(system, rows, q, J)
