@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ...model.tree import INNER, Tree
 from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion
 from ..frames import world_poses
+from ..integration import configuration_rate
 from ..kinematics import (
     accelerations_of_velocities,
     angular_velocities,
@@ -27,7 +28,7 @@ from ..kinematics import (
     vec3,
     velocity_products,
 )
-from .operational_space.tape import Tape, configuration_rate, evaluate
+from .operational_space.tape import Tape, evaluate
 
 
 class ConstraintRows(NamedTuple):

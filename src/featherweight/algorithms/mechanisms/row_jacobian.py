@@ -8,7 +8,8 @@ from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
 from ..contact import constraint_rows
 from ..contact.constraint_rows import ConstraintRows, row_accelerations, unit_wrenches, write_entries
-from ..contact.operational_space.tape import configuration_rate, evaluate
+from ..contact.operational_space.tape import evaluate
+from ..integration import configuration_rate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
 from .cluster_tree import ClusterTree
 from .maps import maps, spanning_configuration
