@@ -11,14 +11,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from costs import candidate
+from costs import candidate, operations_with_divisions
 
 from featherweight import ClosedRobot, Contact, Description, Inertia, JointType, Pose, Robot, build, robots
 from featherweight.algorithms.kinematics import joint_transforms
-from featherweight.algorithms.mechanisms.cluster_tree import Mechanism
+from featherweight.algorithms.mechanisms.cluster_tree import ClusterTree
 from featherweight.algorithms.mechanisms.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
 from featherweight.algorithms.rnea import newton_euler
 from featherweight.engine.function import DIVISION, CompiledFunction
+from featherweight.engine.operations import Operations
 from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.spatial import ZERO_FORCE
 
@@ -176,8 +177,17 @@ def compared(what: str, name: str, feet: int | None = 1) -> dict[str, Compared]:
 
 def cost(function: CompiledFunction) -> int:
     """Operations as the library weighs them to choose an algorithm: a division or a root counts as eight."""
-    o = function.operations
+    return weighed(function.operations)
+
+
+def weighed(o: Operations) -> int:
     return o.flops + DIVISION * (o.div + o.sqrt)
+
+
+@cache
+def costs_with_divisions(what: str, name: str, feet: int | None = 1) -> dict[str, int]:
+    """As `costs`, but with a division for each entry of sparse factors, as they are in the literature."""
+    return {key: weighed(operations_with_divisions(c.function)) for key, c in compared(what, name, feet).items()}
 
 
 @cache
@@ -193,7 +203,7 @@ def percent(ours: float, cluster: float) -> float:
     return 100.0 * (ours / cluster - 1.0)
 
 
-def spanning_rnea(mech: Mechanism, q, v, a, forces) -> None:  # type: ignore[no-untyped-def]  # a kernel, of any scalars
+def spanning_rnea(mech: ClusterTree, q, v, a, forces) -> None:  # type: ignore[no-untyped-def]  # a kernel, of any scalars
     """Joint forces of the spanning tree: C-RNEA without its last step."""
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(mech.tree, qs), qs, v)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
 
+from featherweight.algorithms import crba_ltdl
 from featherweight.algorithms import ltdl as kernels
+from featherweight.algorithms.contact.delassus import ltl
+from featherweight.algorithms.mechanisms import baselines
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.graph import Graph
 from featherweight.engine.operations import ADD, DIV, MUL, SUB, Operations
-from featherweight.engine.trace import trace
+from featherweight.engine.trace import count, trace
 from featherweight.robot import factorization
 from featherweight.robot.robot import Robot
 from featherweight.spatial import rotation_from_quaternion
@@ -71,10 +77,44 @@ def cost_of_nodes(graph: Graph, nodes: Iterable[int]) -> Cost:
 
 
 def factorization_operations(parent: Sequence[int], unit: bool) -> Operations:
-    """Of the function that factorizes a given matrix: LTDL where L has a unit diagonal, else LTL."""
+    """Of a function that factorizes a given matrix as Featherstone (2005) does: LTDL where L has a unit diagonal, else LTL."""
     tree = tuple(parent)
-    kernel = kernels.ltdl if unit else kernels.ltl
+    kernel = ltdl_with_divisions if unit else kernels.ltl
     return factorization._matrix_function(kernel, tree, (factorization.packed_size(tree),)).operations
+
+
+def ltdl_with_divisions(parent: Sequence[int], H: Any, F: Any) -> None:
+    """The packed LTDL factors with D1 divisions, as the paper counts them; the library takes one reciprocal a row."""
+    A = kernels.on_pattern(parent, H)
+    ltdl_with_divisions_in_situ(parent, A)
+    kernels.pack(parent, A, F)
+
+
+def ltdl_with_divisions_in_situ(parent: Sequence[int], H: Any) -> None:
+    for k in range(len(parent) - 1, -1, -1):
+        i = parent[k]
+        while i >= 0:
+            a = H[k][i] / H[k][k]
+            j = i
+            while j >= 0:
+                H[i][j] = H[i][j] - H[k][j] * a
+                j = parent[j]
+            H[k][i] = a
+            i = parent[i]
+
+
+def operations_with_divisions(function: CompiledFunction) -> Operations:
+    """What a function would take if sparse factors had a division for each entry, as in the papers."""
+
+    def factorize(parent: Sequence[int], H: Any) -> list[Any]:
+        ltdl_with_divisions_in_situ(parent, H)
+        return [1.0 / H[i][i] for i in range(len(parent))]
+
+    program = function.program
+    with ExitStack() as stack:
+        for module in (crba_ltdl, ltl, baselines):
+            stack.enter_context(patch.object(module, "ltdl_in_situ", factorize))
+        return count(trace(program.flat, [a.size for a in program.inputs]))
 
 
 def product_operations(kernel: Callable[..., None], parent: Sequence[int], unit: bool) -> Operations:

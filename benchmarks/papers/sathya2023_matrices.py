@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from featherweight import Contact, Robot
-from featherweight.algorithms.contact.contact_rows import Branches, Contacts
+from featherweight.algorithms.contact.contact_rows import Branches, ContactRows
 from featherweight.engine.operations import Operations
 from featherweight.engine.trace import count, trace
 from featherweight.model.tree import FLOATING, INNER, Tree
@@ -36,7 +36,7 @@ def delassus(robot: Robot, contacts: Sequence[Contact], algorithm: str, q: Any) 
     return by_matrices(tree, made, None if straight else branches, q)
 
 
-def by_matrices(tree: Tree, contacts: Contacts, branches: Branches | None, q: Any) -> Matrix:
+def by_matrices(tree: Tree, contacts: ContactRows, branches: Branches | None, q: Any) -> Matrix:
     """Algorithm 1, or with branching links algorithm 3."""
     m = len(contacts.owner)
     at = [] if branches is None else list(branches.row[:-1])
@@ -78,7 +78,7 @@ def by_matrices(tree: Tree, contacts: Contacts, branches: Branches | None, q: An
     return blocks(contacts, branches, K, L, omega)
 
 
-def blocks(contacts: Contacts, branches: Branches, K: Matrix, L: Matrix, omega: dict[int, Matrix]) -> Matrix:
+def blocks(contacts: ContactRows, branches: Branches, K: Matrix, L: Matrix, omega: dict[int, Matrix]) -> Matrix:
     """Lines 18 to 28."""
     m = len(contacts.owner)
     D = L[:m, :m].copy()

@@ -23,7 +23,7 @@ import featherweight.engine.trace as tracing
 from featherweight import Joint, JointType, build, generators
 from featherweight.algorithms.articulated import articulated_inertias
 from featherweight.algorithms.contact.delassus import efpa, kjr, ltl, pv_osim
-from featherweight.algorithms.contact.delassus.jacobian import jacobian
+from featherweight.algorithms.contact.delassus.jacobian import contact_jacobian
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.graph import Expression, Graph
 from featherweight.engine.operations import CONSTANT, INPUT
@@ -54,22 +54,27 @@ def _step(name: str) -> Label:
 
 def _recursive(module: ModuleType, *others: Hook) -> tuple[Hook, ...]:
     transforms: Hook = (module, "joint_transforms", _step("inertias"), "")
-    return (transforms, (articulated, "released", _on_row("inertias", 3), ""), (module, "clear", _step("blocks"), ""), *others)
+    return (
+        transforms,
+        (articulated, "gain", _on_row("inertias", 3), ""),
+        (module, "clear_matrix", _step("blocks"), ""),
+        *others,
+    )
 
 
 HOOKS: dict[str, tuple[Hook, ...]] = {
     "efpa": _recursive(
         efpa,
-        (efpa, "passed_on", _on_row("inward", 3), "outward" + ON_BASE),
-        (efpa, "handed_down", _on_row("outward", 3), ""),
+        (efpa, "propagate_force", _on_row("inward", 3), "outward" + ON_BASE),
+        (efpa, "propagate_motion", _on_row("outward", 3), ""),
     ),
-    "kjr": _recursive(kjr, (kjr, "mobilities", _step("outward"), "")),
+    "kjr": _recursive(kjr, (kjr, "mobilities_of_carriers", _step("outward"), "")),
     "ltl": (
         (ltl, "crba", _step("inertias"), ""),
         (ltl, "ltdl_in_situ", _step("factors"), ""),
-        (ltl, "jacobian", _step("inward"), "factors times Jacobian"),
+        (ltl, "contact_jacobian", _step("inward"), "factors times Jacobian"),
     ),
-    "pv-osim": _recursive(pv_osim, (pv_osim, "passed_on", _on_row("inward", 3), "blocks")),
+    "pv-osim": _recursive(pv_osim, (pv_osim, "propagate_force", _on_row("inward", 3), "blocks")),
 }
 
 
@@ -123,7 +128,7 @@ def _labelled(made: CompiledFunction, hooks: Iterable[Hook]) -> tuple[Trace, lis
             result = helper(*arguments)
             if after:
                 begins.append((len(graph), after))
-            if helper is jacobian:
+            if helper is contact_jacobian:
                 seen[0] = arguments[-1]
             return result
 
@@ -149,14 +154,14 @@ def without_jacobian(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
 
 
 def axis_terms(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> int:
-    """Flops that are saved where `handed_down` leaves out what cancels in the component along the joint's axis."""
+    """Flops that are saved where `propagate_motion` leaves out what cancels in the component along the joint's axis."""
     program = function(mechanism, ends, algorithm).program
     module = {"efpa": efpa, "kjr": kjr}[algorithm]
 
     def counted() -> int:
         return flops(count(trace(program.flat, [a.size for a in program.inputs])))
 
-    def handed_down(tree: Any, X: Any, W: Force, j: int, a: Motion) -> Motion:
+    def propagate_motion(tree: Any, X: Any, W: Force, j: int, a: Motion) -> Motion:
         k = tree.axis[j]
         assert tree.armature[j] == 0.0, "only then is the component of W along the axis one"
         b = a if tree.kind[j] == INNER else X[j] @ a
@@ -165,7 +170,7 @@ def axis_terms(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> i
         free = Motion(Vec3(*x[:3]), Vec3(*x[3:]))
         return free - unit_motion(k, W.power(free))
 
-    with patch.object(module, "handed_down", handed_down):
+    with patch.object(module, "propagate_motion", propagate_motion):
         less = counted()
     return counted() - less
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from costs import ltdl_with_divisions_in_situ
 
 import featherweight as fw
 from featherweight import generators
@@ -58,8 +59,15 @@ def counted_product(kernel: Callable[..., None], parent: list[int], unit: int) -
 
 def test_factors_take_the_operations_of_the_paper(parent: list[int]) -> None:
     D1, D2 = distances(parent)
-    assert counted(kernels.ltdl_in_situ, parent) == Operations(mul=D2, add=D2, div=D1, sqrt=0, trig=0)
+    assert counted(ltdl_with_divisions_in_situ, parent) == Operations(mul=D2, add=D2, div=D1, sqrt=0, trig=0)
     assert counted(kernels.ltl_in_situ, parent) == Operations(mul=D2, add=D2, div=D1, sqrt=len(parent), trig=0)
+
+
+def test_ldl_factors_take_one_reciprocal_a_row(parent: list[int]) -> None:
+    """In place of a division for each entry below the diagonal; rows without such entries need none."""
+    D1, D2 = distances(parent)
+    carried = sum(p >= 0 for p in parent)
+    assert counted(kernels.ltdl_in_situ, parent) == Operations(mul=D1 + D2, add=D2, div=carried, sqrt=0, trig=0)
 
 
 @pytest.mark.parametrize("m", range(1, 7))
@@ -75,7 +83,7 @@ def test_the_topologies_of_the_paper_have_its_formulae(m: int) -> None:
         tuple(generators.span_grid_parents(m)): (m**3 - m**2, (7 * m**4 - 6 * m**3 - m**2) // 12),
     }
     for parent, (D1, D2) in expected.items():
-        assert counted(kernels.ltdl_in_situ, list(parent)) == Operations(mul=D2, add=D2, div=D1, sqrt=0, trig=0)
+        assert counted(ltdl_with_divisions_in_situ, list(parent)) == Operations(mul=D2, add=D2, div=D1, sqrt=0, trig=0)
         n = len(parent)
         assert counted(kernels.ltl_in_situ, list(parent)) == Operations(mul=D2, add=D2, div=D1, sqrt=n, trig=0)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..model.tree import INNER, Placements, Tree
 from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION
-from .articulated import freed, joint_acceleration, released, with_joint
+from .articulated import apparent_inertia, gain, joint_acceleration, with_joint
 from .kinematics import (
     angular_velocities,
     base_acceleration,
@@ -46,10 +46,10 @@ def articulated_bodies(tree: Tree, X, w, c, tau, external):
         p = tree.parent[j]
         U = IA[j].column(tree.axis[j])
         d[j] = 1.0 / (U.component(tree.axis[j]) + tree.armature[j])
-        W[j] = released(tree, U, d[j], j)
+        W[j] = gain(tree, U, d[j], j)
         u[j] = tau[j] - pA[j].component(tree.axis[j])
         if p >= 0:
-            Ia = freed(tree, IA[j], U, W[j], j)
+            Ia = apparent_inertia(tree, IA[j], U, W[j], j)
             pa = pA[j] + u[j] * W[j]
             if tree.first[j] == j:
                 pa = pa + Ia @ c[j]

@@ -13,7 +13,7 @@ from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedIner
 from .kinematics import rigid_inertia
 
 
-def released(tree: Tree, U: Force, d, j: int):
+def gain(tree: Tree, U: Force, d, j: int):
     """W_j of the header."""
     W = d * U
     if tree.armature[j] == 0.0:
@@ -21,7 +21,7 @@ def released(tree: Tree, U: Force, d, j: int):
     return W
 
 
-def freed(tree: Tree, IA: ArticulatedInertia, U: Force, W: Force, j: int) -> ArticulatedInertia:
+def apparent_inertia(tree: Tree, IA: ArticulatedInertia, U: Force, W: Force, j: int) -> ArticulatedInertia:
     """IA_j - U_j W_j^T of the header."""
     Ia = IA.minus_dyad(U, W)
     if tree.armature[j] == 0.0:
@@ -71,9 +71,9 @@ def articulated_inertias(tree: Tree, X):
         p = tree.parent[j]
         U = IA[j].column(tree.axis[j])
         d[j] = 1.0 / (U.component(tree.axis[j]) + tree.armature[j])
-        W[j] = released(tree, U, d[j], j)
+        W[j] = gain(tree, U, d[j], j)
         if p >= 0:
-            Ia = freed(tree, IA[j], U, W[j], j)
+            Ia = apparent_inertia(tree, IA[j], U, W[j], j)
             IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else X[j].articulated_to_parent(Ia))
     return W, d
 

@@ -26,23 +26,23 @@ def _columns_as_array(n):
 columns.rolled = _columns_as_array  # type: ignore[attr-defined]
 
 
-def force(Y, k: int) -> Force:
+def column_force(Y, k: int) -> Force:
     """The force of column k."""
     a, b, c, f, g, h = Y[k // LANES]
     l = k % LANES
     return Force(Vec3(a[l], b[l], c[l]), Vec3(f[l], g[l], h[l]))
 
 
-def _force_of_array(Y, k):
+def _column_force_of_array(Y, k):
     y = Y[k // LANES]
     l = k % LANES
     return Force(Vec3(y[0, l], y[1, l], y[2, l]), Vec3(y[3, l], y[4, l], y[5, l]))
 
 
-force.rolled = _force_of_array  # type: ignore[attr-defined]
+column_force.rolled = _column_force_of_array  # type: ignore[attr-defined]
 
 
-def meet(Y, k: int, W: Force) -> None:
+def set_force(Y, k: int, W: Force) -> None:
     """Begin column k with the force W."""
     y = Y[k // LANES]
     l = k % LANES
@@ -50,7 +50,7 @@ def meet(Y, k: int, W: Force) -> None:
         y[c][l] = W.component(c)
 
 
-def sweep(Y, row, Q: Motion, s: Motion, W: Force, r: Vec3, begin: int, stop: int) -> None:
+def sweep_columns(Y, row, Q: Motion, s: Motion, W: Force, r: Vec3, begin: int, stop: int) -> None:
     """Write Q^T Y for columns begin to stop - 1 to `row`, and let their forces go on past the joint: Y - (s^T Y) W."""
     for b in range(begin // LANES, stop // LANES):
         _entries(Y[b], row, b * LANES, LANES, Q)
@@ -61,35 +61,35 @@ def sweep(Y, row, Q: Motion, s: Motion, W: Force, r: Vec3, begin: int, stop: int
         _pass(Y[b], stop - b * LANES, s, W, r)
 
 
-def carry(Y, s: Motion, W: Force, r: Vec3, begin: int, stop: int) -> None:
+def propagate_columns(Y, s: Motion, W: Force, r: Vec3, begin: int, stop: int) -> None:
     """Let the forces of columns begin to stop - 1 go on past the joint."""
     for k in range(begin, stop):
-        Yk = force(Y, k)
-        meet(Y, k, (Yk - Yk.power(s) * W).translate(r))
+        Yk = column_force(Y, k)
+        set_force(Y, k, (Yk - Yk.power(s) * W).translate(r))
 
 
-def move(Y, P, k: int, begin: int, stop: int) -> None:
+def transform_columns(Y, P, k: int, begin: int, stop: int) -> None:
     """Replace the forces f of columns begin to stop - 1 by P f, for the matrix with columns P[k] to P[k + 5]."""
     for b in range(begin // LANES, (stop + LANES - 1) // LANES):
         _turn(Y[b], P, k, max(begin - b * LANES, 0), min(stop - b * LANES, LANES))
 
 
-def cross(Y, inverse, O: Mobility, i0: int, i1: int, begin: int, stop: int) -> None:
+def write_mobility_products(Y, inverse, O: Mobility, i0: int, i1: int, begin: int, stop: int) -> None:
     """Write Y_i^T O Y_k for rows i from i0 to i1 - 1 and columns k from begin to stop - 1."""
     for i in range(i0, i1):
-        z = O.motion(force(Y, i))
+        z = O.motion(column_force(Y, i))
         row = inverse[i]
         low = (begin + LANES - 1) // LANES
         high = stop // LANES
         for k in range(begin, min(low * LANES, stop)):
-            row[k] = force(Y, k).power(z)
+            row[k] = column_force(Y, k).power(z)
         for b in range(low, high):
             _entries(Y[b], row, b * LANES, LANES, z)
         for k in range(max(high, low) * LANES, stop):
-            row[k] = force(Y, k).power(z)
+            row[k] = column_force(Y, k).power(z)
 
 
-def clear(inverse, i0: int, i1: int, begin: int, stop: int) -> None:
+def clear_block(inverse, i0: int, i1: int, begin: int, stop: int) -> None:
     """Write zeros to rows i0 to i1 - 1 and columns begin to stop - 1: trees that meet at the ground only."""
     for i in range(i0, i1):
         for k in range(begin, stop):
@@ -128,7 +128,7 @@ def _turn(y, P, k: int, begin: int, stop: int) -> None:
         y3[l], y4[l], y5[l] = g.lin.x, g.lin.y, g.lin.z
 
 
-def mirror(inverse, first: int, stop: int) -> None:
+def mirror_upper(inverse, first: int, stop: int) -> None:
     """Copy columns first to stop - 1 above the diagonal to the rows opposite, tile by tile."""
     for k0 in range(first, stop, TILE):
         k1 = min(k0 + TILE, stop)

@@ -1,45 +1,72 @@
-"""Forward dynamics through the joint-space inertia matrix: CRBA, LTDL and back-substitution (Featherstone 2005)."""
+"""What follows from the inertia matrix and its sparse factors, of a tree or a mechanism: CRBA and LTDL (Featherstone 2005).
+
+H = L^T D L,     H q'' = tau - c     for the bias force c
+"""
 
 from __future__ import annotations
 
-from ..model.tree import Placements, Tree
-from ..spatial import ZERO_FORCE
-from .crba import crba
-from .kinematics import external_forces
-from .ltdl import ltdl_in_situ, pack, row_starts, solve
-from .rnea import newton_euler
+from ..model.tree import Placements
+from .ltdl import invert_unit, ltdl_in_situ, pack, product_with_transpose, solve_in_situ
+from .mechanisms.registry import takes_mechanism
+from .system import write_bias_force, write_bias_force_external, write_mass_matrix
 
 
-def factors(tree: Tree, q, F) -> None:
+def factorized_mass_matrix(system, q):
+    """L, with D on its diagonal, and the reciprocals of D."""
+    n = len(system.parent)
+    L = [[0.0] * n for _ in range(n)]
+    write_mass_matrix(system, q, L)
+    r = ltdl_in_situ(system.parent, L)
+    return L, r
+
+
+@takes_mechanism
+def packed_factors(system, q, F) -> None:
     """The packed LTDL factors of the inertia matrix."""
-    n = len(tree.parent)
-    H = [[0.0] * n for _ in range(n)]
-    crba(tree, q, H)
-    ltdl_in_situ(tree.parent, H)
-    pack(tree.parent, H, F)
+    L, _ = factorized_mass_matrix(system, q)
+    pack(system.parent, L, F)
 
 
-def forward_dynamics(tree: Tree, q, v, tau, external, qdd) -> None:
-    """H q'' = tau - c for the bias force c, solved with the sparse factors of H."""
-    n = len(tree.parent)
-    bias = [0.0] * n
-    newton_euler(tree, q, v, [0.0] * n, external, bias)
-    H = [[0.0] * n for _ in range(n)]
-    starts = row_starts(tree.parent)
-    F = [0.0] * (starts[n - 1] + n)
-    crba(tree, q, H)
-    ltdl_in_situ(tree.parent, H)
-    pack(tree.parent, H, F)
-    for i in range(n):
-        bias[i] = tau[i] - bias[i]
-    solve(tree.parent, 1, F, bias, qdd)
-
-
-def crba_ltdl(tree: Tree, q, v, tau, qdd) -> None:
+@takes_mechanism
+def crba_ltdl(system, q, v, tau, qdd) -> None:
     """Accelerations that the joint forces `tau` give."""
-    forward_dynamics(tree, q, v, tau, [ZERO_FORCE] * len(tree.parent), qdd)
+    bias = [0.0] * len(system.parent)
+    write_bias_force(system, q, v, bias)
+    solve_unbalanced(system, q, tau, bias, qdd)
 
 
-def crba_ltdl_external(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
+@takes_mechanism
+def crba_ltdl_external(system, bodies: Placements, q, v, tau, forces, qdd) -> None:
     """Accelerations that the joint forces `tau` give while `forces` act on the bodies."""
-    forward_dynamics(tree, q, v, tau, external_forces(tree, bodies, forces), qdd)
+    bias = [0.0] * len(system.parent)
+    write_bias_force_external(system, bodies, q, v, forces, bias)
+    solve_unbalanced(system, q, tau, bias, qdd)
+
+
+def solve_unbalanced(system, q, tau, bias, qdd) -> None:
+    """Write H^-1 (tau - bias)."""
+    L, r = factorized_mass_matrix(system, q)
+    for i in range(len(system.parent)):
+        qdd[i] = tau[i] - bias[i]
+    solve_in_situ(system.parent, L, r, qdd)
+
+
+@takes_mechanism
+def inverse_by_factors(system, q, inverse) -> None:
+    """Write the inverse of the inertia matrix, N D^-1 N^T with N = L^-1."""
+    n = len(system.parent)
+    N = [[0.0] * n for _ in range(n)]
+    L, r = factorized_mass_matrix(system, q)
+    invert_unit(system.parent, L, N)
+    product_with_transpose(system.parent, N, r, inverse)
+
+
+def solve_by_factors(system, q, B, result) -> None:
+    """Write the inverse of the inertia matrix times B, both n by m."""
+    n = len(system.parent)
+    L, r = factorized_mass_matrix(system, q)
+    for c in range(len(B[0])):
+        x = [B[i][c] for i in range(n)]
+        solve_in_situ(system.parent, L, r, x)
+        for i in range(n):
+            result[i][c] = x[i]

@@ -1,44 +1,28 @@
-"""Moving along a velocity on the configuration manifold: q exp(v), joint by joint.
+"""Moving along a velocity on the configuration manifold, q exp(v), joint by joint, and the rate of q.
 
     line           q + v
-    SO(3)          q (v/2 sinc h, cos h)                               v = w, h = |w|/2, sinc x = (sin x)/x
-    SE(3)          p + R (sinc 2h l + 1/2 sinc² h w x l + (1 - sinc 2h)/(4h²) w (w . l))          v = (l, w)
-    SE(2)          p + R (l turned and shortened as along an arc),  the turn of (cos, sin) by w
+    SO(3)          q exp(v)                           v = w
+    SE(3)          (p + R l', R exp(w))               v = (l, w), exp(v) = (l', exp(w))
+    SE(2)          the same in the plane
 
-Exponentials as in Solà, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics" (2018), appendices B to
-D. There is no branch where angles are tiny: `TINY` keeps quotients defined, and what (1 - sinc) loses there is lost to
-rounding of l anyway. Rotations are normalized, so they stay so over any number of steps.
+with the exponentials of spatial/lie.py. Rotations are normalized, so they stay so over any number of steps.
 """
 
 from __future__ import annotations
 
 from ..model.tree import FLOATING, INNER, PLANAR, SPHERICAL, Tree
-from ..spatial import Vec3, rotation_from_quaternion, sincos, sqrt
-
-TINY = 1e-30  # [rad²], far below where sin x and x differ in any digit
-
-
-def sinc_of_half(w: Vec3):
-    """sin(h)/h, cos(h) and h² of half the length h of a vector."""
-    h2 = 0.25 * w.dot(w) + TINY
-    h = sqrt(h2)
-    s, c = sincos(h)
-    return s / h, c, h2
-
-
-def turned(x, y, z, w, e: Vec3, c):
-    """The Hamilton product of the quaternions (x, y, z, w) and (e, c)."""
-    u = Vec3(x, y, z)
-    vector = c * u + w * e + u.cross(e)
-    return vector, w * c - u.dot(e)
-
-
-def write_unit_quaternion(u: Vec3, w, result, k: int) -> None:
-    scale = 1.0 / sqrt(u.dot(u) + w * w)
-    result[k] = scale * u.x
-    result[k + 1] = scale * u.y
-    result[k + 2] = scale * u.z
-    result[k + 3] = scale * w
+from ..spatial import (
+    Quaternion,
+    Vec3,
+    exp_se2,
+    exp_se3,
+    exp_so3,
+    inverse_left_jacobian,
+    inverse_left_jacobian_in_plane,
+    quaternion_at,
+    sincos,
+    sqrt,
+)
 
 
 def integrate(tree: Tree, q, v, result) -> None:
@@ -57,42 +41,63 @@ def integrate(tree: Tree, q, v, result) -> None:
 
 
 def spherical(j: int, k: int, q, v, result) -> None:
-    w = Vec3(v[j], v[j + 1], v[j + 2])
-    sinc, c, _ = sinc_of_half(w)
-    vector, scalar = turned(q[k], q[k + 1], q[k + 2], q[k + 3], 0.5 * sinc * w, c)
-    write_unit_quaternion(vector, scalar, result, k)
+    e = exp_so3(Vec3(v[j], v[j + 1], v[j + 2]))
+    write_quaternion(quaternion_at(q, k).product(e).normalized(), result, k)
 
 
 def floating(j: int, k: int, q, v, result) -> None:
-    l = Vec3(v[j], v[j + 1], v[j + 2])
-    w = Vec3(v[j + 3], v[j + 4], v[j + 5])
-    sinc, c, h2 = sinc_of_half(w)
-    sinc2 = sinc * c  # sin(2h)/(2h)
-    step = sinc2 * l + 0.5 * sinc * sinc * w.cross(l) + (0.25 * (1.0 - sinc2) / h2 * w.dot(l)) * w
-    scale = 1.0 / sqrt(q[k + 3] * q[k + 3] + q[k + 4] * q[k + 4] + q[k + 5] * q[k + 5] + q[k + 6] * q[k + 6])
-    x, y, z, s = scale * q[k + 3], scale * q[k + 4], scale * q[k + 5], scale * q[k + 6]
-    moved = rotation_from_quaternion(x, y, z, s) @ step
+    step, e = exp_se3(Vec3(v[j], v[j + 1], v[j + 2]), Vec3(v[j + 3], v[j + 4], v[j + 5]))
+    start = quaternion_at(q, k + 3).normalized()
+    moved = start.rotation() @ step
     result[k] = q[k] + moved.x
     result[k + 1] = q[k + 1] + moved.y
     result[k + 2] = q[k + 2] + moved.z
-    vector, scalar = turned(x, y, z, s, 0.5 * sinc * w, c)
-    write_unit_quaternion(c * vector, c * scalar, result, k + 3)  # on the side of the quaternion before, by the sign of c
+    end = start.product(e)
+    # on the side of the quaternion before, by the sign of cos h
+    write_quaternion(Quaternion(e.s * end.u, e.s * end.s).normalized(), result, k + 3)
 
 
 def planar(j: int, k: int, q, v, result) -> None:
-    half = 0.5 * v[j + 2]
-    h = sqrt(half * half + TINY)
-    s, c = sincos(h)
-    sinc = s / h
-    sine = half * sinc  # of half the turn
-    x, y = sinc * (c * v[j] - sine * v[j + 1]), sinc * (sine * v[j] + c * v[j + 1])
+    x, y, turn_c, turn_s = exp_se2(v[j], v[j + 1], v[j + 2])
     scale = 1.0 / sqrt(q[k + 2] * q[k + 2] + q[k + 3] * q[k + 3])
     cosine0, sine0 = scale * q[k + 2], scale * q[k + 3]
     result[k] = q[k] + cosine0 * x - sine0 * y
     result[k + 1] = q[k + 1] + sine0 * x + cosine0 * y
-    turn_c, turn_s = c * c - sine * sine, 2.0 * sine * c
     result[k + 2] = cosine0 * turn_c - sine0 * turn_s
     result[k + 3] = sine0 * turn_c + cosine0 * turn_s
+
+
+def write_quaternion(x: Quaternion, result, k: int) -> None:
+    result[k] = x.u.x
+    result[k + 1] = x.u.y
+    result[k + 2] = x.u.z
+    result[k + 3] = x.s
+
+
+def configuration_rate(tree: Tree, q, v):
+    """The rate of change of q at the velocity v."""
+    rate = [0.0] * len(q)
+    for j in range(len(tree.parent)):
+        k = tree.q_index[j]
+        kind = tree.kind[j]
+        if kind == PLANAR:
+            c, s = q[k + 2], q[k + 3]
+            rate[k] = c * v[j] - s * v[j + 1]
+            rate[k + 1] = s * v[j] + c * v[j + 1]
+            rate[k + 2] = 0.0 - s * v[j + 2]
+            rate[k + 3] = c * v[j + 2]
+        elif kind == SPHERICAL:
+            write_quaternion(quaternion_at(q, k).rate(Vec3(v[j], v[j + 1], v[j + 2])), rate, k)
+        elif kind == FLOATING:
+            x = quaternion_at(q, k + 3)
+            velocity = x.rotation() @ Vec3(v[j], v[j + 1], v[j + 2])
+            rate[k] = velocity.x
+            rate[k + 1] = velocity.y
+            rate[k + 2] = velocity.z
+            write_quaternion(x.rate(Vec3(v[j + 3], v[j + 4], v[j + 5])), rate, k + 3)
+        elif kind != INNER:
+            rate[k] = v[j]
+    return rate
 
 
 # The semi-implicit step of bodies that turn. Linear velocities of floating and planar joints are in axes that turn with the
@@ -118,7 +123,7 @@ def free_velocity(turning, v, a, h, result) -> None:
 def carry(turning, u, d, h, result) -> None:
     """The tangent x that moves by h u + d, origins straight on, and after it the velocity u in the axes of the end.
 
-    q exp(x) moves an origin by V(w) x_l, so x_l = V(w)⁻¹ l with V⁻¹ l = l - w x l / 2 + (1/12 + w²/720 + ...) w x (w x l).
+    q exp(x) moves an origin by V(w) x_l, so x_l = V(w)⁻¹ l.
     """
     n = len(turning)
     for i in range(n):
@@ -128,15 +133,8 @@ def carry(turning, u, d, h, result) -> None:
         if turning[i] == FLOATING:
             w = Vec3(h * u[i + 3] + d[i + 3], h * u[i + 4] + d[i + 4], h * u[i + 5] + d[i + 5])
             l = Vec3(h * u[i] + d[i], h * u[i + 1] + d[i + 1], h * u[i + 2] + d[i + 2])
-            once = w.cross(l)
-            s = w.dot(w)
-            bend = 1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0))
-            x = l - 0.5 * once + bend * w.cross(once)
-            sinc, c, _ = sinc_of_half(w)
-            e = 0.5 * sinc * w
-            velocity = Vec3(u[i], u[i + 1], u[i + 2])
-            across = e.cross(velocity)
-            back = velocity - (2.0 * c) * across + 2.0 * e.cross(across)
+            x = inverse_left_jacobian(w, l)
+            back = exp_so3(w).rotate_back(Vec3(u[i], u[i + 1], u[i + 2]))
             result[i] = x.x
             result[i + 1] = x.y
             result[i + 2] = x.z
@@ -145,11 +143,7 @@ def carry(turning, u, d, h, result) -> None:
             result[n + i + 2] = back.z
         elif turning[i] == PLANAR:
             angle = h * u[i + 2] + d[i + 2]
-            s = angle * angle
-            along = 1.0 - s * (1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0)))
-            x, y = h * u[i] + d[i], h * u[i + 1] + d[i + 1]
-            result[i] = along * x + 0.5 * angle * y
-            result[i + 1] = along * y - 0.5 * angle * x
+            result[i], result[i + 1] = inverse_left_jacobian_in_plane(angle, h * u[i] + d[i], h * u[i + 1] + d[i + 1])
             sine, cosine = sincos(angle)
             result[n + i] = cosine * u[i] + sine * u[i + 1]
             result[n + i + 1] = cosine * u[i + 1] - sine * u[i]

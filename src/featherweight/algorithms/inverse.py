@@ -27,10 +27,11 @@ from __future__ import annotations
 from ..model.tree import INNER, Tree
 from ..spatial import IDENTITY3, ZERO3, ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOBILITY, ZERO_MOTION, Mat3, Motion, unit_motion
 from .articulated import articulated_inertias, joint_forces, responses
-from .columns import carry, clear, columns, cross, meet, mirror, sweep
-from .crba import crba
+from .columns import clear_block, columns, mirror_upper, propagate_columns, set_force, sweep_columns, write_mobility_products
+from .crba_ltdl import solve_by_factors
 from .kinematics import joint_transforms, rigid_inertia
-from .ltdl import invert_unit, ltdl_in_situ, product_with_transpose
+from .ltdl import product_with_transpose
+from .mechanisms.registry import for_mechanism
 
 
 def turned_to_root(tree: Tree, X):
@@ -70,7 +71,7 @@ def turned_articulated_inertias(tree: Tree, s, r, IA):
     return W, d
 
 
-def mobilities(tree: Tree, s, r, W, d):
+def mobilities_on_root_axes(tree: Tree, s, r, W, d):
     """O_i, R_i and e_i of the header."""
     n = len(tree.parent)
     O = [ZERO_MOBILITY] * n
@@ -98,25 +99,25 @@ def inverse_global(tree: Tree, part, q, inverse) -> None:
     X = joint_transforms(tree, q)
     s, r, IA = turned_to_root(tree, X)
     W, d = turned_articulated_inertias(tree, s, r, IA)
-    O, R, e = mobilities(tree, s, r, W, d)
+    O, R, e = mobilities_on_root_axes(tree, s, r, W, d)
     end, carried = spans(tree, first, stop)
     Y = columns(n)
     for i in range(stop - 1, -1, -1):
         below = min(end[i], stop)
         child = i + 1
         while child < below and end[child] < below:  # the next one is a sibling
-            cross(Y, inverse, O[i], child, end[child], max(end[child], first), below)
+            write_mobility_products(Y, inverse, O[i], child, end[child], max(end[child], first), below)
             child = end[child]
         if carried[i] == 1:
-            carry(Y, s[i], W[i], r[i], i + 1, min(first, below))
-        sweep(Y, inverse[i], R[i] - e[i] * s[i], s[i], W[i], r[i], max(i + 1, first), below)
+            propagate_columns(Y, s[i], W[i], r[i], i + 1, min(first, below))
+        sweep_columns(Y, inverse[i], R[i] - e[i] * s[i], s[i], W[i], r[i], max(i + 1, first), below)
         if i >= first or carried[i] == 1:
-            meet(Y, i, W[i].translate(r[i]))
+            set_force(Y, i, W[i].translate(r[i]))
         if tree.parent[i] < 0:
-            clear(inverse, i, end[i], max(end[i], first), stop)
+            clear_block(inverse, i, end[i], max(end[i], first), stop)
     for i in range(first, stop):
         inverse[i][i] = e[i]
-    mirror(inverse, first, stop)
+    mirror_upper(inverse, first, stop)
 
 
 def spans(tree: Tree, first: int, stop: int):
@@ -157,20 +158,6 @@ def inverse_local(tree: Tree, q, inverse) -> None:
     product_with_transpose(tree.parent, u, d, inverse)
 
 
-def inverse_by_factors(tree: Tree, q, inverse) -> None:
-    """Write the inverse by the sparse factors of the inertia matrix (Featherstone 2005)."""
-    n = len(tree.parent)
-    H = [[0.0] * n for _ in range(n)]
-    u = [[0.0] * n for _ in range(n)]
-    d = [0.0] * n
-    crba(tree, q, H)
-    ltdl_in_situ(tree.parent, H)
-    invert_unit(tree.parent, H, u)
-    for i in range(n):
-        d[i] = 1.0 / H[i][i]
-    product_with_transpose(tree.parent, u, d, inverse)
-
-
 def solve_mass_matrix(tree: Tree, q, B, result) -> None:
     """Write the inverse times B, both n by m."""
     n = len(tree.parent)
@@ -182,3 +169,6 @@ def solve_mass_matrix(tree: Tree, q, B, result) -> None:
         responses(tree, X, W, d, u, column)
         for i in range(n):
             result[i][c] = column[i]
+
+
+for_mechanism(solve_mass_matrix)(solve_by_factors)

@@ -25,7 +25,7 @@ from ..spatial import (
     Sym3,
     Transform,
     Vec3,
-    rotation_from_quaternion,
+    quaternion_at,
     sincos,
     unit_motion,
 )
@@ -113,9 +113,9 @@ def joint_transform(tree: Tree, j: int, q) -> Transform:
         shift = R @ Vec3(q[k], q[k + 1], 0.0)
         return Transform(R, p + shift, base + shift, yaw, roll, d, twisted(q[k + 2], q[k + 3], twist), 0)
     if kind == SPHERICAL:
-        E = R.product(rotation_from_quaternion(q[k], q[k + 1], q[k + 2], q[k + 3]))
+        E = R.product(quaternion_at(q, k).rotation())
         return Transform(E, p, p, yaw, roll, d, twist, 1)
-    E = R.product(rotation_from_quaternion(q[k + 3], q[k + 4], q[k + 5], q[k + 6]))
+    E = R.product(quaternion_at(q, k + 3).rotation())
     o = p + R @ Vec3(q[k], q[k + 1], q[k + 2])
     return Transform(E, o, o, yaw, roll, d, twist, 1)
 

@@ -3,13 +3,14 @@
 H is symmetric and positive definite, and H_ij is zero unless i and j are on one path to the ground of the tree `parent`.
 Then H = L^T D L (LTDL) or H = L^T L (LTL) fills in nothing: L has entries where H has them below the diagonal.
 
-    LTDL   for k = n to 1:  for i in ancestors of k:  a = H_ki / H_kk
+    LTDL   for k = n to 1:  r_k = 1 / H_kk,  for i in ancestors of k:  a = H_ki r_k
                                 for j = i and its ancestors:  H_ij -= H_kj a
                                 H_ki = a
     LTL    for k = n to 1:  H_kk = sqrt H_kk,  H_kj /= H_kk for ancestors j,  H_ij -= H_ki H_kj
 
 Both work in situ on the lower triangle. With D1 = sum of (d_i - 1) and D2 = sum of d_i (d_i - 1) / 2 over depths d_i they
-take D1 divisions and D2 multiplications and subtractions; LTL also n square roots.
+take D2 multiplications and subtractions, besides for LTDL D1 multiplications and the reciprocals 1/D, which solving with the
+factors needs as well, and for LTL D1 divisions and n square roots.
 """
 
 from __future__ import annotations
@@ -17,18 +18,22 @@ from __future__ import annotations
 from ..spatial import sqrt
 
 
-def ltdl_in_situ(parent, H) -> None:
-    """Leave D on the diagonal of H and the rest of L, whose diagonal is one, below it."""
-    for k in range(len(parent) - 1, -1, -1):
+def ltdl_in_situ(parent, H):
+    """Leave D on the diagonal of H and the rest of L, whose diagonal is one, below it; return the reciprocals of D."""
+    n = len(parent)
+    r = [0.0] * n
+    for k in range(n - 1, -1, -1):
+        r[k] = 1.0 / H[k][k]
         i = parent[k]
         while i >= 0:
-            a = H[k][i] / H[k][k]
+            a = H[k][i] * r[k]
             j = i
             while j >= 0:
                 H[i][j] = H[i][j] - H[k][j] * a
                 j = parent[j]
             H[k][i] = a
             i = parent[i]
+    return r
 
 
 def ltl_in_situ(parent, H) -> None:
@@ -186,6 +191,35 @@ def solve(parent, unit: int, F, x, y) -> None:
         for i in range(n):
             z[i] = z[i] / F[start[i]]
     divide(parent, unit, F, z, y)
+
+
+# The same with a factor in situ, whose diagonal is not read: it is one.
+
+
+def back_substitute(parent, L, y) -> None:
+    """Replace y by L^-T y."""
+    for i in range(len(parent) - 1, -1, -1):
+        j = parent[i]
+        while j >= 0:
+            y[j] = y[j] - L[i][j] * y[i]
+            j = parent[j]
+
+
+def forward_substitute(parent, L, y) -> None:
+    """Replace y by L^-1 y."""
+    for i in range(len(parent)):
+        j = parent[i]
+        while j >= 0:
+            y[i] = y[i] - L[i][j] * y[j]
+            j = parent[j]
+
+
+def solve_in_situ(parent, L, r, y) -> None:
+    """Replace y by H^-1 y, with the reciprocals r of D."""
+    back_substitute(parent, L, y)
+    for i in range(len(parent)):
+        y[i] = y[i] * r[i]
+    forward_substitute(parent, L, y)
 
 
 def invert_unit(parent, L, N) -> None:

@@ -8,9 +8,8 @@ A configuration is the concatenation of one chart per joint, and each joint belo
     SE(3)     floating                          q = (x, y, z, qx, qy, qz, qw)   v = (linear, angular)
 
 with v in the moved frame and in force for one second, so that q ⊕ v = q · exp(v) and the difference is
-log(q0⁻¹ · q1). These are the conventions of Pinocchio, except that a continuous joint has one coordinate here.
-Exponentials and logarithms: Solà, Deray, Atchuthan, "A micro Lie theory for state estimation in robotics" (2018),
-appendices B to D, written with half angles so that neither tiny angles nor angles near π lose digits.
+log(q0⁻¹ · q1), as spatial/lie.py has them. These are the conventions of Pinocchio, except that a continuous joint has one
+coordinate here.
 
 Every function treats all joints of a group at once, over all leading axes. Lengths in m, angles in rad.
 """
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3
 from .types import JointType
 
 Array = npt.NDArray[np.float64]
@@ -150,128 +150,75 @@ def _interval(joint: Coordinates) -> tuple[float, float]:
     return (joint.upper - 2 * half, joint.upper) if math.isfinite(joint.upper) else (-half, half)
 
 
-# ---- functions of an angle that stay accurate where it is tiny
-
-_SMALL = 0.25  # rad: below, the truncated series are exact to rounding
+# ---- groups: q · exp(v) and log(q0⁻¹ · q1), on arrays whose last axis holds the coordinates
 
 
-def _sinc(x: Array) -> Array:
-    """sin(x) / x."""
-    zero = x == 0
-    return np.where(zero, 1.0, np.sin(x) / np.where(zero, 1.0, x))
+def _vector(x: Array) -> Vec3:
+    return Vec3(x[..., 0], x[..., 1], x[..., 2])
 
 
-def _cubic_remainder(angle: Array) -> Array:
-    """(x - sin x) / x³."""
-    x2 = np.minimum(angle, _SMALL) ** 2
-    series = (1 - x2 / 20 * (1 - x2 / 42 * (1 - x2 / 72 * (1 - x2 / 110)))) / 6
-    x = np.maximum(angle, _SMALL)
-    return np.where(angle < _SMALL, series, (x - np.sin(x)) / x**3)
+def _quaternion(x: Array) -> Quaternion:
+    """The unit quaternion along (x, y, z, w)."""
+    return Quaternion(_vector(x), x[..., 3]).normalized()
 
 
-def _cotangent_remainder(angle: Array) -> Array:
-    """(1 - h cot h) / x² with h = x/2, for 0 ≤ x ≤ π."""
-    h2 = np.minimum(angle / 2, _SMALL / 2) ** 2
-    series = (1 / 3 + h2 * (1 / 45 + h2 * (2 / 945 + h2 * (1 / 4725 + h2 * (2 / 93555))))) / 4
-    x = np.maximum(angle, _SMALL)
-    return np.where(angle < _SMALL, series, (1 - np.cos(x / 2) / _sinc(x / 2)) / x**2)
-
-
-# ---- rotations: unit quaternions (x, y, z, w)
-
-
-def _norm(x: Array) -> Array:
-    """Length along the last axis, which is kept. Scaled, so that tiny vectors do not underflow."""
-    largest: Array = np.max(np.abs(x), axis=-1, keepdims=True)
-    unit = np.where(largest == 0, 1.0, largest)
-    squares: Array = np.sum((x / unit) ** 2, axis=-1, keepdims=True)
-    return largest * np.sqrt(squares)
-
-
-def _normalized(x: Array) -> Array:
-    return x / _norm(x)
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Hamilton product of quaternions (..., 4)."""
-    u, s, v, t = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    return np.concatenate([s * v + t * u + np.cross(u, v), s * t - np.sum(u * v, -1, keepdims=True)], axis=-1)
-
-
-def _conjugate(q: Array) -> Array:
-    return np.concatenate([-q[..., :3], q[..., 3:]], axis=-1)
-
-
-def _rotated(q: Array, x: Array) -> Array:
-    """The vectors x (..., 3) turned by unit quaternions q (..., 4)."""
-    u, t = q[..., :3], 2 * np.cross(q[..., :3], x)
-    return x + q[..., 3:] * t + np.cross(u, t)
+def _coordinates(*parts: Any) -> Array:
+    """Vectors, quaternions and numbers in one array."""
+    flat: list[Any] = []
+    for x in parts:
+        flat += [*x.u, x.s] if isinstance(x, Quaternion) else [*x] if isinstance(x, Vec3) else [x]
+    return np.stack(np.broadcast_arrays(*flat), axis=-1)
 
 
 def _so3_integrate(q: Array, w: Array) -> Array:
-    half = _norm(w) / 2
-    return _normalized(_product(_normalized(q), np.concatenate([w / 2 * _sinc(half), np.cos(half)], axis=-1)))
+    return _coordinates(_quaternion(q).product(exp_so3(_vector(w))).normalized())
 
 
 def _so3_difference(q0: Array, q1: Array) -> Array:
-    q = _product(_conjugate(_normalized(q0)), _normalized(q1))
-    q = np.where(q[..., 3:] < 0, -q, q)
-    sine = _norm(q[..., :3])
-    half = np.arctan2(sine, q[..., 3:])
-    return 2 * q[..., :3] / _sinc(half)
-
-
-def _so3_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    return _normalized(rng.standard_normal((*shape, 4)))
-
-
-# ---- rigid motions in space and in the plane; the line
+    return _coordinates(log_so3(_quaternion(q0).conjugate().product(_quaternion(q1))))
 
 
 def _se3_integrate(q: Array, v: Array) -> Array:
-    linear, w = v[..., :3], v[..., 3:]
-    angle = _norm(w)
-    once = np.cross(w, linear)
-    step = linear + _sinc(angle / 2) ** 2 / 2 * once + _cubic_remainder(angle) * np.cross(w, once)
-    position = q[..., :3] + _rotated(_normalized(q[..., 3:]), step)
-    turned = _so3_integrate(q[..., 3:], w)
-    turned = np.where(np.sum(turned * q[..., 3:], -1, keepdims=True) < 0, -turned, turned)
-    return np.concatenate([position, turned], axis=-1)
+    start = _quaternion(q[..., 3:])
+    step, e = exp_se3(_vector(v), _vector(v[..., 3:]))
+    end = start.product(e).normalized()
+    side = np.where(e.s < 0.0, -1.0, 1.0)  # the cosine of half the turn is the scalar product of start and end
+    return _coordinates(_vector(q) + start.rotation() @ step, Quaternion(side * end.u, side * end.s))
 
 
 def _se3_difference(q0: Array, q1: Array) -> Array:
-    w = _so3_difference(q0[..., 3:], q1[..., 3:])
-    step = _rotated(_conjugate(_normalized(q0[..., 3:])), q1[..., :3] - q0[..., :3])
-    once = np.cross(w, step)
-    linear = step - once / 2 + _cotangent_remainder(_norm(w)) * np.cross(w, once)
-    return np.concatenate([linear, w], axis=-1)
+    start = _quaternion(q0[..., 3:])
+    step = start.rotate_back(_vector(q1) - _vector(q0))
+    return _coordinates(*log_se3(step, start.conjugate().product(_quaternion(q1[..., 3:]))))
+
+
+def _direction(q: Array) -> tuple[Array, Array]:
+    """Cosine and sine of a planar joint."""
+    r = np.hypot(q[..., 2], q[..., 3])
+    return q[..., 2] / r, q[..., 3] / r
+
+
+def _se2_integrate(q: Array, v: Array) -> Array:
+    c, s = _direction(q)
+    x, y, turn_c, turn_s = exp_se2(v[..., 0], v[..., 1], v[..., 2])
+    return _coordinates(q[..., 0] + c * x - s * y, q[..., 1] + s * x + c * y, c * turn_c - s * turn_s, s * turn_c + c * turn_s)
+
+
+def _se2_difference(q0: Array, q1: Array) -> Array:
+    (c0, s0), (c1, s1) = _direction(q0), _direction(q1)
+    x, y = q1[..., 0] - q0[..., 0], q1[..., 1] - q0[..., 1]
+    return _coordinates(*log_se2(c0 * x + s0 * y, c0 * y - s0 * x, c0 * c1 + s0 * s1, c0 * s1 - s0 * c1))
+
+
+# ---- samples
+
+
+def _so3_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
+    return _coordinates(_quaternion(rng.standard_normal((*shape, 4))))
 
 
 def _se3_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
     return np.concatenate([rng.uniform(-1, 1, (*shape, 3)), _so3_sample(rng, low, high, shape)], axis=-1)
-
-
-def _turned(turn: Array, x: Array) -> Array:
-    """Product of complex numbers (..., 2), given as (real, imaginary): x turned by (cos, sin)."""
-    c, s = turn[..., 0], turn[..., 1]
-    return np.stack([c * x[..., 0] - s * x[..., 1], s * x[..., 0] + c * x[..., 1]], axis=-1)
-
-
-def _se2_integrate(q: Array, v: Array) -> Array:
-    turn, angle = _normalized(q[..., 2:]), v[..., 2]
-    arc = np.stack([_sinc(angle), np.sin(angle / 2) * _sinc(angle / 2)], axis=-1)
-    position = q[..., :2] + _turned(turn, _turned(arc, v[..., :2]))
-    direction = _turned(turn, np.stack([np.cos(angle), np.sin(angle)], axis=-1))
-    return np.concatenate([position, _normalized(direction)], axis=-1)
-
-
-def _se2_difference(q0: Array, q1: Array) -> Array:
-    back = _normalized(q0[..., 2:]) * np.array([1.0, -1.0])
-    turn = _turned(back, q1[..., 2:])
-    half = np.arctan2(turn[..., 1], turn[..., 0]) / 2
-    arc = np.stack([np.cos(half) / _sinc(half), -half], axis=-1)
-    linear = _turned(arc, _turned(back, q1[..., :2] - q0[..., :2]))
-    return np.concatenate([linear, 2 * half[..., None]], axis=-1)
 
 
 def _se2_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:

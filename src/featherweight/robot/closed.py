@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+import pkgutil
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ..algorithms import aba, crba, energy, frames, inverse, rnea
-from ..algorithms import crba_ltdl as joint_space
-from ..algorithms.contact.delassus import efpa, pv_osimr
-from ..algorithms.contact.operational_space import by_factors as by_factors
-from ..algorithms.contact.operational_space import recursive, stabilization
-from ..algorithms.mechanisms import aba as c_aba
+from ..algorithms import aba, crba_ltdl, mechanisms
 from ..algorithms.mechanisms import baselines, spanning
-from ..algorithms.mechanisms import crba as c_crba
-from ..algorithms.mechanisms import crba_ltdl as c_joint_space
-from ..algorithms.mechanisms import efpa as c_efpa
-from ..algorithms.mechanisms import operational_space as c_space
-from ..algorithms.mechanisms import pv_osim as c_pv_osim
-from ..algorithms.mechanisms import pv_osimr as c_pv_osimr
 from ..algorithms.mechanisms import rnea as c_rnea
-from ..algorithms.mechanisms import row_jacobian as c_rows
-from ..algorithms.mechanisms.cluster_tree import Mechanism, constraints, free
+from ..algorithms.mechanisms.cluster_tree import ClusterTree, constraint_count, unconstrained
+from ..algorithms.mechanisms.registry import counterpart
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Output
 from ..model import configuration
@@ -41,42 +32,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SINGULAR = 1e16  # of `singularity`: eight digits are lost
 REGULAR = 1e8  # of random configurations
 
-KERNELS = {
-    rnea.rnea: c_rnea.rnea,
-    rnea.rnea_external: c_rnea.rnea_external,
-    rnea.bias_force: c_rnea.bias_force,
-    rnea.gravity_force: c_rnea.gravity_force,
-    aba.aba: c_aba.aba,
-    aba.aba_external: c_aba.aba_external,
-    joint_space.crba_ltdl: c_joint_space.crba_ltdl,
-    joint_space.crba_ltdl_external: c_joint_space.crba_ltdl_external,
-    joint_space.factors: c_joint_space.factors,
-    crba.crba: c_crba.crba,
-    inverse.inverse_by_factors: c_joint_space.inverse_by_factors,
-    inverse.solve_mass_matrix: c_joint_space.solve_mass_matrix,
-    energy.kinetic_energy: spanning.kinetic_energy,
-    energy.potential_energy: spanning.potential_energy,
-    energy.center_of_mass: spanning.center_of_mass,
-    frames.frame_placement: spanning.frame_placement,
-    frames.frame_jacobian: spanning.frame_jacobian,
-    frames.frame_velocity: spanning.frame_velocity,
-    frames.frame_bias_acceleration: spanning.frame_bias_acceleration,
-    by_factors.row_jacobian: c_rows.row_jacobian,
-    by_factors.delassus: c_space.ltl,
-    recursive.delassus: c_pv_osim.pv_osim,
-    efpa.efpa: c_efpa.efpa,
-    pv_osimr.pv_osimr: c_pv_osimr.pv_osimr,
-    by_factors.dense: baselines.projected_delassus,
-    by_factors.inertia: c_space.inertia,
-    by_factors.bias: c_space.bias,
-    by_factors.apply: c_space.apply,
-    by_factors.consistent_inverse: c_space.consistent_inverse,
-    by_factors.null_space_projector: c_space.null_space_projector,
-    by_factors.constrained: c_space.constrained,
-    by_factors.constrained_to: c_space.constrained_to,
-    stabilization.target: spanning.stabilization,
-}
-"""The cluster kernel for each kernel of a tree."""
+for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
+    import_module(_module.name)  # so that its kernels are registered
 
 
 class ClosedRobot(Robot):
@@ -101,7 +58,7 @@ class ClosedRobot(Robot):
         return ClosedRobot(self.loops.with_model(with_armature(self.model, armature)), self.execution)
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> ClusterTree:
         """The spanning tree and its clusters."""
         return self.loops.mechanism
 
@@ -118,14 +75,16 @@ class ClosedRobot(Robot):
         """The rows of the spanning tree, each with the output body of its cluster as its parent."""
         tree, clusters = self.mechanism.tree, self.mechanism.clusters
         owner = self.mechanism.owner
-        return Topology([tree.parent[r] if free(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))])
+        return Topology(
+            [tree.parent[r] if unconstrained(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))]
+        )
 
     @property
     def closed(self) -> bool:
         return True
 
     def kernel(self, kernel: Any) -> Any:
-        return KERNELS.get(kernel, kernel)
+        return counterpart(kernel)
 
     @property
     def nq(self) -> int:
@@ -303,7 +262,7 @@ class ClosedRobot(Robot):
 
     @cached_property
     def _constraints(self) -> int:
-        return sum(map(constraints, self.mechanism.clusters))
+        return sum(map(constraint_count, self.mechanism.clusters))
 
     @cached_property
     def spanning_velocity(self) -> CompiledFunction:
@@ -353,7 +312,7 @@ class ClosedRobot(Robot):
         member = ClosedRobot.forward_dynamics
         kernels = {
             "aba": aba.aba_external,
-            "crba-ltdl": joint_space.crba_ltdl_external,
+            "crba-ltdl": crba_ltdl.crba_ltdl_external,
             "projection": baselines.projection_external,
             "multipliers": baselines.multipliers_external,
         }
@@ -363,4 +322,4 @@ class ClosedRobot(Robot):
     def inverse_mass_matrix(self) -> CompiledFunction:
         """M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
         output = Output("Minv", (self.nv, self.nv))
-        return self._function(ClosedRobot.inverse_mass_matrix, inverse.inverse_by_factors, ("q",), output)
+        return self._function(ClosedRobot.inverse_mass_matrix, crba_ltdl.inverse_by_factors, ("q",), output)

@@ -223,7 +223,7 @@ class Robot:
             {
                 "global": candidate(inverse.inverse_global, whole),
                 "local": candidate(inverse.inverse_local),
-                "crba-ltdl": candidate(inverse.inverse_by_factors),
+                "crba-ltdl": candidate(joint_space.inverse_by_factors),
             }
         )
 
@@ -251,7 +251,7 @@ class Robot:
     @cached_property
     def _factors(self) -> CompiledFunction:
         entries = packed_size(self.parent)
-        return self._function(Robot.factorize, joint_space.factors, ("q",), Output("factors", (entries,)))
+        return self._function(Robot.factorize, joint_space.packed_factors, ("q",), Output("factors", (entries,)))
 
     @cached_property
     def bias_force(self) -> CompiledFunction:

@@ -5,6 +5,18 @@ ordered [angular; linear]. Inertias are stored by their distinct entries, so tha
 """
 
 from .inertia import ZERO_ARTICULATED, ZERO_MOBILITY, ZERO_RIGID, ArticulatedInertia, Mobility, RigidInertia, mobility
+from .lie import (
+    Quaternion,
+    exp_se2,
+    exp_se3,
+    exp_so3,
+    inverse_left_jacobian,
+    inverse_left_jacobian_in_plane,
+    log_se2,
+    log_se3,
+    log_so3,
+    quaternion_at,
+)
 from .motion import ZERO_FORCE, ZERO_MOTION, Force, Motion, acceleration_field, unit_motion
 from .transform import IDENTITY, NO_TURN, Transform
 from .vectors import IDENTITY3, ZERO3, ZERO_SYM3, Mat3, Scalar, Sym3, Vec3, rotation_from_quaternion, sincos, sqrt
@@ -25,13 +37,23 @@ __all__ = [
     "Mat3",
     "Mobility",
     "Motion",
+    "Quaternion",
     "RigidInertia",
     "Scalar",
     "Sym3",
     "Transform",
     "Vec3",
     "acceleration_field",
+    "exp_se2",
+    "exp_se3",
+    "exp_so3",
+    "inverse_left_jacobian",
+    "inverse_left_jacobian_in_plane",
+    "log_se2",
+    "log_se3",
+    "log_so3",
     "mobility",
+    "quaternion_at",
     "rotation_from_quaternion",
     "sincos",
     "sqrt",

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-Scalar = Any  # float, or a traced expression with the arithmetic of one
+import numpy as np
+
+Scalar = Any  # float, or a traced expression or an array with the arithmetic of one
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine of an angle in radians."""
     if isinstance(x, float):
         return math.sin(x), math.cos(x)
+    if isinstance(x, np.ndarray):
+        return np.sin(x), np.cos(x)
     return x.sin(), x.cos()
 
 
@@ -26,7 +30,7 @@ def sqrt(x: Scalar) -> Scalar:
     """Square root; NaN of a negative number."""
     if isinstance(x, float):
         return math.sqrt(x) if x >= 0.0 else math.nan
-    return x.sqrt()
+    return np.sqrt(x) if isinstance(x, np.ndarray) else x.sqrt()
 
 
 def _sqrt_of_float(x):
@@ -42,6 +46,7 @@ class Vec3(NamedTuple):
     x: Scalar
     y: Scalar
     z: Scalar
+    __array_ufunc__ = None  # type: ignore[misc]  # an array times a vector is a vector of arrays
 
     def __add__(a, b: Vec3) -> Vec3:  # type: ignore[override]
         return Vec3(a.x + b.x, a.y + b.y, a.z + b.z)

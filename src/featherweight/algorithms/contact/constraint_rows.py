@@ -17,11 +17,21 @@ from typing import Any, NamedTuple
 from ...model.tree import INNER, Tree
 from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion
 from ..frames import world_poses
-from ..kinematics import force, mat3, vec3
-from .operational_space.tape import Tape, configuration_rate, evaluate
+from ..integration import configuration_rate
+from ..kinematics import (
+    accelerations_of_velocities,
+    angular_velocities,
+    force,
+    joint_transforms,
+    mat3,
+    spatial_velocities,
+    vec3,
+    velocity_products,
+)
+from .operational_space.tape import Tape, evaluate
 
 
-class Rows(NamedTuple):
+class ConstraintRows(NamedTuple):
     """m rows in G groups, which have T points."""
 
     K: Any  # (m, 6) torque and force of each row on the axes of its group
@@ -36,7 +46,7 @@ class Rows(NamedTuple):
     tape: Tape
 
 
-def rotation_between(rows: Rows, R, g: int, t: int):
+def rotation_between(rows: ConstraintRows, R, g: int, t: int):
     """The axes of group g on those of the body of its point t."""
     own = mat3(rows.turned, g)
     A, i = rows.axes[g], rows.link[t]
@@ -46,7 +56,7 @@ def rotation_between(rows: Rows, R, g: int, t: int):
     return R[i].transpose().product(carrier.product(own))
 
 
-def loads(tree: Tree, rows: Rows, X):
+def unit_wrenches(tree: Tree, rows: ConstraintRows, X):
     """The wrenches of unit forces of all rows, on each row of the tree."""
     n, m = len(tree.parent), len(rows.K)
     R, _ = world_poses(tree, X)
@@ -63,10 +73,11 @@ def loads(tree: Tree, rows: Rows, X):
     return F
 
 
-def jacobian(tree: Tree, rows: Rows, X, q, J) -> None:
+def row_jacobian(tree: Tree, rows: ConstraintRows, q, J) -> None:
     """Write J, m by n: the generalized forces of unit forces of the rows."""
     n = len(tree.parent)
-    F = loads(tree, rows, X)
+    X = joint_transforms(tree, q)
+    F = unit_wrenches(tree, rows, X)
     for r in range(len(rows.K)):
         for i in range(n - 1, -1, -1):
             J[r][i] = F[r][i].component(tree.axis[i])
@@ -84,13 +95,21 @@ def write_entries(tape: Tape, q, J) -> None:
         J[r][i] = J[r][i] + tape.scale[e] * x[tape.node[e]]
 
 
-def bias_accelerations(tree: Tree, rows: Rows, X, w, u, a, q, v):
+def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
+    """J' v of all rows."""
+    X = joint_transforms(tree, q)
+    w, carried = angular_velocities(tree, X, v)
+    a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, carried, v))
+    return row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a, q, v)
+
+
+def row_accelerations(tree: Tree, rows: ConstraintRows, X, w, u, a, q, v):
     """J' v of all rows, from the bodies' angular velocities w, velocities u, and accelerations a at no q''."""
     m = len(rows.K)
     R, _ = world_poses(tree, X)
     b = [0.0] * m
     for g in range(len(rows.start)):
-        seen, gained = ZERO_MOTION, ZERO_MOTION
+        velocity, acceleration = ZERO_MOTION, ZERO_MOTION
         turning = ZERO3
         if rows.axes[g] >= 0:
             turning = mat3(rows.turned, g).transpose() @ w[rows.axes[g]]
@@ -100,9 +119,9 @@ def bias_accelerations(tree: Tree, rows: Rows, X, w, u, a, q, v):
                 E = rotation_between(rows, R, g, t).transpose()
                 at = vec3(rows.point, t)
                 lin = a[i].lin + a[i].ang.cross(at) + w[i].cross(w[i].cross(at))
-                seen = seen + rows.weight[t] * Motion(E @ w[i], E @ (u[i].lin + w[i].cross(at)))
-                gained = gained + rows.weight[t] * Motion(E @ a[i].ang, E @ lin)
-        rate = Motion(gained.ang - turning.cross(seen.ang), gained.lin - turning.cross(seen.lin))
+                velocity = velocity + rows.weight[t] * Motion(E @ w[i], E @ (u[i].lin + w[i].cross(at)))
+                acceleration = acceleration + rows.weight[t] * Motion(E @ a[i].ang, E @ lin)
+        rate = Motion(acceleration.ang - turning.cross(velocity.ang), acceleration.lin - turning.cross(velocity.lin))
         for r in range(rows.start[g], rows.stop[g]):
             b[r] = force(rows.K, r).power(rate)
     tape = rows.tape

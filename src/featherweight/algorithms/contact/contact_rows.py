@@ -15,7 +15,7 @@ from ..articulated import with_joint
 from ..kinematics import force
 
 
-class Contacts(NamedTuple):
+class ContactRows(NamedTuple):
     """E end-effectors with m constraint rows, on a tree of n rows; nested tuples, or NumPy arrays (rolled)."""
 
     link: Any  # (E,) the row of the tree, -1 for the ground
@@ -45,7 +45,14 @@ class Branches(NamedTuple):
     ranges: Any  # their list, by ranges
 
 
-def wrench(contacts: Contacts, r: int) -> Force:
+class BranchedRows(NamedTuple):
+    """Constraint rows, and where their paths to the ground meet."""
+
+    contacts: ContactRows
+    branches: Branches
+
+
+def wrench(contacts: ContactRows, r: int) -> Force:
     """Constraint row r as a force."""
     return force(contacts.wrench, r)
 
@@ -55,25 +62,25 @@ def product(branches: Branches, r: int, s: int) -> int:
     return branches.begin[r] + s - branches.earliest[r]  # type: ignore[no-any-return]
 
 
-def passed_on(tree: Tree, X, W: Force, j: int, u, Y: Force) -> Force:
+def propagate_force(tree: Tree, X, W: Force, j: int, u, Y: Force) -> Force:
     """The wrench on the parent of row j, for Y on row j."""
     Y = Y + u * W
     return Y if tree.kind[j] == INNER else X[j].force_to_parent(Y)
 
 
-def handed_down(tree: Tree, X, W: Force, j: int, a: Motion) -> Motion:
+def propagate_motion(tree: Tree, X, W: Force, j: int, a: Motion) -> Motion:
     """The acceleration of row j, free of forces of its own, for that of its parent (the motion propagator P^T)."""
     b = a if tree.kind[j] == INNER else X[j] @ a
     return with_joint(tree, j, W, 0.0, b)
 
 
-def clear(m: int, D) -> None:
+def clear_matrix(m: int, D) -> None:
     for r in range(m):
         for s in range(m):
             D[r][s] = 0.0
 
 
-def mirror(m: int, D) -> None:
+def mirror_lower(m: int, D) -> None:
     """Copy what is below the diagonal above it."""
     for r in range(m):
         for s in range(r):

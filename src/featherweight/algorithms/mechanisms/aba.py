@@ -12,9 +12,12 @@ a cluster of its own, for which this is the step of the articulated-body algorit
 
 from __future__ import annotations
 
-from ...model.tree import INNER, Placements
-from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, Motion, unit_motion
-from ..articulated import freed, joint_acceleration, released, with_joint
+from typing import Any, NamedTuple
+
+from ...model.tree import INNER, Placements, Tree
+from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, Motion, unit_motion
+from .. import aba as tree_aba
+from ..articulated import apparent_inertia, gain, joint_acceleration, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import (
     angular_velocities,
@@ -24,23 +27,47 @@ from ..kinematics import (
     rigid_inertia,
     velocity_products,
 )
-from .articulated import without
-from .cluster_tree import Mechanism, free
-from .crba import combined, forces, projected_block
+from .articulated import apparent_cluster_inertia
+from .cluster_tree import ClusterTree, unconstrained
+from .crba import cluster_force, projected_block, unit_forces
 from .maps import dot, maps, spanning_configuration, spanning_velocity
+from .registry import for_mechanism
 
 
-def aba(mech: Mechanism, q, v, tau, result) -> None:
+class ClusterPass(NamedTuple):
+    """What pass 2 reads and makes of each row of the tree."""
+
+    X: Any
+    c: Any  # velocity-product accelerations
+    IA: list[ArticulatedInertia]
+    pA: list[Force]
+    W: list[Force]
+    d: list[Any]
+    u: list[Any]
+
+
+class ClusterSolution(NamedTuple):
+    """What pass 3 needs of a cluster: the factors of D = C diag(1 / reciprocal) C^T, U and u."""
+
+    C: Any
+    reciprocal: Any
+    U: list[Force]
+    u: list[Any]
+
+
+@for_mechanism(tree_aba.aba)
+def aba(mech: ClusterTree, q, v, tau, result) -> None:
     """Write the independent accelerations that the independent joint forces `tau` give."""
-    loaded(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
+    articulated_body(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
 
 
-def aba_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
+@for_mechanism(tree_aba.aba_external)
+def aba_external(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations that `tau` gives while `forces` act on the bodies."""
-    loaded(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
+    articulated_body(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
 
 
-def loaded(mech: Mechanism, q, v, tau, external, result) -> None:
+def articulated_body(mech: ClusterTree, q, v, tau, external, result) -> None:
     """The algorithm, with one external Force a row of the tree."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
@@ -49,59 +76,56 @@ def loaded(mech: Mechanism, q, v, tau, external, result) -> None:
     vs = spanning_velocity(mech, M, v)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
-    IA = [ZERO_ARTICULATED] * n
-    pA = [ZERO_FORCE] * n
-    W = [ZERO_FORCE] * n
-    d = [0.0] * n
-    u = [0.0] * n
-    solved = [None] * len(mech.clusters)
+    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n)
+    solved: list[ClusterSolution | None] = [None] * len(mech.clusters)
     for j in range(n):
         if tree.last[j] == j:
             I = rigid_inertia(tree, j)
-            IA[j] = I.articulated()
-            pA[j] = I.gyroscopic(w[j]) - external[j]
+            A.IA[j] = I.articulated()
+            A.pA[j] = I.gyroscopic(w[j]) - external[j]
     for number in range(len(mech.clusters) - 1, -1, -1):
         cluster = mech.clusters[number]
-        if free(cluster):
+        if unconstrained(cluster):
             for k in range(len(cluster.rows) - 1, -1, -1):
-                release(tree, X, c, cluster.rows[k], tau[cluster.start + k], IA, pA, W, d, u)
+                inward_row(tree, A, cluster.rows[k], tau[cluster.start + k])
         else:
-            solved[number] = embrace(mech, number, M[number], X, c, tau, IA, pA)
+            solved[number] = inward_cluster(mech, A, number, M[number], tau)
     a = [ZERO_MOTION] * n
     for number, cluster in enumerate(mech.clusters):
-        if free(cluster):
+        if unconstrained(cluster):
             for k, j in enumerate(cluster.rows):
-                arriving = accelerated(tree, X, c, a, j)
-                x = d[j] * u[j]
-                result[cluster.start + k] = joint_acceleration(tree, j, W[j], x, arriving)
-                a[j] = with_joint(tree, j, W[j], x, arriving)
+                arriving = arriving_acceleration(tree, X, c, a, j)
+                x = A.d[j] * A.u[j]
+                result[cluster.start + k] = joint_acceleration(tree, j, A.W[j], x, arriving)
+                a[j] = with_joint(tree, j, A.W[j], x, arriving)
         else:
-            move(mech, number, M[number], X, c, solved[number], a, result)
+            outward_cluster(mech, number, M[number], X, c, solved[number], a, result)
 
 
-def release(tree, X, c, j: int, tau, IA, pA, W, d, u) -> None:
+def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:
     """One row of pass 2 of the articulated-body algorithm; there it is not a function, which would cost rolled loops dearly."""
     p, k = tree.parent[j], tree.axis[j]
-    U = IA[j].column(k)
-    d[j] = 1.0 / (U.component(k) + tree.armature[j])
-    W[j] = released(tree, U, d[j], j)
-    u[j] = tau - pA[j].component(k)
+    U = A.IA[j].column(k)
+    A.d[j] = 1.0 / (U.component(k) + tree.armature[j])
+    A.W[j] = gain(tree, U, A.d[j], j)
+    A.u[j] = tau - A.pA[j].component(k)
     if p < 0:
         return
-    Ia = freed(tree, IA[j], U, W[j], j)
-    pa = pA[j] + u[j] * W[j]
+    Ia = apparent_inertia(tree, A.IA[j], U, A.W[j], j)
+    pa = A.pA[j] + A.u[j] * A.W[j]
     if tree.first[j] == j:
-        pa = pa + Ia @ c[j]
-        IA[p] = IA[p] + X[j].articulated_to_parent(Ia)
-        pA[p] = pA[p] + X[j].force_to_parent(pa)
+        pa = pa + Ia @ A.c[j]
+        A.IA[p] = A.IA[p] + A.X[j].articulated_to_parent(Ia)
+        A.pA[p] = A.pA[p] + A.X[j].force_to_parent(pa)
     else:
-        IA[p] = IA[p] + Ia
-        pA[p] = pA[p] + pa
+        A.IA[p] = A.IA[p] + Ia
+        A.pA[p] = A.pA[p] + pa
 
 
-def embrace(mech: Mechanism, number: int, M, X, c, tau, IA, pA):
+def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> ClusterSolution:
     """A cluster's part of pass 2: add to the output body, and return what pass 3 needs."""
     tree, cluster = mech.tree, mech.clusters[number]
+    X, c, IA, pA = A.X, A.c, A.IA, A.pA
     m, o = len(cluster.independent), cluster.output
     zeta: dict[int, Motion] = {}
     resting = ZERO_MOTION if o >= 0 else base_acceleration(tree)
@@ -125,22 +149,20 @@ def embrace(mech: Mechanism, number: int, M, X, c, tau, IA, pA):
             top = (top[0] + moved[0], top[1] + moved[1])
         else:
             sums[p] = (sums[p][0] + moved[0], sums[p][1] + moved[1])
-    F, inside = forces(mech, cluster, X, composite)
+    F, inside = unit_forces(mech, cluster, X, composite)
     C, reciprocal = factorize(m, projected_block(cluster, M, inside))
-    mine = [
-        tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)
-    ]
-    U = [combined(M, cluster, F, k) for k in range(m)]
-    y = solve(m, C, reciprocal, mine)
+    u = [tau[cluster.start + k] - dot([M.G[r][k] for r in cluster.rows], [biases[r] for r in cluster.rows]) for k in range(m)]
+    U = [cluster_force(M, cluster, F, k) for k in range(m)]
+    y = solve(m, C, reciprocal, u)
     if o >= 0:
-        IA[o] = IA[o] + without(m, top[0], C, reciprocal, U)
+        IA[o] = IA[o] + apparent_cluster_inertia(m, top[0], C, reciprocal, U)
         pA[o] = pA[o] + top[1]
         for k in range(m):
             pA[o] = pA[o] + y[k] * U[k]
-    return C, reciprocal, U, mine
+    return ClusterSolution(C, reciprocal, U, u)
 
 
-def accelerated(tree, X, c, a, j: int):
+def arriving_acceleration(tree, X, c, a, j: int):
     """The acceleration of row j apart from its own joint's."""
     p = tree.parent[j]
     if tree.kind[j] == INNER:
@@ -148,15 +170,15 @@ def accelerated(tree, X, c, a, j: int):
     return X[j] @ (a[p] if p >= 0 else base_acceleration(tree)) + c[j]
 
 
-def move(mech: Mechanism, number: int, M, X, c, solved, a, result) -> None:
+def outward_cluster(mech: ClusterTree, number: int, M, X, c, solved, a, result) -> None:
     """A cluster's part of pass 3."""
     tree, cluster = mech.tree, mech.clusters[number]
-    C, reciprocal, U, mine = solved
+    u = solved.u
     m = len(cluster.independent)
     if cluster.output >= 0:
-        mine = [mine[k] - U[k].power(a[cluster.output]) for k in range(m)]
-    y = solve(m, C, reciprocal, mine)
+        u = [u[k] - solved.U[k].power(a[cluster.output]) for k in range(m)]
+    y = solve(m, solved.C, solved.reciprocal, u)
     for k in range(m):
         result[cluster.start + k] = y[k]
     for j in cluster.rows:
-        a[j] = accelerated(tree, X, c, a, j) + unit_motion(tree.axis[j], dot(M.G[j], y) + M.g[j])
+        a[j] = arriving_acceleration(tree, X, c, a, j) + unit_motion(tree.axis[j], dot(M.G[j], y) + M.g[j])

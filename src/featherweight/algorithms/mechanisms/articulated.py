@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 from ...model.tree import INNER
 from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, Force, Motion, unit_motion
-from ..articulated import freed, released, with_joint
+from ..articulated import apparent_inertia, gain, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import joint_transforms, rigid_inertia
-from .cluster_tree import Mechanism, free
-from .crba import combined, forces, projected_block
+from .cluster_tree import ClusterTree, unconstrained
+from .crba import cluster_force, projected_block, unit_forces
 from .maps import Map, dot, maps, spanning_configuration
 
 
-class Articulated(NamedTuple):
+class ArticulatedClusters(NamedTuple):
     """All that wrenches and accelerations meet."""
 
-    mech: Mechanism
+    mech: ClusterTree
     X: Any
     maps: list[Map | None]
     W: dict[int, Force]
@@ -32,41 +32,41 @@ class Articulated(NamedTuple):
     U: dict[int, list[Force]]
 
 
-def articulated_clusters(mech: Mechanism, q) -> Articulated:
+def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
-    A = Articulated(mech, X, maps(mech, X, qs), {}, {}, {}, {}, {})
+    A = ArticulatedClusters(mech, X, maps(mech, X, qs), {}, {}, {}, {}, {})
     IA = [rigid_inertia(tree, j).articulated() if tree.last[j] == j else ZERO_ARTICULATED for j in range(n)]
     for number in range(len(mech.clusters) - 1, -1, -1):
-        if free(mech.clusters[number]):
+        if unconstrained(mech.clusters[number]):
             for j in reversed(mech.clusters[number].rows):
-                release(A, IA, j)
+                articulate_row(A, IA, j)
         else:
-            embrace(A, IA, number)
+            articulate_cluster(A, IA, number)
     return A
 
 
-def map_of(A: Articulated, number: int) -> Map:
+def map_of(A: ArticulatedClusters, number: int) -> Map:
     """The map of a cluster that has one."""
-    found = A.maps[number]
-    assert found is not None
-    return found
+    M = A.maps[number]
+    assert M is not None
+    return M
 
 
-def release(A: Articulated, IA, j: int) -> None:
+def articulate_row(A: ArticulatedClusters, IA, j: int) -> None:
     """One row of the tree."""
     tree = A.mech.tree
     p, k = tree.parent[j], tree.axis[j]
     U = IA[j].column(k)
     A.d[j] = 1.0 / (U.component(k) + tree.armature[j])
-    A.W[j] = released(tree, U, A.d[j], j)
+    A.W[j] = gain(tree, U, A.d[j], j)
     if p >= 0:
-        Ia = freed(tree, IA[j], U, A.W[j], j)
+        Ia = apparent_inertia(tree, IA[j], U, A.W[j], j)
         IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else A.X[j].articulated_to_parent(Ia))
 
 
-def embrace(A: Articulated, IA, number: int) -> None:
+def articulate_cluster(A: ArticulatedClusters, IA, number: int) -> None:
     """All rows of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m, o = len(cluster.independent), cluster.output
@@ -74,14 +74,14 @@ def embrace(A: Articulated, IA, number: int) -> None:
         p = tree.parent[j]
         if p >= 0:
             IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].articulated_to_parent(IA[j]))
-    F, inside = forces(A.mech, cluster, A.X, IA)
+    F, inside = unit_forces(A.mech, cluster, A.X, IA)
     A.C[number], A.reciprocal[number] = factorize(m, projected_block(cluster, A.maps[number], inside))
-    A.U[number] = [combined(A.maps[number], cluster, F, k) for k in range(m)]
+    A.U[number] = [cluster_force(A.maps[number], cluster, F, k) for k in range(m)]
     if o >= 0:
-        IA[o] = without(m, IA[o], A.C[number], A.reciprocal[number], A.U[number])
+        IA[o] = apparent_cluster_inertia(m, IA[o], A.C[number], A.reciprocal[number], A.U[number])
 
 
-def without(m: int, I, C, reciprocal, U):
+def apparent_cluster_inertia(m: int, I, C, reciprocal, U):
     """I - U D^-1 U^T."""
     E = list(U)  # U C^-T
     for i in range(m):
@@ -91,7 +91,7 @@ def without(m: int, I, C, reciprocal, U):
     return I
 
 
-def pass_row(A: Articulated, j: int, Y: Force, tau=0.0):
+def propagate_force_row(A: ArticulatedClusters, j: int, Y: Force, tau=0.0):
     """u, and the wrench on the parent, for Y on a row that is no part of a loop."""
     tree = A.mech.tree
     u = tau - Y.component(tree.axis[j])
@@ -99,7 +99,7 @@ def pass_row(A: Articulated, j: int, Y: Force, tau=0.0):
     return u, moved if tree.kind[j] == INNER or tree.parent[j] < 0 else A.X[j].force_to_parent(moved)
 
 
-def pass_cluster(A: Articulated, number: int, Y: dict[int, Force], tau=None):
+def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Force], tau=None):
     """C^-1 t, and the wrench on the output body, for wrenches Y on bodies of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m = len(cluster.independent)
@@ -129,14 +129,14 @@ def pass_cluster(A: Articulated, number: int, Y: dict[int, Force], tau=None):
     return t, top
 
 
-def answer_row(A: Articulated, j: int, u, a: Motion) -> Motion:
+def propagate_motion_row(A: ArticulatedClusters, j: int, u, a: Motion) -> Motion:
     """The acceleration of a row for u and that of its parent."""
     tree = A.mech.tree
     arriving = a if tree.kind[j] == INNER else A.X[j] @ a
     return with_joint(tree, j, A.W[j], A.d[j] * u, arriving)
 
 
-def answer_cluster(A: Articulated, number: int, t, a: Motion) -> dict[int, Motion]:
+def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a: Motion) -> dict[int, Motion]:
     """The accelerations of a cluster's rows for C^-1 t and the acceleration of the output body."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m, C, reciprocal = len(cluster.independent), A.C[number], A.reciprocal[number]
@@ -146,10 +146,10 @@ def answer_cluster(A: Articulated, number: int, t, a: Motion) -> dict[int, Motio
         for j in range(i + 1, m):
             y[i] = y[i] - C[j][i] * y[j]
     rates = [x - z for x, z in zip(y, w, strict=True)]
-    found: dict[int, Motion] = {}
+    accelerations: dict[int, Motion] = {}
     for j in cluster.rows:
         p = tree.parent[j]
-        arriving = found.get(p, a)
+        arriving = accelerations.get(p, a)
         arriving = arriving if tree.kind[j] == INNER else A.X[j] @ arriving
-        found[j] = arriving + unit_motion(tree.axis[j], dot(map_of(A, number).G[j], rates))
-    return found
+        accelerations[j] = arriving + unit_motion(tree.axis[j], dot(map_of(A, number).G[j], rates))
+    return accelerations

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from ...model.tree import Placements
 from ...spatial import ZERO_FORCE
-from ..contact.constraint_rows import Rows
-from ..contact.operational_space.by_factors import divide, divide_transposed
+from ..contact.constraint_rows import ConstraintRows
+from ..contact.operational_space.by_factors import dense_rows
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..crba import crba
 from ..kinematics import external_forces, joint_transforms
-from ..ltdl import ltdl_in_situ
+from ..ltdl import back_substitute, forward_substitute, ltdl_in_situ
 from ..rnea import newton_euler
-from .cluster_tree import Mechanism, free
+from .cluster_tree import ClusterTree, unconstrained
 from .maps import constraint_matrix, dot, maps, slopes, spanning_configuration, spanning_velocity
+from .registry import for_mechanism, takes_mechanism
 from .row_jacobian import row_jacobian
 
 
-def whole_tree(mech: Mechanism, q, v, external):
+def whole_tree(mech: ClusterTree, q, v, external):
     """The tree's configuration, maps, inertia matrix and bias force."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
@@ -34,17 +35,19 @@ def whole_tree(mech: Mechanism, q, v, external):
     return qs, M, H, bias
 
 
-def projection(mech: Mechanism, q, v, tau, result) -> None:
+@takes_mechanism
+def projection(mech: ClusterTree, q, v, tau, result) -> None:
     """Write the independent accelerations."""
     by_projection(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
 
 
-def projection_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
+@takes_mechanism
+def projection_external(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations while `forces` act on the bodies."""
     by_projection(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
 
 
-def by_projection(mech: Mechanism, q, v, tau, external, result) -> None:
+def by_projection(mech: ClusterTree, q, v, tau, external, result) -> None:
     n, m = len(mech.tree.parent), len(mech.parent)
     _, M, H, bias = whole_tree(mech, q, v, external)
     A, columns = projected(mech, M, H)
@@ -60,7 +63,8 @@ def by_projection(mech: Mechanism, q, v, tau, external, result) -> None:
         result[k] = y[k]
 
 
-def projected_delassus(mech: Mechanism, rows: Rows, q, D) -> None:
+@for_mechanism(dense_rows)
+def projected_delassus(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
     """Write J G (G^T H G)^-1 G^T J^T, for the Jacobian J of the tree, by dense factors."""
     n, m, count = len(mech.tree.parent), len(mech.parent), len(rows.K)
     qs = spanning_configuration(mech, q)
@@ -77,7 +81,7 @@ def projected_delassus(mech: Mechanism, rows: Rows, q, D) -> None:
             D[r][s] = D[s][r] = dot(J[s], x)
 
 
-def projected(mech: Mechanism, M, H):
+def projected(mech: ClusterTree, M, H):
     """G^T H G, its lower triangle, and the columns of G."""
     n, m = len(H), len(mech.parent)
     columns = [[0.0] * n for _ in range(m)]
@@ -89,51 +93,52 @@ def projected(mech: Mechanism, M, H):
     return [[dot(columns[k], moved[l]) if l <= k else 0.0 for l in range(m)] for k in range(m)], columns
 
 
-def multipliers(mech: Mechanism, q, v, tau, result) -> None:
+@takes_mechanism
+def multipliers(mech: ClusterTree, q, v, tau, result) -> None:
     """Write the independent accelerations."""
     by_multipliers(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
 
 
-def multipliers_external(mech: Mechanism, bodies: Placements, q, v, tau, forces, result) -> None:
+@takes_mechanism
+def multipliers_external(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
     """Write the independent accelerations while `forces` act on the bodies."""
     by_multipliers(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
 
 
-def by_multipliers(mech: Mechanism, q, v, tau, external, result) -> None:
+def by_multipliers(mech: ClusterTree, q, v, tau, external, result) -> None:
     tree, n = mech.tree, len(mech.tree.parent)
     qs, M, H, bias = whole_tree(mech, q, v, external)
-    K, k = constraints(mech, qs, M, v)
+    K, k = spanning_constraints(mech, qs, M, v)
     z = [0.0 - b for b in bias]
     for cluster in mech.clusters:
         for i, r in enumerate(cluster.independent):
             z[r] = z[r] + tau[cluster.start + i]
-    ltdl_in_situ(tree.parent, H)
-    d = [1.0 / H[i][i] for i in range(n)]
-    divide_transposed(tree.parent, H, z)
+    d = ltdl_in_situ(tree.parent, H)
+    back_substitute(tree.parent, H, z)
     for row in K:
-        divide_transposed(tree.parent, H, row)
+        back_substitute(tree.parent, H, row)
     scaled = [[x * y for x, y in zip(row, d, strict=True)] for row in K]
     D = [[dot(scaled[i], K[j]) if j <= i else 0.0 for j in range(len(K))] for i in range(len(K))]
     C, reciprocal = factorize(len(K), D)
     f = solve(len(K), C, reciprocal, [k[i] - dot(scaled[i], z) for i in range(len(K))])
     for i in range(n):
         z[i] = d[i] * (z[i] + dot([row[i] for row in K], f))
-    divide(tree.parent, H, z)
+    forward_substitute(tree.parent, H, z)
     for cluster in mech.clusters:
         for i, r in enumerate(cluster.independent):
             result[cluster.start + i] = z[r]
 
 
-def constraints(mech: Mechanism, qs, M, v):
+def spanning_constraints(mech: ClusterTree, qs, M, v):
     """K on all rows of the tree and k: those of loops as they are, and one row for each follower."""
     n = len(mech.tree.parent)
     X = joint_transforms(mech.tree, qs)
     K, k = [], []
     for cluster, map in zip(mech.clusters, M, strict=True):
-        if free(cluster):
+        if unconstrained(cluster):
             continue
-        mine = v[cluster.start : cluster.start + len(cluster.independent)]
-        rates = {r: dot(map.G[r], mine) for r in cluster.rows}
+        y = v[cluster.start : cluster.start + len(cluster.independent)]
+        rates = {r: dot(map.G[r], y) for r in cluster.rows}
         for f in cluster.followers:
             row = [0.0] * n
             row[f.row] = 1.0

@@ -60,7 +60,7 @@ class Cluster(NamedTuple):
     kept: tuple[int, ...]  # which constraint rows are independent; alignments come first
 
 
-class Mechanism(NamedTuple):
+class ClusterTree(NamedTuple):
     """Clusters in the order of their first rows, so that each comes after the one that it hangs on."""
 
     tree: Tree
@@ -70,7 +70,7 @@ class Mechanism(NamedTuple):
     parent: tuple[int, ...]  # (nv,) of the independent velocities: the expanded tree of the clusters
 
 
-def constraints(cluster: Cluster) -> int:
+def constraint_count(cluster: Cluster) -> int:
     """Constraint rows of a cluster's loops, those that follow from others included."""
     return len(cluster.alignments) + sum(c.size for c in cluster.closings)
 
@@ -81,6 +81,6 @@ def moving(cluster: Cluster) -> list[int]:
     return [r for r in cluster.rows if r not in following]
 
 
-def free(cluster: Cluster) -> bool:
+def unconstrained(cluster: Cluster) -> bool:
     """Whether the rows of a cluster move as they like."""
     return not cluster.dependent and not cluster.followers

@@ -10,12 +10,15 @@ from typing import Any
 
 from ...model.tree import INNER
 from ...spatial import ZERO_FORCE, ZERO_RIGID
+from .. import crba as tree_crba
 from ..kinematics import joint_transforms, rigid_inertia
-from .cluster_tree import Cluster, Mechanism
+from .cluster_tree import Cluster, ClusterTree
 from .maps import maps, spanning_configuration
+from .registry import for_mechanism
 
 
-def crba(mech: Mechanism, q, H) -> None:
+@for_mechanism(tree_crba.crba)
+def crba(mech: ClusterTree, q, H) -> None:
     """Write the inertia matrix."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
@@ -30,9 +33,9 @@ def crba(mech: Mechanism, q, H) -> None:
         if p >= 0:
             I[p] = I[p] + (I[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(I[j]))
     for number, cluster in enumerate(mech.clusters):
-        F, inside = forces(mech, cluster, X, I)
+        F, inside = unit_forces(mech, cluster, X, I)
         write_block(mech, cluster, M[number], inside, H)
-        columns = [combined(M[number], cluster, F, k) for k in range(len(cluster.independent))]
+        columns = [cluster_force(M[number], cluster, F, k) for k in range(len(cluster.independent))]
         i = cluster.output
         while i >= 0:
             other = mech.clusters[mech.owner[i]]
@@ -45,7 +48,7 @@ def crba(mech: Mechanism, q, H) -> None:
             write_coupling(mech, cluster, other, M, rows, H)
 
 
-def forces(mech: Mechanism, cluster: Cluster, X, I):
+def unit_forces(mech: ClusterTree, cluster: Cluster, X, I):
     """For each row the force on the output body that its unit acceleration needs, and the inertia matrix inside."""
     tree = mech.tree
     F, inside = {}, {}
@@ -65,7 +68,7 @@ def forces(mech: Mechanism, cluster: Cluster, X, I):
     return F, inside
 
 
-def combined(M, cluster: Cluster, F, k: int):
+def cluster_force(M, cluster: Cluster, F, k: int):
     """The force of independent velocity k."""
     if M is None:
         return F[cluster.rows[k]]
@@ -92,7 +95,7 @@ def projected_block(cluster: Cluster, M, inside):
     return block
 
 
-def write_block(mech: Mechanism, cluster: Cluster, M, inside, H) -> None:
+def write_block(mech: ClusterTree, cluster: Cluster, M, inside, H) -> None:
     s = cluster.start
     if M is None:
         for (i, j), h in inside.items():
@@ -105,7 +108,7 @@ def write_block(mech: Mechanism, cluster: Cluster, M, inside, H) -> None:
             H[s + a][s + b] = H[s + b][s + a] = block[a][b]
 
 
-def write_coupling(mech: Mechanism, cluster: Cluster, other: Cluster, M, rows, H) -> None:
+def write_coupling(mech: ClusterTree, cluster: Cluster, other: Cluster, M, rows, H) -> None:
     """Entries between a cluster and one that carries it, from the joint forces `rows` there."""
     G = M[mech.owner[other.rows[0]]]
     for k in range(len(cluster.independent)):

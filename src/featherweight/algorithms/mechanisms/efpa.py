@@ -10,64 +10,74 @@ from __future__ import annotations
 from typing import Any
 
 from ...spatial import ZERO_FORCE, ZERO_MOTION
-from ..contact.contact_rows import Contacts, clear, mirror, wrench
-from .articulated import Articulated, answer_cluster, answer_row, articulated_clusters, pass_cluster, pass_row
-from .cluster_tree import Mechanism, free
+from ..contact.contact_rows import ContactRows, clear_matrix, mirror_lower, wrench
+from ..contact.delassus import efpa as tree_efpa
+from .articulated import (
+    ArticulatedClusters,
+    articulated_clusters,
+    propagate_force_cluster,
+    propagate_force_row,
+    propagate_motion_cluster,
+    propagate_motion_row,
+)
+from .cluster_tree import ClusterTree, unconstrained
+from .registry import for_mechanism
 
 
-def efpa(mech: Mechanism, contacts: Contacts, q, D) -> None:
+@for_mechanism(tree_efpa.efpa)
+def efpa(mech: ClusterTree, contacts: ContactRows, q, D) -> None:
     """Write J M^-1 J^T."""
     m = len(contacts.owner)
     A = articulated_clusters(mech, q)
-    inward = [arrivals(A, contacts.link[contacts.owner[r]], ZERO_FORCE - wrench(contacts, r)) for r in range(m)]
-    outward = [answers(A, contacts.link[contacts.owner[r]], inward[r][1]) for r in range(m)]
-    clear(m, D)
+    inward = [propagate_inward(A, contacts.link[contacts.owner[r]], ZERO_FORCE - wrench(contacts, r)) for r in range(m)]
+    outward = [propagate_outward(A, contacts.link[contacts.owner[r]], inward[r][1]) for r in range(m)]
+    clear_matrix(m, D)
     for r in range(m):
         for s in range(r + 1):
-            number = last_of_both(mech, contacts.link[contacts.owner[r]], contacts.link[contacts.owner[s]])
+            number = last_common_cluster(mech, contacts.link[contacts.owner[r]], contacts.link[contacts.owner[s]])
             if number >= 0:
                 body, Y = inward[r][0][number]
                 D[r][s] = 0.0 - Y.power(outward[s][body])
-    mirror(m, D)
+    mirror_lower(m, D)
 
 
-def arrivals(A: Articulated, link: int, Y):
-    """For each cluster on the way to the ground the body that a wrench arrives at, and the wrench; and what it leaves.
+def propagate_inward(A: ArticulatedClusters, link: int, Y):
+    """For each cluster on the way to the ground the body that a wrench arrives at, and the wrench; and u.
 
     That is u by rows, and C^-1 t by clusters, whose keys are (number,).
     """
     mech = A.mech
     arriving: dict[int, Any] = {}
-    left: dict[Any, Any] = {}
+    u: dict[Any, Any] = {}
     while link >= 0:
         number = mech.owner[link]
         cluster = mech.clusters[number]
         arriving[number] = (link, Y)
-        if free(cluster):
+        if unconstrained(cluster):
             while link >= 0 and mech.owner[link] == number:
-                left[link], Y = pass_row(A, link, Y)
+                u[link], Y = propagate_force_row(A, link, Y)
                 link = mech.tree.parent[link]
         else:
-            left[(number,)], Y = pass_cluster(A, number, {link: Y})
+            u[(number,)], Y = propagate_force_cluster(A, number, {link: Y})
             link = cluster.output
-    return arriving, left
+    return arriving, u
 
 
-def answers(A: Articulated, link: int, left):
+def propagate_outward(A: ArticulatedClusters, link: int, u):
     """The accelerations of the rows on the way to a link."""
     mech = A.mech
     a = {-1: ZERO_MOTION}
-    for number in way(mech, link):
+    for number in carrying_clusters(mech, link):
         cluster = mech.clusters[number]
-        if free(cluster):
+        if unconstrained(cluster):
             for j in cluster.rows:
-                a[j] = answer_row(A, j, left.get(j, 0.0), a[mech.tree.parent[j]])
+                a[j] = propagate_motion_row(A, j, u.get(j, 0.0), a[mech.tree.parent[j]])
         else:
-            a |= answer_cluster(A, number, left[(number,)], a[cluster.output])
+            a |= propagate_motion_cluster(A, number, u[(number,)], a[cluster.output])
     return a
 
 
-def way(mech: Mechanism, link: int) -> list[int]:
+def carrying_clusters(mech: ClusterTree, link: int) -> list[int]:
     """The clusters that carry a link, from the ground on."""
     numbers: list[int] = []
     while link >= 0:
@@ -76,7 +86,7 @@ def way(mech: Mechanism, link: int) -> list[int]:
     return numbers[::-1]
 
 
-def last_of_both(mech: Mechanism, a: int, b: int) -> int:
+def last_common_cluster(mech: ClusterTree, a: int, b: int) -> int:
     """The last cluster that carries both links, -1 if there is none."""
-    both = set(way(mech, a)) & set(way(mech, b))
+    both = set(carrying_clusters(mech, a)) & set(carrying_clusters(mech, b))
     return max(both, default=-1)

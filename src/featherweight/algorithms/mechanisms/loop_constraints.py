@@ -53,18 +53,18 @@ def poses(tree: Tree, cluster: Cluster, X) -> Posed:
     return P
 
 
-def seat(P: Posed, frame: Attached) -> int:
+def carrying_body(P: Posed, frame: Attached) -> int:
     """The row whose body carries a frame, or the output body."""
     return frame.row if frame.row in P.w else -2
 
 
 def point(P: Posed, frame: Attached) -> Vec3:
-    i = seat(P, frame)
+    i = carrying_body(P, frame)
     return P.o[i] + P.R[i] @ Vec3(*frame.p)
 
 
 def axis(P: Posed, frame: Attached, k: int) -> Vec3:
-    return P.R[seat(P, frame)] @ Vec3(frame.R[0][k], frame.R[1][k], frame.R[2][k])
+    return P.R[carrying_body(P, frame)] @ Vec3(frame.R[0][k], frame.R[1][k], frame.R[2][k])
 
 
 def value(P: Posed, A: Alignment):
@@ -77,7 +77,7 @@ def alignment_rows(tree: Tree, cluster: Cluster, P: Posed, A: Alignment) -> dict
     """One row of K, by rows of the tree."""
     e = axis(P, A.a, A.axis)
     b = point(P, A.b) if A.other < 0 else axis(P, A.b, A.other)
-    on_a, on_b = carriers(tree, P, A.a), carriers(tree, P, A.b)
+    on_a, on_b = moving_rows(tree, P, A.a), moving_rows(tree, P, A.b)
     K: dict[int, Any] = {}
     for j in cluster.rows:
         K[j] = 0.0
@@ -87,7 +87,7 @@ def alignment_rows(tree: Tree, cluster: Cluster, P: Posed, A: Alignment) -> dict
     return K
 
 
-def carriers(tree: Tree, P: Posed, frame: Attached) -> set[int]:
+def moving_rows(tree: Tree, P: Posed, frame: Attached) -> set[int]:
     """The rows of the cluster that move a frame."""
     rows = set()
     i = frame.row
@@ -111,21 +111,21 @@ def motions(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> dic
         m = M[p]
         d = P.o[j] - P.o[p]
         moving = m.w + w
-        made = Moving(
+        body = Moving(
             moving,
             m.alpha + moving.cross(w) + spin,
             m.v + m.w.cross(d) + l,
             m.a + m.alpha.cross(d) + m.w.cross(m.w.cross(d) + l) + moving.cross(l) + slide,
         )
         for i in range(j, tree.last[j] + 1):
-            M[i] = made
+            M[i] = body
     return M
 
 
 def alignment_rates(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> list[Any]:
     """phi'' of all alignments for these rates and accelerations of the joints."""
     M = motions(tree, cluster, P, rates, accelerations)
-    found = []
+    phi2 = []
     for A in cluster.alignments:
         e, e1, e2 = moving_axis(P, M, A.a, A.axis)
         if A.other < 0:
@@ -135,20 +135,20 @@ def alignment_rates(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations
         else:
             f, f1, f2 = moving_axis(P, M, A.b, A.other)
         mixed = e1.dot(f1)
-        found.append(e2.dot(f) + (mixed + mixed) + e.dot(f2))
-    return found
+        phi2.append(e2.dot(f) + (mixed + mixed) + e.dot(f2))
+    return phi2
 
 
 def moving_axis(P: Posed, M, frame: Attached, k: int):
     """An axis and its first two derivatives."""
-    m, e = M[seat(P, frame)], axis(P, frame, k)
+    m, e = M[carrying_body(P, frame)], axis(P, frame, k)
     e1 = m.w.cross(e)
     return e, e1, m.alpha.cross(e) + m.w.cross(e1)
 
 
 def moving_point(P: Posed, M, frame: Attached):
     """A point and its first two derivatives."""
-    i = seat(P, frame)
+    i = carrying_body(P, frame)
     m, x = M[i], point(P, frame)
     r = x - P.o[i]
     turned = m.w.cross(r)
@@ -158,10 +158,10 @@ def moving_point(P: Posed, M, frame: Attached):
 def violations(tree: Tree, cluster: Cluster, X, qs) -> list[Any]:
     """phi of all constraints of a cluster."""
     P = poses(tree, cluster, X)
-    found = [value(P, A) for A in cluster.alignments]
+    phi = [value(P, A) for A in cluster.alignments]
     for c in cluster.closings:
-        found += c.value.run([qs[tree.q_index[r]] for r in c.rows])
-    return found
+        phi += c.value.run([qs[tree.q_index[r]] for r in c.rows])
+    return phi
 
 
 def cosines(tree: Tree, cluster: Cluster, X) -> list[Any]:

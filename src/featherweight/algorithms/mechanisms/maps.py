@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...spatial import sqrt
-from .cluster_tree import Cluster, Follower, Mechanism, free
+from .cluster_tree import Cluster, ClusterTree, Follower, unconstrained
 from .loop_constraints import alignment_rates, alignment_rows, closing_rates, closing_rows, poses
 
 
@@ -23,7 +23,7 @@ class Map(NamedTuple):
     g: dict[int, Any]
 
 
-def spanning_configuration(mech: Mechanism, q) -> list[Any]:
+def spanning_configuration(mech: ClusterTree, q) -> list[Any]:
     """The coordinates of the spanning tree."""
     result = [q[k] if k >= 0 else 0.0 for k in mech.position]
     for cluster in mech.clusters:
@@ -32,7 +32,7 @@ def spanning_configuration(mech: Mechanism, q) -> list[Any]:
     return result
 
 
-def followed(mech: Mechanism, f: Follower, qs):
+def followed(mech: ClusterTree, f: Follower, qs):
     """A follower's coordinate."""
     x = f.offset
     for row, coefficients in f.terms:
@@ -54,18 +54,18 @@ def derivative(coefficients):
     return (d[0] if d else 0.0), tuple(d[1:])
 
 
-def slopes(mech: Mechanism, f: Follower, qs):
+def slopes(mech: ClusterTree, f: Follower, qs):
     """(row, P', P'') of each term."""
-    found = []
+    terms = []
     for row, coefficients in f.terms:
         x = qs[mech.tree.q_index[row]]
         constant, others = derivative(coefficients)
         second, more = derivative(others)
-        found.append((row, constant + polynomial(others, x), second + polynomial(more, x) if others else 0.0))
-    return found
+        terms.append((row, constant + polynomial(others, x), second + polynomial(more, x) if others else 0.0))
+    return terms
 
 
-def velocity_map(mech: Mechanism, cluster: Cluster, K, qs) -> dict[int, list[Any]]:
+def velocity_map(mech: ClusterTree, cluster: Cluster, K, qs) -> dict[int, list[Any]]:
     """G of a cluster, from its constraint matrix."""
     m = len(cluster.independent)
     G = {r: [1.0 if k == j else 0.0 for k in range(m)] for j, r in enumerate(cluster.independent)}
@@ -80,7 +80,7 @@ def velocity_map(mech: Mechanism, cluster: Cluster, K, qs) -> dict[int, list[Any
     return G
 
 
-def constraint_matrix(mech: Mechanism, cluster: Cluster, X, qs) -> list[dict[int, Any]]:
+def constraint_matrix(mech: ClusterTree, cluster: Cluster, X, qs) -> list[dict[int, Any]]:
     """The independent rows of K, by those rows of the tree that no coupling determines."""
     placed = poses(mech.tree, cluster, X)
     K = [alignment_rows(mech.tree, cluster, placed, a) for a in cluster.alignments]
@@ -94,7 +94,7 @@ def constraint_matrix(mech: Mechanism, cluster: Cluster, X, qs) -> list[dict[int
     return K
 
 
-def acceleration_bias(mech: Mechanism, cluster: Cluster, K, X, qs, G, v) -> Map:
+def acceleration_bias(mech: ClusterTree, cluster: Cluster, K, X, qs, G, v) -> Map:
     """G and g, with velocities of the rows made on the way."""
     rates = {r: dot(G[r], v) for r in cluster.rows}
     g = dict.fromkeys((*cluster.independent, *cluster.dependent), 0.0)
@@ -111,7 +111,7 @@ def acceleration_bias(mech: Mechanism, cluster: Cluster, K, X, qs, G, v) -> Map:
     return Map(G, g)
 
 
-def add_followers(mech: Mechanism, cluster: Cluster, qs, rates, g) -> None:
+def add_followers(mech: ClusterTree, cluster: Cluster, qs, rates, g) -> None:
     """g of followers, from that of the joints that they follow."""
     for f in cluster.followers:
         g[f.row] = 0.0
@@ -163,34 +163,34 @@ def triangular(A, B):
     return A, B
 
 
-def maps(mech: Mechanism, X, qs, v=None):
+def maps(mech: ClusterTree, X, qs, v=None):
     """For each cluster its map, or None where all rows move as they like; without velocities there is no g."""
-    found: list[Map | None] = []
+    result: list[Map | None] = []
     for cluster in mech.clusters:
-        if free(cluster):
-            found.append(None)
+        if unconstrained(cluster):
+            result.append(None)
             continue
         K = constraint_matrix(mech, cluster, X, qs) if cluster.dependent else []
         G = velocity_map(mech, cluster, K, qs)
         if v is None:
-            found.append(Map(G, {}))
+            result.append(Map(G, {}))
         else:
             m = len(cluster.independent)
-            found.append(acceleration_bias(mech, cluster, K, X, qs, G, v[cluster.start : cluster.start + m]))
-    return found
-
-
-def spanning_velocity(mech: Mechanism, M, v):
-    """G y' for all rows of the tree."""
-    result = [0.0] * len(mech.tree.parent)
-    for cluster, map in zip(mech.clusters, M, strict=True):
-        mine = v[cluster.start : cluster.start + len(cluster.independent)]
-        for k, r in enumerate(cluster.rows):
-            result[r] = mine[k] if map is None else dot(map.G[r], mine)
+            result.append(acceleration_bias(mech, cluster, K, X, qs, G, v[cluster.start : cluster.start + m]))
     return result
 
 
-def spanning_acceleration(mech: Mechanism, M, a):
+def spanning_velocity(mech: ClusterTree, M, v):
+    """G y' for all rows of the tree."""
+    result = [0.0] * len(mech.tree.parent)
+    for cluster, map in zip(mech.clusters, M, strict=True):
+        y = v[cluster.start : cluster.start + len(cluster.independent)]
+        for k, r in enumerate(cluster.rows):
+            result[r] = y[k] if map is None else dot(map.G[r], y)
+    return result
+
+
+def spanning_acceleration(mech: ClusterTree, M, a):
     """G y'' + g for all rows of the tree."""
     result = spanning_velocity(mech, M, a)
     for map in M:
@@ -200,7 +200,7 @@ def spanning_acceleration(mech: Mechanism, M, a):
     return result
 
 
-def write_projected(mech: Mechanism, M, forces, tau) -> None:
+def write_projected(mech: ClusterTree, M, forces, tau) -> None:
     """Write G^T times generalized forces of the tree."""
     for cluster, map in zip(mech.clusters, M, strict=True):
         for k in range(len(cluster.independent)):

@@ -6,45 +6,48 @@ After Sathya, Decré and Swevers (2023), algorithm 1, as Chignoli et al. say tha
 from __future__ import annotations
 
 from ...spatial import ZERO_FORCE
-from ..contact.constraint_rows import Rows, loads
-from ..contact.contact_rows import clear, mirror
-from .articulated import articulated_clusters, pass_cluster, pass_row
-from .cluster_tree import Mechanism, free
+from ..contact.constraint_rows import ConstraintRows, unit_wrenches
+from ..contact.contact_rows import clear_matrix, mirror_lower
+from ..contact.operational_space.recursive import pv_osim_rows
+from .articulated import articulated_clusters, propagate_force_cluster, propagate_force_row
+from .cluster_tree import ClusterTree, unconstrained
+from .registry import for_mechanism
 from .row_jacobian import entries_of_functions
 
 
-def pv_osim(mech: Mechanism, rows: Rows, q, D) -> None:
+@for_mechanism(pv_osim_rows)
+def pv_osim(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
     """Write J M^-1 J^T for rows of any kind."""
     A = articulated_clusters(mech, q)
     m = len(rows.K)
-    Y = [{i: ZERO_FORCE - f for i, f in enumerate(row)} for row in loads(mech.tree, rows, A.X)]
+    Y = [{i: ZERO_FORCE - f for i, f in enumerate(row)} for row in unit_wrenches(mech.tree, rows, A.X)]
     tau = entries_of_functions(mech, rows, q)
-    clear(m, D)
+    clear_matrix(m, D)
     for number in range(len(mech.clusters) - 1, -1, -1):
         cluster = mech.clusters[number]
-        if free(cluster):
+        if unconstrained(cluster):
             for k in range(len(cluster.rows) - 1, -1, -1):
                 j, p = cluster.rows[k], mech.tree.parent[cluster.rows[k]]
                 u = [0.0] * m
                 for r in range(m):
-                    u[r], onward = pass_row(A, j, Y[r][j], tau[r][cluster.start + k])
+                    u[r], onward = propagate_force_row(A, j, Y[r][j], tau[r][cluster.start + k])
                     if p >= 0:
                         Y[r][p] = Y[r][p] + onward
-                add_pairs(D, u, A.d[j])
+                add_dyad(D, u, A.d[j])
             continue
-        halves = []
-        mine = slice(cluster.start, cluster.start + len(cluster.independent))
+        t = []
+        own = slice(cluster.start, cluster.start + len(cluster.independent))
         for r in range(m):
-            t, onward = pass_cluster(A, number, {j: Y[r][j] for j in cluster.rows}, tau[r][mine])
-            halves.append(t)
+            t_r, onward = propagate_force_cluster(A, number, {j: Y[r][j] for j in cluster.rows}, tau[r][own])
+            t.append(t_r)
             if cluster.output >= 0:
                 Y[r][cluster.output] = Y[r][cluster.output] + onward
         for k, reciprocal in enumerate(A.reciprocal[number]):
-            add_pairs(D, [t[k] for t in halves], reciprocal)
-    mirror(m, D)
+            add_dyad(D, [t_r[k] for t_r in t], reciprocal)
+    mirror_lower(m, D)
 
 
-def add_pairs(D, u, d) -> None:
+def add_dyad(D, u, d) -> None:
     """D + u d u^T, lower triangle."""
     for r in range(len(u)):
         du = d * u[r]

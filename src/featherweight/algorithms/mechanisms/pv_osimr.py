@@ -7,30 +7,33 @@ that pass a cluster at different bodies meet in D of that cluster, and arrive at
 from __future__ import annotations
 
 from ...spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
-from ..contact.contact_rows import Branches, Contacts, mirror, product, wrench
-from ..contact.delassus.pv_osimr import mobilities
-from .articulated import Articulated, articulated_clusters, pass_cluster, pass_row
-from .cluster_tree import Mechanism, free
+from ..contact.contact_rows import Branches, ContactRows, mirror_lower, product, wrench
+from ..contact.delassus import pv_osimr as tree_pv_osimr
+from ..contact.delassus.pv_osimr import mobilities_at_branches
+from .articulated import ArticulatedClusters, articulated_clusters, propagate_force_cluster, propagate_force_row
+from .cluster_tree import ClusterTree, unconstrained
+from .registry import for_mechanism
 
 
-def pv_osimr(mech: Mechanism, contacts: Contacts, branches: Branches, q, D) -> None:
+@for_mechanism(tree_pv_osimr.pv_osimr)
+def pv_osimr(mech: ClusterTree, contacts: ContactRows, branches: Branches, q, D) -> None:
     """Write J M^-1 J^T."""
     m, E = len(contacts.owner), len(contacts.link)
     branches = any_two_may_meet(branches)
     Y, G = propagators(articulated_clusters(mech, q), contacts, branches)
-    O = mobilities(branches, m, Y, G)
+    O = mobilities_at_branches(branches, m, Y, G)
     K = at_branches(contacts, branches, Y)
     for e in range(E):
         for f in range(e + 1):
             c = branches.meet[e][f]
             for s in range(contacts.begin[f], contacts.begin[f + 1]):
                 z = O[c].motion(K[c][s]) if c >= 0 else ZERO_MOTION
-                mine = columns_below(branches, m, K, s, f, c)
+                columns = columns_below(branches, m, K, s, f, c)
                 for r in range(max(s, contacts.begin[e]), contacts.begin[e + 1]):
-                    D[r][s] = side_by_side(branches, G, columns_below(branches, m, K, r, e, c), mine)
+                    D[r][s] = stretch_products(branches, G, columns_below(branches, m, K, r, e, c), columns)
                     if c >= 0:
                         D[r][s] = D[r][s] + K[c][r].power(z)
-    mirror(m, D)
+    mirror_lower(m, D)
 
 
 def any_two_may_meet(branches: Branches) -> Branches:
@@ -39,7 +42,7 @@ def any_two_may_meet(branches: Branches) -> Branches:
     return branches._replace(earliest=(0,) * count, begin=tuple(r * (r + 1) // 2 for r in range(count + 1)))
 
 
-def at_branches(contacts: Contacts, branches: Branches, Y):
+def at_branches(contacts: ContactRows, branches: Branches, Y):
     """The wrenches of end-effectors at all branching rows above them."""
     m, B = len(contacts.owner), len(branches.row) - 1
     K = [[ZERO_FORCE for _ in range(m)] for _ in range(B + 1)]
@@ -48,12 +51,12 @@ def at_branches(contacts: Contacts, branches: Branches, Y):
         if c >= 0:
             K[c][r] = Y[r]
             while branches.above[c] >= 0:
-                K[branches.above[c]][r] = combined(Y, m + 6 * c, K[c][r])
+                K[branches.above[c]][r] = propagated(Y, m + 6 * c, K[c][r])
                 c = branches.above[c]
     return K
 
 
-def combined(Y, k: int, f: Force) -> Force:
+def propagated(Y, k: int, f: Force) -> Force:
     """P f for the propagator whose columns are Y[k] to Y[k + 5]."""
     n, l = f.ang, f.lin
     sum: Force = (n.x * Y[k] + n.y * Y[k + 1] + n.z * Y[k + 2]) + (l.x * Y[k + 3] + l.y * Y[k + 4] + l.z * Y[k + 5])
@@ -62,16 +65,16 @@ def combined(Y, k: int, f: Force) -> Force:
 
 def columns_below(branches: Branches, m: int, K, r: int, e: int, c: int):
     """The columns that stand for constraint row r, below branching body c: (number, coefficient)."""
-    found = [(r, 1.0)]
+    columns = [(r, 1.0)]
     b = branches.end_above[e]
     while b not in (c, -1):
         f = K[b][r]
-        found += [(m + 6 * b + k, x) for k, x in enumerate((*f.ang, *f.lin))]
+        columns += [(m + 6 * b + k, x) for k, x in enumerate((*f.ang, *f.lin))]
         b = branches.above[b]
-    return found
+    return columns
 
 
-def side_by_side(branches: Branches, G, one, other):
+def stretch_products(branches: Branches, G, one, other):
     """What two constraint rows have in common in clusters that their columns pass at different bodies."""
     total = 0.0
     for i, x in one:
@@ -80,7 +83,7 @@ def side_by_side(branches: Branches, G, one, other):
     return total
 
 
-def propagators(A: Articulated, contacts: Contacts, branches: Branches):
+def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branches):
     """Wrenches that stand for constraints, each at the branching body where it ends, and their products over stretches."""
     mech = A.mech
     m = len(contacts.owner)
@@ -100,28 +103,28 @@ def propagators(A: Articulated, contacts: Contacts, branches: Branches):
                     column = m + 6 * branches.number[body] + k
                     Y[column], at[column] = Force(e.ang, e.lin), body
         passing = [c for c in range(columns) if at[c] >= 0 and mech.owner[at[c]] == number]
-        if free(cluster):
+        if unconstrained(cluster):
             for j in reversed(cluster.rows):
-                u = {c: pass_one(A, j, Y, at, c) for c in passing if at[c] == j}
-                add_pairs(branches, G, u, A.d[j])
+                u = {c: propagate_column(A, j, Y, at, c) for c in passing if at[c] == j}
+                add_dyad_to_products(branches, G, u, A.d[j])
         else:
-            halves = {}
+            t = {}
             for c in passing:
-                halves[c], Y[c] = pass_cluster(A, number, {at[c]: Y[c]})
+                t[c], Y[c] = propagate_force_cluster(A, number, {at[c]: Y[c]})
                 at[c] = cluster.output
             for k, reciprocal in enumerate(A.reciprocal[number]):
-                add_pairs(branches, G, {c: t[k] for c, t in halves.items()}, reciprocal)
+                add_dyad_to_products(branches, G, {c: x[k] for c, x in t.items()}, reciprocal)
     return [ZERO_FORCE - f for f in Y], G
 
 
-def pass_one(A: Articulated, j: int, Y, at, c: int):
+def propagate_column(A: ArticulatedClusters, j: int, Y, at, c: int):
     """u of column c at row j, which it leaves for the parent."""
-    u, Y[c] = pass_row(A, j, Y[c])
+    u, Y[c] = propagate_force_row(A, j, Y[c])
     at[c] = A.mech.tree.parent[j]
     return u
 
 
-def add_pairs(branches: Branches, G, u, d) -> None:
+def add_dyad_to_products(branches: Branches, G, u, d) -> None:
     """G + u d u^T, lower triangle, for columns u."""
     for r, x in u.items():
         dx = d * x

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ...model.tree import Placements
 from ...spatial import ZERO_FORCE
+from .. import rnea as tree_rnea
 from ..kinematics import external_forces, joint_transforms
-from ..rnea import newton_euler
-from .cluster_tree import Mechanism
+from .cluster_tree import ClusterTree
 from .maps import (
     constraint_matrix,
     maps,
@@ -21,39 +21,44 @@ from .maps import (
     spanning_velocity,
     write_projected,
 )
+from .registry import for_mechanism, takes_mechanism
 
 
-def rnea(mech: Mechanism, q, v, a, tau) -> None:
+@for_mechanism(tree_rnea.rnea)
+def rnea(mech: ClusterTree, q, v, a, tau) -> None:
     """Independent joint forces that give the independent accelerations `a`."""
-    loaded(mech, q, v, a, [ZERO_FORCE] * len(mech.tree.parent), tau)
+    newton_euler(mech, q, v, a, [ZERO_FORCE] * len(mech.tree.parent), tau)
 
 
-def rnea_external(mech: Mechanism, bodies: Placements, q, v, a, forces, tau) -> None:
+@for_mechanism(tree_rnea.rnea_external)
+def rnea_external(mech: ClusterTree, bodies: Placements, q, v, a, forces, tau) -> None:
     """Independent joint forces that give the independent accelerations `a` while `forces` act on the bodies."""
-    loaded(mech, q, v, a, external_forces(mech.tree, bodies, forces), tau)
+    newton_euler(mech, q, v, a, external_forces(mech.tree, bodies, forces), tau)
 
 
-def loaded(mech: Mechanism, q, v, a, external, tau) -> None:
+def newton_euler(mech: ClusterTree, q, v, a, external, tau) -> None:
     """The recursion, with one external Force a row of the tree."""
     tree = mech.tree
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(tree, qs), qs, v)
     forces = [0.0] * len(tree.parent)
     accelerations = spanning_acceleration(mech, M, a)
-    newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, external, forces)
+    tree_rnea.newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, external, forces)
     write_projected(mech, M, forces, tau)
 
 
-def spanning_torque(mech: Mechanism, q, v, a, forces) -> None:
+@takes_mechanism
+def spanning_torque(mech: ClusterTree, q, v, a, forces) -> None:
     """Joint forces of the spanning tree, of drives and constraints together, for independent accelerations `a`."""
     tree = mech.tree
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(tree, qs), qs, v)
     accelerations = spanning_acceleration(mech, M, a)
-    newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, [ZERO_FORCE] * len(tree.parent), forces)
+    tree_rnea.newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, [ZERO_FORCE] * len(tree.parent), forces)
 
 
-def loop_forces(mech: Mechanism, q, v, a, result) -> None:
+@takes_mechanism
+def loop_forces(mech: ClusterTree, q, v, a, result) -> None:
     """K_d^-T times the forces of dependent joints, which loops give, those of joints that follow them included."""
     tree = mech.tree
     forces = [0.0] * len(tree.parent)
@@ -74,11 +79,13 @@ def loop_forces(mech: Mechanism, q, v, a, result) -> None:
             begin += len(solved)
 
 
-def bias_force(mech: Mechanism, q, v, tau) -> None:
+@for_mechanism(tree_rnea.bias_force)
+def bias_force(mech: ClusterTree, q, v, tau) -> None:
     """Coriolis, centrifugal and gravity forces: inverse dynamics at no independent acceleration."""
     rnea(mech, q, v, [0.0] * len(mech.parent), tau)
 
 
-def gravity_force(mech: Mechanism, q, tau) -> None:
+@for_mechanism(tree_rnea.gravity_force)
+def gravity_force(mech: ClusterTree, q, tau) -> None:
     """Gravity forces: inverse dynamics at rest."""
     rnea(mech, q, [0.0] * len(mech.parent), [0.0] * len(mech.parent), tau)

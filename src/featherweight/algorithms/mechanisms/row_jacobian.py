@@ -6,21 +6,25 @@ from typing import Any
 
 from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
-from ..contact.constraint_rows import Rows, bias_accelerations, loads, write_entries
-from ..contact.operational_space.tape import configuration_rate, evaluate
+from ..contact import constraint_rows
+from ..contact.constraint_rows import ConstraintRows, row_accelerations, unit_wrenches, write_entries
+from ..contact.operational_space.tape import evaluate
+from ..integration import configuration_rate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
-from .cluster_tree import Mechanism
+from .cluster_tree import ClusterTree
 from .maps import maps, spanning_configuration
+from .registry import for_mechanism
 from .spanning import expanded, write_row
 
 
-def row_jacobian(mech: Mechanism, rows: Rows, q, J) -> None:
+@for_mechanism(constraint_rows.row_jacobian)
+def row_jacobian(mech: ClusterTree, rows: ConstraintRows, q, J) -> None:
     """Write J G, m by nv."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs)
-    for F, out in zip(loads(tree, rows, X), J, strict=True):
+    for F, out in zip(unit_wrenches(tree, rows, X), J, strict=True):
         whole = [0.0] * n
         for i in range(n - 1, -1, -1):
             whole[i] = F[i].component(tree.axis[i])
@@ -31,14 +35,15 @@ def row_jacobian(mech: Mechanism, rows: Rows, q, J) -> None:
     write_entries(rows.tape, q, J)
 
 
-def entries_of_functions(mech: Mechanism, rows: Rows, q) -> list[list[Any]]:
+def entries_of_functions(mech: ClusterTree, rows: ConstraintRows, q) -> list[list[Any]]:
     """The part of J G that the user's functions give."""
     J = [[0.0] * len(mech.parent) for _ in rows.K]
     write_entries(rows.tape, q, J)
     return J
 
 
-def velocity_products_of_rows(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
+@for_mechanism(constraint_rows.row_bias_acceleration)
+def row_bias_acceleration(mech: ClusterTree, rows: ConstraintRows, q, v) -> list[Any]:
     """(J G)' v."""
     tree = mech.tree
     qs, vs, M = expanded(mech, q, v)
@@ -52,7 +57,7 @@ def velocity_products_of_rows(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
         own = c[j] + unit_motion(tree.axis[j], g.get(j, 0.0))
         a.append(X[j] @ a[p] + own if p >= 0 else own)
     bodies = rows._replace(tape=rows.tape._replace(entry_row=(), entry_column=(), node=(), scale=()))
-    b: list[Any] = bias_accelerations(tree, bodies, X, w, spatial_velocities(tree, X, vs), a, qs, vs)
+    b: list[Any] = row_accelerations(tree, bodies, X, w, spatial_velocities(tree, X, vs), a, qs, vs)
     rate = configuration_rate(tree, qs, vs)
     tape = rows.tape
     _, dx = evaluate(tape, q, [rate[k] for k in chosen(mech)])
@@ -61,6 +66,6 @@ def velocity_products_of_rows(mech: Mechanism, rows: Rows, q, v) -> list[Any]:
     return b
 
 
-def chosen(mech: Mechanism) -> list[int]:
+def chosen(mech: ClusterTree) -> list[int]:
     """The coordinates of the spanning tree that are in q, in its order."""
     return [k for k, place in enumerate(mech.position) if place >= 0]

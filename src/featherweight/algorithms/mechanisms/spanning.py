@@ -3,38 +3,44 @@
 from __future__ import annotations
 
 from .. import energy, frames
-from ..contact.operational_space.stabilization import target
+from ..contact.operational_space import stabilization as tree_stabilization
 from ..kinematics import joint_transforms
-from .cluster_tree import Mechanism, constraints, moving
+from .cluster_tree import ClusterTree, constraint_count, moving
 from .loop_constraints import cosines, violations
 from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
+from .registry import for_mechanism, takes_mechanism
 
 
-def expanded(mech: Mechanism, q, v):
+def expanded(mech: ClusterTree, q, v):
     """q, v, and maps of the spanning tree."""
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(mech.tree, qs), qs, v)
     return qs, spanning_velocity(mech, M, v), M
 
 
-def kinetic_energy(mech: Mechanism, q, v, result) -> None:
+@for_mechanism(energy.kinetic_energy)
+def kinetic_energy(mech: ClusterTree, q, v, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     energy.kinetic_energy(mech.tree, qs, vs, result)
 
 
-def potential_energy(mech: Mechanism, q, result) -> None:
+@for_mechanism(energy.potential_energy)
+def potential_energy(mech: ClusterTree, q, result) -> None:
     energy.potential_energy(mech.tree, spanning_configuration(mech, q), result)
 
 
-def center_of_mass(mech: Mechanism, q, result) -> None:
+@for_mechanism(energy.center_of_mass)
+def center_of_mass(mech: ClusterTree, q, result) -> None:
     energy.center_of_mass(mech.tree, spanning_configuration(mech, q), result)
 
 
-def frame_placement(mech: Mechanism, placements, q, result) -> None:
+@for_mechanism(frames.frame_placement)
+def frame_placement(mech: ClusterTree, placements, q, result) -> None:
     frames.frame_placement(mech.tree, placements, spanning_configuration(mech, q), result)
 
 
-def frame_jacobian(mech: Mechanism, placements, reference: int, q, J) -> None:
+@for_mechanism(frames.frame_jacobian)
+def frame_jacobian(mech: ClusterTree, placements, reference: int, q, J) -> None:
     """J G."""
     n = len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
@@ -46,7 +52,7 @@ def frame_jacobian(mech: Mechanism, placements, reference: int, q, J) -> None:
             write_row(mech, M, whole[k][i], J[k][i])
 
 
-def write_row(mech: Mechanism, M, row, result) -> None:
+def write_row(mech: ClusterTree, M, row, result) -> None:
     """One row of a matrix times G."""
     for cluster, map in zip(mech.clusters, M, strict=True):
         for k in range(len(cluster.independent)):
@@ -56,29 +62,33 @@ def write_row(mech: Mechanism, M, row, result) -> None:
                 result[cluster.start + k] = dot([row[r] for r in cluster.rows], [map.G[r][k] for r in cluster.rows])
 
 
-def frame_velocity(mech: Mechanism, placements, reference: int, q, v, result) -> None:
+@for_mechanism(frames.frame_velocity)
+def frame_velocity(mech: ClusterTree, placements, reference: int, q, v, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     frames.frame_velocity(mech.tree, placements, reference, qs, vs, result)
 
 
-def velocity(mech: Mechanism, q, v, result) -> None:
+@takes_mechanism
+def velocity(mech: ClusterTree, q, v, result) -> None:
     """The velocities of all joints of the spanning tree."""
     write_all(result, expanded(mech, q, v)[1])
 
 
-def residual(mech: Mechanism, q, result) -> None:
+@takes_mechanism
+def residual(mech: ClusterTree, q, result) -> None:
     """All constraints of loops."""
     qs, X = placed(mech, q)
     write_all(result, [x for cluster in mech.clusters for x in violations(mech.tree, cluster, X, qs)])
 
 
-def facing(mech: Mechanism, q, result) -> None:
+@takes_mechanism
+def facing(mech: ClusterTree, q, result) -> None:
     """Cosines between axes of loops that are to point the same way."""
     _, X = placed(mech, q)
     write_all(result, [x for cluster in mech.clusters for x in cosines(mech.tree, cluster, X)])
 
 
-def placed(mech: Mechanism, q):
+def placed(mech: ClusterTree, q):
     """The configuration of the spanning tree, and its joint transforms."""
     qs = spanning_configuration(mech, q)
     return qs, joint_transforms(mech.tree, qs)
@@ -89,19 +99,21 @@ def write_all(result, values) -> None:
         result[i] = x
 
 
-def closing_matrix(mech: Mechanism, q, K) -> None:
+@takes_mechanism
+def closing_matrix(mech: ClusterTree, q, K) -> None:
     """K of all loops, dependent or not, for all rows of the tree; zero for rows that a coupling determines."""
     qs, X = placed(mech, q)
     k = 0
     for cluster in mech.clusters:
         own = set(moving(cluster))
-        for entries in constraint_matrix(mech, cluster._replace(kept=tuple(range(constraints(cluster)))), X, qs):
+        for entries in constraint_matrix(mech, cluster._replace(kept=tuple(range(constraint_count(cluster)))), X, qs):
             for r in range(len(mech.tree.parent)):
                 K[k][r] = entries[r] if r in own else 0.0
             k += 1
 
 
-def singularity(mech: Mechanism, q, result) -> None:
+@takes_mechanism
+def singularity(mech: ClusterTree, q, result) -> None:
     """The sum over loops of |K_d|^2 / R_kk^2, for the triangular factor R of K_d."""
     qs, X = placed(mech, q)
     total = 0.0
@@ -118,12 +130,14 @@ def singularity(mech: Mechanism, q, result) -> None:
     result[0] = total
 
 
-def stabilization(mech: Mechanism, placements, rows, q, v, held, gains, result) -> None:
+@for_mechanism(tree_stabilization.stabilization)
+def stabilization(mech: ClusterTree, placements, rows, q, v, wanted, gains, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
-    target(mech.tree, placements, rows, qs, vs, held, gains, result)
+    tree_stabilization.stabilization(mech.tree, placements, rows, qs, vs, wanted, gains, result)
 
 
-def frame_bias_acceleration(mech: Mechanism, placements, reference: int, q, v, result) -> None:
+@for_mechanism(frames.frame_bias_acceleration)
+def frame_bias_acceleration(mech: ClusterTree, placements, reference: int, q, v, result) -> None:
     """J' q' of the tree, and J g."""
     n = len(mech.tree.parent)
     qs, vs, M = expanded(mech, q, v)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.kinematics import joint_transforms
-from ...algorithms.mechanisms.cluster_tree import Cluster, Mechanism, constraints, moving
+from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
 from ...algorithms.mechanisms.crba import crba
 from ...algorithms.mechanisms.loop_constraints import cosines, violations
 from ...algorithms.mechanisms.maps import constraint_matrix, spanning_configuration
@@ -89,7 +89,7 @@ class Loops(Declared):
         for c in self.closings:
             yield rows_between_joints(self.tree, list(c.rows))
 
-    def _mechanism(self) -> Mechanism:
+    def _mechanism(self) -> ClusterTree:
         tree = self.tree
         made: list[Cluster] = []
         for rows in clusters(tree, self._ties()):
@@ -113,7 +113,7 @@ class Loops(Declared):
         self.unreduced = self._numbered(made)
         return self._numbered([self._reduced(c) for c in self.unreduced.clusters])
 
-    def _numbered(self, made: list[Cluster]) -> Mechanism:
+    def _numbered(self, made: list[Cluster]) -> ClusterTree:
         tree = self.tree
         owner, start = [-1] * len(tree.parent), 0
         for k, c in enumerate(made):
@@ -132,7 +132,7 @@ class Loops(Declared):
             for _ in range(joint.type.nq):
                 position.append(-1 if follows else q)
                 q += not follows
-        return Mechanism(tree, tuple(made), tuple(position), tuple(owner), tuple(parent))
+        return ClusterTree(tree, tuple(made), tuple(position), tuple(owner), tuple(parent))
 
     def _last(self, made: Sequence[Cluster], owner: Sequence[int], row: int) -> int:
         """The independent velocity that comes last before what hangs on a row; -1 if there is none."""
@@ -178,7 +178,7 @@ class Loops(Declared):
 
     def matrix(self, cluster: Cluster, q: Array) -> Array:
         """All rows of K of a cluster, for the rows of the tree that no coupling determines."""
-        whole = cluster._replace(kept=tuple(range(constraints(cluster))))
+        whole = cluster._replace(kept=tuple(range(constraint_count(cluster))))
         qs, X = self._placed(q)
         K = constraint_matrix(self.unreduced, whole, X, qs)
         columns = moving(cluster)
@@ -301,7 +301,7 @@ class Loops(Declared):
 
     def redundant(self, cluster: Cluster) -> int:
         """Constraint rows that follow from others."""
-        return constraints(cluster) - len(cluster.kept)
+        return constraint_count(cluster) - len(cluster.kept)
 
 
 def newton_step(K: Array, phi: Array) -> Array:

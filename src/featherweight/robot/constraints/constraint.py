@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.contact.constraint_rows import Rows
+from ...algorithms.contact.constraint_rows import ConstraintRows
 from ...algorithms.contact.operational_space.tape import Tape
 from ...engine.graph import Expression
 from ...engine.tape import record
@@ -169,13 +169,13 @@ class ResolvedRows:
         self._K += [(0.0,) * 6 for _ in made[0]]
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> ConstraintRows:
         """The constants of the algorithms, with entries that mean nothing where lists would have no type."""
         groups = self._groups or [(0, 0, -1, Pose().R)]
         points = self._points or [[]]
         flat = [p for group in points for p in group] or [(-1, (0.0, 0.0, 0.0), 0.0)]
         first = np.cumsum([0, *map(len, points)])
-        return Rows(
+        return ConstraintRows(
             K=tuple(self._K),
             start=tuple(g[0] for g in groups),
             stop=tuple(g[1] for g in groups),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.contact.contact_rows import Branches, Contacts
+from ...algorithms.contact.contact_rows import Branches, ContactRows
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology
@@ -110,7 +110,7 @@ class Resolved:
         owner = [e for e, size in enumerate(self.sizes) for _ in range(size)]
         rows = [range(begin[e], begin[e + 1]) for e in range(len(contacts))]
         first, carried = _lists([[*chain.from_iterable([rows[e] for e in s])] for s in self.ends.supported])
-        self.contacts = Contacts(
+        self.contacts = ContactRows(
             link=self.ends.links,
             begin=tuple(begin),
             wrench=tuple(w for c, at in zip(contacts, placed, strict=True) for w in wrenches(c.matrix, at.pose @ c.pose)),

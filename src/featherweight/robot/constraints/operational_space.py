@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...algorithms import frames
+from ...algorithms.contact import constraint_rows
+from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
-from ...algorithms.contact.operational_space.stabilization import Held, target
+from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...engine.function import CompiledFunction, cheapest
 from ...engine.program import CoreShape, Input, KernelProgram, Output
 from ...model.tree import Placements
@@ -37,8 +39,8 @@ DELASSUS = {
     "ltl": ltl.ltl,
     "dense": dense.dense,
 }
-ANY_ROWS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "dense": by_factors.dense}  # of all constraints
-OF_CLUSTERS = {"pv-osim": recursive.delassus, "ltl": by_factors.delassus, "projection": by_factors.dense}  # with loops
+ANY_ROWS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows, "dense": by_factors.dense_rows}  # of all constraints
+OF_CLUSTERS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows, "projection": by_factors.dense_rows}  # with loops
 OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # and contacts only
 STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
 
@@ -124,7 +126,7 @@ class OperationalSpace:
     @cached_property
     def jacobian(self) -> CompiledFunction:
         """Function of q: J (m, nv), with J v the velocities that the rows see."""
-        kernel: Any = jacobian.contact_jacobian if self._recursive else by_factors.row_jacobian
+        kernel: Any = jacobian.contact_jacobian if self._recursive else constraint_rows.row_jacobian
         return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
@@ -240,8 +242,8 @@ class OperationalSpace:
         inputs = (*self._inputs("qvt"), Input("target", (self.size,), optional=True))
         doc = OperationalSpace.constrained_dynamics.__doc__ or ""
 
-        def candidate(name: str, kernel: Any, first: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
-            fixed = (self.robot.system, first, *constants, *more)
+        def candidate(name: str, kernel: Any, first: Any) -> CompiledFunction:
+            fixed = (self.robot.system, first, *constants)
             program = KernelProgram("constrained_dynamics", self.robot.kernel(kernel), fixed, inputs, out, doc)
             return CompiledFunction(program, self.robot.execution, name)
 
@@ -250,8 +252,8 @@ class OperationalSpace:
         if space._recursive:
             c = space._read
             found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim_to, c)
-            branches = (space._branches("pv-osimr-some"),)
-            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr_to, c, branches)
+            branched = BranchedRows(c, space._branches("pv-osimr-some"))
+            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr_to, branched)
         found["ltl"] = candidate("ltl", f.constrained_to, space._rows.rows)
         return cheapest(found)
 
@@ -275,11 +277,12 @@ class OperationalSpace:
         where = self._frames("stabilization")
         K = tuple(tuple(map(float, (*row[3:], *row[:3]))) for c in self.contacts for row in c.matrix)
         begin = tuple(int(x) for x in np.cumsum([0, *(c.size for c in self.contacts)]))
-        constants = (self.robot.system, where, Held(K, begin))
-        held = (Input("placements", (len(self.contacts), 4, 4)), Input("gains", (2,)))
-        doc = OperationalSpace.stabilization.__doc__ or ""
+        constants = (self.robot.system, where, FrameRows(K, begin))
+        given = (Input("placements", (len(self.contacts), 4, 4)), Input("gains", (2,)))
         out = (Output("target", (self.size,)),)
-        program = KernelProgram("stabilization", self.robot.kernel(target), constants, (*self._inputs("qv"), *held), out, doc)
+        doc = OperationalSpace.stabilization.__doc__ or ""
+        inputs = (*self._inputs("qv"), *given)
+        program = KernelProgram("stabilization", self.robot.kernel(stabilization), constants, inputs, out, doc)
         return CompiledFunction(program, self.robot.execution)
 
     def _frames(self, what: str) -> Placements:

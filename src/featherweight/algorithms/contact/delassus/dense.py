@@ -8,16 +8,15 @@ from __future__ import annotations
 from ....model.tree import Tree
 from ....spatial import sqrt
 from ...crba import crba
-from ...kinematics import joint_transforms
-from ..contact_rows import Contacts, mirror
-from .jacobian import jacobian
+from ..contact_rows import ContactRows, mirror_lower
+from .jacobian import contact_jacobian
 
 
-def dense(tree: Tree, contacts: Contacts, q, D) -> None:
+def dense(tree: Tree, contacts: ContactRows, q, D) -> None:
     """Write the Delassus matrix, by Cholesky's factors of the full inertia matrix."""
     n, m = len(tree.parent), len(contacts.owner)
     J = [[0.0] * n for _ in range(m)]
-    jacobian(tree, contacts, joint_transforms(tree, q), J)
+    contact_jacobian(tree, contacts, q, J)
     by_cholesky(tree, q, J, D)
 
 
@@ -43,4 +42,4 @@ def by_cholesky(tree: Tree, q, J, D) -> None:
             for i in range(n):
                 total = total + J[r][i] * J[s][i]
             D[r][s] = total
-    mirror(m, D)
+    mirror_lower(m, D)

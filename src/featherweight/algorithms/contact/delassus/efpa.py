@@ -11,10 +11,10 @@ from ....model.tree import Tree
 from ....spatial import ZERO_FORCE, ZERO_MOTION, unit_motion
 from ...articulated import articulated_inertias
 from ...kinematics import joint_transforms
-from ..contact_rows import Contacts, clear, handed_down, mirror, passed_on, wrench
+from ..contact_rows import ContactRows, clear_matrix, mirror_lower, propagate_force, propagate_motion, wrench
 
 
-def efpa(tree: Tree, contacts: Contacts, q, D) -> None:
+def efpa(tree: Tree, contacts: ContactRows, q, D) -> None:
     """Write the Delassus matrix."""
     n, m = len(tree.parent), len(contacts.owner)
     X = joint_transforms(tree, q)
@@ -30,18 +30,18 @@ def efpa(tree: Tree, contacts: Contacts, q, D) -> None:
         if p >= 0:
             for b in range(contacts.first[i], contacts.first[i + 1]):
                 r = contacts.carried[b]
-                K[p][r] = passed_on(tree, X, W[i], i, 0.0 - K[i][r].component(tree.axis[i]), K[i][r])
+                K[p][r] = propagate_force(tree, X, W[i], i, 0.0 - K[i][r].component(tree.axis[i]), K[i][r])
     for i in range(n):
         k = tree.axis[i]
         p = tree.parent[i]
         for b in range(contacts.first[i], contacts.first[i + 1]):
             r = contacts.carried[b]
-            free = handed_down(tree, X, W[i], i, a[p][r]) if p >= 0 else ZERO_MOTION
-            a[i][r] = free + unit_motion(k, d[i] * K[i][r].component(k))
-    clear(m, D)
+            arriving = propagate_motion(tree, X, W[i], i, a[p][r]) if p >= 0 else ZERO_MOTION
+            a[i][r] = arriving + unit_motion(k, d[i] * K[i][r].component(k))
+    clear_matrix(m, D)
     for r in range(m):
         for s in range(r + 1):
             c = contacts.meet[contacts.owner[r]][contacts.owner[s]]
             if c >= 0:
                 D[r][s] = K[c][r].power(a[c][s])
-    mirror(m, D)
+    mirror_lower(m, D)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ....model.tree import INNER, Tree
 from ...kinematics import joint_transforms
-from ..contact_rows import Contacts, wrench
+from ..contact_rows import ContactRows, wrench
 
 
-def jacobian(tree: Tree, contacts: Contacts, X, J) -> None:
-    """Write K J, m by n: the generalized forces of unit constraint forces."""
+def contact_jacobian(tree: Tree, contacts: ContactRows, q, J) -> None:
+    """Write J, m by n: the generalized forces of unit constraint forces."""
+    X = joint_transforms(tree, q)
     n, m = len(tree.parent), len(contacts.owner)
     for r in range(m):
         for i in range(n):
@@ -20,8 +21,3 @@ def jacobian(tree: Tree, contacts: Contacts, X, J) -> None:
             if tree.parent[i] >= 0 and tree.kind[i] != INNER:
                 Y = X[i].force_to_parent(Y)
             i = tree.parent[i]
-
-
-def contact_jacobian(tree: Tree, contacts: Contacts, q, J) -> None:
-    """Write the contact Jacobian, m by n."""
-    jacobian(tree, contacts, joint_transforms(tree, q), J)

@@ -13,16 +13,16 @@ from ....model.tree import INNER, Tree
 from ....spatial import ZERO_MOBILITY, ZERO_MOTION, Force, Motion, Vec3, unit_motion
 from ...articulated import articulated_inertias
 from ...kinematics import joint_transforms
-from ..contact_rows import Contacts, clear, handed_down, mirror, wrench
+from ..contact_rows import ContactRows, clear_matrix, mirror_lower, propagate_motion, wrench
 
 
-def kjr(tree: Tree, contacts: Contacts, q, D) -> None:
+def kjr(tree: Tree, contacts: ContactRows, q, D) -> None:
     """Write the Delassus matrix."""
     n, m, E = len(tree.parent), len(contacts.owner), len(contacts.link)
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
-    O = mobilities(tree, contacts, X, W, d)
-    clear(m, D)
+    O = mobilities_of_carriers(tree, contacts, X, W, d)
+    clear_matrix(m, D)
     for r in range(m):
         link = contacts.link[contacts.owner[r]]
         if link >= 0:
@@ -34,16 +34,16 @@ def kjr(tree: Tree, contacts: Contacts, q, D) -> None:
             if contacts.link[f] >= 0 and meets(contacts, f, c) == 1:
                 M = sensitivities(tree, X, W, O[c], c, contacts.link[f])
                 for s in range(contacts.begin[f], contacts.begin[f + 1]):
-                    a = answer(M, wrench(contacts, s))  # of row c
+                    a = acceleration_by_symmetry(M, wrench(contacts, s))  # of row c
                     for e in range(f + 1, E):
                         if contacts.meet[e][f] == c:
-                            b = down(tree, X, W, a, c, contacts.link[e])
+                            b = propagate_motion_down(tree, X, W, a, c, contacts.link[e])
                             for r in range(contacts.begin[e], contacts.begin[e + 1]):
                                 D[r][s] = wrench(contacts, r).power(b)
-    mirror(m, D)
+    mirror_lower(m, D)
 
 
-def mobilities(tree: Tree, contacts: Contacts, X, W, d):
+def mobilities_of_carriers(tree: Tree, contacts: ContactRows, X, W, d):
     """Omega_ii of the rows that carry end-effectors."""
     n = len(tree.parent)
     O = [ZERO_MOBILITY] * n
@@ -59,7 +59,7 @@ def mobilities(tree: Tree, contacts: Contacts, X, W, d):
     return O
 
 
-def meets(contacts: Contacts, f: int, c: int) -> int:
+def meets(contacts: ContactRows, f: int, c: int) -> int:
     """Whether a later end-effector's path meets that of f at row c."""
     for e in range(f + 1, len(contacts.link)):
         if contacts.meet[e][f] == c:
@@ -67,7 +67,7 @@ def meets(contacts: Contacts, f: int, c: int) -> int:
     return 0
 
 
-def down(tree: Tree, X, W, a: Motion, c: int, link: int) -> Motion:
+def propagate_motion_down(tree: Tree, X, W, a: Motion, c: int, link: int) -> Motion:
     """The acceleration of `link` for that of row c above it."""
     n = len(tree.parent)
     on_path = [0] * n
@@ -77,7 +77,7 @@ def down(tree: Tree, X, W, a: Motion, c: int, link: int) -> Motion:
         i = tree.parent[i]
     for i in range(c + 1, link + 1):
         if on_path[i] == 1:
-            a = handed_down(tree, X, W[i], i, a)
+            a = propagate_motion(tree, X, W[i], i, a)
     return a
 
 
@@ -86,11 +86,11 @@ def sensitivities(tree: Tree, X, W, O, c: int, link: int):
     M = [ZERO_MOTION] * 6
     for k in range(6):
         e = unit_motion(k, 1.0)
-        M[k] = down(tree, X, W, O.motion(Force(e.ang, e.lin)), c, link)
+        M[k] = propagate_motion_down(tree, X, W, O.motion(Force(e.ang, e.lin)), c, link)
     return M
 
 
-def answer(M, f: Force) -> Motion:
+def acceleration_by_symmetry(M, f: Force) -> Motion:
     """The acceleration of row c for a wrench on the link, by symmetry."""
     ang = Vec3(f.power(M[0]), f.power(M[1]), f.power(M[2]))
     return Motion(ang, Vec3(f.power(M[3]), f.power(M[4]), f.power(M[5])))

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 from ....model.tree import Tree
 from ...crba import crba
-from ...kinematics import joint_transforms
 from ...ltdl import ltdl_in_situ
-from ..contact_rows import Contacts, mirror
-from .jacobian import jacobian
+from ..contact_rows import ContactRows, mirror_lower
+from .jacobian import contact_jacobian
 
 
-def ltl(tree: Tree, contacts: Contacts, q, D) -> None:
+def ltl(tree: Tree, contacts: ContactRows, q, D) -> None:
     """Write the Delassus matrix, by sparse factors."""
     n, m = len(tree.parent), len(contacts.owner)
     L = [[0.0] * n for _ in range(n)]
     J = [[0.0] * n for _ in range(m)]
-    d = [0.0] * n
     crba(tree, q, L)
-    ltdl_in_situ(tree.parent, L)
-    jacobian(tree, contacts, joint_transforms(tree, q), J)
-    for i in range(n):
-        d[i] = 1.0 / L[i][i]
+    d = ltdl_in_situ(tree.parent, L)
+    contact_jacobian(tree, contacts, q, J)
     for r in range(m):
         link = contacts.link[contacts.owner[r]]
         i = link
@@ -45,4 +41,4 @@ def ltl(tree: Tree, contacts: Contacts, q, D) -> None:
                 total = total + J[s][i] * Z[i]
                 i = tree.parent[i]
             D[r][s] = total
-    mirror(m, D)
+    mirror_lower(m, D)

@@ -8,22 +8,22 @@ from __future__ import annotations
 from ....model.tree import Tree
 from ...articulated import articulated_inertias
 from ...kinematics import joint_transforms
-from ..contact_rows import Contacts, clear, mirror, passed_on, wrench
+from ..contact_rows import ContactRows, clear_matrix, mirror_lower, propagate_force, wrench
 
 
-def pv_osim(tree: Tree, contacts: Contacts, q, D) -> None:
+def pv_osim(tree: Tree, contacts: ContactRows, q, D) -> None:
     """Write the Delassus matrix."""
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
     by_pairs(tree, contacts, X, W, d, D)
 
 
-def by_pairs(tree: Tree, contacts: Contacts, X, W, d, D) -> None:
+def by_pairs(tree: Tree, contacts: ContactRows, X, W, d, D) -> None:
     """The recursion, with the articulated inertias given."""
     n, m = len(tree.parent), len(contacts.owner)
     Y = [wrench(contacts, r) for r in range(m)]
     u = [0.0] * m
-    clear(m, D)
+    clear_matrix(m, D)
     for i in range(n - 1, -1, -1):
         for a in range(contacts.first[i], contacts.first[i + 1]):
             r = contacts.carried[a]
@@ -33,5 +33,5 @@ def by_pairs(tree: Tree, contacts: Contacts, X, W, d, D) -> None:
                 s = contacts.carried[b]
                 D[r][s] = D[r][s] + du * u[s]
             if tree.parent[i] >= 0:
-                Y[r] = passed_on(tree, X, W[i], i, u[r], Y[r])
-    mirror(m, D)
+                Y[r] = propagate_force(tree, X, W[i], i, u[r], Y[r])
+    mirror_lower(m, D)

@@ -15,44 +15,44 @@ from __future__ import annotations
 from ....model.tree import Tree
 from ....spatial import ZERO_FORCE, ZERO_MOBILITY, Force, mobility, unit_motion
 from ...articulated import articulated_inertias
-from ...columns import clear, columns, cross, meet, mirror, move
+from ...columns import clear_block, columns, mirror_upper, set_force, transform_columns, write_mobility_products
 from ...kinematics import joint_transforms
-from ..contact_rows import Branches, Contacts, passed_on, product, wrench
+from ..contact_rows import Branches, ContactRows, product, propagate_force, wrench
 
 
-def pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, D) -> None:
+def pv_osimr(tree: Tree, contacts: ContactRows, branches: Branches, q, D) -> None:
     """Write the Delassus matrix."""
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
     by_branches(tree, contacts, branches, X, W, d, D)
 
 
-def by_branches(tree: Tree, contacts: Contacts, branches: Branches, X, W, d, D) -> None:
+def by_branches(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d, D) -> None:
     """The recursion, with the articulated inertias given. D is filled above the diagonal, each pair where it meets."""
     m, B = len(contacts.owner), len(branches.row) - 1
     Y, G = propagators(tree, contacts, branches, X, W, d)
-    O = mobilities(branches, m, Y, G)
+    O = mobilities_at_branches(branches, m, Y, G)
     K = columns(m)
     for r in range(m):
-        meet(K, r, Y[r])
+        set_force(K, r, Y[r])
     for k in range(B, -1, -1):
         for x in range(branches.first_pair[k], branches.first_pair[k + 1]):
             f, begin, stop = branches.pairs[x]
             for s in range(contacts.begin[f], contacts.begin[f + 1]):
                 if k < B:
-                    cross(K, D, O[k], s, s + 1, max(s, begin), stop)
+                    write_mobility_products(K, D, O[k], s, s + 1, max(s, begin), stop)
                 else:
-                    clear(D, s, s + 1, max(s, begin), stop)
+                    clear_block(D, s, s + 1, max(s, begin), stop)
         if k < B and branches.above[k] >= 0:
             for x in range(branches.first_range[k], branches.first_range[k + 1]):
-                move(K, Y, m + 6 * k, branches.ranges[x][0], branches.ranges[x][1])
+                transform_columns(K, Y, m + 6 * k, branches.ranges[x][0], branches.ranges[x][1])
     for r in range(m):
         for s in range(branches.earliest[r], r + 1):
             D[s][r] = D[s][r] + G[product(branches, r, s)]
-    mirror(D, 0, m)
+    mirror_upper(D, 0, m)
 
 
-def propagators(tree: Tree, contacts: Contacts, branches: Branches, X, W, d):
+def propagators(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d):
     """Columns of P, each at the branching row where it ends, and Omega of stretches: products of columns side by side."""
     m = len(contacts.owner)
     count = len(branches.earliest)
@@ -75,11 +75,11 @@ def propagators(tree: Tree, contacts: Contacts, branches: Branches, X, W, d):
                 s = branches.passing[b]
                 G[at + s] = G[at + s] + du * u[s]
             if tree.parent[i] >= 0:
-                Y[r] = passed_on(tree, X, W[i], i, u[r], Y[r])
+                Y[r] = propagate_force(tree, X, W[i], i, u[r], Y[r])
     return Y, G
 
 
-def mobilities(branches: Branches, m: int, Y, G):
+def mobilities_at_branches(branches: Branches, m: int, Y, G):
     """Omega of the branching rows, with the ground held."""
     B = len(branches.row) - 1
     O = [ZERO_MOBILITY] * (B + 1)

@@ -7,14 +7,16 @@ Featherstone and Orin (2012), carried on to all joints.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from ....model.tree import Tree
 from ....spatial import ZERO3, ZERO_FORCE, Motion
 from ...aba import accelerations, articulated_bodies
 from ...articulated import articulated_inertias, joint_forces, responses
 from ...kinematics import angular_velocities, base_acceleration, joint_transforms, spatial_velocities, velocity_products
-from ..constraint_rows import Rows, loads, write_entries
-from ..contact_rows import Branches, Contacts, wrench
-from ..delassus.jacobian import jacobian
+from ..constraint_rows import ConstraintRows, unit_wrenches, write_entries
+from ..contact_rows import BranchedRows, Branches, ContactRows, wrench
+from ..delassus.jacobian import contact_jacobian
 from ..delassus.pv_osim import by_pairs, pv_osim
 from ..delassus.pv_osimr import by_branches, pv_osimr
 from .by_factors import write_products, write_projector
@@ -22,24 +24,24 @@ from .dense_factors import factorize, invert, solve, solve_dependent
 from .reduction import Reduction, gathered, spread_out
 
 
-def inertia_pv_osim(tree: Tree, contacts: Contacts, q, result) -> None:
+def inertia_pv_osim(tree: Tree, contacts: ContactRows, q, result) -> None:
     """Write (J M^-1 J^T)^-1."""
     pv_osim(tree, contacts, q, result)
     invert(len(contacts.owner), result)
 
 
-def inertia_pv_osimr(tree: Tree, contacts: Contacts, branches: Branches, q, result) -> None:
+def inertia_pv_osimr(tree: Tree, contacts: ContactRows, branches: Branches, q, result) -> None:
     """Write (J M^-1 J^T)^-1."""
     pv_osimr(tree, contacts, branches, q, result)
     invert(len(contacts.owner), result)
 
 
-def delassus(tree: Tree, rows: Rows, q, D) -> None:
+def pv_osim_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
     """Write J M^-1 J^T for rows of any kind: u of unit forces of the rows, and one product a pair and joint."""
     n, m = len(tree.parent), len(rows.K)
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
-    F = loads(tree, rows, X)
+    F = unit_wrenches(tree, rows, X)
     tau = [[0.0] * n for _ in range(m)]
     write_entries(rows.tape, q, tau)
     u = [[0.0] * n for _ in range(m)]
@@ -48,7 +50,7 @@ def delassus(tree: Tree, rows: Rows, q, D) -> None:
     write_products(n, m, u, d, D)
 
 
-def wrenches(tree: Tree, contacts: Contacts, f):
+def wrenches(tree: Tree, contacts: ContactRows, f):
     """The wrenches of constraint forces f against the motion of each row: their negatives."""
     Y = [ZERO_FORCE] * len(tree.parent)
     for r in range(len(contacts.owner)):
@@ -58,7 +60,7 @@ def wrenches(tree: Tree, contacts: Contacts, f):
     return Y
 
 
-def apply(tree: Tree, contacts: Contacts, q, x, y) -> None:
+def apply(tree: Tree, contacts: ContactRows, q, x, y) -> None:
     """Write J M^-1 J^T x without the matrix."""
     n = len(tree.parent)
     X = joint_transforms(tree, q)
@@ -70,42 +72,51 @@ def apply(tree: Tree, contacts: Contacts, q, x, y) -> None:
         y[r] = wrench(contacts, r).power(a[i]) if i >= 0 else 0.0
 
 
-def bias(tree: Tree, contacts: Contacts, q, v, beta) -> None:
+def bias(tree: Tree, contacts: ContactRows, q, v, beta) -> None:
     """Write J' v - J M^-1 (c + g)."""
-    n = len(tree.parent)
-    X, w, c, W, d, u = free(tree, q, v, [0.0] * n)
-    b = contact_accelerations(tree, contacts, X, w, accelerations(tree, X, c, W, d, u, [0.0] * n), v)
+    b = unconstrained_row_accelerations(tree, contacts, inward_pass(tree, q, v, [0.0] * len(tree.parent)), v)
     for r in range(len(contacts.owner)):
         beta[r] = b[r]
 
 
-def free(tree: Tree, q, v, tau):
-    """Forward dynamics without constraints, as far as the joint forces u."""
+class InwardPass(NamedTuple):
+    """Forward dynamics without constraints as far as the joint forces u: what `aba.accelerations` goes outwards with."""
+
+    X: Any
+    w: Any  # angular velocities
+    c: Any  # velocity-product accelerations
+    W: Any
+    d: Any
+    u: Any
+
+
+def inward_pass(tree: Tree, q, v, tau) -> InwardPass:
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
     W, d, u = articulated_bodies(tree, X, w, c, tau, [ZERO_FORCE] * len(tree.parent))
-    return X, w, c, W, d, u
+    return InwardPass(X, w, c, W, d, u)
 
 
-def contact_accelerations(tree: Tree, contacts: Contacts, X, w, a, v):
-    """J q'' + J' v, from a in which the ground accelerates upwards."""
+def unconstrained_row_accelerations(tree: Tree, contacts: ContactRows, A: InwardPass, v):
+    """J q'' + J' v without constraint forces."""
     n = len(tree.parent)
     m = len(contacts.owner)
+    a = accelerations(tree, A.X, A.c, A.W, A.d, A.u, [0.0] * n)  # in which the ground accelerates upwards
     up = [ZERO3] * n
-    moved = spatial_velocities(tree, X, v)
+    velocities = spatial_velocities(tree, A.X, v)
     for j in range(n):
         p = tree.parent[j]
-        up[j] = X[j].rotate_to_child(up[p] if p >= 0 else base_acceleration(tree).lin)
+        up[j] = A.X[j].rotate_to_child(up[p] if p >= 0 else base_acceleration(tree).lin)
     b = [0.0] * m
     for r in range(m):
         i = contacts.link[contacts.owner[r]]
         if i >= 0:
-            b[r] = wrench(contacts, r).power(Motion(a[i].ang, a[i].lin - up[i] - w[i].cross(moved[i].lin)))
+            b[r] = wrench(contacts, r).power(Motion(a[i].ang, a[i].lin - up[i] - A.w[i].cross(velocities[i].lin)))
     return b
 
 
-def consistent_inverse(tree: Tree, contacts: Contacts, q, result) -> None:
+def consistent_inverse(tree: Tree, contacts: ContactRows, q, result) -> None:
     """Write M^-1 J^T (J M^-1 J^T)^-1, n by m."""
     n, m = len(tree.parent), len(contacts.owner)
     X = joint_transforms(tree, q)
@@ -127,55 +138,56 @@ def consistent_inverse(tree: Tree, contacts: Contacts, q, result) -> None:
             result[i][r] = x[r]
 
 
-def null_space_projector(tree: Tree, contacts: Contacts, q, N) -> None:
+def null_space_projector(tree: Tree, contacts: ContactRows, q, N) -> None:
     """Write 1 - M^-1 J^T (J M^-1 J^T)^-1 J."""
     n, m = len(tree.parent), len(contacts.owner)
     inverse = [[0.0] * m for _ in range(n)]
     J = [[0.0] * n for _ in range(m)]
     consistent_inverse(tree, contacts, q, inverse)
-    jacobian(tree, contacts, joint_transforms(tree, q), J)
+    contact_jacobian(tree, contacts, q, J)
     write_projector(n, m, inverse, J, N)
 
 
-def constrained_pv_osim(tree: Tree, contacts: Contacts, reduction: Reduction, q, v, tau, result) -> None:
+def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, result) -> None:
     """Accelerations and forces of contacts that hold still."""
     constrained_pv_osim_to(tree, contacts, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
 
 
-def constrained_pv_osim_to(tree: Tree, contacts: Contacts, reduction: Reduction, q, v, tau, target, result) -> None:
+def constrained_pv_osim_to(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, target, result) -> None:
     """q'' with J q'' + J' v = target, the forces, and how strained they are: M q'' + c + g = tau + J^T f."""
     m = len(contacts.owner)
-    X, w, c, W, d, u = free(tree, q, v, tau)
+    A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
-    by_pairs(tree, contacts, X, W, d, D)
-    held(tree, contacts, reduction, X, w, c, W, d, u, v, D, target, result)
+    by_pairs(tree, contacts, A.X, A.W, A.d, D)
+    write_constrained_motion(tree, contacts, reduction, A, v, D, target, result)
 
 
-def constrained_pv_osimr(tree: Tree, contacts: Contacts, reduction: Reduction, branches: Branches, q, v, tau, result) -> None:
+def constrained_pv_osimr(tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, result) -> None:
     """Accelerations and forces of contacts that hold still."""
-    constrained_pv_osimr_to(tree, contacts, reduction, branches, q, v, tau, [0.0] * len(reduction.spread), result)
+    constrained_pv_osimr_to(tree, branched, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
 
 
-def constrained_pv_osimr_to(
-    tree: Tree, contacts: Contacts, reduction: Reduction, branches: Branches, q, v, tau, target, result
-) -> None:
+def constrained_pv_osimr_to(tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, target, result) -> None:
     """As `constrained_pv_osim_to`."""
+    contacts = branched.contacts
     m = len(contacts.owner)
-    X, w, c, W, d, u = free(tree, q, v, tau)
+    A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
-    by_branches(tree, contacts, branches, X, W, d, D)
-    held(tree, contacts, reduction, X, w, c, W, d, u, v, D, target, result)
+    by_branches(tree, contacts, branched.branches, A.X, A.W, A.d, D)
+    write_constrained_motion(tree, contacts, reduction, A, v, D, target, result)
 
 
-def held(tree: Tree, contacts: Contacts, reduction: Reduction, X, w, c, W, d, u, v, D, target, result) -> None:
-    """The forces that keep the contacts to their target, and the accelerations with them."""
+def write_constrained_motion(
+    tree: Tree, contacts: ContactRows, reduction: Reduction, A: InwardPass, v, D, target, result
+) -> None:
+    """The accelerations with the forces of the constraints that meet the target, and these forces."""
     n, m = len(tree.parent), len(contacts.owner)
-    b = contact_accelerations(tree, contacts, X, w, accelerations(tree, X, c, W, d, u, [0.0] * n), v)
-    aim = gathered(reduction, target)
+    b = unconstrained_row_accelerations(tree, contacts, A, v)
+    wanted = gathered(reduction, target)
     for r in range(m):
-        b[r] = aim[r] - b[r]
+        b[r] = wanted[r] - b[r]
     f, strain = solve_dependent(m, D, b, reduction.dependent)
-    pushed = joint_forces(tree, X, W, [0.0] * n, wrenches(tree, contacts, f))
-    accelerations(tree, X, c, W, d, [u[i] + pushed[i] for i in range(n)], result)
+    du = joint_forces(tree, A.X, A.W, [0.0] * n, wrenches(tree, contacts, f))
+    accelerations(tree, A.X, A.c, A.W, A.d, [A.u[i] + du[i] for i in range(n)], result)
     spread_out(reduction, f, result, n)
     result[n + len(reduction.spread)] = strain

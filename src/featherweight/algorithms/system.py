@@ -1,0 +1,75 @@
+"""What a tree and a mechanism with loops both offer, so that what follows from it is written once.
+
+A system is a Tree, or a ClusterTree with its independent velocities. Both have
+
+    parent     the tree on whose paths alone the inertia matrix M has entries
+    M, c + g   the inertia matrix, the forces that velocities and gravity need
+    J, J' v    the Jacobian of constraint rows, and their accelerations at no acceleration of the joints
+
+The rolled execution sees trees only.
+"""
+
+from __future__ import annotations
+
+from ..model.tree import Tree
+from .contact.constraint_rows import row_bias_acceleration, row_jacobian
+from .crba import crba
+from .mechanisms.registry import counterpart
+from .rnea import bias_force, rnea_external
+
+
+def kernel_for(system, kernel):
+    """The kernel itself on a tree, its counterpart on a mechanism."""
+    return kernel if isinstance(system, Tree) else counterpart(kernel)
+
+
+def write_mass_matrix(system, q, H) -> None:
+    """Write M."""
+    kernel_for(system, crba)(system, q, H)
+
+
+def write_bias_force(system, q, v, tau) -> None:
+    """Write c + g."""
+    kernel_for(system, bias_force)(system, q, v, tau)
+
+
+def write_bias_force_external(system, bodies, q, v, forces, tau) -> None:
+    """Write c + g less what `forces` on the bodies give."""
+    kernel_for(system, rnea_external)(system, bodies, q, v, [0.0] * len(system.parent), forces, tau)
+
+
+def write_row_jacobian(system, rows, q, J) -> None:
+    """Write J."""
+    kernel_for(system, row_jacobian)(system, rows, q, J)
+
+
+def row_bias(system, rows, q, v):
+    """J' v."""
+    return kernel_for(system, row_bias_acceleration)(system, rows, q, v)
+
+
+def _mass_matrix_of_tree(tree, q, H):
+    crba(tree, q, H)
+
+
+def _bias_force_of_tree(tree, q, v, tau):
+    bias_force(tree, q, v, tau)
+
+
+def _bias_force_external_of_tree(tree, bodies, q, v, forces, tau):
+    rnea_external(tree, bodies, q, v, [0.0] * len(tree.parent), forces, tau)
+
+
+def _row_jacobian_of_tree(tree, rows, q, J):
+    row_jacobian(tree, rows, q, J)
+
+
+def _row_bias_of_tree(tree, rows, q, v):
+    return row_bias_acceleration(tree, rows, q, v)
+
+
+write_mass_matrix.rolled = _mass_matrix_of_tree  # type: ignore[attr-defined]
+write_bias_force.rolled = _bias_force_of_tree  # type: ignore[attr-defined]
+write_bias_force_external.rolled = _bias_force_external_of_tree  # type: ignore[attr-defined]
+write_row_jacobian.rolled = _row_jacobian_of_tree  # type: ignore[attr-defined]
+row_bias.rolled = _row_bias_of_tree  # type: ignore[attr-defined]
