@@ -16,8 +16,8 @@ from featherweight.algorithms.contact.operational_space.recursive import pv_osim
 from featherweight.algorithms.mechanisms import aba as cluster_aba
 from featherweight.algorithms.mechanisms.cluster_tree import Cluster, ClusterTree
 from featherweight.algorithms.mechanisms.registry import counterpart, for_mechanism
-from featherweight.engine.program import Program
 from featherweight.engine.operations import Operations
+from featherweight.engine.program import Program
 from featherweight.engine.trace import count, trace
 from featherweight.model.generators import balanced_tree_parents, from_parents, short_side_branches_parents, unbranched_parents
 from featherweight.model.tree import Tree

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,15 +15,13 @@ from ..engine.program import CoreShape, Input, KernelProgram, Output
 from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
-from ..model.configuration import Coordinates
-from ..model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed
-from ..model.topology import Topology
-from ..model.tree import FLOATING, INNER, PLANAR, Placements
-from ..model.types import Actuator, JointType
-from ..model.types import Shape as BodyShape
+from ..model.model import Model
+from ..model.tree import FLOATING, INNER, PLANAR
+from ..model.types import JointType
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
 from .factorization import Factorization, packed_size
+from .system import System, placements
 
 REFERENCES = {
     "local": frames.LOCAL,
@@ -35,7 +32,7 @@ REFERENCES = {
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot:
+class Robot(System):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
@@ -45,67 +42,16 @@ class Robot:
     """
 
     def __init__(self, model: Model, execution: str = "auto") -> None:
-        self.model = model
-        self.execution = execution
+        super().__init__(model, execution)
         self._for_frames: dict[tuple[Any, ...], CompiledFunction] = {}
         self._spaces: dict[tuple[Any, ...], OperationalSpace] = {}
         self._solvers: dict[int, CompiledFunction] = {}
 
-    # the model
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def nq(self) -> int:
-        """Length of a configuration."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """Degrees of freedom."""
-        return self.model.nv
-
-    @property
-    def joints(self) -> tuple[MovingJoint, ...]:
-        """Moving joints, with the slices of q and v that are theirs."""
-        return self.model.joints
-
-    @property
-    def bodies(self) -> tuple[MovingBody, ...]:
-        """Moving bodies; links that are fixed to one another are one body."""
-        return self.model.bodies
-
-    @property
-    def frames(self) -> tuple[ModelFrame, ...]:
-        """Named frames: every link of the file, and what else it names."""
-        return self.model.frames
-
-    @property
-    def shapes(self) -> tuple[BodyShape, ...]:
-        """What the file draws or lets touch, on moving bodies or "world", in their frames of the file."""
-        return self.model.shapes
-
-    @property
-    def actuators(self) -> tuple[Actuator, ...]:
-        """Drives on joints, in the order of the file."""
-        return self.model.actuators
-
-    @property
-    def mass(self) -> float:
-        """Total mass of the moving bodies [kg]."""
-        return self.model.mass
-
-    @property
-    def gravity(self) -> tuple[float, float, float]:
-        """In the world [m/s²]."""
-        g = self.model.tree.gravity
-        return (g[0], g[1], g[2])
-
-    def report(self) -> dict[str, str]:
-        """What the file holds that nothing here uses."""
-        return dict(self.model.unused)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot, (self.model, self.execution)
 
     def with_armature(self, armature: Mapping[str, float]) -> Robot:
         """The same robot with other reflected inertias [kg m², kg] at the joints named.
@@ -115,27 +61,7 @@ class Robot:
         """
         return Robot(with_armature(self.model, armature), self.execution)
 
-    def __repr__(self) -> str:
-        return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Robot, (self.model, self.execution)
-
     # the configuration space
-
-    @cached_property
-    def _coordinates(self) -> list[Coordinates]:
-        return [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints]
-
-    def neutral(self) -> Array:
-        """The configuration with every joint at zero, (nq,)."""
-        return configuration.neutral(self._coordinates, self.nq)
-
-    def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
-    ) -> Array:
-        """Configurations (*size, nq), uniform within limits; without, angles in ±pi, lengths in ±1 m."""
-        return configuration.random_configuration(self._coordinates, self.nq, rng, size)
 
     def integrate(self, q: Any, v: Any) -> Array:
         """The configuration that a velocity v (..., nv), held for a unit of time, leads to from q (..., nq)."""
@@ -216,8 +142,7 @@ class Robot:
 
         def candidate(kernel: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
             output = Output("Minv", (self.nv, self.nv))
-            program = self._program(Robot.inverse_mass_matrix, kernel, ("q",), output, more)
-            return CompiledFunction(replace(program, part=1 if more else None), self.execution)
+            return self._function(Robot.inverse_mass_matrix, kernel, ("q",), output, more, part=1 if more else None)
 
         return cheapest(
             {
@@ -361,52 +286,18 @@ class Robot:
 
     # how they are made
 
-    @property
-    def system(self) -> Any:
-        """What kernels read."""
-        return self.model.tree
-
-    @property
-    def parent(self) -> tuple[int, ...]:
-        """The expanded tree of the velocities: where the inertia matrix may have entries."""
-        return tuple(self.model.tree.parent)
-
-    @property
-    def topology(self) -> Topology:
-        """The tree on which wrenches of contacts meet."""
-        return self.model.topology
-
-    @property
-    def closed(self) -> bool:
-        """Whether the robot has loops or couplings."""
-        return False
-
-    def kernel(self, kernel: Any) -> Any:
-        """The kernel for this kind of robot, given that for a tree."""
-        return kernel
-
-    def _input(self, argument: str | Input) -> Input:
-        return Input(argument, (self.nq if argument == "q" else self.nv,)) if isinstance(argument, str) else argument
-
     def _function(
-        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = ()
+        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = (), **how: Any
     ) -> CompiledFunction:
-        return CompiledFunction(self._program(member, kernel, inputs, output, more), self.execution)
-
-    def _program(
-        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = ()
-    ) -> KernelProgram:
-        arguments = tuple(self._input(x) for x in inputs)
+        """A kernel as a member of this class."""
         function = member.func if isinstance(member, cached_property) else member
-        constants = (self.system, *more)
-        return KernelProgram(function.__name__, self.kernel(kernel), constants, arguments, (output,), function.__doc__ or "")
+        return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
     def _with_forces(self, member: Any, kernel: Any, inputs: Sequence[str], output: str, algorithm: str) -> CompiledFunction:
         """A function that takes external forces, if they are given."""
-        bodies = _placements(self.model.placed_bodies)
         forces = Input("external_forces", (len(self.bodies), 6), optional=True)
-        program = self._program(member, kernel, (*inputs, forces), Output(output, (self.nv,)), (bodies,))
-        return CompiledFunction(program, self.execution, algorithm)
+        bodies = placements(self.model.placed_bodies)
+        return self._function(member, kernel, (*inputs, forces), Output(output, (self.nv,)), (bodies,), algorithm=algorithm)
 
     def _of_frames(
         self,
@@ -423,24 +314,9 @@ class Robot:
         key = (member.__name__, isinstance(frame, str), names, reference)
         function = self._for_frames.get(key)
         if function is None:
-            placements = _placements([self.placed(n) for n in names])
-            more = (placements,) if reference is None else (placements, REFERENCES[reference])
+            where = self.placements(names)
+            more = (where,) if reference is None else (where, REFERENCES[reference])
             shape = core if isinstance(frame, str) else (len(names), *core)
             output = Output(member.__name__, shape, (len(names), *core))
             function = self._for_frames[key] = self._function(member, kernel, inputs, output, more)
         return function
-
-    def placed(self, name: str) -> Placed:
-        """Where a frame lies on the row of the tree that carries it; raises ValueError for a name that is none."""
-        if name not in self._placed:
-            raise ValueError(f"{self.name} has no frame {name!r}; it has {', '.join(f.name for f in self.frames)}")
-        return self._placed[name]
-
-    @cached_property
-    def _placed(self) -> dict[str, Placed]:
-        named = zip(self.model.frames, self.model.placed_frames, strict=True)
-        return {frame.name: placed for frame, placed in reversed(list(named))}
-
-
-def _placements(placed: Sequence[Placed]) -> Placements:
-    return Placements(tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,13 @@ from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...engine.function import CompiledFunction, cheapest
-from ...engine.program import CoreShape, Input, KernelProgram, Output
+from ...engine.program import CoreShape, Input, Output
 from ...model.tree import Placements
 from ...model.types import Pose
+from ..system import System
 from .constraint import Constraint, ResolvedRows
 from .contact import Contact, Resolved
-from .redundancy import Independent
-
-if TYPE_CHECKING:
-    from ..robot import Robot
+from .redundancy import Independence
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Out = tuple[str, CoreShape]
@@ -61,7 +59,7 @@ class OperationalSpace:
     What needs independent rows raises ValueError, when it is first asked for, if they are not.
     """
 
-    def __init__(self, robot: Robot, constraints: tuple[Constraint, ...]) -> None:
+    def __init__(self, robot: System, constraints: tuple[Constraint, ...]) -> None:
         self.robot = robot
         self.constraints = constraints
         self._delassus: dict[str, CompiledFunction] = {}
@@ -105,12 +103,16 @@ class OperationalSpace:
         return self._contacts.contacts if self._recursive else self._rows.rows
 
     @cached_property
-    def _independent(self) -> Independent:
-        return Independent(self)
+    def _independence(self) -> Independence:
+        return Independence(self.robot, self.constraints, self._rows, lambda some: self._with(some).jacobian)
+
+    def _with(self, constraints: tuple[Constraint, ...]) -> OperationalSpace:
+        """The same for other constraints of the robot."""
+        return self if constraints is self.constraints else OperationalSpace(self.robot, constraints)
 
     @cached_property
     def _least_squares(self) -> bool:
-        return bool(self._independent.report)
+        return bool(self._independence.report)
 
     @property
     def dependence(self) -> str:
@@ -119,7 +121,7 @@ class OperationalSpace:
         Rows on one body are compared by their matrices, others where the robot is in general position: there may be
         configurations, with stretched legs for one, at which further rows depend on each other.
         """
-        return self._independent.report
+        return self._independence.report
 
     # functions
 
@@ -236,16 +238,14 @@ class OperationalSpace:
 
         Accelerations, forces, and the sum of squares of how much smaller pivots of J M⁻¹ Jᵀ are than its diagonal.
         """
-        space = self._independent.space
-        constants = (self._independent.reduction,)
+        space = self._with(self._independence.constraints)
+        constants = (self._independence.reduction,)
         out = (Output("result", (self.robot.nv + self.size + 1,)),)
         inputs = (*self._inputs("qvt"), Input("target", (self.size,), optional=True))
         doc = OperationalSpace.constrained_dynamics.__doc__ or ""
 
         def candidate(name: str, kernel: Any, first: Any) -> CompiledFunction:
-            fixed = (self.robot.system, first, *constants)
-            program = KernelProgram("constrained_dynamics", self.robot.kernel(kernel), fixed, inputs, out, doc)
-            return CompiledFunction(program, self.robot.execution, name)
+            return self.robot.bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
 
         r, f = recursive, by_factors
         found = {}
@@ -277,13 +277,12 @@ class OperationalSpace:
         where = self._frames("stabilization")
         K = tuple(tuple(map(float, (*row[3:], *row[:3]))) for c in self.contacts for row in c.matrix)
         begin = tuple(int(x) for x in np.cumsum([0, *(c.size for c in self.contacts)]))
-        constants = (self.robot.system, where, FrameRows(K, begin))
+        constants = (where, FrameRows(K, begin))
         given = (Input("placements", (len(self.contacts), 4, 4)), Input("gains", (2,)))
         out = (Output("target", (self.size,)),)
         doc = OperationalSpace.stabilization.__doc__ or ""
         inputs = (*self._inputs("qv"), *given)
-        program = KernelProgram("stabilization", self.robot.kernel(stabilization), constants, inputs, out, doc)
-        return CompiledFunction(program, self.robot.execution)
+        return self.robot.bind("stabilization", stabilization, inputs, out, constants, doc=doc)
 
     def _frames(self, what: str) -> Placements:
         if not self.contacts:
@@ -333,6 +332,4 @@ class OperationalSpace:
         self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: Out, algorithm: str = ""
     ) -> CompiledFunction:
         doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
-        constants = (self.robot.system, *more)
-        program = KernelProgram(name, self.robot.kernel(kernel), constants, self._inputs(inputs), (Output(*out),), doc)
-        return CompiledFunction(program, self.robot.execution, algorithm)
+        return self.robot.bind(name, kernel, self._inputs(inputs), (Output(*out),), tuple(more), doc=doc, algorithm=algorithm)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.linalg import matrix_rank, norm, pinv
 
 from ...algorithms.contact.operational_space.reduction import Reduction
-from .constraint import Constraint
+from ...engine.function import CompiledFunction
+from ..system import System
+from .constraint import Constraint, ResolvedRows
 from .contact import Contact, wrenches
-
-if TYPE_CHECKING:
-    from .operational_space import OperationalSpace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -20,33 +20,45 @@ TOLERANCE = 1e-9  # relative to the largest singular value, of rows of length on
 STATES = 3  # configurations in general position that are looked at
 
 
-class Independent:
-    """The same space with independent rows on each body, and what lies between the two."""
+class Independence:
+    """Which constraints are left when rows that depend on others of the same body are, and what lies between the two.
 
-    def __init__(self, space: OperationalSpace) -> None:
-        rows, spread, gather, notes = _by_bodies(space)
-        if not rows:
-            raise ValueError(f"{space!r}: no constraint moves with the robot; leave constraints on the ground out")
-        whole = len(rows) == space.size
-        self.space = space if whole else _with_rows(space, rows)
-        rank = max(_rank(self.space, seed) for seed in range(STATES))
-        if rank < len(rows):
+    `jacobian` gives the function of q for the Jacobian of constraints. Raises ValueError where none moves with the robot.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        constraints: tuple[Constraint, ...],
+        resolved: ResolvedRows,
+        jacobian: Callable[[tuple[Constraint, ...]], CompiledFunction],
+    ) -> None:
+        kept, spread, gather, notes = _by_bodies(system, constraints, resolved)
+        if not kept:
+            names = ", ".join(map(str, constraints))
+            raise ValueError(f"{names}: no constraint moves with the robot; leave constraints on the ground out")
+        whole = len(kept) == sum(resolved.sizes)
+        self.constraints = constraints if whole else _with_rows(constraints, resolved.sizes, kept)
+        J = jacobian(self.constraints)
+        rank = max(_rank(J(system.random_configuration(seed))) for seed in range(STATES))
+        if rank < len(kept):
             what = "all rows" if whole else "the others"
-            notes.append(f"{what} together have rank {rank} instead of {len(rows)}")
+            notes.append(f"{what} together have rank {rank} instead of {len(kept)}")
         self.report = "; ".join(notes)
-        self.reduction = Reduction(_tuples(spread), _tuples(gather), int(rank < len(rows)))
+        self.reduction = Reduction(_tuples(spread), _tuples(gather), int(rank < len(kept)))
 
 
-def _by_bodies(space: OperationalSpace) -> tuple[list[int], Array, Array, list[str]]:
+def _by_bodies(
+    system: System, constraints: tuple[Constraint, ...], resolved: ResolvedRows
+) -> tuple[list[int], Array, Array, list[str]]:
     """Rows to keep, the matrices of a reduction, and what there is to say about the rest."""
-    rows = space._rows
-    begin = np.cumsum([0, *rows.sizes])
+    begin = np.cumsum([0, *resolved.sizes])
     m = int(begin[-1])
     on_body: dict[int, list[int]] = {}  # rows of contacts
     K = np.zeros((m, 6))
-    for c, start, size in zip(space.constraints, begin, rows.sizes, strict=False):
+    for c, start, size in zip(constraints, begin, resolved.sizes, strict=False):
         if isinstance(c, Contact):
-            placed = space.robot.placed(c.frame)
+            placed = system.placed(c.frame)
             K[start : start + size] = wrenches(c.matrix, placed.pose @ c.pose)
             on_body.setdefault(placed.row, []).extend(range(start, start + size))
     kept = sorted(set(range(m)).difference(*on_body.values()))
@@ -65,7 +77,7 @@ def _by_bodies(space: OperationalSpace) -> tuple[list[int], Array, Array, list[s
             basis = K[chosen[body]]
             spread[np.ix_(mine, columns)] = pinv(K[mine].T) @ basis.T
             gather[np.ix_(columns, mine)] = basis @ pinv(K[mine])
-            notes.append(_note(space, body, begin, mine, len(columns)))
+            notes.append(_note(constraints, body, begin, mine, len(columns)))
     return kept, spread, gather, notes
 
 
@@ -79,32 +91,29 @@ def _independent_rows(K: Array, mine: list[int]) -> list[int]:
     return chosen
 
 
-def _note(space: OperationalSpace, body: int, begin: Array, mine: list[int], rank: int) -> str:
+def _note(constraints: tuple[Constraint, ...], body: int, begin: Array, mine: list[int], rank: int) -> str:
     which = sorted({int(np.searchsorted(begin, r, side="right")) - 1 for r in mine})
-    names = " and ".join(str(space.constraints[k]) for k in which)
+    names = " and ".join(str(constraints[k]) for k in which)
     where = "the ground" if body < 0 else "one body"
     verb = "has" if len(which) == 1 else "have"
     return f"{names}, on {where}, {verb} {len(mine)} rows of which {rank} are independent"
 
 
-def _with_rows(space: OperationalSpace, rows: list[int]) -> OperationalSpace:
-    """The space with some rows only: whole constraints, and parts of contacts."""
-    from .operational_space import OperationalSpace
-
-    made: list[Constraint] = []
+def _with_rows(constraints: tuple[Constraint, ...], sizes: Sequence[int], rows: list[int]) -> tuple[Constraint, ...]:
+    """The constraints with some rows only: whole ones, and parts of contacts."""
+    left: list[Constraint] = []
     begin = 0
-    for c, size in zip(space.constraints, space._rows.sizes, strict=True):
+    for c, size in zip(constraints, sizes, strict=True):
         mine = [r - begin for r in rows if begin <= r < begin + size]
         begin += size
         if isinstance(c, Contact) and mine:
-            made.append(Contact(c.frame, rows=c.matrix[mine], placement=c.placement))
+            left.append(Contact(c.frame, rows=c.matrix[mine], placement=c.placement))
         elif not isinstance(c, Contact):
-            made.append(c)
-    return OperationalSpace(space.robot, tuple(made))
+            left.append(c)
+    return tuple(left)
 
 
-def _rank(space: OperationalSpace, seed: int) -> int:
-    J = space.jacobian(space.robot.random_configuration(seed))
+def _rank(J: Array) -> int:
     length = norm(J, axis=1, keepdims=True)
     seen = length > TOLERANCE * length.max(initial=0.0)  # what is left is rounding: rows on what cannot move
     return int(matrix_rank(np.where(seen, J / np.where(seen, length, 1.0), 0.0), TOLERANCE))
