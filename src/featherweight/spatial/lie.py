@@ -38,7 +38,7 @@ class Quaternion(NamedTuple):
         r = 1.0 / sqrt(a.u.dot(a.u) + a.s * a.s)
         return Quaternion(r * a.u, r * a.s)
 
-    def rotation(a) -> Mat3:
+    def matrix(a) -> Mat3:
         """The rotation matrix of a unit quaternion."""
         return rotation_from_quaternion(a.u.x, a.u.y, a.u.z, a.s)
 
@@ -47,7 +47,7 @@ class Quaternion(NamedTuple):
         across = a.u.cross(x)
         return x - (2.0 * a.s) * across + 2.0 * a.u.cross(across)
 
-    def rate(a, w: Vec3) -> Quaternion:
+    def derivative(a, w: Vec3) -> Quaternion:
         """The rate of change for an angular velocity in the turned frame."""
         u = a.s * w + a.u.cross(w)
         return Quaternion(Vec3(0.5 * u.x, 0.5 * u.y, 0.5 * u.z), 0.0 - 0.5 * a.u.dot(w))
