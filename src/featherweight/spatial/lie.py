@@ -45,7 +45,8 @@ class Quaternion(NamedTuple):
     def rotate_back(a, x: Vec3) -> Vec3:
         """x turned by the inverse of a unit quaternion."""
         across = a.u.cross(x)
-        return x - (2.0 * a.s) * across + 2.0 * a.u.cross(across)
+        y: Vec3 = x - (2.0 * a.s) * across + 2.0 * a.u.cross(across)
+        return y
 
     def derivative(a, w: Vec3) -> Quaternion:
         """The rate of change for an angular velocity in the turned frame."""
@@ -94,7 +95,8 @@ def inverse_left_jacobian(w: Vec3, l: Vec3) -> Vec3:
     once = w.cross(l)
     s = w.dot(w)
     bend = 1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0))
-    return l - 0.5 * once + bend * w.cross(once)
+    x: Vec3 = l - 0.5 * once + bend * w.cross(once)
+    return x
 
 
 def inverse_left_jacobian_in_plane(angle: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
@@ -114,7 +116,8 @@ def log_so3(q: Quaternion) -> Vec3:
     side = np.where(q.s < 0.0, -1.0, 1.0)
     sine = sqrt(q.u.dot(q.u))
     half = np.arctan2(sine, side * q.s)
-    return (2.0 * side / _sinc(half)) * q.u
+    w: Vec3 = (2.0 * side / _sinc(half)) * q.u
+    return w
 
 
 def log_se3(p: Vec3, q: Quaternion) -> tuple[Vec3, Vec3]:
