@@ -85,7 +85,7 @@ def factorization_operations(parent: Sequence[int], unit: bool) -> Operations:
 
 def ltdl_with_divisions(parent: Sequence[int], H: Any, F: Any) -> None:
     """The packed LTDL factors with D1 divisions, as the paper counts them; the library takes one reciprocal a row."""
-    A = kernels.on_pattern(parent, H)
+    A = kernels.on_pattern(parent, H)  # type: ignore[no-untyped-call]
     ltdl_with_divisions_in_situ(parent, A)
     kernels.pack(parent, A, F)
 

@@ -49,7 +49,7 @@ def appendix(mechanism: Mechanism) -> dict[str, Cost]:
         "symmetric block to the child": of(21, lambda X, x: _scalars(X.mobility_to_child(Mobility(_inertia(x))))),
         "symmetric block to an end-effector": of(21, lambda X, x: _ends(Mobility(_inertia(x)), here)),
         "6 × 6 block to two end-effectors": of(
-            36, lambda X, x: [f.power(m) for m in (kjr.answer(_motions(x), f) for f in here) for f in there]
+            36, lambda X, x: [f.power(m) for m in (kjr.acceleration_by_symmetry(_motions(x), f) for f in here) for f in there]
         ),
         "wrench to the parent": of(36, lambda X, x: _scalars(X.force_to_parent(_cut(x)[0])), j + 1),
         "motion to the child": of(36, lambda X, x: _scalars(X @ _motions(x)[0]), j + 1),

@@ -48,7 +48,7 @@ def spherical(j: int, k: int, q, v, result) -> None:
 def floating(j: int, k: int, q, v, result) -> None:
     step, e = exp_se3(Vec3(v[j], v[j + 1], v[j + 2]), Vec3(v[j + 3], v[j + 4], v[j + 5]))
     start = quaternion_at(q, k + 3).normalized()
-    moved = start.rotation() @ step
+    moved = start.matrix() @ step
     result[k] = q[k] + moved.x
     result[k + 1] = q[k + 1] + moved.y
     result[k + 2] = q[k + 2] + moved.z
@@ -87,14 +87,14 @@ def configuration_rate(tree: Tree, q, v):
             rate[k + 2] = 0.0 - s * v[j + 2]
             rate[k + 3] = c * v[j + 2]
         elif kind == SPHERICAL:
-            write_quaternion(quaternion_at(q, k).rate(Vec3(v[j], v[j + 1], v[j + 2])), rate, k)
+            write_quaternion(quaternion_at(q, k).derivative(Vec3(v[j], v[j + 1], v[j + 2])), rate, k)
         elif kind == FLOATING:
             x = quaternion_at(q, k + 3)
-            velocity = x.rotation() @ Vec3(v[j], v[j + 1], v[j + 2])
+            velocity = x.matrix() @ Vec3(v[j], v[j + 1], v[j + 2])
             rate[k] = velocity.x
             rate[k + 1] = velocity.y
             rate[k + 2] = velocity.z
-            write_quaternion(x.rate(Vec3(v[j + 3], v[j + 4], v[j + 5])), rate, k + 3)
+            write_quaternion(x.derivative(Vec3(v[j + 3], v[j + 4], v[j + 5])), rate, k + 3)
         elif kind != INNER:
             rate[k] = v[j]
     return rate

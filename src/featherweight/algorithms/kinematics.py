@@ -113,9 +113,9 @@ def joint_transform(tree: Tree, j: int, q) -> Transform:
         shift = R @ Vec3(q[k], q[k + 1], 0.0)
         return Transform(R, p + shift, base + shift, yaw, roll, d, twisted(q[k + 2], q[k + 3], twist), 0)
     if kind == SPHERICAL:
-        E = R.product(quaternion_at(q, k).rotation())
+        E = R.product(quaternion_at(q, k).matrix())
         return Transform(E, p, p, yaw, roll, d, twist, 1)
-    E = R.product(quaternion_at(q, k + 3).rotation())
+    E = R.product(quaternion_at(q, k + 3).matrix())
     o = p + R @ Vec3(q[k], q[k + 1], q[k + 2])
     return Transform(E, o, o, yaw, roll, d, twist, 1)
 

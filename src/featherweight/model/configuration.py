@@ -182,8 +182,8 @@ def _se3_integrate(q: Array, v: Array) -> Array:
     start = _quaternion(q[..., 3:])
     step, e = exp_se3(_vector(v), _vector(v[..., 3:]))
     end = start.product(e).normalized()
-    side = np.where(e.s < 0.0, -1.0, 1.0)  # the cosine of half the turn is the scalar product of start and end
-    return _coordinates(_vector(q) + start.rotation() @ step, Quaternion(side * end.u, side * end.s))
+    side: Any = np.where(e.s < 0.0, -1.0, 1.0)  # the cosine of half the turn is the scalar product of start and end
+    return _coordinates(_vector(q) + start.matrix() @ step, Quaternion(side * end.u, side * end.s))
 
 
 def _se3_difference(q0: Array, q1: Array) -> Array:

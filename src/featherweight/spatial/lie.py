@@ -38,16 +38,17 @@ class Quaternion(NamedTuple):
         r = 1.0 / sqrt(a.u.dot(a.u) + a.s * a.s)
         return Quaternion(r * a.u, r * a.s)
 
-    def rotation(a) -> Mat3:
+    def matrix(a) -> Mat3:
         """The rotation matrix of a unit quaternion."""
         return rotation_from_quaternion(a.u.x, a.u.y, a.u.z, a.s)
 
     def rotate_back(a, x: Vec3) -> Vec3:
         """x turned by the inverse of a unit quaternion."""
         across = a.u.cross(x)
-        return x - (2.0 * a.s) * across + 2.0 * a.u.cross(across)
+        y: Vec3 = x - (2.0 * a.s) * across + 2.0 * a.u.cross(across)
+        return y
 
-    def rate(a, w: Vec3) -> Quaternion:
+    def derivative(a, w: Vec3) -> Quaternion:
         """The rate of change for an angular velocity in the turned frame."""
         u = a.s * w + a.u.cross(w)
         return Quaternion(Vec3(0.5 * u.x, 0.5 * u.y, 0.5 * u.z), 0.0 - 0.5 * a.u.dot(w))
@@ -94,7 +95,8 @@ def inverse_left_jacobian(w: Vec3, l: Vec3) -> Vec3:
     once = w.cross(l)
     s = w.dot(w)
     bend = 1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0))
-    return l - 0.5 * once + bend * w.cross(once)
+    x: Vec3 = l - 0.5 * once + bend * w.cross(once)
+    return x
 
 
 def inverse_left_jacobian_in_plane(angle: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
@@ -114,7 +116,8 @@ def log_so3(q: Quaternion) -> Vec3:
     side = np.where(q.s < 0.0, -1.0, 1.0)
     sine = sqrt(q.u.dot(q.u))
     half = np.arctan2(sine, side * q.s)
-    return (2.0 * side / _sinc(half)) * q.u
+    w: Vec3 = (2.0 * side / _sinc(half)) * q.u
+    return w
 
 
 def log_se3(p: Vec3, q: Quaternion) -> tuple[Vec3, Vec3]:

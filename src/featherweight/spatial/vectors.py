@@ -46,7 +46,6 @@ class Vec3(NamedTuple):
     x: Scalar
     y: Scalar
     z: Scalar
-    __array_ufunc__ = None  # type: ignore[misc]  # an array times a vector is a vector of arrays
 
     def __add__(a, b: Vec3) -> Vec3:  # type: ignore[override]
         return Vec3(a.x + b.x, a.y + b.y, a.z + b.z)
@@ -70,6 +69,9 @@ class Vec3(NamedTuple):
     def cycle(a) -> Vec3:
         """The same vector on axes renamed y, z, x."""
         return Vec3(a.y, a.z, a.x)
+
+
+Vec3.__array_ufunc__ = None  # type: ignore[attr-defined]  # so that an array times a vector is a vector of arrays
 
 
 class Mat3(NamedTuple):

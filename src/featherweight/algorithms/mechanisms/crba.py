@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...model.tree import INNER
-from ...spatial import ZERO_FORCE, ZERO_RIGID
+from ...spatial import ZERO_FORCE
 from .. import crba as tree_crba
-from ..kinematics import joint_transforms, rigid_inertia
+from ..composite import composite_inertias
+from ..kinematics import joint_transforms
 from .cluster_tree import Cluster, ClusterTree
 from .maps import maps, spanning_configuration
 from .registry import for_mechanism
@@ -20,18 +21,14 @@ from .registry import for_mechanism
 @for_mechanism(tree_crba.crba)
 def crba(mech: ClusterTree, q, H) -> None:
     """Write the inertia matrix."""
-    tree, n = mech.tree, len(mech.tree.parent)
+    tree = mech.tree
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs)
-    I = [rigid_inertia(tree, j) if tree.last[j] == j else ZERO_RIGID for j in range(n)]
+    I = composite_inertias(tree, X)
     for i in range(len(mech.parent)):
         for j in range(len(mech.parent)):
             H[i][j] = 0.0
-    for j in range(n - 1, -1, -1):
-        p = tree.parent[j]
-        if p >= 0:
-            I[p] = I[p] + (I[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(I[j]))
     for number, cluster in enumerate(mech.clusters):
         F, inside = unit_forces(mech, cluster, X, I)
         write_block(mech, cluster, M[number], inside, H)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ...algorithms.composite import composite_inertias
 from ...algorithms.kinematics import joint_transforms, rigid_inertia
 from ...model.configuration import Coordinates, random_configuration
 from ...model.model import Model
 from ...model.tree import INNER
 from ...model.types import ModelError
-from ...spatial import ZERO_ARTICULATED, ZERO_RIGID
+from ...spatial import ZERO_ARTICULATED
 
 NOTHING = 1e-12  # of the inertia that a joint moves when all further joints are held: rounding leaves 1e-16
 
@@ -35,19 +36,16 @@ def _loose_row(model: Model, q: list[float]) -> int | None:
     """The outermost row whose articulated inertia along its axis is nothing beside its composite inertia."""
     tree, n = model.tree, model.nv
     X = joint_transforms(tree, q)
-    composite, articulated = [ZERO_RIGID] * n, [ZERO_ARTICULATED] * n
+    composite, articulated = composite_inertias(tree, X), [ZERO_ARTICULATED] * n
     for j in range(n - 1, -1, -1):
         p, k = tree.parent[j], tree.axis[j]
         if tree.last[j] == j:
-            I = rigid_inertia(tree, j)
-            composite[j], articulated[j] = composite[j] + I, articulated[j] + I.articulated()
+            articulated[j] = articulated[j] + rigid_inertia(tree, j).articulated()
         U = articulated[j].column(k)
         moved = U.component(k) + tree.armature[j]
         if moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
             return j
         if p >= 0:
-            freed = articulated[j].minus_dyad(U, (1.0 / moved) * U)
-            inner = tree.kind[j] == INNER
-            composite[p] = composite[p] + (composite[j] if inner else X[j].rigid_to_parent(composite[j]))
-            articulated[p] = articulated[p] + (freed if inner else X[j].articulated_to_parent(freed))
+            Ia = articulated[j].minus_dyad(U, (1.0 / moved) * U)
+            articulated[p] = articulated[p] + (Ia if tree.kind[j] == INNER else X[j].articulated_to_parent(Ia))
     return None

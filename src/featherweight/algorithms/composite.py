@@ -1,0 +1,22 @@
+"""Composite rigid bodies: all that a row of the tree carries, as if its joints were locked (Featherstone 2008, equation 6.13).
+
+Ic_i = I_i + sum over children of X^T Ic X
+"""
+
+from __future__ import annotations
+
+from ..model.tree import INNER, Tree
+from ..spatial import ZERO_RIGID
+from .kinematics import rigid_inertia
+
+
+def composite_inertias(tree: Tree, X):
+    """Ic of each row, in its own frame."""
+    n = len(tree.parent)
+    Ic = [ZERO_RIGID] * n
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        Ic[j] = Ic[j] + rigid_inertia(tree, j)
+        if p >= 0:
+            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(Ic[j]))
+    return Ic
