@@ -15,7 +15,7 @@ from featherweight.algorithms.contact.delassus import kjr
 from featherweight.algorithms.contact.operational_space.recursive import pv_osim_rows
 from featherweight.algorithms.mechanisms import aba as cluster_aba
 from featherweight.algorithms.mechanisms.cluster_tree import Cluster, ClusterTree
-from featherweight.algorithms.mechanisms.registry import counterpart, for_mechanism
+from featherweight.algorithms.mechanisms.counterparts import counterpart, for_mechanism
 from featherweight.engine.operations import Operations
 from featherweight.engine.program import Program
 from featherweight.engine.trace import count, trace

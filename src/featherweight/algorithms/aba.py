@@ -20,12 +20,12 @@ from .kinematics import (
 )
 
 
-def articulated_body(tree: Tree, q, v, tau, external, qdd) -> None:
-    """Write the accelerations that `tau` and `external`, one Force a row, give to `qdd`."""
+def aba(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
+    """Accelerations that the joint forces `tau`, and `forces` on the bodies, give."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
-    W, d, u = articulated_bodies(tree, X, w, c, tau, external)
+    W, d, u = articulated_bodies(tree, X, w, c, tau, external_forces(tree, bodies, forces))
     accelerations(tree, X, c, W, d, u, qdd)
 
 
@@ -76,13 +76,3 @@ def accelerations(tree: Tree, X, c, W, d, u, qdd):
         qdd[j] = joint_acceleration(tree, j, W[j], d[j] * u[j], a[j])
         a[j] = with_joint(tree, j, W[j], d[j] * u[j], a[j])
     return a
-
-
-def aba(tree: Tree, q, v, tau, qdd) -> None:
-    """Accelerations that the joint forces `tau` give."""
-    articulated_body(tree, q, v, tau, [ZERO_FORCE] * len(tree.parent), qdd)
-
-
-def aba_external(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
-    """Accelerations that the joint forces `tau` give while `forces` act on the bodies."""
-    articulated_body(tree, q, v, tau, external_forces(tree, bodies, forces), qdd)

@@ -6,9 +6,9 @@ H = L^T D L,     H q'' = tau - c     for the bias force c
 from __future__ import annotations
 
 from ..model.tree import Placements
+from .joint_space import write_joint_forces, write_mass_matrix
 from .ltdl import invert_unit, ltdl_in_situ, pack, product_with_transpose, solve_in_situ
-from .mechanisms.registry import takes_mechanism
-from .system import write_bias_force, write_bias_force_external, write_mass_matrix
+from .mechanisms.counterparts import takes_mechanism
 
 
 def factorized_mass_matrix(system, q):
@@ -28,25 +28,13 @@ def packed_factors(system, q, F) -> None:
 
 
 @takes_mechanism
-def crba_ltdl(system, q, v, tau, qdd) -> None:
-    """Accelerations that the joint forces `tau` give."""
-    bias = [0.0] * len(system.parent)
-    write_bias_force(system, q, v, bias)
-    solve_unbalanced(system, q, tau, bias, qdd)
-
-
-@takes_mechanism
-def crba_ltdl_external(system, bodies: Placements, q, v, tau, forces, qdd) -> None:
-    """Accelerations that the joint forces `tau` give while `forces` act on the bodies."""
-    bias = [0.0] * len(system.parent)
-    write_bias_force_external(system, bodies, q, v, forces, bias)
-    solve_unbalanced(system, q, tau, bias, qdd)
-
-
-def solve_unbalanced(system, q, tau, bias, qdd) -> None:
-    """Write H^-1 (tau - bias)."""
+def crba_ltdl(system, bodies: Placements, q, v, tau, forces, qdd) -> None:
+    """Accelerations that the joint forces `tau`, and `forces` on the bodies, give."""
+    n = len(system.parent)
+    bias = [0.0] * n
+    write_joint_forces(system, bodies, q, v, [0.0] * n, forces, bias)
     L, r = factorized_mass_matrix(system, q)
-    for i in range(len(system.parent)):
+    for i in range(n):
         qdd[i] = tau[i] - bias[i]
     solve_in_situ(system.parent, L, r, qdd)
 

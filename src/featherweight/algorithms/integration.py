@@ -120,30 +120,30 @@ def free_velocity(turning, v, a, h, result) -> None:
             result[i + 1] = result[i + 1] + h * (v[i + 2] * v[i])
 
 
-def carry(turning, u, d, h, result) -> None:
-    """The tangent x that moves by h u + d, origins straight on, and after it the velocity u in the axes of the end.
+def carry(turning, u, d, h, tangent, velocity) -> None:
+    """The tangent x that moves by h u + d, origins straight on, and the velocity u in the axes of the end.
 
     q exp(x) moves an origin by V(w) x_l, so x_l = V(w)⁻¹ l.
     """
     n = len(turning)
     for i in range(n):
-        result[i] = h * u[i] + d[i]
-        result[n + i] = u[i]
+        tangent[i] = h * u[i] + d[i]
+        velocity[i] = u[i]
     for i in range(n):
         if turning[i] == FLOATING:
             w = Vec3(h * u[i + 3] + d[i + 3], h * u[i + 4] + d[i + 4], h * u[i + 5] + d[i + 5])
             l = Vec3(h * u[i] + d[i], h * u[i + 1] + d[i + 1], h * u[i + 2] + d[i + 2])
             x = inverse_left_jacobian(w, l)
             back = exp_so3(w).rotate_back(Vec3(u[i], u[i + 1], u[i + 2]))
-            result[i] = x.x
-            result[i + 1] = x.y
-            result[i + 2] = x.z
-            result[n + i] = back.x
-            result[n + i + 1] = back.y
-            result[n + i + 2] = back.z
+            tangent[i] = x.x
+            tangent[i + 1] = x.y
+            tangent[i + 2] = x.z
+            velocity[i] = back.x
+            velocity[i + 1] = back.y
+            velocity[i + 2] = back.z
         elif turning[i] == PLANAR:
             angle = h * u[i + 2] + d[i + 2]
-            result[i], result[i + 1] = inverse_left_jacobian_in_plane(angle, h * u[i] + d[i], h * u[i + 1] + d[i + 1])
+            tangent[i], tangent[i + 1] = inverse_left_jacobian_in_plane(angle, h * u[i] + d[i], h * u[i + 1] + d[i + 1])
             sine, cosine = sincos(angle)
-            result[n + i] = cosine * u[i] + sine * u[i + 1]
-            result[n + i + 1] = cosine * u[i + 1] - sine * u[i]
+            velocity[i] = cosine * u[i] + sine * u[i + 1]
+            velocity[i + 1] = cosine * u[i + 1] - sine * u[i]

@@ -31,7 +31,7 @@ from .columns import clear_block, columns, mirror_upper, propagate_columns, set_
 from .crba_ltdl import solve_by_factors
 from .kinematics import joint_transforms, rigid_inertia
 from .ltdl import product_with_transpose
-from .mechanisms.registry import for_mechanism
+from .mechanisms.counterparts import for_mechanism
 
 
 def turned_to_root(tree: Tree, X):

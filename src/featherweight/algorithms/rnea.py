@@ -55,12 +55,7 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
             f[p] = f[p] + (f[j] if tree.kind[j] == INNER else X[j].force_to_parent(f[j]))
 
 
-def rnea(tree: Tree, q, v, qdd, tau) -> None:
-    """Joint forces that give the accelerations `qdd`."""
-    newton_euler(tree, q, v, qdd, [ZERO_FORCE] * len(tree.parent), tau)
-
-
-def rnea_external(tree: Tree, bodies: Placements, q, v, qdd, forces, tau) -> None:
+def rnea(tree: Tree, bodies: Placements, q, v, qdd, forces, tau) -> None:
     """Joint forces that give the accelerations `qdd` while `forces` act on the bodies."""
     newton_euler(tree, q, v, qdd, external_forces(tree, bodies, forces), tau)
 

@@ -16,7 +16,7 @@ from ..algorithms import aba, crba_ltdl, mechanisms
 from ..algorithms.mechanisms import baselines, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, constraint_count, unconstrained
-from ..algorithms.mechanisms.registry import counterpart
+from ..algorithms.mechanisms.counterparts import counterpart
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Output
 from ..model import configuration
@@ -311,10 +311,10 @@ class ClosedRobot(Robot):
         inputs = ("q", "v", "tau")
         member = ClosedRobot.forward_dynamics
         kernels = {
-            "aba": aba.aba_external,
-            "crba-ltdl": crba_ltdl.crba_ltdl_external,
-            "projection": baselines.projection_external,
-            "multipliers": baselines.multipliers_external,
+            "aba": aba.aba,
+            "crba-ltdl": crba_ltdl.crba_ltdl,
+            "projection": baselines.projection,
+            "multipliers": baselines.multipliers,
         }
         return cheapest({name: self._with_forces(member, k, inputs, "a", name) for name, k in kernels.items()})
 

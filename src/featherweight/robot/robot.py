@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import aba, crba, energy, frames, integration, inverse, rnea
-from ..algorithms import crba_ltdl as joint_space
+from ..algorithms import aba, crba, crba_ltdl, energy, frames, integration, inverse, rnea
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import CoreShape, Input, KernelProgram, Output
 from ..engine.together import together
@@ -75,23 +74,22 @@ class Robot(System):
     @cached_property
     def _free_velocity(self) -> CompiledFunction:
         """v + h v' (nv) after a step h [s], in the axes of its start; a is v'."""
-        return self._of_steps(integration.free_velocity, ("v", "a"), self.nv)
+        return self._of_steps(integration.free_velocity, ("v", "a"), ("velocity",))
 
     @cached_property
     def _carry(self) -> CompiledFunction:
         """Of a velocity u in the axes of a step's start, and a displacement d: the tangent that they move along, and u in the
-        axes of the end (2 nv)."""
-        return self._of_steps(integration.carry, ("u", "d"), 2 * self.nv)
+        axes of the end."""
+        return self._of_steps(integration.carry, ("u", "d"), ("tangent", "velocity"))
 
-    def _of_steps(self, kernel: Any, velocities: Sequence[str], size: int) -> CompiledFunction:
+    def _of_steps(self, kernel: Any, velocities: Sequence[str], results: Sequence[str]) -> CompiledFunction:
         turning = [INNER] * self.nv
         for j in self.joints:
             if j.type in (JointType.FLOATING, JointType.PLANAR) and j.independent:
                 turning[j.v_slice.start] = FLOATING if j.type is JointType.FLOATING else PLANAR
         inputs = (*(Input(name, (self.nv,)) for name in velocities), Input("h", ()))
-        program = KernelProgram(
-            kernel.__name__, kernel, (tuple(turning),), inputs, (Output("result", (size,)),), kernel.__doc__ or ""
-        )
+        outputs = tuple(Output(name, (self.nv,)) for name in results)
+        program = KernelProgram(kernel.__name__, kernel, (tuple(turning),), inputs, outputs, kernel.__doc__ or "")
         return CompiledFunction(program, self.execution)
 
     def difference(self, q0: Any, q1: Any) -> Array:
@@ -107,7 +105,7 @@ class Robot(System):
         `external_forces` (..., nbodies, 6), if given, act on the bodies: force and torque about the origin of each body's
         frame of the file, in that frame.
         """
-        return self._with_forces(Robot.inverse_dynamics, rnea.rnea_external, ("q", "v", "a"), "tau", "rnea")
+        return self._with_forces(Robot.inverse_dynamics, rnea.rnea, ("q", "v", "a"), "tau", "rnea")
 
     @cached_property
     def forward_dynamics(self) -> CompiledFunction:
@@ -120,7 +118,7 @@ class Robot(System):
         inputs = ("q", "v", "tau")
         candidates = {
             name: self._with_forces(Robot.forward_dynamics, kernel, inputs, "a", name)
-            for name, kernel in (("aba", aba.aba_external), ("crba-ltdl", joint_space.crba_ltdl_external))
+            for name, kernel in (("aba", aba.aba), ("crba-ltdl", crba_ltdl.crba_ltdl))
         }
         return cheapest(candidates)
 
@@ -148,7 +146,7 @@ class Robot(System):
             {
                 "global": candidate(inverse.inverse_global, whole),
                 "local": candidate(inverse.inverse_local),
-                "crba-ltdl": candidate(joint_space.inverse_by_factors),
+                "crba-ltdl": candidate(crba_ltdl.inverse_by_factors),
             }
         )
 
@@ -176,7 +174,7 @@ class Robot(System):
     @cached_property
     def _factors(self) -> CompiledFunction:
         entries = packed_size(self.parent)
-        return self._function(Robot.factorize, joint_space.packed_factors, ("q",), Output("factors", (entries,)))
+        return self._function(Robot.factorize, crba_ltdl.packed_factors, ("q",), Output("factors", (entries,)))
 
     @cached_property
     def bias_force(self) -> CompiledFunction:

@@ -28,7 +28,15 @@ from ..kinematics import (
     vec3,
     velocity_products,
 )
-from .operational_space.tape import Tape, evaluate
+
+
+class FunctionEntries(NamedTuple):
+    """Entries of J that are functions of q, on tapes: objects with a method `run` of a list of numbers, to a list."""
+
+    row: Any  # (e,)
+    column: Any  # (e,)
+    value: Any  # the entries, of q
+    rate: Any  # their rates of change, of q and its own rate, one after the other
 
 
 class ConstraintRows(NamedTuple):
@@ -43,7 +51,7 @@ class ConstraintRows(NamedTuple):
     link: Any  # (T,) the row of the tree that carries the point, -1 for the ground
     point: Any  # (T, 3) [m]
     weight: Any  # (T,)
-    tape: Tape
+    entries: FunctionEntries
 
 
 def rotation_between(rows: ConstraintRows, R, g: int, t: int):
@@ -84,15 +92,27 @@ def row_jacobian(tree: Tree, rows: ConstraintRows, q, J) -> None:
             p = tree.parent[i]
             if p >= 0:
                 F[r][p] = F[r][p] + (F[r][i] if tree.kind[i] == INNER else X[i].force_to_parent(F[r][i]))
-    write_entries(rows.tape, q, J)
+    write_entries(rows.entries, q, J)
 
 
-def write_entries(tape: Tape, q, J) -> None:
-    """Add the entries of J that are on the tape."""
-    x, _ = evaluate(tape, q, [0.0] * len(q))
-    for e in range(len(tape.entry_row)):
-        r, i = tape.entry_row[e], tape.entry_column[e]
-        J[r][i] = J[r][i] + tape.scale[e] * x[tape.node[e]]
+def write_entries(entries: FunctionEntries, q, J) -> None:
+    """Add the entries of J that are functions of q."""
+    x = entries.value.run(q)
+    for e in range(len(entries.row)):
+        r, i = entries.row[e], entries.column[e]
+        J[r][i] = J[r][i] + x[e]
+
+
+def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:
+    """Add to J' v what the entries that are functions of q give, with the rate of change of q."""
+    n = len(q)
+    both = [0.0] * (2 * n)
+    for k in range(n):
+        both[k] = q[k]
+        both[n + k] = rate[k]
+    dx = entries.rate.run(both)
+    for e in range(len(entries.row)):
+        b[entries.row[e]] = b[entries.row[e]] + dx[e] * v[entries.column[e]]
 
 
 def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
@@ -100,11 +120,13 @@ def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, carried, v))
-    return row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a, q, v)
+    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a)
+    add_entry_accelerations(rows.entries, q, configuration_rate(tree, q, v), v, b)
+    return b
 
 
-def row_accelerations(tree: Tree, rows: ConstraintRows, X, w, u, a, q, v):
-    """J' v of all rows, from the bodies' angular velocities w, velocities u, and accelerations a at no q''."""
+def row_accelerations(tree: Tree, rows: ConstraintRows, X, w, u, a):
+    """J' v of all rows on bodies, from the bodies' angular velocities w, velocities u, and accelerations a at no q''."""
     m = len(rows.K)
     R, _ = world_poses(tree, X)
     b = [0.0] * m
@@ -124,8 +146,4 @@ def row_accelerations(tree: Tree, rows: ConstraintRows, X, w, u, a, q, v):
         rate = Motion(acceleration.ang - turning.cross(velocity.ang), acceleration.lin - turning.cross(velocity.lin))
         for r in range(rows.start[g], rows.stop[g]):
             b[r] = force(rows.K, r).power(rate)
-    tape = rows.tape
-    _, dx = evaluate(tape, q, configuration_rate(tree, q, v))
-    for e in range(len(tape.entry_row)):
-        b[tape.entry_row[e]] = b[tape.entry_row[e]] + tape.scale[e] * dx[tape.node[e]] * v[tape.entry_column[e]]
     return b

@@ -29,9 +29,9 @@ from ..kinematics import (
 )
 from .articulated import apparent_cluster_inertia
 from .cluster_tree import ClusterTree, unconstrained
+from .counterparts import for_mechanism
 from .crba import cluster_force, projected_block, unit_forces
 from .maps import dot, maps, spanning_configuration, spanning_velocity
-from .registry import for_mechanism
 
 
 class ClusterPass(NamedTuple):
@@ -56,20 +56,10 @@ class ClusterSolution(NamedTuple):
 
 
 @for_mechanism(tree_aba.aba)
-def aba(mech: ClusterTree, q, v, tau, result) -> None:
-    """Write the independent accelerations that the independent joint forces `tau` give."""
-    articulated_body(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
-
-
-@for_mechanism(tree_aba.aba_external)
-def aba_external(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
-    """Write the independent accelerations that `tau` gives while `forces` act on the bodies."""
-    articulated_body(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
-
-
-def articulated_body(mech: ClusterTree, q, v, tau, external, result) -> None:
-    """The algorithm, with one external Force a row of the tree."""
+def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
+    """Write the independent accelerations that the independent joint forces `tau`, and `forces` on the bodies, give."""
     tree, n = mech.tree, len(mech.tree.parent)
+    external = external_forces(tree, bodies, forces)
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs, v)

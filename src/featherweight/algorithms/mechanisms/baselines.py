@@ -9,7 +9,6 @@ Joint forces tau are those of the independent joints; K has a row for each joint
 from __future__ import annotations
 
 from ...model.tree import Placements
-from ...spatial import ZERO_FORCE
 from ..contact.constraint_rows import ConstraintRows
 from ..contact.operational_space.by_factors import dense_rows
 from ..contact.operational_space.dense_factors import factorize, solve
@@ -18,8 +17,8 @@ from ..kinematics import external_forces, joint_transforms
 from ..ltdl import back_substitute, forward_substitute, ltdl_in_situ
 from ..rnea import newton_euler
 from .cluster_tree import ClusterTree, unconstrained
+from .counterparts import for_mechanism, takes_mechanism
 from .maps import constraint_matrix, dot, maps, slopes, spanning_configuration, spanning_velocity
-from .registry import for_mechanism, takes_mechanism
 from .row_jacobian import row_jacobian
 
 
@@ -36,20 +35,10 @@ def whole_tree(mech: ClusterTree, q, v, external):
 
 
 @takes_mechanism
-def projection(mech: ClusterTree, q, v, tau, result) -> None:
-    """Write the independent accelerations."""
-    by_projection(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
-
-
-@takes_mechanism
-def projection_external(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
-    """Write the independent accelerations while `forces` act on the bodies."""
-    by_projection(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
-
-
-def by_projection(mech: ClusterTree, q, v, tau, external, result) -> None:
+def projection(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
+    """Write the independent accelerations that `tau`, and `forces` on the bodies, give."""
     n, m = len(mech.tree.parent), len(mech.parent)
-    _, M, H, bias = whole_tree(mech, q, v, external)
+    _, M, H, bias = whole_tree(mech, q, v, external_forces(mech.tree, bodies, forces))
     A, columns = projected(mech, M, H)
     g = [0.0] * n
     for map in M:
@@ -94,20 +83,10 @@ def projected(mech: ClusterTree, M, H):
 
 
 @takes_mechanism
-def multipliers(mech: ClusterTree, q, v, tau, result) -> None:
-    """Write the independent accelerations."""
-    by_multipliers(mech, q, v, tau, [ZERO_FORCE] * len(mech.tree.parent), result)
-
-
-@takes_mechanism
-def multipliers_external(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
-    """Write the independent accelerations while `forces` act on the bodies."""
-    by_multipliers(mech, q, v, tau, external_forces(mech.tree, bodies, forces), result)
-
-
-def by_multipliers(mech: ClusterTree, q, v, tau, external, result) -> None:
+def multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
+    """Write the independent accelerations that `tau`, and `forces` on the bodies, give."""
     tree, n = mech.tree, len(mech.tree.parent)
-    qs, M, H, bias = whole_tree(mech, q, v, external)
+    qs, M, H, bias = whole_tree(mech, q, v, external_forces(tree, bodies, forces))
     K, k = spanning_constraints(mech, qs, M, v)
     z = [0.0 - b for b in bias]
     for cluster in mech.clusters:

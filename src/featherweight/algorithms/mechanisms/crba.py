@@ -14,8 +14,8 @@ from .. import crba as tree_crba
 from ..composite import composite_inertias
 from ..kinematics import joint_transforms
 from .cluster_tree import Cluster, ClusterTree
+from .counterparts import for_mechanism
 from .maps import maps, spanning_configuration
-from .registry import for_mechanism
 
 
 @for_mechanism(tree_crba.crba)

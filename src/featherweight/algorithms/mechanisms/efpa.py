@@ -21,7 +21,7 @@ from .articulated import (
     propagate_motion_row,
 )
 from .cluster_tree import ClusterTree, unconstrained
-from .registry import for_mechanism
+from .counterparts import for_mechanism
 
 
 @for_mechanism(tree_efpa.efpa)

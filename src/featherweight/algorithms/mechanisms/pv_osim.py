@@ -11,7 +11,7 @@ from ..contact.contact_rows import clear_matrix, mirror_lower
 from ..contact.operational_space.recursive import pv_osim_rows
 from .articulated import articulated_clusters, propagate_force_cluster, propagate_force_row
 from .cluster_tree import ClusterTree, unconstrained
-from .registry import for_mechanism
+from .counterparts import for_mechanism
 from .row_jacobian import entries_of_functions
 
 

@@ -12,7 +12,7 @@ from ..contact.delassus import pv_osimr as tree_pv_osimr
 from ..contact.delassus.pv_osimr import mobilities_at_branches
 from .articulated import ArticulatedClusters, articulated_clusters, propagate_force_cluster, propagate_force_row
 from .cluster_tree import ClusterTree, unconstrained
-from .registry import for_mechanism
+from .counterparts import for_mechanism
 
 
 @for_mechanism(tree_pv_osimr.pv_osimr)

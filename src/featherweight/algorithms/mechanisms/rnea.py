@@ -11,6 +11,7 @@ from ...spatial import ZERO_FORCE
 from .. import rnea as tree_rnea
 from ..kinematics import external_forces, joint_transforms
 from .cluster_tree import ClusterTree
+from .counterparts import for_mechanism, takes_mechanism
 from .maps import (
     constraint_matrix,
     maps,
@@ -21,17 +22,10 @@ from .maps import (
     spanning_velocity,
     write_projected,
 )
-from .registry import for_mechanism, takes_mechanism
 
 
 @for_mechanism(tree_rnea.rnea)
-def rnea(mech: ClusterTree, q, v, a, tau) -> None:
-    """Independent joint forces that give the independent accelerations `a`."""
-    newton_euler(mech, q, v, a, [ZERO_FORCE] * len(mech.tree.parent), tau)
-
-
-@for_mechanism(tree_rnea.rnea_external)
-def rnea_external(mech: ClusterTree, bodies: Placements, q, v, a, forces, tau) -> None:
+def rnea(mech: ClusterTree, bodies: Placements, q, v, a, forces, tau) -> None:
     """Independent joint forces that give the independent accelerations `a` while `forces` act on the bodies."""
     newton_euler(mech, q, v, a, external_forces(mech.tree, bodies, forces), tau)
 
@@ -82,10 +76,10 @@ def loop_forces(mech: ClusterTree, q, v, a, result) -> None:
 @for_mechanism(tree_rnea.bias_force)
 def bias_force(mech: ClusterTree, q, v, tau) -> None:
     """Coriolis, centrifugal and gravity forces: inverse dynamics at no independent acceleration."""
-    rnea(mech, q, v, [0.0] * len(mech.parent), tau)
+    newton_euler(mech, q, v, [0.0] * len(mech.parent), [ZERO_FORCE] * len(mech.tree.parent), tau)
 
 
 @for_mechanism(tree_rnea.gravity_force)
 def gravity_force(mech: ClusterTree, q, tau) -> None:
     """Gravity forces: inverse dynamics at rest."""
-    rnea(mech, q, [0.0] * len(mech.parent), [0.0] * len(mech.parent), tau)
+    bias_force(mech, q, [0.0] * len(mech.parent), tau)

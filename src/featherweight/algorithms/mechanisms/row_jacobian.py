@@ -7,13 +7,12 @@ from typing import Any
 from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
 from ..contact import constraint_rows
-from ..contact.constraint_rows import ConstraintRows, row_accelerations, unit_wrenches, write_entries
-from ..contact.operational_space.tape import evaluate
+from ..contact.constraint_rows import ConstraintRows, add_entry_accelerations, row_accelerations, unit_wrenches, write_entries
 from ..integration import configuration_rate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
 from .cluster_tree import ClusterTree
+from .counterparts import for_mechanism
 from .maps import maps, spanning_configuration
-from .registry import for_mechanism
 from .spanning import expanded, write_row
 
 
@@ -32,13 +31,13 @@ def row_jacobian(mech: ClusterTree, rows: ConstraintRows, q, J) -> None:
             if p >= 0:
                 F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
         write_row(mech, M, whole, out)
-    write_entries(rows.tape, q, J)
+    write_entries(rows.entries, q, J)
 
 
 def entries_of_functions(mech: ClusterTree, rows: ConstraintRows, q) -> list[list[Any]]:
     """The part of J G that the user's functions give."""
     J = [[0.0] * len(mech.parent) for _ in rows.K]
-    write_entries(rows.tape, q, J)
+    write_entries(rows.entries, q, J)
     return J
 
 
@@ -56,13 +55,9 @@ def row_bias_acceleration(mech: ClusterTree, rows: ConstraintRows, q, v) -> list
         p = tree.parent[j]
         own = c[j] + unit_motion(tree.axis[j], g.get(j, 0.0))
         a.append(X[j] @ a[p] + own if p >= 0 else own)
-    bodies = rows._replace(tape=rows.tape._replace(entry_row=(), entry_column=(), node=(), scale=()))
-    b: list[Any] = row_accelerations(tree, bodies, X, w, spatial_velocities(tree, X, vs), a, qs, vs)
+    b: list[Any] = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, vs), a)
     rate = configuration_rate(tree, qs, vs)
-    tape = rows.tape
-    _, dx = evaluate(tape, q, [rate[k] for k in chosen(mech)])
-    for r, i, node, scale in zip(tape.entry_row, tape.entry_column, tape.node, tape.scale, strict=True):
-        b[r] = b[r] + scale * dx[node] * v[i]
+    add_entry_accelerations(rows.entries, q, [rate[k] for k in chosen(mech)], v, b)
     return b
 
 

@@ -6,9 +6,9 @@ from .. import energy, frames
 from ..contact.operational_space import stabilization as tree_stabilization
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
+from .counterparts import for_mechanism, takes_mechanism
 from .loop_constraints import cosines, violations
 from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
-from .registry import for_mechanism, takes_mechanism
 
 
 def expanded(mech: ClusterTree, q, v):

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.contact.constraint_rows import ConstraintRows
-from ...algorithms.contact.operational_space.tape import Tape
-from ...engine.graph import Expression
+from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
+from ...engine.derivative import jacobian
+from ...engine.graph import Expression, Graph
 from ...engine.tape import record
-from ...engine.trace import trace
 from ...model.model import Model, Placed
 from ...model.types import Pose
 from .contact import Contact, checked_rows, wrenches
@@ -123,7 +122,7 @@ class ResolvedRows:
         self._K: list[Sequence[float]] = []
         self._groups: list[tuple[int, int, int, Any]] = []  # first and last row, body that carries the axes, axes on it
         self._points: list[list[tuple[int, tuple[float, ...], float]]] = []
-        self._blocks: list[tuple[int, Array]] = []  # rows of functions: the first row, the traced entries
+        self._entries: list[tuple[int, int, Any, Any]] = []  # of functions: row, column, value and rate
         for c in constraints:
             begin = len(self._K)
             if isinstance(c, JacobianRows):
@@ -153,20 +152,27 @@ class ResolvedRows:
         self._points.append(points)
 
     def _add_block(self, c: JacobianRows) -> None:
-        made: list[Array] = []
+        """Rows of the user's function: its entries and their rates, as expressions of q and the rate of q."""
+        nq, nv = self._lengths
+        g = Graph()
+        shape: list[int] = []
 
-        def entries(q: list[Any]) -> list[Any]:
-            array = np.empty(len(q), dtype=object)
+        def entries(q: Sequence[Any]) -> list[Any]:
+            array = np.empty(nq, dtype=object)
             array[:] = q
             block = np.array(c.function(array), dtype=object)
-            if block.ndim != 2 or block.shape[1] != self._lengths[1] or len(block) == 0:
-                raise ValueError(f"{c} must have shape (m, {self._lengths[1]}), m at least 1; got {block.shape}")
-            made.append(block)
+            if block.ndim != 2 or block.shape[1] != nv or len(block) == 0:
+                raise ValueError(f"{c} must have shape (m, {nv}), m at least 1; got {block.shape}")
+            shape[:] = block.shape
             return list(block.ravel())
 
-        trace(entries, [self._lengths[0]])
-        self._blocks.append((len(self._K), made[0]))
-        self._K += [(0.0,) * 6 for _ in made[0]]
+        q, rate = ([g.input(0, part * nq + i) for i in range(nq)] for part in range(2))
+        values, rates = jacobian(entries, q, [rate])
+        begin = len(self._K)
+        for k, (x, (dx,)) in enumerate(zip(values, rates, strict=True)):
+            if isinstance(x, Expression) or float(x) != 0.0:
+                self._entries.append((begin + k // nv, k % nv, x, dx))
+        self._K += [(0.0,) * 6 for _ in range(shape[0])]
 
     @property
     def rows(self) -> ConstraintRows:
@@ -185,17 +191,10 @@ class ResolvedRows:
             link=tuple(p[0] for p in flat),
             point=tuple(p[1] for p in flat),
             weight=tuple(p[2] for p in flat),
-            tape=self._tape(),
+            entries=self._function_entries(),
         )
 
-    def _tape(self) -> Tape:
-        """One list of operations for all functions."""
-        entries = [
-            (begin + r, k, x)
-            for begin, block in self._blocks
-            for (r, k), x in np.ndenumerate(block)
-            if isinstance(x, Expression) or float(x) != 0.0
-        ]
-        row, column, values = zip(*(entries or [(0, 0, 0.0)]), strict=True)
-        made = record(values)
-        return Tape(made.op, made.value, made.a, made.b, row, column, made.node, made.scale)
+    def _function_entries(self) -> FunctionEntries:
+        """On tapes, one of all values and one of all rates."""
+        row, column, values, rates = zip(*(self._entries or [(0, 0, 0.0, 0.0)]), strict=True)
+        return FunctionEntries(row, column, record(values), record(rates))

@@ -208,39 +208,29 @@ class OperationalSpace:
         feet may with stretched legs: forces have no meaning there.
         """
         if target is None and algorithm is None and threads is None:
-            raw = self.constrained_dynamics(q, v, tau)
+            a, force, strain = self.constrained_dynamics(q, v, tau)
         else:
             options = {"target": target, "algorithm": algorithm, "threads": threads}
             given = {name: value for name, value in options.items() if value is not None}
-            raw = self.constrained_dynamics(q, v, tau, **given)
-        a, f, strain = self._parts
-        if raw.ndim == 1:  # indices without `...` and a float take a third of the time
-            if not raw.item(strain) < STRAIN:
-                warnings.warn(self._strained(raw[strain]), RuntimeWarning, stacklevel=2)
-            return ConstrainedMotion(raw[a], raw[f], self._least_squares)
-        if not (raw[..., strain] < STRAIN).all():
-            warnings.warn(self._strained(raw[..., strain]), RuntimeWarning, stacklevel=2)
-        return ConstrainedMotion(raw[..., a], raw[..., f], self._least_squares)
-
-    @cached_property
-    def _parts(self) -> tuple[slice, slice, int]:
-        """Where accelerations, forces and strain are in a result."""
-        n, m = self.robot.nv, self.size
-        return slice(n), slice(n, n + m), n + m
-
-    def _strained(self, strain: Array) -> str:
-        at = f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}" if strain.ndim else ""
-        return f"constraints depend on each other{at}, nearly: their forces are not reliable there"
+            a, force, strain = self.constrained_dynamics(q, v, tau, **given)
+        if not (strain < STRAIN if a.ndim == 1 else (strain < STRAIN).all()):
+            at = f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}" if a.ndim > 1 else ""
+            warnings.warn(
+                f"constraints depend on each other{at}, nearly: their forces are not reliable there",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return ConstrainedMotion(a, force, self._least_squares)
 
     @cached_property
     def constrained_dynamics(self) -> CompiledFunction:
-        """Function of q, v, tau and `target`, if given: what `forward_dynamics` takes apart, (nv + m + 1,).
+        """Function of q, v, tau and `target`, if given: accelerations (nv) and forces (m) of `forward_dynamics`, and a strain.
 
-        Accelerations, forces, and the sum of squares of how much smaller pivots of J M⁻¹ Jᵀ are than its diagonal.
+        The strain is the sum of squares of how much smaller pivots of J M⁻¹ Jᵀ are than its diagonal.
         """
         space = self._with(self._independence.constraints)
         constants = (self._independence.reduction,)
-        out = (Output("result", (self.robot.nv + self.size + 1,)),)
+        out = (Output("acceleration", (self.robot.nv,)), Output("force", (self.size,)), Output("strain", ()))
         inputs = (*self._inputs("qvt"), Input("target", (self.size,), optional=True))
         doc = OperationalSpace.constrained_dynamics.__doc__ or ""
 
@@ -251,10 +241,10 @@ class OperationalSpace:
         found = {}
         if space._recursive:
             c = space._read
-            found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim_to, c)
+            found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, c)
             branched = BranchedRows(c, space._branches("pv-osimr-some"))
-            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr_to, branched)
-        found["ltl"] = candidate("ltl", f.constrained_to, space._rows.rows)
+            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, branched)
+        found["ltl"] = candidate("ltl", f.constrained, space._rows.rows)
         return cheapest(found)
 
     # holding contacts in their places

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ....model.tree import Tree
 from ...crba_ltdl import factorized_mass_matrix
+from ...joint_space import row_bias, write_bias_force, write_row_jacobian
 from ...ltdl import back_substitute, forward_substitute, solve_in_situ
-from ...mechanisms.registry import takes_mechanism
-from ...system import row_bias, write_bias_force, write_row_jacobian
+from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows
 from ..delassus.dense import by_cholesky
 from .dense_factors import factorize, invert, solve, solve_dependent
@@ -81,13 +81,7 @@ def null_space_projector(system, rows: ConstraintRows, q, N) -> None:
 
 
 @takes_mechanism
-def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, result) -> None:
-    """Accelerations and forces of constraints that hold still."""
-    constrained_to(system, rows, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
-
-
-@takes_mechanism
-def constrained_to(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, target, result) -> None:
+def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, target, qdd, force, strain) -> None:
     """q'' with J q'' + J' v = target, the forces f, and how strained they are: M q'' + c + g = tau + J^T f."""
     n, m = len(system.parent), len(rows.K)
     L, d = factorized_mass_matrix(system, q)
@@ -101,16 +95,15 @@ def constrained_to(system, rows: ConstraintRows, reduction: Reduction, q, v, tau
     wanted = gathered(reduction, target)
     for r in range(m):
         b[r] = wanted[r] - b[r]
-    f, strain = solve_dependent(m, D, b, reduction.dependent)
+    f, strain[0] = solve_dependent(m, D, b, reduction.dependent)
     for i in range(n):
         for r in range(m):
             z[i] = z[i] + Y[r][i] * f[r]
         z[i] = d[i] * z[i]
     forward_substitute(system.parent, L, z)
     for i in range(n):
-        result[i] = z[i]
-    spread_out(reduction, f, result, n)
-    result[n + len(reduction.spread)] = strain
+        qdd[i] = z[i]
+    spread_out(reduction, f, force)
 
 
 # What they are made of

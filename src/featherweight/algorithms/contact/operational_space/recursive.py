@@ -43,7 +43,7 @@ def pv_osim_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
     W, d = articulated_inertias(tree, X)
     F = unit_wrenches(tree, rows, X)
     tau = [[0.0] * n for _ in range(m)]
-    write_entries(rows.tape, q, tau)
+    write_entries(rows.entries, q, tau)
     u = [[0.0] * n for _ in range(m)]
     for r in range(m):
         u[r] = joint_forces(tree, X, W, tau[r], [ZERO_FORCE - F[r][i] for i in range(n)])
@@ -148,37 +148,38 @@ def null_space_projector(tree: Tree, contacts: ContactRows, q, N) -> None:
     write_projector(n, m, inverse, J, N)
 
 
-def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, result) -> None:
-    """Accelerations and forces of contacts that hold still."""
-    constrained_pv_osim_to(tree, contacts, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
-
-
-def constrained_pv_osim_to(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, target, result) -> None:
-    """q'' with J q'' + J' v = target, the forces, and how strained they are: M q'' + c + g = tau + J^T f."""
+def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, target, qdd, force, strain) -> None:
+    """q'' with J q'' + J' v = target, the forces f, and how strained they are: M q'' + c + g = tau + J^T f."""
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
     by_pairs(tree, contacts, A.X, A.W, A.d, D)
-    write_constrained_motion(tree, contacts, reduction, A, v, D, target, result)
+    write_constrained_motion(tree, contacts, reduction, A, v, target, Constrained(D, qdd, force, strain))
 
 
-def constrained_pv_osimr(tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, result) -> None:
-    """Accelerations and forces of contacts that hold still."""
-    constrained_pv_osimr_to(tree, branched, reduction, q, v, tau, [0.0] * len(reduction.spread), result)
-
-
-def constrained_pv_osimr_to(tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, target, result) -> None:
-    """As `constrained_pv_osim_to`."""
+def constrained_pv_osimr(
+    tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, target, qdd, force, strain
+) -> None:
+    """As `constrained_pv_osim`."""
     contacts = branched.contacts
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
     by_branches(tree, contacts, branched.branches, A.X, A.W, A.d, D)
-    write_constrained_motion(tree, contacts, reduction, A, v, D, target, result)
+    write_constrained_motion(tree, contacts, reduction, A, v, target, Constrained(D, qdd, force, strain))
+
+
+class Constrained(NamedTuple):
+    """The Delassus matrix of the rows, and where results go."""
+
+    D: Any
+    qdd: Any
+    force: Any
+    strain: Any
 
 
 def write_constrained_motion(
-    tree: Tree, contacts: ContactRows, reduction: Reduction, A: InwardPass, v, D, target, result
+    tree: Tree, contacts: ContactRows, reduction: Reduction, A: InwardPass, v, target, results: Constrained
 ) -> None:
     """The accelerations with the forces of the constraints that meet the target, and these forces."""
     n, m = len(tree.parent), len(contacts.owner)
@@ -186,8 +187,7 @@ def write_constrained_motion(
     wanted = gathered(reduction, target)
     for r in range(m):
         b[r] = wanted[r] - b[r]
-    f, strain = solve_dependent(m, D, b, reduction.dependent)
+    f, results.strain[0] = solve_dependent(m, results.D, b, reduction.dependent)
     du = joint_forces(tree, A.X, A.W, [0.0] * n, wrenches(tree, contacts, f))
-    accelerations(tree, A.X, A.c, A.W, A.d, [A.u[i] + du[i] for i in range(n)], result)
-    spread_out(reduction, f, result, n)
-    result[n + len(reduction.spread)] = strain
+    accelerations(tree, A.X, A.c, A.W, A.d, [A.u[i] + du[i] for i in range(n)], results.qdd)
+    spread_out(reduction, f, results.force)

@@ -22,10 +22,10 @@ def gathered(reduction: Reduction, target):
     return result
 
 
-def spread_out(reduction: Reduction, f, result, begin: int) -> None:
-    """Write the forces of all rows from `begin` on."""
+def spread_out(reduction: Reduction, f, force) -> None:
+    """Write the forces of all rows."""
     for s in range(len(reduction.spread)):
         total = 0.0
         for r in range(len(reduction.gather)):
             total = total + reduction.spread[s][r] * f[r]
-        result[begin + s] = total
+        force[s] = total

@@ -14,8 +14,8 @@ from __future__ import annotations
 from ..model.tree import Tree
 from .contact.constraint_rows import row_bias_acceleration, row_jacobian
 from .crba import crba
-from .mechanisms.registry import counterpart
-from .rnea import bias_force, rnea_external
+from .mechanisms.counterparts import counterpart
+from .rnea import bias_force, rnea
 
 
 def kernel_for(system, kernel):
@@ -33,9 +33,9 @@ def write_bias_force(system, q, v, tau) -> None:
     kernel_for(system, bias_force)(system, q, v, tau)
 
 
-def write_bias_force_external(system, bodies, q, v, forces, tau) -> None:
-    """Write c + g less what `forces` on the bodies give."""
-    kernel_for(system, rnea_external)(system, bodies, q, v, [0.0] * len(system.parent), forces, tau)
+def write_joint_forces(system, bodies, q, v, qdd, forces, tau) -> None:
+    """Write M q'' + c + g less what `forces` on the bodies give."""
+    kernel_for(system, rnea)(system, bodies, q, v, qdd, forces, tau)
 
 
 def write_row_jacobian(system, rows, q, J) -> None:
@@ -56,8 +56,8 @@ def _bias_force_of_tree(tree, q, v, tau):
     bias_force(tree, q, v, tau)
 
 
-def _bias_force_external_of_tree(tree, bodies, q, v, forces, tau):
-    rnea_external(tree, bodies, q, v, [0.0] * len(tree.parent), forces, tau)
+def _joint_forces_of_tree(tree, bodies, q, v, qdd, forces, tau):
+    rnea(tree, bodies, q, v, qdd, forces, tau)
 
 
 def _row_jacobian_of_tree(tree, rows, q, J):
@@ -70,6 +70,6 @@ def _row_bias_of_tree(tree, rows, q, v):
 
 write_mass_matrix.rolled = _mass_matrix_of_tree  # type: ignore[attr-defined]
 write_bias_force.rolled = _bias_force_of_tree  # type: ignore[attr-defined]
-write_bias_force_external.rolled = _bias_force_external_of_tree  # type: ignore[attr-defined]
+write_joint_forces.rolled = _joint_forces_of_tree  # type: ignore[attr-defined]
 write_row_jacobian.rolled = _row_jacobian_of_tree  # type: ignore[attr-defined]
 row_bias.rolled = _row_bias_of_tree  # type: ignore[attr-defined]
