@@ -120,11 +120,12 @@ def free_velocity(turning, v, a, h, result) -> None:
             result[i + 1] = result[i + 1] + h * (v[i + 2] * v[i])
 
 
-def carry(turning, u, d, h, tangent, velocity) -> None:
+def carry(turning, u, d, h, results) -> None:
     """The tangent x that moves by h u + d, origins straight on, and the velocity u in the axes of the end.
 
     q exp(x) moves an origin by V(w) x_l, so x_l = V(w)⁻¹ l.
     """
+    tangent, velocity = results
     n = len(turning)
     for i in range(n):
         tangent[i] = h * u[i] + d[i]

@@ -101,7 +101,7 @@ class Program(ABC):
 
 @dataclass(frozen=True)
 class KernelProgram(Program):
-    """`kernel(*constants, *arguments, *outputs)` reads nested sequences of scalars and writes into the outputs.
+    """`kernel(*constants, *arguments, result)` reads nested sequences of scalars and writes a result, or a tuple of them.
 
     The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them. Of
     `arguments` those that are optional and not in `chosen` are literal zeros, which a trace does not see.
@@ -153,7 +153,7 @@ class KernelProgram(Program):
         flat = [list(next(given)) if self.takes(a) else [0.0] * a.size for a in self.arguments]
         arrays = [nested(x, a.shape) for x, a in zip(flat, self.arguments, strict=True)]
         results = [nested([0.0] * r.size, r.in_kernel) for r in self.results]
-        self.kernel(*self.constants, *arrays, *results)
+        self.kernel(*self.constants, *arrays, results[0] if len(results) == 1 else tuple(results))
         return [x for r in results for x in flattened(r)]
 
     def shares(self, count: int) -> list[KernelProgram]:

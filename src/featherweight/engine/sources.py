@@ -4,6 +4,9 @@ A kernel's name says nothing of its content, nor does its file: what it calls ma
 bytecode and constants of a kernel are hashed, and those of all that their names lead to: functions, classes and their methods,
 modules' members, numbers. What comes with Python, NumPy and other packages' compiled code counts by name only. Line numbers
 and file names do not count, nor does what is on disk: it is the code that is loaded which is hashed.
+
+Tables of functions are not followed: they may be filled as modules are loaded. Where a kernel finds functions in one for
+constants of a class, that class says which, by a static method `code`.
 """
 
 from __future__ import annotations
@@ -19,13 +22,14 @@ from typing import Any
 def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
     """Hash of a function with all that it calls, and of the classes that its constants are of."""
     classes = sorted({c for x in constants for c in _classes(x)}, key=lambda c: (c.__module__, c.__qualname__))
-    return _digest(kernel, tuple(classes))
+    tables = [f for c in classes if hasattr(c, "code") for f in c.code()]
+    return _digest(kernel, (*classes, *tables))
 
 
 @functools.lru_cache(maxsize=4096)
-def _digest(kernel: Callable[..., Any], classes: tuple[type, ...]) -> str:
+def _digest(kernel: Callable[..., Any], more: tuple[Any, ...]) -> str:
     texts: dict[int, str] = {}
-    waiting: list[Any] = [kernel, *classes]
+    waiting: list[Any] = [kernel, *more]
     ordered: list[str] = []
     while waiting:
         thing = waiting.pop()
@@ -82,8 +86,8 @@ def _value(x: Any, names: set[str], further: list[Any]) -> str:
         if hasattr(x, "_fields"):
             further.append(type(x))
         return f"{type(x).__name__} [{', '.join(_value(y, set(), further) for y in x)}]"
-    if isinstance(x, dict):
-        return f"dict {[(repr(k), _value(y, set(), further)) for k, y in x.items()]}"
+    if isinstance(x, dict) and all(isinstance(y, (int, float, str, tuple)) for y in (*x, *x.values())):
+        return f"dict {[(_value(k, set(), further), _value(y, set(), further)) for k, y in x.items()]}"
     if isinstance(x, (int, float, str, bytes, type(None))):
         return repr(x)
     return f"{type(x).__module__}.{type(x).__qualname__}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...model.tree import Tree
+from .counterparts import registered
 
 
 class Follower(NamedTuple):
@@ -68,6 +69,11 @@ class ClusterTree(NamedTuple):
     position: tuple[int, ...]  # for each coordinate of the tree its place in q, -1 if it is a follower's
     owner: tuple[int, ...]  # (n,) the cluster of each row
     parent: tuple[int, ...]  # (nv,) of the independent velocities: the expanded tree of the clusters
+
+    @staticmethod
+    def code():
+        """What functions of a mechanism may follow from besides what their kernels name."""
+        return registered()
 
 
 def constraint_count(cluster: Cluster) -> int:

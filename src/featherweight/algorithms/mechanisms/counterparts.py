@@ -47,5 +47,10 @@ def counterpart(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return _counterparts[kernel]
 
 
+def registered() -> tuple[Callable[..., Any], ...]:
+    """All kernels for mechanisms that stand for one of a tree, in the order of their names."""
+    return tuple(sorted(_counterparts.values(), key=_name))
+
+
 def _name(kernel: Callable[..., Any]) -> str:
     return f"{kernel.__module__}.{kernel.__qualname__}"

@@ -13,12 +13,12 @@ from ..traced import Traced
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def compile(program: Program, traced: Traced) -> Executable:
+def compile(program: Program, traced: Traced) -> PlainPython:
     """Nothing is compiled."""
-    return Executable(program)
+    return PlainPython(program)
 
 
-class Executable:
+class PlainPython:
     """A program that is interpreted. Where results and arguments overlap, results are written when all are there."""
 
     address = None

@@ -33,12 +33,12 @@ _taught: set[Any] = set()
 COLUMN_GRAIN = 200_000  # entries of one matrix that are worth more than one thread
 
 
-def compile(program: Program, traced: Traced) -> Executable:
+def compile(program: Program, traced: Traced) -> RolledLoops:
     """One compilation a kernel, whatever the model, at the first call."""
-    return Executable(program)
+    return RolledLoops(program)
 
 
-class Executable:
+class RolledLoops:
     """The kernels of a program on rows of arrays, which threads share."""
 
     address = None
@@ -142,10 +142,11 @@ def _driver(
     fixed = [f"c{k}" for k in range(constants)]
     rows, outs = [f"a{k}" for k in range(arguments)], [f"out{k}" for k in range(results)]
     each = [f"a{k}[0]" if k in absent else f"a{k}[i]" for k in range(arguments)]
+    result = "out0[i]" if results == 1 else f"({', '.join(f'{o}[i]' for o in outs)})"
     source = (
         f"def run({', '.join([*fixed, *rows, *outs])}):\n"
         f"    for i in range(len(out0)):\n"
-        f"        kernel({', '.join([*fixed, *each, *(f'{o}[i]' for o in outs)])})\n"
+        f"        kernel({', '.join([*fixed, *each, result])})\n"
     )
     namespace: dict[str, Any] = {"kernel": kernel}
     exec(source, namespace)

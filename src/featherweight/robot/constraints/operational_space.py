@@ -215,11 +215,8 @@ class OperationalSpace:
             a, force, strain = self.constrained_dynamics(q, v, tau, **given)
         if not (strain < STRAIN if a.ndim == 1 else (strain < STRAIN).all()):
             at = f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}" if a.ndim > 1 else ""
-            warnings.warn(
-                f"constraints depend on each other{at}, nearly: their forces are not reliable there",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            text = f"constraints depend on each other{at}, nearly: their forces are not reliable there"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
         return ConstrainedMotion(a, force, self._least_squares)
 
     @cached_property

@@ -81,8 +81,9 @@ def null_space_projector(system, rows: ConstraintRows, q, N) -> None:
 
 
 @takes_mechanism
-def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, target, qdd, force, strain) -> None:
+def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, target, results) -> None:
     """q'' with J q'' + J' v = target, the forces f, and how strained they are: M q'' + c + g = tau + J^T f."""
+    qdd, force, strain = results
     n, m = len(system.parent), len(rows.K)
     L, d = factorized_mass_matrix(system, q)
     z = net_force(system, q, v, tau)

@@ -148,46 +148,43 @@ def null_space_projector(tree: Tree, contacts: ContactRows, q, N) -> None:
     write_projector(n, m, inverse, J, N)
 
 
-def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, target, qdd, force, strain) -> None:
+def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, target, results) -> None:
     """q'' with J q'' + J' v = target, the forces f, and how strained they are: M q'' + c + g = tau + J^T f."""
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
     by_pairs(tree, contacts, A.X, A.W, A.d, D)
-    write_constrained_motion(tree, contacts, reduction, A, v, target, Constrained(D, qdd, force, strain))
+    write_constrained_motion(tree, ReducedContacts(contacts, reduction, D), A, v, target, results)
 
 
-def constrained_pv_osimr(
-    tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, target, qdd, force, strain
-) -> None:
+def constrained_pv_osimr(tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, target, results) -> None:
     """As `constrained_pv_osim`."""
     contacts = branched.contacts
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
     by_branches(tree, contacts, branched.branches, A.X, A.W, A.d, D)
-    write_constrained_motion(tree, contacts, reduction, A, v, target, Constrained(D, qdd, force, strain))
+    write_constrained_motion(tree, ReducedContacts(contacts, reduction, D), A, v, target, results)
 
 
-class Constrained(NamedTuple):
-    """The Delassus matrix of the rows, and where results go."""
+class ReducedContacts(NamedTuple):
+    """Contacts with independent rows, what lies between these and all rows, and their Delassus matrix."""
 
+    contacts: ContactRows
+    reduction: Reduction
     D: Any
-    qdd: Any
-    force: Any
-    strain: Any
 
 
-def write_constrained_motion(
-    tree: Tree, contacts: ContactRows, reduction: Reduction, A: InwardPass, v, target, results: Constrained
-) -> None:
-    """The accelerations with the forces of the constraints that meet the target, and these forces."""
+def write_constrained_motion(tree: Tree, reduced: ReducedContacts, A: InwardPass, v, target, results) -> None:
+    """The accelerations with the forces of the constraints that meet the target, these forces, and their strain."""
+    contacts, reduction = reduced.contacts, reduced.reduction
+    qdd, force, strain = results
     n, m = len(tree.parent), len(contacts.owner)
     b = unconstrained_row_accelerations(tree, contacts, A, v)
     wanted = gathered(reduction, target)
     for r in range(m):
         b[r] = wanted[r] - b[r]
-    f, results.strain[0] = solve_dependent(m, results.D, b, reduction.dependent)
+    f, strain[0] = solve_dependent(m, reduced.D, b, reduction.dependent)
     du = joint_forces(tree, A.X, A.W, [0.0] * n, wrenches(tree, contacts, f))
-    accelerations(tree, A.X, A.c, A.W, A.d, [A.u[i] + du[i] for i in range(n)], results.qdd)
-    spread_out(reduction, f, results.force)
+    accelerations(tree, A.X, A.c, A.W, A.d, [A.u[i] + du[i] for i in range(n)], qdd)
+    spread_out(reduction, f, force)

@@ -28,12 +28,12 @@ PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for
 PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
 
-def compile(program: Program, traced: Traced) -> Executable:
+def compile(program: Program, traced: Traced) -> MachineCode:
     """Machine code for what is called, compiled at the first call of its kind and kept on disk."""
-    return Executable(program, traced)
+    return MachineCode(program, traced)
 
 
-class Executable:
+class MachineCode:
     """A program as machine code: for one state, and for batches, in each precision."""
 
     def __init__(self, program: Program, traced: Traced) -> None:
