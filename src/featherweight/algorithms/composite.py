@@ -14,9 +14,11 @@ def composite_inertias(tree: Tree, X):
     """Ic of each row, in its own frame."""
     n = len(tree.parent)
     Ic = [ZERO_RIGID] * n
+    for j in range(n):
+        if tree.last[j] == j:
+            Ic[j] = rigid_inertia(tree, j)
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
-        Ic[j] = Ic[j] + rigid_inertia(tree, j)
         if p >= 0:
             Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(Ic[j]))
     return Ic

@@ -1,27 +1,31 @@
 """The joint-space inertia matrix: the composite-rigid-body algorithm (Featherstone 2008, section 6.2, table 6.2).
 
-    F = Ic_i S_i,   H_ii = S_i^T F,   then up the tree:  F = X^T F,  H_ij = S_j^T F      (Ic as in composite.py)
+    Ic_p += X^T Ic_i X,   F = Ic_i S_i,   H_ii = S_i^T F,   then up the tree:  F = X^T F,  H_ij = S_j^T F
 
 Only the pairs on one path to the ground are not zero; both triangles are written.
 """
 
 from __future__ import annotations
 
-from ..model.tree import Tree
-from .composite import composite_inertias
-from .kinematics import joint_transforms
+from ..model.tree import INNER, Tree
+from ..spatial import ZERO_RIGID
+from .kinematics import joint_transforms, rigid_inertia
 
 
 def crba(tree: Tree, q, H) -> None:
     """Write the inertia matrix to `H`, n by n."""
     n = len(tree.parent)
     X = joint_transforms(tree, q)
-    Ic = composite_inertias(tree, X)
+    Ic = [ZERO_RIGID] * n
     for j in range(n):
         for k in range(n):
             H[j][k] = 0.0
 
     for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        Ic[j] = Ic[j] + rigid_inertia(tree, j)
+        if p >= 0:
+            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(Ic[j]))
         F = Ic[j].column(tree.axis[j])
         H[j][j] = F.component(tree.axis[j]) + tree.armature[j]
         i = j
