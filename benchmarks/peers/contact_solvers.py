@@ -187,7 +187,7 @@ def shift(problem: impulses.Problem, f: Array) -> Array:
     u = (problem.A @ f + problem.b).reshape(-1, 3)
     s = np.zeros_like(u)
     s[:, 0] = problem.mu * np.linalg.norm(u[:, 1:], ord=1 if problem.pyramid else 2, axis=1)
-    return s.ravel()
+    return np.asarray(s.ravel())
 
 
 def by_convex(kind: type[Convex], problem: impulses.Problem, case: str, start: Array, limit: float) -> tuple[float, str]:

@@ -16,8 +16,10 @@ from numba.extending import overload_method, register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-jitable = register_jitable
-"""For functions that compiled ones call: compiled as part of them, and plain Python otherwise."""
+
+def jitable(function: F) -> F:
+    """A function that compiled ones call, and is compiled as part of them; plain Python otherwise."""
+    return register_jitable(function)  # type: ignore[no-any-return]
 
 
 def compiled(function: F) -> F:
@@ -30,12 +32,12 @@ def compiled(function: F) -> F:
     # Numba compiles anew if the function's own file has changed; code of the others is part of it too
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = source_digest()
+        cache_file._source_stamp = package_digest()
     return dispatcher
 
 
 @functools.cache
-def source_digest() -> str:
+def package_digest() -> str:
     """Hash of every file of this package."""
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parent.rglob("*.py")):

@@ -55,7 +55,7 @@ def call_address(context: Any, address: Any, arguments: Any) -> Any:
 class MachineCall(NamedTuple):
     """A function with the arrays that it reads and writes, which must live as long; none at address 0."""
 
-    address: int
+    address: int | None
     pointers: Any  # int64, of the arrays
 
 
@@ -116,8 +116,8 @@ class RobotStages(NamedTuple):
             spring = s.damping[i], s.stiffness[i], s.rest[i]
             load[i] = self.tau[0, i] + spring_force(spring, q[s.at[i]], v[i], self.h[0])
             self.displacement[0, i] = 0.0
-        call(self.dynamics)
-        call(self.free_velocity)
+        call_machine(self.dynamics)
+        call_machine(self.free_velocity)
         copy(self.free[0], self.after[0])
 
     def is_finite(self) -> bool:
@@ -131,7 +131,7 @@ class RobotStages(NamedTuple):
         write_gaps(self.model.rows, self.q, s.kinematics.gap)
         if len(self.bodies) == 0:
             return True
-        call(self.placement)
+        call_machine(self.placement)
         find_contacts_of_robots(0, 1, self.spheres, s.kinematics.placement, self.model.settings.margin, s.contacts, s.counts)
         deepest = 0.0
         for c in range(s.counts[0]):
@@ -146,7 +146,7 @@ class RobotStages(NamedTuple):
 
     def resolve(self) -> bool:
         if len(self.bodies) > 0:
-            call(self.velocity)
+            call_machine(self.velocity)
         resolve_robots(0, 1, self.one, self.model, find_delassus(self), self.state)
         return self.state.report.residual[0] <= self.state.report.allowed[0]  # type: ignore[no-any-return]
 
@@ -160,22 +160,22 @@ class RobotStages(NamedTuple):
 
     def apply_impulses(self) -> None:
         write_pushed_acceleration(self, self.state.impulses.wrench, self.state.impulses.joint)
-        call(self.pushed_velocity)
+        call_machine(self.pushed_velocity)
 
     def forget_impulses(self) -> None:
         forget(self.one, self.state.impulses, self.state.report)
 
     def move(self) -> None:
         nv = self.v.shape[1]
-        call(self.carry)
+        call_machine(self.carry)
         copy(self.carried[0, :nv], self.tangent[0])
-        call(self.integrate)
+        call_machine(self.integrate)
         copy(self.carried[0, nv:], self.v[0])
         copy(self.ahead[0], self.q[0])
 
 
 @jitable
-def call(function: Any) -> None:
+def call_machine(function: Any) -> None:
     call_address(function.address, function.pointers.ctypes.data)
 
 
@@ -190,14 +190,14 @@ def find_delassus(stages: Any) -> Any:
     """G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
     d, near = stages.delassus, stages.near[0]
     if near and stages.delassus_with_rows.address != 0:
-        call(stages.delassus_with_rows)
+        call_machine(stages.delassus_with_rows)
         return d.with_rows
     if not near and stages.body_delassus.address != 0:
-        call(stages.body_delassus)
+        call_machine(stages.body_delassus)
         return d.bodies
     if stages.jacobian.address != 0:
-        call(stages.jacobian)
-    call(stages.inverse)
+        call_machine(stages.jacobian)
+    call_machine(stages.inverse)
     delassus = BodyDelassus(d.with_rows.G, d.begin)
     factors = d.factors if near else d.factors_of_bodies
     contacts, counts = stages.state.contacts, stages.state.counts
@@ -211,7 +211,7 @@ def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
     write_external_forces(stages.bodies, wrench, stages.h[0], stages.forces)
     copy(stages.load[0], stages.pushed_load[0])
     add_joint_forces(stages.dofs, impulse, stages.h[0], stages.pushed_load)
-    call(stages.pushed_dynamics)
+    call_machine(stages.pushed_dynamics)
 
 
 Reference = by_reference(RobotStages)
@@ -283,22 +283,22 @@ def _calls(robot: Robot, contacts: ContactStage, m: dict[str, Array], delassus: 
     pushed = dynamics.variant("external_forces")
     jacobian = inertia.jacobian_function if contacts.bodies else None
     return {
-        "dynamics": _call(dynamics, q, v, m["load"], m["acceleration"]),
-        "pushed_dynamics": _call(pushed, q, v, m["pushed_load"], m["forces"], m["pushed_acceleration"]),
-        "free_velocity": _call(robot._free_velocity, v, m["acceleration"], h, m["free"]),
-        "pushed_velocity": _call(robot._free_velocity, v, m["pushed_acceleration"], h, m["after"]),
-        "carry": _call(robot._carry, m["after"], m["displacement"], h, m["carried"]),
-        "integrate": _call(robot._integrate, q, m["tangent"], m["ahead"]),
-        "placement": _call(contacts.body_placements, q, k.placement),
-        "velocity": _call(contacts.body_velocities, q, m["free"], k.velocity),
-        "body_delassus": _call(inertia.function_of_bodies, q, bodies.G),
-        "delassus_with_rows": _call(inertia.function_of_all, q, with_rows.G),
-        "jacobian": _call(jacobian, q, factors.J),
-        "inverse": _call(robot.inverse_mass_matrix, q, factors.Minv),
+        "dynamics": _machine_call(dynamics, q, v, m["load"], m["acceleration"]),
+        "pushed_dynamics": _machine_call(pushed, q, v, m["pushed_load"], m["forces"], m["pushed_acceleration"]),
+        "free_velocity": _machine_call(robot._free_velocity, v, m["acceleration"], h, m["free"]),
+        "pushed_velocity": _machine_call(robot._free_velocity, v, m["pushed_acceleration"], h, m["after"]),
+        "carry": _machine_call(robot._carry, m["after"], m["displacement"], h, m["carried"]),
+        "integrate": _machine_call(robot._integrate, q, m["tangent"], m["ahead"]),
+        "placement": _machine_call(contacts.body_placements, q, k.placement),
+        "velocity": _machine_call(contacts.body_velocities, q, m["free"], k.velocity),
+        "body_delassus": _machine_call(inertia.function_of_bodies, q, bodies.G),
+        "delassus_with_rows": _machine_call(inertia.function_of_all, q, with_rows.G),
+        "jacobian": _machine_call(jacobian, q, factors.J),
+        "inverse": _machine_call(robot.inverse_mass_matrix, q, factors.Minv),
     }
 
 
-def _call(function: Any, *arrays: Array) -> MachineCall:
+def _machine_call(function: Any, *arrays: Array) -> MachineCall:
     pointers = np.array([a.ctypes.data for a in arrays], np.int64)
     if function is None:
         return MachineCall(0, pointers)

@@ -109,7 +109,7 @@ class TouchingParts(NamedTuple):
 
 
 class ContactSettings(NamedTuple):
-    """How a step is taken."""
+    """How a step is taken. Numbers must be floats: for integers Numba would compile everything anew."""
 
     step: float  # [s]
     margin: float  # [m] contacts with wider gaps do not count

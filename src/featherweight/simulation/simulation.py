@@ -94,8 +94,7 @@ class Simulation:
         if spheres or limits or dry_friction or shapes:
             parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits, dry_friction)
             bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
-            numbers = (float(x) for x in (step, margin, slop, bounce, tolerance))  # Numba would compile for integers too
-            settings = ContactSettings(*numbers, bool(pyramid))
+            settings = ContactSettings(float(step), float(margin), float(slop), float(bounce), float(tolerance), bool(pyramid))
             self._stepper.contacts = _contact_stage(self._stepper.moving, self.forces, parts, settings, delassus)
         self._windows: list[Window] = []
         self.steps = 0

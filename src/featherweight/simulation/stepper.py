@@ -25,6 +25,11 @@ class Stepper:
 
     q: Array
     v: Array
+    free: Array  # the velocity after the step, where nothing touches
+    after: Array  # and with the impulses
+    ahead: Array | None  # q after the step, from integrators that give it
+    displacement: Array | None
+    acceleration: Array  # from which changes by impulses are counted
 
     def __init__(
         self, robot: Robot, h: float, integrator: str, forces: ForcesAtJoints, passive: bool, max_penetration: float,
@@ -112,8 +117,8 @@ class Stepper:
 
     def move_freely(self) -> None:
         """Semi-implicit Euler leaves q to be moved by the velocity that contacts leave; others give `ahead`, the q after."""
-        self.ahead: Array | None = None
-        self.displacement: Array | None = None
+        self.ahead = None
+        self.displacement = None
         try:
             with np.errstate(all="ignore"):  # what is not finite is told by the next stage, with its place
                 self._integrate()

@@ -74,9 +74,8 @@ class ContactStage:
         width = np.array([c.size for c in bodies], dtype=np.int64)
         self.model = ContactModel(width, friction, restitution, self.rows, settings)
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm)
-        self.body_placements, self.body_velocities = (
-            (robot.frame_placement(self.bodies), robot.frame_velocity(self.bodies, "local")) if self.bodies else (None, None)
-        )
+        self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
+        self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
 
     def _contacts_of_bodies(self, parts: TouchingParts, owner: Array, center: Array) -> list[Contact]:
         """The rows of each body: those of its one point, or all six."""
@@ -162,7 +161,7 @@ class ContactStage:
         for robots, joints in ((np.flatnonzero(~near & ~idle), False), (np.flatnonzero(near), True)):
             for k in range(0, len(robots), BLOCK):
                 some = robots[k : k + BLOCK]
-                delassus = self._delassus(_part(q, some), None if S is None else _part(S, some), some, joints, threads)
+                delassus = self._delassus(_rows_of(q, some), None if S is None else _rows_of(S, some), some, joints, threads)
                 self._resolve(some, delassus, threads)
 
     def _delassus(self, q: Array, S: Array | None, robots: Array, joints: bool, threads: int | None) -> BodyDelassus:
@@ -276,6 +275,6 @@ def _shared(batch: int, threads: int | None, run: Any) -> None:
     share_out(run, batch, 1 if batch < 2 * GRAIN else threads or processors(), GRAIN)
 
 
-def _part(x: Array, robots: Array) -> Array:
+def _rows_of(x: Array, robots: Array) -> Array:
     """The rows of some robots; the array itself, for all."""
     return x if len(robots) == len(x) else x[robots]

@@ -119,7 +119,7 @@ def natural_residual(problem: Any, f: Any) -> float:
     m, k = len(f), len(problem.mu)
     rho = np.empty(m)
     write_rho(problem.A, k, rho)
-    return write_residual(problem, f, rho, np.empty(m), np.zeros((m - 2 * k, 3, 3)))  # type: ignore[no-any-return]
+    return write_residual(problem, f, rho, np.empty(m), np.zeros((m - 2 * k, 3, 3)))
 
 
 @jitable
