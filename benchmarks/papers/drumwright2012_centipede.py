@@ -201,9 +201,9 @@ class Walk:
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []
         self.spent = 0.0
-        self.touching: Any = self.simulation._stepper.touching
-        self.inertia = clocked(self.touching.inertia, "touching")
-        self.solver = clocked(self.touching, "_resolve")
+        self.contacts: Any = self.simulation._stepper.contacts
+        self.inertia = clocked(self.contacts.inertia, "of_bodies")
+        self.solver = clocked(self.contacts, "_resolve")
         self.sets: list[bytes] = []
         self.newton = 0
         self.depth = self.residual = 0.0  # the worst yet [m, m/s]
@@ -215,12 +215,12 @@ class Walk:
         s.step(self.gait.forces(s.time, s.q, s.v))
         self.steps.append(time.thread_time() - begun)
         self.spent += self.steps[-1]
-        t, count = self.touching, int(self.touching.count[0])
-        self.sets.append(t.found.candidate[0, :count].tobytes())
+        state, count = self.contacts.state, int(self.contacts.state.counts[0])
+        self.sets.append(state.contacts.candidate[0, :count].tobytes())
         self.newton += s.solver["newton_steps"]
         self.residual = max(self.residual, s.solver["residual"])
-        self.depth = max(self.depth, -float(t.found.gap[0, :count].min(initial=0.0)))
-        self.impulse += t.force[0, :count].sum(axis=0)
+        self.depth = max(self.depth, -float(state.contacts.gap[0, :count].min(initial=0.0)))
+        self.impulse += state.impulses.force[0, :count].sum(axis=0)
 
     @property
     def changes(self) -> int:
@@ -232,7 +232,7 @@ class Walk:
         return {
             "steps": len(self.steps), "step": median(self.steps), "nv": self.simulation.robot.nv,
             "seconds": whole(self.steps), "inertia": whole(self.inertia), "solver": whole(self.solver),
-            "contacts": int(self.touching.count[0]), "changes": self.changes, "newton steps": self.newton,
+            "contacts": int(self.contacts.state.counts[0]), "changes": self.changes, "newton steps": self.newton,
             "carried": self.impulse[2] / (weight * STEP * len(self.steps)), "depth": self.depth, "residual": self.residual,
         }  # fmt: skip
 

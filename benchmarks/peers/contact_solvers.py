@@ -24,7 +24,6 @@ import multiprocessing
 import os
 import statistics
 import time
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -188,7 +187,7 @@ def shift(problem: impulses.Problem, f: Array) -> Array:
     u = (problem.A @ f + problem.b).reshape(-1, 3)
     s = np.zeros_like(u)
     s[:, 0] = problem.mu * np.linalg.norm(u[:, 1:], ord=1 if problem.pyramid else 2, axis=1)
-    return s.ravel()
+    return np.asarray(s.ravel())
 
 
 def by_convex(kind: type[Convex], problem: impulses.Problem, case: str, start: Array, limit: float) -> tuple[float, str]:
@@ -204,8 +203,8 @@ def by_convex(kind: type[Convex], problem: impulses.Problem, case: str, start: A
         f = unit * D * solver.solve(D * (problem.b + s) / unit, f / (unit * D), D * u / unit)
         found = shift(problem, f)
         if case == "convex":  # impulses of the convex problem obey Coulomb's law with its own shift taken from b
-            return impulses.residual(replace(problem, b=problem.b - found), f) / unit, f"{count}"
-        history.append(impulses.residual(problem, f) / unit)
+            return impulses.natural_residual(problem._replace(b=problem.b - found), f) / unit, f"{count}"
+        history.append(impulses.natural_residual(problem, f) / unit)
         if history[-1] <= TOLERANCE or not history[-1] < 1e9 or time.perf_counter() > ends:
             break
         if count > 10 and history[-1] > 0.5 * history[-11]:
@@ -216,8 +215,8 @@ def by_convex(kind: type[Convex], problem: impulses.Problem, case: str, start: A
 
 def by_ours(problem: impulses.Problem, start: Array) -> tuple[float, str]:
     unit = float(np.abs(problem.b).max())
-    solution = impulses.solve(problem, start, TOLERANCE * unit)
-    return impulses.residual(problem, solution.impulses) / unit, f"{solution.sweeps}+{solution.newton_steps}"
+    solution = impulses.solve_problem(problem, start, TOLERANCE * unit)
+    return impulses.natural_residual(problem, solution.impulses) / unit, f"{solution.sweeps}+{solution.newton_steps}"
 
 
 # ---- measuring
@@ -235,7 +234,7 @@ def measure(given: Scene, name: str, starts: tuple[Array, Array], limit: float, 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # OSQP prints even if it is not to
     send.send("ready")
     for case in CASES:
-        problem = replace(given.later if case == "warm" else given.now, pyramid=pyramid)
+        problem = (given.later if case == "warm" else given.now)._replace(pyramid=pyramid)
         start = starts[pyramid] if case == "warm" else np.zeros(len(problem.b))
         if case == "convex" and not kind:
             send.send("")
@@ -288,7 +287,9 @@ def main() -> None:
         given = SCENES[key]()
         m = len(given.now.b)
         tolerance = TOLERANCE * float(np.abs(given.now.b).max())
-        first, second = (impulses.solve(replace(given.now, pyramid=p), np.zeros(m), tolerance).impulses for p in (False, True))
+        first, second = (
+            impulses.solve_problem(given.now._replace(pyramid=p), np.zeros(m), tolerance).impulses for p in (False, True)
+        )
         columns = [cells(given, n, (first, second), options.limit) for n in names]
         rows = [[f"{given.name} ({m})", case, *(c[i] for c in columns)] for i, case in enumerate(CASES)]
         print("\n".join(markdown(header, rows).splitlines()[2:]), flush=True)

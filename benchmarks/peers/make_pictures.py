@@ -25,7 +25,7 @@ from featherweight.robot.robot import Robot
 from featherweight.robot.trajectory import Trajectory
 from featherweight.simulation.contact.standins import spheres_of
 from featherweight.viewer import Window
-from featherweight.viewer.clock import frames
+from featherweight.viewer.clock import frames_to_draw
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,7 +51,7 @@ def film(
     `camera` is where it is and what it looks at [m], in the world; it goes along, over the ground, with the frame `follow`.
     `setup(window)` is called before, to draw more.
     """
-    chosen, lasts = frames(trajectory, rate)
+    chosen, lasts = frames_to_draw(trajectory, rate)
     with Window(robot, trajectory, port=0, ground=ground, faces=DETAIL) as window, chromium((1280, 960)) as page:
         if setup is not None:
             setup(window)

@@ -271,7 +271,7 @@ def test_an_open_loop_is_refused() -> None:
 
 def test_contacts_without_numba_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Smooth motion needs none."""
-    kept = ("failure", "forces", "integrators", "scene", "simulation", "stepper", "trajectory")  # imported by all
+    kept = ("arguments", "failure", "forces", "integrators", "scene", "simulation", "step", "stepper")  # imported by all
     for name in [m for m in sys.modules if m.startswith("featherweight.simulation.")]:
         if name.rpartition(".")[2] not in kept:
             monkeypatch.delitem(sys.modules, name)

@@ -16,8 +16,8 @@ def test_no_field_has_the_name_of_a_spatial_method() -> None:
     }  # fmt: skip
     assert {"cross", "column", "rate"} <= methods
     found = 0
-    for info in pkgutil.iter_modules(simulation.__path__):
-        module = importlib.import_module(f"featherweight.simulation.{info.name}")
+    for info in pkgutil.walk_packages(simulation.__path__, "featherweight.simulation."):
+        module = importlib.import_module(info.name)
         for kind in vars(module).values():
             if isinstance(kind, type) and hasattr(kind, "_fields") and kind.__module__ == module.__name__:
                 found += 1

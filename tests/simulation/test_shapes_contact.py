@@ -145,7 +145,7 @@ def test_a_robot_without_shapes_stands_on_the_boxes_of_its_inertias() -> None:
 def test_stand_ins_need_neither_trimesh_nor_viser(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mesh that cannot be read then is the box of its body's inertia."""
     for name in [
-        m for m in sys.modules if m.startswith(("trimesh", "viser", "featherweight.window", "featherweight.model.tri"))
+        m for m in sys.modules if m.startswith(("trimesh", "viser", "featherweight.viewer", "featherweight.model.tri"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     for name in ("trimesh", "viser"):

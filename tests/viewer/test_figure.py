@@ -15,8 +15,8 @@ from viewer.robots import arm
 trimesh = pytest.importorskip("trimesh")
 
 from featherweight.model.equivalent_box import body_inertias, equivalent_box  # noqa: E402
+from featherweight.viewer.drawn_meshes import seen_from_outside, shares, simplified  # noqa: E402
 from featherweight.viewer.figure import Figure, Layer  # noqa: E402
-from featherweight.viewer.meshes import seen_from_outside, shares, simplified  # noqa: E402
 
 
 def test_a_body_box_has_the_mass_centre_and_inertia_of_the_body(tmp_path: Path) -> None:

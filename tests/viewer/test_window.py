@@ -21,8 +21,8 @@ from viewer.robots import arm, linkage
 pytest.importorskip("viser")
 
 from featherweight.viewer import Window
-from featherweight.viewer.clock import Clock, frames, instant
-from featherweight.viewer.coordinates import coordinates, read, write
+from featherweight.viewer.clock import Clock, frames_to_draw, instant_at
+from featherweight.viewer.coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from featherweight.viewer.figure import Layer
 from featherweight.viewer.loop_lines import loop_lines, loops_text
 from featherweight.viewer.marks import Mark
@@ -64,11 +64,11 @@ def test_importing_the_library_does_not_import_the_window() -> None:
 
 
 def test_without_its_packages_the_window_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [m for m in sys.modules if m.startswith("featherweight.window")]:
+    for name in [m for m in sys.modules if m.startswith("featherweight.viewer")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(ImportError, match=r"pip install 'featherweight\[window\]'"):
-        import featherweight.window  # noqa: F401
+        import featherweight.viewer  # noqa: F401
 
 
 def test_the_server_listens_on_loopback_only_unless_asked(window: Window) -> None:
@@ -122,10 +122,10 @@ def test_numbers_of_every_kind_of_joint_are_read_as_they_were_written() -> None:
     q = robot.random_configuration(3)
     again = q
     for joint in robot.joints:
-        again = write(joint, again, read(joint, again))
+        again = with_joint_numbers(joint, again, joint_numbers(joint, again))
     assert robot.difference(q, again) == pytest.approx(np.zeros(robot.nv), abs=1e-9)
     numbers = {JointType.FLOATING: 6, JointType.SPHERICAL: 3, JointType.PLANAR: 3}
-    assert len(coordinates(robot)) == sum(numbers.get(j.type, 1) for j in robot.joints)
+    assert len(settable_coordinates(robot)) == sum(numbers.get(j.type, 1) for j in robot.joints)
 
 
 def test_loops_are_closed_by_the_joints_that_depend() -> None:
@@ -242,11 +242,11 @@ def test_a_clock_runs_at_its_speed_and_begins_again() -> None:
 def test_recordings_keep_few_states_and_all_the_time(step: float, rate: float) -> None:
     times = 3.0 + step * np.arange(int(2.0 / step) + 1)
     trajectory = Trajectory(times, np.zeros((len(times), 1)), np.zeros((len(times), 1)))
-    chosen, lasts = frames(trajectory, rate)
+    chosen, lasts = frames_to_draw(trajectory, rate)
     assert len(chosen) <= 2.0 * rate + 1
     assert len(chosen) == min(len(times), round(2.0 * rate) + 1)
     assert lasts.sum() == pytest.approx(times[-1] - times[0])
-    assert chosen[0] == 0 and instant(trajectory, 2.0) == len(times) - 1
+    assert chosen[0] == 0 and instant_at(trajectory, 2.0) == len(times) - 1
 
 
 def test_heights_must_fit_their_points(window: Window) -> None:

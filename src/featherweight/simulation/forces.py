@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,22 @@ from ..robot.robot import Robot
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class JointForces:
+class Springs(NamedTuple):
+    """Damping and springs, by degree of freedom of all joints."""
+
+    damping: Any
+    stiffness: Any
+    rest: Any
+    at: Any  # the place of the coordinate in q, where there is a spring
+
+
+def spring_force(spring: Any, x: Any, v: Any, ahead: float) -> Any:
+    """Damping and a spring `ahead` seconds on from the coordinate x and its velocity; of numbers or arrays."""
+    damping, stiffness, rest = spring
+    return -damping * v - stiffness * (x + ahead * v - rest)
+
+
+class ForcesAtJoints:
     """What joints' own properties do, by the n rows (degrees of freedom) of all joints in `robot.model.joints`.
 
     In a robot with loops or couplings, all joints have them, and S(q) (n, nv), the velocities of all joints for those of the
@@ -41,6 +56,7 @@ class JointForces:
         self.upper = np.where(self.at >= 0, each["upper"], np.inf)
         self.left_out = self._left_out(each)
         self.smooth = bool(self.damping.any() or self.stiffness.any())
+        self.springs = Springs(self.damping, self.stiffness, self.rest, np.maximum(self.at, 0))
         self._sprung = np.flatnonzero(self.stiffness)
         self.actuators = tuple(actuators)
         self._drives = self._of_actuators()
@@ -74,17 +90,15 @@ class JointForces:
 
     def coordinates(self, q: Array, rows: Array) -> Array:
         """The coordinates (..., rows) of some rows."""
-        found: Array = q[..., self.at[rows]]
-        return found
+        coordinates: Array = q[..., self.at[rows]]
+        return coordinates
 
     def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
         """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
         S = self.map(q)
         rates = v if S is None else np.einsum("...rv,...v->...r", S, v)
-        force = -self.damping * rates
-        if len(self._sprung):
-            r = self._sprung
-            force[..., r] -= self.stiffness[r] * (self.coordinates(q, r) + ahead * rates[..., r] - self.rest[r])
+        s = self.springs
+        force: Array = spring_force((s.damping, s.stiffness, s.rest), q[..., s.at], rates, ahead)
         return force if S is None else np.einsum("...rv,...r->...v", S, force)
 
     def spring_energy(self, q: Array) -> Array:

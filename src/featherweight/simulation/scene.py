@@ -1,11 +1,11 @@
-"""What may touch: points and spheres on a robot, and the ground under it."""
+"""What may touch: points and spheres on a robot, and the ground under it; and how contacts are taken."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,30 @@ class HeightField:
 Ground = Plane | HeightField
 
 
+class TouchingParts(NamedTuple):
+    """What may touch, as a simulation is given it; `friction` and `restitution` where a surface has none of its own."""
+
+    spheres: Sequence[Sphere]
+    pairs: Sequence[tuple[int, int]]
+    ground: Ground | None
+    shapes: bool  # the collision shapes of the robot's file too
+    friction: float
+    restitution: float
+    joint_limits: bool
+    joint_friction: bool
+
+
+class ContactSettings(NamedTuple):
+    """How a step is taken. Numbers must be floats: for integers Numba would compile everything anew."""
+
+    step: float  # [s]
+    margin: float  # [m] contacts with wider gaps do not count
+    slop: float  # [m] overlap that is left alone
+    bounce: float  # [m/s] approach below which nothing bounces
+    tolerance: float  # of the residual, times the greatest velocity
+    pyramid: bool
+
+
 def check_surface(what: str, friction: float | None, restitution: float | None) -> None:
     """Raise ValueError for coefficients that no surface has."""
     if friction is not None and not (math.isfinite(friction) and friction >= 0.0):
@@ -103,7 +127,7 @@ def check_surface(what: str, friction: float | None, restitution: float | None) 
         raise ValueError(f"restitution of {what} must be between 0 and 1; got {restitution!r}")
 
 
-def combined(a: float | None, b: float | None, default: float) -> float:
+def common_coefficient(a: float | None, b: float | None, default: float) -> float:
     """A coefficient of two surfaces: the geometric mean of theirs, the other's where one has none."""
     if a is None or b is None:
         return default if a is None and b is None else float(b if a is None else a)  # type: ignore[arg-type]

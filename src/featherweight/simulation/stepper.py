@@ -1,4 +1,4 @@
-"""One step: smooth motion, then the impulses of contacts, limits and dry friction."""
+"""The stages of a step for many robots alike, by any integrator, with loops: arrays with a leading axis, run by Python."""
 
 from __future__ import annotations
 
@@ -9,23 +9,30 @@ import numpy as np
 
 from ..robot.robot import Robot
 from .failure import SimulationError
-from .forces import JointForces
+from .forces import ForcesAtJoints
 from .integrators import NotConverged, midpoint, runge_kutta
+from .step import take_step
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
-
 
 class Stepper:
-    """Takes robots from one state to the next, all of them alike: q (robots, nq) and v (robots, nv).
+    """Takes robots from one state to the next: q (robots, nq) and v (robots, nv). Its stages are those of `step`.
 
-    `passive` says whether joints have damping and springs; `touching` is what may touch, and joints with limits or dry
-    friction; `opened` is how far loops were open before they were closed in the last step.
+    `passive` says whether joints have damping and springs; `contacts` is the stage of contacts, and joints with limits or dry
+    friction, if there are any; `opened` is how far loops were open before they were closed in the last step.
     """
 
+    q: Array
+    v: Array
+    free: Array  # the velocity after the step, where nothing touches
+    after: Array  # and with the impulses
+    ahead: Array | None  # q after the step, from integrators that give it
+    displacement: Array | None
+    acceleration: Array  # from which changes by impulses are counted
+
     def __init__(
-        self, robot: Robot, h: float, integrator: str, forces: JointForces, passive: bool, max_penetration: float,
+        self, robot: Robot, h: float, integrator: str, forces: ForcesAtJoints, passive: bool, max_penetration: float,
         threads: int | None,
     ) -> None:  # fmt: skip
         self.robot, self.h, self.integrator, self.forces, self.passive = robot, h, integrator, forces, passive
@@ -33,7 +40,7 @@ class Stepper:
         self.moving = robot  # with the damping and springs that the semi-implicit step meets at its end in its armature
         if passive and integrator == "semi-implicit":
             self.moving = robot.with_armature(forces.implicit_armature(h))
-        self.touching: Any = None
+        self.contacts: Any = None
         self.opened = 0.0
 
     @cached_property
@@ -41,136 +48,211 @@ class Stepper:
         """Whether there are loops that can open; couplings cannot."""
         return self.robot.closed and bool(self.robot.loop_rows)  # type: ignore[attr-defined]
 
-    def advance(self, q: Array, v: Array, tau: Any, control: Any, time: float) -> tuple[Array, Array]:
-        """The state after a step. Raises SimulationError where it cannot be taken."""
-        load = self.load(q, v, tau, control, time)
-        try:
-            with np.errstate(all="ignore"):  # what is not finite is told below, with its place
-                q1, v1 = self._smooth(q, v, load, control, time)
-        except NotConverged as error:
-            raise SimulationError(f"{error}; take a shorter step", time) from None
-        except ValueError as error:
-            if not self.looped:
-                raise
-            raise SimulationError(str(error), time) from None  # a loop that cannot be closed
-        self._require_finite(v1, "velocity", v, time)
-        push = None
-        if self.touching is not None:
-            q1, v1, push = self._touched(q, v, q1, v1, load, time)
-            self._require_finite(v1, "velocity after contact", v, time)
-        if q1 is None:
-            nv = self.robot.nv
-            carried = self.robot._carry(v1, np.zeros(nv) if push is None else push, self.h)
-            q1, v1 = self._moved(q, carried[:, :nv], time), np.ascontiguousarray(carried[:, nv:])
-        elif self.looped:
-            raw = self.robot.tangent_step(q, self.robot.difference(q, q1))  # type: ignore[attr-defined]
-            self.opened = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
-        return q1, v1
+    def reset(self, q: Array, v: Array) -> None:
+        """Begin at these states."""
+        self.q, self.v = q, v
+        if self.contacts is not None:
+            self.contacts.reset(q)
+        self.__dict__.pop("one_robot", None)
+
+    def advance(self, tau: Any, control: Any, time: float) -> None:
+        """Take a step. Raises SimulationError where it cannot be taken; the state is then the one before."""
+        self.time, self.control = time, control
+        self.load = self.forces_on_joints(tau, control)
+        taken = take_step(self)
+        assert taken, "a stage that fails raises"
+
+    @cached_property
+    def one_robot(self) -> Any:
+        """The stages as `RobotStages`; None where the simulation is not of the kind that has them."""
+        if self.contacts is None or self.robot.closed or self.integrator != "semi-implicit" or len(self.q) > 1:
+            return None
+        from .robot_stages import robot_stages
+
+        springs = self.forces.springs if self.passive else None
+        return robot_stages(self.moving, self.contacts, springs, self.h, self.max_penetration)
+
+    def advance_many(self, steps: int, tau: Any, time: float) -> int:
+        """Take steps under constant forces, without Python in between, as far as that can be done; how many."""
+        if self.one_robot is None:
+            return 0
+        from .robot_stages import take_steps
+
+        self.time = time
+        one = self.one_robot
+        one.q[:], one.v[:], one.tau[:] = self.q, self.v, self.forces_on_joints(tau, None, passive=False)
+        taken = int(take_steps(one, steps))
+        self.q, self.v = one.q.copy(), one.v.copy()
+        return taken
 
     def energy(self, q: Array, v: Array) -> Array:
         """Kinetic, potential and spring energy (robots,) [J]."""
         total = self.robot.kinetic_energy(q, v) + self.robot.potential_energy(q)
         return np.asarray(total + self.forces.spring_energy(q) if self.passive else total)
 
-    def load(self, q: Array, v: Array, tau: Any, control: Any, time: float, passive: bool = True) -> Array:
+    def forces_on_joints(self, tau: Any, control: Any, passive: bool = True) -> Array:
         """Forces of the user, of drives and, in the semi-implicit step, of damping and springs at its end."""
+        q, v = self.q, self.v
         total = np.zeros_like(v)
         if tau is not None:
             tau = np.asarray(tau, dtype=np.float64)
             if tau.shape[-1:] != (self.robot.nv,) or tau.ndim > 2 or (tau.ndim == 2 and len(tau) != len(v)):
                 raise ValueError(f"tau must have shape ({self.robot.nv},) or (robots, {self.robot.nv}); got {tau.shape}")
-            self._require_finite(tau, "joint force tau", v, time)
+            self._require_finite(tau, "joint force tau")
             total = total + self.forces.limited(tau)
         if control is not None and self.integrator == "semi-implicit":
-            total = total + self._driven(q, v, control, time)
+            total = total + self._driven(q, v, control)
         if passive and self.passive and self.integrator == "semi-implicit":
             total = total + self.forces.of_springs(q, v, self.h)
         return total
 
-    def _driven(self, q: Array, v: Array, control: Any, time: float) -> Array:
+    def _driven(self, q: Array, v: Array, control: Any) -> Array:
         u, nu = np.asarray(control, dtype=np.float64), self.forces.nu
         if u.shape[-1:] != (nu,) or u.ndim > 2 or (u.ndim == 2 and len(u) != len(v)):
             raise ValueError(f"control must have shape ({nu},) or (robots, {nu}), one for each actuator; got {u.shape}")
-        self._require_finite(u, "control", v, time)
+        self._require_finite(u, "control")
         return self.forces.limited(self.forces.of_drives(q, v, u))
 
-    def _smooth(self, q: Array, v: Array, load: Array, control: Any, time: float) -> tuple[Array | None, Array]:
-        """The step without contacts; semi-implicit Euler leaves q to be moved by the velocity that contacts leave."""
-        h = self.h
+    # the stages of `step`
+
+    def move_freely(self) -> None:
+        """Semi-implicit Euler leaves q to be moved by the velocity that contacts leave; others give `ahead`, the q after."""
+        self.ahead = None
+        self.displacement = None
+        try:
+            with np.errstate(all="ignore"):  # what is not finite is told by the next stage, with its place
+                self._integrate()
+        except NotConverged as error:
+            raise SimulationError(f"{error}; take a shorter step", self.time) from None
+        except ValueError as error:
+            if not self.looped:
+                raise
+            raise SimulationError(str(error), self.time) from None  # a loop that cannot be closed
+        self.after = self.free
+
+    def is_finite(self) -> bool:
+        self._require_finite(self.after, "velocity" if self.after is self.free else "velocity after contact")
+        return True
+
+    def detect(self) -> bool:
+        if self.contacts is not None:
+            self.contacts.detect(self.q, self.threads)
+            self.contacts.require_shallow(self.max_penetration, self.time)
+        return True
+
+    def is_touched(self) -> bool:
+        if self.contacts is None:
+            return False
+        self.map = self.forces.map(self.q)
+        self.near = self.contacts.near(self.free, self.map)
+        return bool((self.near | (self.contacts.state.counts > 0)).any())
+
+    def resolve(self) -> bool:
+        self.contacts.resolve(self.q, self.free, self.map, self.near, self.threads)
+        self.contacts.require_converged(self.time)
+        if self.ahead is not None:  # what impulses change is counted from the start of the step
+            self.acceleration = self.moving.forward_dynamics(self.q, self.v, self.load)
+        return True
+
+    def overlaps(self) -> bool:
+        return bool(self.contacts.overlap.any())
+
+    def part(self) -> None:
+        impulses = self.contacts.state.impulses
+        pushed = self._pushed_acceleration(impulses.push, impulses.joint_push)
+        self.displacement = self.contacts.displacement(self.acceleration, pushed)
+
+    def apply_impulses(self) -> None:
+        impulses = self.contacts.state.impulses
+        changed = self._pushed_acceleration(impulses.wrench, impulses.joint)
+        if self.ahead is None:
+            self.after = self.robot._free_velocity(self.v, changed, self.h)
+        else:
+            self.after = self.free + self.h * (changed - self.acceleration)
+
+    def forget_impulses(self) -> None:
+        if self.contacts is not None:
+            self.contacts.forget(np.arange(len(self.q)))
+
+    def move(self) -> None:
+        if self.ahead is None:
+            tangent, velocity = self._carried(self.after, self.displacement)
+            self.q, self.v = self._moved(tangent), velocity
+            return
+        if self.after is not self.free or self.displacement is not None:
+            moved = self.robot.difference(self.q, self.ahead) + self.h * (self.after - self.free)
+            self.ahead = self._moved(moved if self.displacement is None else moved + self.displacement)
+        if self.looped:
+            raw = self.robot.tangent_step(self.q, self.robot.difference(self.q, self.ahead))  # type: ignore[attr-defined]
+            self.opened = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
+        self.q, self.v = self.ahead, self.after
+
+    # what they are made of
+
+    def _integrate(self) -> None:
+        """`free`, the velocity after a step in which nothing touches, and `ahead`."""
+        q, v, h = self.q, self.v, self.h
         if self.integrator == "semi-implicit":
-            return None, self.robot._free_velocity(v, self.moving.forward_dynamics(q, v, load, threads=self.threads), h)
+            self.acceleration = self.moving.forward_dynamics(q, v, self.load, threads=self.threads)
+            self.free = self.robot._free_velocity(v, self.acceleration, h)
+        elif self.integrator == "rk4":
+            self.ahead, self.free = runge_kutta(self.robot, q, v, h, self._acceleration_at)
+        else:
+            self.ahead, self.free = midpoint(self.robot, q, v, h, self._acceleration_at, self.energy, self._power_at)
 
-        def forces(x: Array, w: Array) -> Array:
-            total = load
-            if control is not None:
-                total = total + self._driven(x, w, control, time)
-            return total + self.forces.of_springs(x, w) if self.passive else total
+    def _forces_at(self, q: Array, v: Array) -> Array:
+        """Within a step, where drives, damping and springs follow the state."""
+        total = self.load
+        if self.control is not None:
+            total = total + self._driven(q, v, self.control)
+        return total + self.forces.of_springs(q, v) if self.passive else total
 
-        def acceleration(x: Array, w: Array) -> Array:
-            made: Array = self.robot.forward_dynamics(x, w, forces(x, w), threads=self.threads)
-            return made
+    def _acceleration_at(self, q: Array, v: Array) -> Array:
+        acceleration: Array = self.robot.forward_dynamics(q, v, self._forces_at(q, v), threads=self.threads)
+        return acceleration
 
-        if self.integrator == "rk4":
-            return runge_kutta(self.robot, q, v, h, acceleration)
+    def _power_at(self, q: Array, v: Array) -> Array:
+        """Of forces other than gravity and springs."""
+        force = self._forces_at(q, v)
+        if self.passive:
+            force = force - self.forces.of_springs(q, np.zeros_like(v))
+        return np.asarray((force * v).sum(axis=-1))
 
-        def power(x: Array, w: Array) -> Array:
-            force = forces(x, w)
-            if self.passive:  # springs are in the energy
-                force = force - self.forces.of_springs(x, np.zeros_like(w))
-            return np.asarray((force * w).sum(axis=-1))
+    def _pushed_acceleration(self, wrench: Array, impulse: Array) -> Array:
+        """The acceleration with impulses on bodies and at joints spread over the step."""
+        forces = self.contacts.external_forces(wrench)
+        tau = self.contacts.joint_forces(self.load, impulse, self.map)
+        acceleration: Array = self.moving.forward_dynamics(self.q, self.v, tau, external_forces=forces, threads=self.threads)
+        return acceleration
 
-        return midpoint(self.robot, q, v, h, acceleration, self.energy, power)
+    def _carried(self, u: Array, displacement: Array | None) -> tuple[Array, Array]:
+        """The tangent that a velocity u in the axes of the start and a displacement move along, and u in those of the end."""
+        result: tuple[Array, Array] = self.robot._carry(
+            u, np.zeros(self.robot.nv) if displacement is None else displacement, self.h
+        )
+        return result
 
-    def _touched(
-        self, q: Array, v: Array, q1: Array | None, v1: Array, load: Array, time: float
-    ) -> tuple[Array | None, Array, Array | None]:
-        """The step with the impulses of contacts and joint rows, and a displacement that parts bodies that overlap."""
-        t, h, robot = self.touching, self.h, self.moving
-        t.find(q, self.threads)
-        t.require_shallow(self.max_penetration, time)
-        S = self.forces.map(q)
-        if not t.resolve(q, v1, S, time, self.threads):
-            return q1, v1, None
-        pushed = bool(t.pushed.any())
-        base = robot.forward_dynamics(q, v, load) if q1 is not None or pushed else np.zeros_like(v)
-
-        def accelerations(wrench: Array, impulse: Array) -> Array:
-            forces, tau = t.external_forces(wrench, h), load + t.joint_forces(impulse, S, h)
-            made: Array = robot.forward_dynamics(q, v, tau, external_forces=forces, threads=self.threads)
-            return made
-
-        changed = accelerations(t.wrench, t.joint_impulse)
-        after = self.robot._free_velocity(v, changed, h) if q1 is None else v1 + h * (changed - base)
-        push = None
-        if pushed:
-            push = np.where(t.pushed[:, None], h * (accelerations(t.push, t.joint_push) - base), 0.0)
-            push *= np.minimum(1.0, MOST_PUSHED / np.maximum(np.abs(push).max(axis=1, keepdims=True), 1e-300))
-        if q1 is not None:
-            moved = self.robot.difference(q, q1) + h * (after - v1)
-            q1 = self._moved(q, moved if push is None else moved + push, time)
-        return q1, after, push
-
-    def _moved(self, q: Array, v: Array, time: float) -> Array:
-        """q exp(v), with loops closed."""
+    def _moved(self, tangent: Array) -> Array:
+        """q exp(tangent), with loops closed."""
         if not self.robot.closed:
-            return self.robot.integrate(q, v)
-        raw: Array = self.robot.tangent_step(q, v)  # type: ignore[attr-defined]
+            return self.robot.integrate(self.q, tangent)
+        raw: Array = self.robot.tangent_step(self.q, tangent)  # type: ignore[attr-defined]
         if not self.looped:
             return raw
         self.opened = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
         try:
             closed: Array = self.robot.close(raw)  # type: ignore[attr-defined]
         except ValueError as error:
-            raise SimulationError(str(error), time) from None
+            raise SimulationError(str(error), self.time) from None
         return closed
 
-    def _require_finite(self, x: Array, what: str, v: Array, time: float) -> None:
+    def _require_finite(self, x: Array, what: str) -> None:
         if np.isfinite(x).all():
             return
         bad = np.argwhere(~np.isfinite(np.atleast_2d(x)))
-        robot, column = (int(k) for k in bad[0])
-        name = f"number {column}"
+        robot, place = (int(k) for k in bad[0])
+        name = f"number {place}"
         for j in self.robot.joints:
-            if what != "control" and j.v_slice.start <= column < j.v_slice.stop:
+            if what != "control" and j.v_slice.start <= place < j.v_slice.stop:
                 name = f"joint {j.name!r}"
-        raise SimulationError(f"the {what} at {name} is {np.atleast_2d(x)[robot, column]}", time, robot, len(v))
+        raise SimulationError(f"the {what} at {name} is {np.atleast_2d(x)[robot, place]}", self.time, robot, len(self.v))

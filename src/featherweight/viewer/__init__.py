@@ -6,7 +6,7 @@ try:
     import trimesh  # noqa: F401
     import viser  # noqa: F401
 except ImportError as missing:
-    raise ImportError(f"featherweight.window needs {missing.name}: pip install 'featherweight[window]'") from missing
+    raise ImportError(f"the window needs {missing.name}: pip install 'featherweight[window]'") from missing
 
 from .window import Window
 

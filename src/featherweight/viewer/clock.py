@@ -38,24 +38,24 @@ class Clock:
         self.playing = True
 
 
-def duration(trajectory: Trajectory) -> float:
+def playing_time(trajectory: Trajectory) -> float:
     """Simulated time from the first instant to the last [s]."""
     return float(trajectory.times[-1] - trajectory.times[0]) if len(trajectory) else 0.0
 
 
-def instant(trajectory: Trajectory, time: float) -> int:
+def instant_at(trajectory: Trajectory, time: float) -> int:
     """The last instant no later than `time` [s] after the first."""
     at = trajectory.times[0] + time
     at += 1e-9 * max(1.0, abs(at))  # times are sums of steps
     return max(0, int(np.searchsorted(trajectory.times, at, side="right")) - 1)
 
 
-def frames(trajectory: Trajectory, rate: float) -> tuple[Array, Array]:
+def frames_to_draw(trajectory: Trajectory, rate: float) -> tuple[Array, Array]:
     """The instants (m,) to draw, at most `rate` a second, and how long each lasts (m,) [s].
 
     The durations sum to that of the trajectory.
     """
-    count = max(1, int(np.floor(duration(trajectory) * rate + 1e-9)) + 1)
-    chosen = np.unique([instant(trajectory, k / rate) for k in range(count)])
+    count = max(1, int(np.floor(playing_time(trajectory) * rate + 1e-9)) + 1)
+    chosen = np.unique([instant_at(trajectory, k / rate) for k in range(count)])
     lasts = np.diff(np.append(trajectory.times[chosen], trajectory.times[-1]))
     return chosen, np.maximum(lasts, 0.0)

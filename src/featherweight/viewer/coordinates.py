@@ -25,7 +25,7 @@ NUMBERS = {
 """The numbers of joints with several degrees of freedom, and how far they go from zero [m, rad]."""
 
 
-class Coordinate(NamedTuple):
+class SettableCoordinate(NamedTuple):
     """One number of a joint [m or rad]."""
 
     label: str
@@ -35,22 +35,22 @@ class Coordinate(NamedTuple):
     upper: float
 
 
-def coordinates(robot: Robot) -> list[Coordinate]:
+def settable_coordinates(robot: Robot) -> list[SettableCoordinate]:
     """What can be set, in the order of the joints; with loops or couplings, of those whose motion is independent."""
-    found = []
+    settable = []
     for joint in robot.joints:
         if not joint.independent or joint.q_slice.start == joint.q_slice.stop:
             continue
         many = NUMBERS.get(joint.type)
         if many is None:
-            lower, upper = interval(joint)
-            found.append(Coordinate(joint.name, joint, 0, lower, upper))
+            lower, upper = slider_interval(joint)
+            settable.append(SettableCoordinate(joint.name, joint, 0, lower, upper))
         else:
-            found += [Coordinate(f"{joint.name} {name}", joint, k, -far, far) for k, (name, far) in enumerate(many)]
-    return found
+            settable += [SettableCoordinate(f"{joint.name} {name}", joint, k, -far, far) for k, (name, far) in enumerate(many)]
+    return settable
 
 
-def interval(joint: MovingJoint) -> tuple[float, float]:
+def slider_interval(joint: MovingJoint) -> tuple[float, float]:
     """The limits of a joint with one coordinate; ±π and ±1 m, or as far beyond its only limit, where it has none."""
     far = 1.0 if joint.type == JointType.PRISMATIC else math.pi
     lower, upper = joint.lower, joint.upper
@@ -61,7 +61,7 @@ def interval(joint: MovingJoint) -> tuple[float, float]:
     return lower, upper
 
 
-def read(joint: MovingJoint, q: Array) -> list[float]:
+def joint_numbers(joint: MovingJoint, q: Array) -> list[float]:
     """The numbers of a joint at q (nq,)."""
     x = q[joint.q_slice]
     match joint.type:
@@ -74,7 +74,7 @@ def read(joint: MovingJoint, q: Array) -> list[float]:
     return [float(x[0])]
 
 
-def write(joint: MovingJoint, q: Array, numbers: Sequence[float]) -> Array:
+def with_joint_numbers(joint: MovingJoint, q: Array, numbers: Sequence[float]) -> Array:
     """The configuration q (nq,) with other numbers of a joint."""
     x: list[float] = list(numbers)
     if joint.type == JointType.FLOATING:

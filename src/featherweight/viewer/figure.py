@@ -13,7 +13,7 @@ from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import WORLD, Shape, ShapeType
 from ..robot.robot import Robot
-from .meshes import shaded, shares, simplified
+from .drawn_meshes import shaded, shares, simplified
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,7 +34,7 @@ class Layer(StrEnum):
     INERTIA = "inertia"
 
 
-class Surface(NamedTuple):
+class BodySurface(NamedTuple):
     """Triangles in the frame of a body."""
 
     vertices: Array  # (n, 3) [m]
@@ -43,7 +43,7 @@ class Surface(NamedTuple):
     opacity: float | None
 
 
-class _Part(NamedTuple):
+class _BodyPart(NamedTuple):
     body: str
     mesh: trimesh.Trimesh
     color: RGB
@@ -62,9 +62,9 @@ class Figure:
         self.robot = robot
         self.faces = faces
         self.notes: list[str] = []
-        self._layers: dict[Layer, dict[str, list[Surface]]] = {}
+        self._layers: dict[Layer, dict[str, list[BodySurface]]] = {}
 
-    def layer(self, layer: Layer) -> dict[str, list[Surface]]:
+    def layer(self, layer: Layer) -> dict[str, list[BodySurface]]:
         """The surfaces of each body, and of the "world"."""
         if layer not in self._layers:
             parts = self._parts(layer)
@@ -77,19 +77,19 @@ class Figure:
 
     def points(self, layer: Layer, placements: dict[str, Array]) -> Array:
         """Vertices (n, 3) in the world of the bodies whose placements (4, 4) are given."""
-        found = [np.zeros((0, 3))]
+        vertices = [np.zeros((0, 3))]
         for body, T in placements.items():
             for surface in self.layer(layer).get(body, ()):
-                found.append(surface.vertices @ T[:3, :3].T + T[:3, 3])
-        return np.concatenate(found)
+                vertices.append(surface.vertices @ T[:3, :3].T + T[:3, 3])
+        return np.concatenate(vertices)
 
     def _shapes(self, layer: Layer) -> list[Shape]:
         if layer == Layer.INERTIA:
             return []
         return [s for s in self.robot.shapes if (s.collision if layer == Layer.COLLISION else s.visual)]
 
-    def _parts(self, layer: Layer) -> list[_Part]:
-        parts: list[_Part] = []
+    def _parts(self, layer: Layer) -> list[_BodyPart]:
+        parts: list[_BodyPart] = []
         unread: set[str] = set()
         for shape in self._shapes(layer):
             if shape.type == ShapeType.PLANE:
@@ -110,32 +110,32 @@ class Figure:
     def _inertias(self) -> dict[str, BodyInertia]:
         return body_inertias(self.robot.model)
 
-    def _inertia_part(self, body: str) -> _Part:
+    def _inertia_part(self, body: str) -> _BodyPart:
         """The box that has the body's inertia, or a small ball without mass."""
         box = equivalent_box(self._inertias[body])
         if box is None:
-            return _Part(body, trimesh.creation.icosphere(subdivisions=1, radius=SMALL), INERTIA, None, True)
+            return _BodyPart(body, trimesh.creation.icosphere(subdivisions=1, radius=SMALL), INERTIA, None, True)
         T = np.eye(4)
         T[:3, :3], T[:3, 3] = box.rotation, box.center
-        return _Part(body, trimesh.creation.box(np.maximum(box.lengths, THIN), transform=T), INERTIA, None, True)
+        return _BodyPart(body, trimesh.creation.box(np.maximum(box.lengths, THIN), transform=T), INERTIA, None, True)
 
-    def _lighter(self, parts: list[_Part]) -> list[_Part]:
+    def _lighter(self, parts: list[_BodyPart]) -> list[_BodyPart]:
         """The parts with fewer triangles where meshes have many."""
         meshes = [p for p in parts if not p.exact]
         kept = iter(shares([p.mesh for p in meshes], self.faces))
         return [p if p.exact else p._replace(mesh=simplified(p.mesh, next(kept))) for p in parts]
 
 
-def _surfaces(parts: list[_Part]) -> dict[str, list[Surface]]:
+def _surfaces(parts: list[_BodyPart]) -> dict[str, list[BodySurface]]:
     """One surface for each colour of a body: browsers are slow at many small things."""
     groups: dict[tuple[str, RGB, float | None], list[trimesh.Trimesh]] = {}
     for p in parts:
         groups.setdefault((p.body, p.color, p.opacity), []).append(p.mesh)
-    found: dict[str, list[Surface]] = {}
+    surfaces: dict[str, list[BodySurface]] = {}
     for (body, color, opacity), many in groups.items():
         vertices, faces = _joined([shaded(m) for m in many])
-        found.setdefault(body, []).append(Surface(vertices, faces, color, opacity))
-    return found
+        surfaces.setdefault(body, []).append(BodySurface(vertices, faces, color, opacity))
+    return surfaces
 
 
 def _joined(pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -145,11 +145,11 @@ def _joined(pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     return vertices, np.concatenate([f + k for (_, f), k in zip(pieces, starts, strict=False)])
 
 
-def _parts_of(shape: Shape, plain: RGB) -> list[_Part]:
+def _parts_of(shape: Shape, plain: RGB) -> list[_BodyPart]:
     given, opacity = None, None
     if shape.color is not None:
         r, g, b, a = shape.color
         given, opacity = (round(255 * r), round(255 * g), round(255 * b)), a if a < 1.0 else None
     body = shape.body or WORLD
     exact = shape.type != ShapeType.MESH
-    return [_Part(body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]
+    return [_BodyPart(body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]

@@ -10,8 +10,8 @@ import threading
 import viser
 
 from ..robot.trajectory import Trajectory
-from .clock import frames
-from .nodes import Scene
+from .clock import frames_to_draw
+from .nodes import RobotScene
 
 RATE = 30.0  # frames recorded of each second of simulated time
 PATIENCE = 0.5  # [s]
@@ -38,11 +38,11 @@ def stop(server: viser.ViserServer) -> None:
         stopping.join(timeout=PATIENCE)
 
 
-def record(scene: Scene, trajectory: Trajectory | None = None, rate: float = RATE) -> str:
+def html_of(scene: RobotScene, trajectory: Trajectory | None = None, rate: float = RATE) -> str:
     """HTML of a scene at rest, or moving along a trajectory with at most `rate` frames a second of simulated time."""
     if trajectory is None:
         return str(scene.server.get_scene_serializer().as_html())
-    chosen, lasts = frames(trajectory, rate)
+    chosen, lasts = frames_to_draw(trajectory, rate)
     scene.move(trajectory.q[chosen[0]], *trajectory.contacts(int(chosen[0])))
     recorder = scene.server.get_scene_serializer()
     for k, last in zip(chosen, lasts, strict=True):

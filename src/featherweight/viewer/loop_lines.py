@@ -21,28 +21,28 @@ def loop_lines(robot: Robot, placements: dict[str, Array]) -> dict[str, Array]:
     length where the loop is closed. A coupling is a line between the bodies that two joints move. What there is none of has
     no entry.
     """
-    d = description(robot)
+    d = loop_description(robot)
     if d is None:
         return {}
     loops, couplings = [], []
     for loop in d.loops:
-        a, at_a = _placed(robot, loop.predecessor, loop.predecessor_frame, placements)
-        b, at_b = _placed(robot, loop.successor, loop.successor_frame, placements)
+        a, at_a = _origins(robot, loop.predecessor, loop.predecessor_frame, placements)
+        b, at_b = _origins(robot, loop.successor, loop.successor_frame, placements)
         loops += [(a, at_a), (at_a, at_b), (at_b, b)]
     child = {j.name: j.child for j in d.joints}
     for c in d.couplings:
-        end, _ = _placed(robot, child[c.joint], Pose(), placements)
-        couplings += [(_placed(robot, child[name], Pose(), placements)[0], end) for name, _ in c.terms]
+        end, _ = _origins(robot, child[c.joint], Pose(), placements)
+        couplings += [(_origins(robot, child[name], Pose(), placements)[0], end) for name, _ in c.terms]
     lines = {"loops": loops, "couplings": couplings}
     return {name: np.array(ends, dtype=np.float32) for name, ends in lines.items() if ends}
 
 
-def description(robot: Robot) -> Description | None:
+def loop_description(robot: Robot) -> Description | None:
     """What a robot with loops or couplings was made from."""
     return robot.loops.d if isinstance(robot, ClosedRobot) else None
 
 
-def _placed(robot: Robot, link: str, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
+def _origins(robot: Robot, link: str, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
     """The origins of a link, and of a frame on it, in the world."""
     frame = next((f for f in robot.frames if f.name == link), None)
     T = np.eye(4) if frame is None else homogeneous_matrix(frame.placement)
@@ -53,7 +53,7 @@ def _placed(robot: Robot, link: str, pose: Pose, placements: dict[str, Array]) -
 
 def loops_text(robot: Robot) -> str:
     """The loops and couplings of a robot in Markdown; nothing without any."""
-    d = description(robot)
+    d = loop_description(robot)
     if d is None:
         return ""
     lines = [f"- `{loop.name}`: {loop.type}, {loop.predecessor} – {loop.successor}" for loop in d.loops]

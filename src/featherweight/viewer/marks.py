@@ -28,7 +28,7 @@ class Mark(StrEnum):
     FORCES = "contact forces"
 
 
-class Marks:
+class MarkNodes:
     """Nodes that are made when they are first shown."""
 
     def __init__(self, server: viser.ViserServer, robot: Robot, bodies: dict[str, Any], size: float) -> None:
@@ -43,14 +43,14 @@ class Marks:
         """Draw a mark, or leave it out."""
         (self.shown.add if visible else self.shown.discard)(mark)
         if visible:
-            self._made(mark)
+            self._nodes_of(mark)
         for node in self._nodes.get(mark, ()):
             node.visible = visible
         if self._at is not None:
             self.move(*self._at)
         self.push(*self._contacts)
 
-    def like(self, other: Marks) -> None:
+    def like(self, other: MarkNodes) -> None:
         """Draw what another scene draws, as large."""
         self.force_scale = other.force_scale
         for mark in Mark:
@@ -61,11 +61,11 @@ class Marks:
         self._at = q, placements
         if Mark.CENTER in self.shown:
             center = np.asarray(self.robot.center_of_mass(q))
-            [node] = self._made(Mark.CENTER)
+            [node] = self._nodes_of(Mark.CENTER)
             node.visible = bool(np.isfinite(center).all())
             node.position = np.nan_to_num(center)
         if Mark.LOOPS in self.shown:
-            nodes = self._made(Mark.LOOPS)
+            nodes = self._nodes_of(Mark.LOOPS)
             for node, ends in zip(nodes, loop_lines(self.robot, placements).values(), strict=True):
                 node.points = ends
 
@@ -75,7 +75,7 @@ class Marks:
         arrows = self._arrows(points, forces)
         if Mark.FORCES not in self.shown or (not len(arrows) and Mark.FORCES not in self._nodes):
             return
-        [node] = self._made(Mark.FORCES)
+        [node] = self._nodes_of(Mark.FORCES)
         node.visible = len(arrows) > 0
         if len(arrows):
             node.points = arrows
@@ -95,7 +95,7 @@ class Marks:
 
     # how nodes are made
 
-    def _made(self, mark: Mark) -> list[Any]:
+    def _nodes_of(self, mark: Mark) -> list[Any]:
         if mark not in self._nodes:
             make = {
                 Mark.FRAMES: self._frames,

@@ -11,7 +11,7 @@ import viser
 from ..model.triangles import homogeneous_matrix
 from ..model.types import WORLD
 from .figure import Figure, Layer
-from .marks import Marks
+from .marks import MarkNodes
 from .poses import quaternions
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -22,7 +22,7 @@ CELLS = 6  # of the ground on each side of its middle
 VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.8  # where the camera is at first, seen from the robot, in its size
 FIELD = 0.7  # [rad] that the camera sees from bottom to top
 
-_Shown = tuple[Any, float | None]
+_ShownSurface = tuple[Any, float | None]
 
 
 def _through(own: float | None, opacity: float) -> float | None:
@@ -30,12 +30,12 @@ def _through(own: float | None, opacity: float) -> float | None:
     return own if opacity >= 1.0 else opacity * (1.0 if own is None else own)
 
 
-def _box(points: Array) -> Array:
+def _extent(points: Array) -> Array:
     """The least and greatest coordinates (2, 3) of points (n, 3)."""
     return np.array([points.min(axis=0), points.max(axis=0)])
 
 
-class Scene:
+class RobotScene:
     """What a page shows of a robot at one configuration.
 
     Each body has a node, which carries its surfaces; `move` sends the poses of nodes and nothing else.
@@ -46,14 +46,14 @@ class Scene:
         self.q = q
         self._bodies = [b.name for b in self.robot.bodies]
         self._placement = self.robot.frame_placement(self._bodies)
-        self._shown: dict[Layer, list[_Shown]] = {}
+        self._shown: dict[Layer, list[_ShownSurface]] = {}
         self.opacity = 1.0
         self._light()
         self._nodes = {b: server.scene.add_frame(f"/robot/{k}", show_axes=False) for k, b in enumerate(self._bodies)}
         self._nodes[WORLD] = server.scene.add_frame("/world", show_axes=False)
         self.layer = Layer.VISUAL
         self.show_layer(Layer.VISUAL)
-        self.marks = Marks(server, self.robot, self._nodes, self.size)
+        self.marks = MarkNodes(server, self.robot, self._nodes, self.size)
         self.move(q)
         self.look()
 
@@ -101,7 +101,7 @@ class Scene:
             for node, own in nodes:
                 node.opacity = _through(own, opacity)
 
-    def _add_layer(self, layer: Layer) -> list[_Shown]:
+    def _add_layer(self, layer: Layer) -> list[_ShownSurface]:
         """The nodes of a layer, each with the opacity that its file gives."""
         scene, nodes = self.server.scene, []
         for body, surfaces in self.figure.layer(layer).items():
@@ -117,10 +117,10 @@ class Scene:
     @cached_property
     def box(self) -> Array:
         """The least and greatest coordinates (2, 3) [m] of the robot where the scene began."""
-        moving = _box(self.figure.points(Layer.VISUAL, self.placements(self.q)))
+        moving = _extent(self.figure.points(Layer.VISUAL, self.placements(self.q)))
         fixed = self.figure.points(Layer.VISUAL, {WORLD: np.eye(4)})
-        if len(fixed) and np.ptp(_box(fixed), axis=0).max() <= np.ptp(moving, axis=0).max():  # a foot, and not a landscape
-            moving = _box(np.concatenate([moving, fixed]))
+        if len(fixed) and np.ptp(_extent(fixed), axis=0).max() <= np.ptp(moving, axis=0).max():  # a foot, and not a landscape
+            moving = _extent(np.concatenate([moving, fixed]))
         return moving
 
     @cached_property

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import viser
 
-from .coordinates import coordinates, read, write
+from .coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from .figure import Layer
 from .loop_lines import loops_text
 from .marks import Mark
-from .nodes import Scene
+from .nodes import RobotScene
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -27,14 +27,14 @@ class JointsPanel:
     robot stays where it was.
     """
 
-    def __init__(self, gui: viser.GuiApi, scene: Scene, set_q: Callable[[Array], None], lock: threading.RLock) -> None:
+    def __init__(self, gui: viser.GuiApi, scene: RobotScene, set_q: Callable[[Array], None], lock: threading.RLock) -> None:
         self.scene, self.robot, self.set_q, self.lock = scene, scene.robot, set_q, lock
-        self.coordinates = coordinates(self.robot)
+        self.coordinates = settable_coordinates(self.robot)
         self.sliders: list[viser.GuiSliderHandle[float]] = []
         with gui.add_folder("Joints", order=1.0, expand_by_default=len(self.coordinates) <= MANY):
             for k, c in enumerate(self.coordinates):
                 step = 10.0 ** np.floor(np.log10(max(c.upper - c.lower, 1e-6) / 500.0))
-                start = min(max(read(c.joint, scene.q)[c.place], c.lower), c.upper)
+                start = min(max(joint_numbers(c.joint, scene.q)[c.place], c.lower), c.upper)
                 slider = gui.add_slider(c.label, float(c.lower), float(c.upper), float(step), float(start))
                 slider.on_update(self._handler(k))
                 self.sliders.append(slider)
@@ -42,7 +42,7 @@ class JointsPanel:
     def follow(self, q: Array) -> None:
         """Bring the sliders to q; one whose coordinate is beyond its ends stays at the end."""
         for c, slider in zip(self.coordinates, self.sliders, strict=True):
-            slider.value = min(max(read(c.joint, q)[c.place], c.lower), c.upper)
+            slider.value = min(max(joint_numbers(c.joint, q)[c.place], c.lower), c.upper)
 
     def _handler(self, k: int) -> Callable[[viser.GuiEvent[Any]], None]:
         def moved(event: viser.GuiEvent[Any]) -> None:
@@ -54,9 +54,9 @@ class JointsPanel:
 
     def _set(self, k: int, value: float, client: viser.ClientHandle) -> None:
         c, q = self.coordinates[k], self.scene.q
-        numbers = read(c.joint, q)
+        numbers = joint_numbers(c.joint, q)
         numbers[c.place] = value
-        wanted = write(c.joint, q, numbers)
+        wanted = with_joint_numbers(c.joint, q, numbers)
         close = getattr(self.robot, "close", None)
         try:
             self.set_q(wanted if close is None else close(wanted))
@@ -71,7 +71,7 @@ class JointsPanel:
 class LookPanel:
     """What is drawn, and what the files did not give."""
 
-    def __init__(self, gui: viser.GuiApi, scene: Scene, lock: threading.RLock) -> None:
+    def __init__(self, gui: viser.GuiApi, scene: RobotScene, lock: threading.RLock) -> None:
         self.scene, self.lock = scene, lock
         marks = [m for m in Mark if m != Mark.LOOPS or loops_text(scene.robot)]
         with gui.add_folder("Show", order=0.0):

@@ -12,7 +12,7 @@ import viser
 
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
-from .clock import Clock, duration, instant
+from .clock import Clock, instant_at, playing_time
 
 RATE = 60.0  # states sent a second
 TEXT = 0.125  # [s]: the slider and the text follow less often than the robot
@@ -33,7 +33,7 @@ class Player:
         rest: Callable[[], None],
     ) -> None:
         self.robot, self.trajectory, self.draw, self.rest = robot, trajectory, draw, rest
-        self.clock = Clock(duration(trajectory))
+        self.clock = Clock(playing_time(trajectory))
         self._woken, self._ended = threading.Event(), threading.Event()
         self._told = -np.inf
         end = max(self.clock.duration, 1e-9)
@@ -109,13 +109,13 @@ class Player:
             self._ended.wait(max(0.0, before + 1.0 / RATE - time.perf_counter()))
 
     def _draw(self) -> None:
-        self.draw(instant(self.trajectory, self.clock.time))
+        self.draw(instant_at(self.trajectory, self.clock.time))
 
     def _tell(self) -> None:
         """Bring the slider and the text to the clock."""
         self._told = time.perf_counter()
         self._slider.value = min(self.clock.time, float(self._slider.max))
-        k = instant(self.trajectory, self.clock.time)
+        k = instant_at(self.trajectory, self.clock.time)
         q, v = self.trajectory.q[k], self.trajectory.v[k]
         kinetic, potential = float(self.robot.kinetic_energy(q, v)), float(self.robot.potential_energy(q))
         self._text.content = (

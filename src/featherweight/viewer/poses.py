@@ -15,7 +15,7 @@ def quaternions(R: Any) -> Array:
     return np.asarray(tf.SO3.from_matrix(np.asarray(R)).wxyz)
 
 
-def view(position: Array, at: Array) -> Array:
+def looking_at(position: Array, at: Array) -> Array:
     """The orientation, as a unit quaternion (4,), of an upright camera at a position (3,) that looks at a point (3,)."""
     forward = (at - position) / np.linalg.norm(at - position)
     right = np.cross(forward, (0.0, 0.0, 1.0))

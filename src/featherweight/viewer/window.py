@@ -14,11 +14,11 @@ import numpy as np
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .figure import FACES, Figure, Layer
-from .html import RATE, record, serve, stop
-from .nodes import FIELD, Scene
+from .html import RATE, html_of, serve, stop
+from .nodes import FIELD, RobotScene
 from .panels import JointsPanel, LookPanel
 from .player import Player
-from .poses import view
+from .poses import looking_at
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -57,7 +57,7 @@ class Window:
         self._heights: list[tuple[Array, Array, Array]] = []
         self._server = serve(host, port, robot.name)
         try:
-            self._scene = Scene(self._server, self.figure, self._configuration(start))
+            self._scene = RobotScene(self._server, self.figure, self._configuration(start))
             self._ground = self._lowest() if ground == "below" else ground
             self._furnish(self._scene)
             self._fill(trajectory)
@@ -142,13 +142,13 @@ class Window:
         server = serve(LOOPBACK, 0)
         try:
             with self._lock:
-                scene = Scene(server, self.figure, self._start())
+                scene = RobotScene(server, self.figure, self._start())
                 self._furnish(scene)
                 scene.show_layer(self._scene.layer)
                 scene.set_opacity(self._scene.opacity)
                 scene.marks.like(self._scene.marks)
                 scene.look(*self._scene.camera)
-            html = record(scene, self.trajectory, rate)
+            html = html_of(scene, self.trajectory, rate)
         finally:
             stop(server)
         Path(path).write_text(html, encoding="utf-8")
@@ -162,7 +162,7 @@ class Window:
         if not clients:
             raise RuntimeError(f"picture: no browser has {self.url} open")
         position, at = self._scene.camera
-        camera = {"position": position, "wxyz": view(position, at), "fov": FIELD}
+        camera = {"position": position, "wxyz": looking_at(position, at), "fov": FIELD}
         drawn: Array = clients[0].get_render(size[1], size[0], **camera, transport_format="png", timeout=timeout)
         opacity = drawn[..., 3:] / 255.0
         mixed: Array = np.round(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)).astype(np.uint8)
@@ -196,7 +196,7 @@ class Window:
         """Just below the robot, unless the file has a ground of its own."""
         return None if self.figure.planes(Layer.VISUAL) else float(self._scene.box[0, 2])
 
-    def _furnish(self, scene: Scene) -> None:
+    def _furnish(self, scene: RobotScene) -> None:
         if self._ground is not None:
             scene.add_ground(self._ground)
         for x, y, z in self._heights:

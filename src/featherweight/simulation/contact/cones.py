@@ -14,7 +14,7 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, triu
 
-from .impulses import GOOD, Problem, Solution, residual, solve
+from .impulses import GOOD, Problem, Solution, natural_residual, solve_problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,17 +32,17 @@ def solve_by_cones(problem: Problem, start: Array, tolerance: float) -> Solution
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    best = Solution(start, residual(problem, start), 0, 0)
+    best = Solution(start, natural_residual(problem, start), 0, 0)
     shift = np.zeros(k)
     for _ in range(PROBLEMS):
         b = problem.b.copy()
         b[: 3 * k : 3] += shift
-        done = clarabel.DefaultSolver(triu(csc_matrix(A)).tocsc(), b * unit, rows, offset, cones, settings).solve()
-        f = np.asarray(done.x) * scale * size
+        answer = clarabel.DefaultSolver(triu(csc_matrix(A)).tocsc(), b * unit, rows, offset, cones, settings).solve()
+        f = np.asarray(answer.x) * scale * size
         if not np.isfinite(f).all():
             break
-        polished = solve(problem, f, tolerance)
-        for tried in (Solution(f, residual(problem, f), 0, 0), polished):
+        polished = solve_problem(problem, f, tolerance)
+        for tried in (Solution(f, natural_residual(problem, f), 0, 0), polished):
             best = tried if tried.residual < best.residual else best
         if best.residual <= GOOD * tolerance:
             break

@@ -3,7 +3,7 @@
 Contacts change from step to step, and code must not be compiled for each set of them. Three ways, by size:
 
 - For up to `MOST_ROWS` rows of bodies that may touch (feet and hands) the Delassus matrix of all of them is one function, made
-  once, and a contact takes the rows of its bodies (`contact_space`). Talos on one of two feet pays 0.4 µs for the other.
+  once, and a contact takes the rows of its bodies (`contact_problem`). Talos on one of two feet pays 0.4 µs for the other.
 - Where more bodies may touch, those that do take their rows of J M⁻¹ Jᵀ, by the robot's inverse mass matrix: a matrix of all
   33 bodies of Talos would cost 30 µs. So do joints near their limits; joints with dry friction, which are always there, are
   part of a function of their own where there are few.
@@ -44,34 +44,34 @@ class ContactInertia:
     ) -> None:
         self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
-        self.of_touching: CompiledFunction | None = None
-        self.of_all: CompiledFunction | None = None
+        self.function_of_bodies: CompiledFunction | None = None
+        self.function_of_all: CompiledFunction | None = None
         self._room: Array = np.empty(0)
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
         rows = int(self.begin[-1])
         self.by_sets = not isinstance(algorithm, str)
         if self.contacts and isinstance(algorithm, str):
             if rows <= MOST_ROWS or algorithm != "auto":
-                self.of_touching = robot.delassus(self.contacts, algorithm)
-                self.by_sets = self.of_touching.execution == "rolled"
+                self.function_of_bodies = robot.delassus(self.contacts, algorithm)
+                self.by_sets = self.function_of_bodies.execution == "rolled"
             else:
                 self.by_sets = robot.forward_dynamics.execution == "rolled"
         if always and not robot.closed and not self.by_sets and rows + len(joint_rows) <= MOST_ROWS:
             selected = np.eye(robot.nv)[joint_rows]
-            self.of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
+            self.function_of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
 
     @property
     def by_inverse(self) -> bool:
         """Whether bodies that touch take their part of M⁻¹."""
-        return bool(self.contacts) and self.of_touching is None and not self.by_sets
+        return bool(self.contacts) and self.function_of_bodies is None and not self.by_sets
 
-    def touching(self, q: Array, bodies: Array) -> tuple[Array, Array]:
+    def of_bodies(self, q: Array, bodies: Array) -> tuple[Array, Array]:
         """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything."""
         if not self.contacts:
             return np.zeros((len(q), 0, 0)), self.begin
         if not self.by_sets:
-            assert self.of_touching is not None
-            return self.of_touching(q), self.begin
+            assert self.function_of_bodies is not None
+            return self.function_of_bodies(q), self.begin
         key = bodies.tobytes()
         if key not in self._sets:
             self._sets[key] = self._of_set([self.contacts[b] for b in bodies]), self._begin(bodies)
@@ -101,21 +101,21 @@ class ContactInertia:
         begin[-1] = sum(sizes)
         return begin
 
-    def whole(self, q: Array) -> tuple[Array, Array] | None:
+    def of_bodies_and_joints(self, q: Array) -> tuple[Array, Array] | None:
         """G of all bodies that may touch and all joint rows, and where they begin, if it has a function of its own."""
-        return None if self.of_all is None else (self.of_all(q), self.begin)
+        return None if self.function_of_all is None else (self.function_of_all(q), self.begin)
 
     def jacobian(self, q: Array) -> Array:
         """The rows (batch, m, nv) of all bodies that may touch."""
         if not self.contacts:
             return np.zeros((len(q), 0, self.robot.nv))
-        made: Array = self.of_jacobian(q)
-        return made
+        J: Array = self.jacobian_function(q)
+        return J
 
     @cached_property
-    def of_jacobian(self) -> CompiledFunction:
+    def jacobian_function(self) -> CompiledFunction:
         return self.robot.contact_jacobian(self.contacts)
 
     def of_joints(self, S: Array | None) -> Array:
-        """The joint rows (robots or 1, rows, nv); S(q) as in `JointForces`."""
+        """The joint rows (robots or 1, rows, nv); S(q) as in `ForcesAtJoints`."""
         return np.eye(self.robot.nv)[None, self.joint_rows] if S is None else np.ascontiguousarray(S[:, self.joint_rows])

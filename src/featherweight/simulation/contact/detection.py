@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..compiling import compiled
+from ..compiling import compiled, jitable
 
 NO_GROUND, PLANE, HEIGHTS = range(3)
 
@@ -29,18 +29,28 @@ class Spheres(NamedTuple):
     spacing: Any  # (2,) of the grid
 
 
-class Contacts(NamedTuple):
-    """Room for contacts of one robot, of which the first `count` are there."""
+class ContactPoints(NamedTuple):
+    """Contacts of one robot; of many, with a leading axis, and room for the most that there may be."""
 
     candidate: Any  # (c,) int
     a: Any  # (c,) int
     b: Any  # (c,) int
-    point: Any  # (c, 3)
+    point: Any  # (c, 3) [m]
     normal: Any  # (c, 3)
-    gap: Any  # (c,)
+    gap: Any  # (c,) [m]
 
 
-@compiled
+@jitable
+def points_of(contacts: Any, robot: int, count: int) -> Any:
+    """The first contacts of one robot."""
+    i, k = robot, count
+    return ContactPoints(
+        contacts.candidate[i, :k], contacts.a[i, :k], contacts.b[i, :k], contacts.point[i, :k], contacts.normal[i, :k],
+        contacts.gap[i, :k],
+    )  # fmt: skip
+
+
+@jitable
 def center_of(spheres: Any, s: int, placement: Any) -> tuple[float, float, float]:
     """The centre of a sphere in the world."""
     T = placement[spheres.body[s]]
@@ -52,8 +62,8 @@ def center_of(spheres: Any, s: int, placement: Any) -> tuple[float, float, float
     )
 
 
-@compiled
-def surface(spheres: Any, x: float, y: float) -> tuple[float, float, float, float]:
+@jitable
+def normal_and_height(spheres: Any, x: float, y: float) -> tuple[float, float, float, float]:
     """The height field at (x, y): normal, and height."""
     nx, ny = spheres.heights.shape
     hx, hy = spheres.spacing[0], spheres.spacing[1]
@@ -74,16 +84,16 @@ def surface(spheres: Any, x: float, y: float) -> tuple[float, float, float, floa
     return -dx / length, -dy / length, 1.0 / length, low + t * (high - low)
 
 
-@compiled
-def put(found: Any, k: int, candidate: int, a: int, b: int, point: Any, normal: Any, gap: float) -> int:
-    found.candidate[k], found.a[k], found.b[k], found.gap[k] = candidate, a, b, gap
+@jitable
+def write_contact(contacts: Any, k: int, candidate: int, a: int, b: int, point: Any, normal: Any, gap: float) -> int:
+    contacts.candidate[k], contacts.a[k], contacts.b[k], contacts.gap[k] = candidate, a, b, gap
     for i in range(3):
-        found.point[k, i], found.normal[k, i] = point[i], normal[i]
+        contacts.point[k, i], contacts.normal[k, i] = point[i], normal[i]
     return k + 1
 
 
-@compiled
-def find(spheres: Any, placement: Any, reach: float, found: Any) -> int:
+@jitable
+def find_contacts(spheres: Any, placement: Any, reach: float, contacts: Any) -> int:
     """Write the contacts with gaps below `reach` [m], for placements (bodies, 4, 4) of the bodies; how many there are."""
     k = 0
     for s in range(len(spheres.body)):
@@ -94,7 +104,7 @@ def find(spheres: Any, placement: Any, reach: float, found: Any) -> int:
             n = (p[0], p[1], p[2])
             gap = n[0] * x + n[1] * y + n[2] * z - p[3] - r
         elif spheres.ground == HEIGHTS:
-            nx, ny, nz, height = surface(spheres, x, y)
+            nx, ny, nz, height = normal_and_height(spheres, x, y)
             n = (nx, ny, nz)
             gap = (z - height) * nz - r
         else:
@@ -102,7 +112,7 @@ def find(spheres: Any, placement: Any, reach: float, found: Any) -> int:
         if gap < reach:
             down = r + gap  # of the centre
             point = (x - down * n[0], y - down * n[1], z - down * n[2])
-            k = put(found, k, s, spheres.body[s], -1, point, n, gap)
+            k = write_contact(contacts, k, s, spheres.body[s], -1, point, n, gap)
     for i in range(len(spheres.pair)):
         s, t = spheres.pair[i, 0], spheres.pair[i, 1]
         x, y, z = center_of(spheres, s, placement)
@@ -114,13 +124,15 @@ def find(spheres: Any, placement: Any, reach: float, found: Any) -> int:
             n = (dx / distance, dy / distance, dz / distance) if distance > 0.0 else (0.0, 0.0, 1.0)
             out = spheres.radius[t] + 0.5 * gap
             point = (u + out * n[0], v + out * n[1], w + out * n[2])
-            k = put(found, k, len(spheres.body) + i, spheres.body[s], spheres.body[t], point, n, gap)
+            k = write_contact(contacts, k, len(spheres.body) + i, spheres.body[s], spheres.body[t], point, n, gap)
     return k
 
 
 @compiled
-def find_range(first: int, stop: int, spheres: Any, placement: Any, reach: float, found: Any, count: Any) -> None:
-    """`find` for robots first to stop."""
+def find_contacts_of_robots(
+    first: int, stop: int, spheres: Any, placement: Any, reach: float, contacts: Any, count: Any
+) -> None:
+    """Contacts of robots first to stop, and how many each has."""
+    room = contacts.gap.shape[1]
     for i in range(first, stop):
-        one = Contacts(found.candidate[i], found.a[i], found.b[i], found.point[i], found.normal[i], found.gap[i])
-        count[i] = find(spheres, placement[i], reach, one)
+        count[i] = find_contacts(spheres, placement[i], reach, points_of(contacts, i, room))

@@ -23,16 +23,13 @@ solved by Newton's method for contacts that give way at first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled
-from .newton import NEWTON_STEPS, natural, project_all, solve_by_newton, write_rho
+from ..compiling import compiled, jitable
+from .newton import NEWTON_STEPS, project_all, solve_by_newton, write_residual, write_rho
 from .sweeps import solve_by_sweeps
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
 NEWTON_FIRST = 100  # unknowns: for fewer, Newton's method is tried before any sweeps
@@ -43,104 +40,91 @@ GOOD = 1e2  # times the tolerance: where more is left, cones are tried too (`con
 ACCEPTED = 1e5  # times the tolerance, if they do not help: redundant contacts that slide may have no exact solution
 
 
-@compiled
-def solve_problem(
-    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
-) -> tuple[Any, float, int, int]:
-    """Impulses from a guess f (which changes), the residual left [m/s], and the sweeps and Newton steps that it took.
-
-    Where the tolerance cannot be reached, the impulses are the best ones met.
-    """
-    swept = steps = 0
-    most = max(SWEEPS, len(f) // 15)
-    best, least = f.copy(), np.inf
-    for attempt in range(ROUNDS):
-        if attempt > 0 or len(f) > NEWTON_FIRST:
-            count, left = solve_by_sweeps(A, b, mu, lower, upper, pyramid, f, most, tolerance)
-            swept += count
-            most *= 2
-            if left <= tolerance:
-                best, least = f, left
-                break
-        if attempt == CONTINUED:
-            found, left, count = solve_by_continuation(A, b, mu, lower, upper, pyramid, f, tolerance)
-        else:
-            found, left, count = solve_by_newton(A, b, mu, lower, upper, pyramid, f, tolerance, NEWTON_STEPS)
-        steps += count
-        if left < least:  # it may have led astray: sweeps go on from where they were
-            best, least = found, left
-        if least <= tolerance or (attempt >= CONTINUED and least <= GOOD * tolerance):
-            break
-    project_all(mu, lower, upper, pyramid, best)  # what rounding left outside
-    return best, least, swept, steps
-
-
-@compiled
-def solve_by_continuation(
-    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float
-) -> tuple[Any, float, int]:
-    """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles."""
-    m = len(f)
-    rho, soft = np.empty(m), A.copy()
-    write_rho(A, len(mu), rho)
-    scale = 0.0
-    for x in b:
-        scale = max(scale, abs(x))
-    best, least, steps = f, np.inf, 0
-    softness = 1.0
-    while True:
-        for i in range(m):
-            soft[i, i] = A[i, i] + softness * rho[i]
-        allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else GOOD * tolerance
-        found, left, count = solve_by_newton(soft, b, mu, lower, upper, pyramid, f, allowed, 2 * NEWTON_STEPS)
-        steps += count
-        true = residual_of(A, b, mu, lower, upper, pyramid, found)
-        if true < least:
-            best, least = found, true
-        if softness == 0.0 or not left <= allowed:
-            return best, least, steps
-        f = found
-        softness = STIFFER * softness if softness > LAST_SOFTNESS else 0.0
-
-
-@compiled
-def residual_of(A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any) -> float:
-    """The greatest entry of the natural residual, as a velocity [m/s]."""
-    m = len(f)
-    rho, left, slope = np.empty(m), np.empty(m), np.zeros((m - 2 * len(mu), 3, 3))
-    write_rho(A, len(mu), rho)
-    return natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(NamedTuple):
     """Contacts in `mu`, then rows with bounds, of velocities u = A f + b."""
 
-    A: Array  # (m, m)
-    b: Array  # (m,) [m/s, rad/s]
-    mu: Array  # (k,)
-    lower: Array = field(default_factory=lambda: np.zeros(0))  # (m - 3k,) [N s, N m s]
-    upper: Array = field(default_factory=lambda: np.zeros(0))
+    A: Any  # (m, m)
+    b: Any  # (m,) [m/s, rad/s]
+    mu: Any  # (k,)
+    lower: Any = np.zeros(0)  # (m - 3k,) [N s, N m s]
+    upper: Any = np.zeros(0)
     pyramid: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(NamedTuple):
     """Impulses (m,), the natural residual that they leave [m/s], and the work that it took."""
 
-    impulses: Array
+    impulses: Any
     residual: float
     sweeps: int
     newton_steps: int
 
 
-def solve(problem: Problem, start: Array, tolerance: float) -> Solution:
-    """Impulses from a guess, to a residual of `tolerance` [m/s] if that can be had."""
-    p = problem
-    return Solution(*solve_problem(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, start.copy(), tolerance))
+@compiled
+def solve_problem(problem: Any, start: Any, tolerance: float) -> Any:
+    """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
+    f = start.copy()
+    swept = steps = 0
+    most = max(SWEEPS, len(f) // 15)
+    best, least = f.copy(), np.inf
+    for attempt in range(ROUNDS):
+        if attempt > 0 or len(f) > NEWTON_FIRST:
+            count, residual = solve_by_sweeps(problem, f, most, tolerance)
+            swept += count
+            most *= 2
+            if residual <= tolerance:
+                best, least = f, residual
+                break
+        if attempt == CONTINUED:
+            newest, residual, count = solve_by_continuation(problem, f, tolerance)
+        else:
+            newest, residual, count = solve_by_newton(problem, f, tolerance, NEWTON_STEPS)
+        steps += count
+        if residual < least:  # it may have led astray: sweeps go on from where they were
+            best, least = newest, residual
+        if least <= tolerance or (attempt >= CONTINUED and least <= GOOD * tolerance):
+            break
+    project_all(problem, best)  # what rounding left outside
+    return Solution(best, least, swept, steps)
 
 
-def residual(problem: Problem, f: Array) -> float:
+@jitable
+def solve_by_continuation(problem: Any, f: Any, tolerance: float) -> tuple[Any, float, int]:
+    """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles."""
+    m = len(f)
+    rho, soft = np.empty(m), problem.A.copy()
+    write_rho(problem.A, len(problem.mu), rho)
+    softened = Problem(soft, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid)
+    scale = greatest_of(problem.b)
+    best, least, steps = f, np.inf, 0
+    softness = 1.0
+    while True:
+        for i in range(m):
+            soft[i, i] = problem.A[i, i] + softness * rho[i]
+        allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else GOOD * tolerance
+        newest, residual, count = solve_by_newton(softened, f, allowed, 2 * NEWTON_STEPS)
+        steps += count
+        true = natural_residual(problem, newest)
+        if true < least:
+            best, least = newest, true
+        if softness == 0.0 or not residual <= allowed:
+            return best, least, steps
+        f = newest
+        softness = STIFFER * softness if softness > LAST_SOFTNESS else 0.0
+
+
+@compiled
+def natural_residual(problem: Any, f: Any) -> float:
     """The greatest entry of the natural residual, as a velocity [m/s]."""
-    p = problem
-    return residual_of(p.A, p.b, p.mu, p.lower, p.upper, p.pyramid, np.asarray(f, dtype=float))
+    m, k = len(f), len(problem.mu)
+    rho = np.empty(m)
+    write_rho(problem.A, k, rho)
+    return write_residual(problem, f, rho, np.empty(m), np.zeros((m - 2 * k, 3, 3)))
+
+
+@jitable
+def greatest_of(b: Any) -> float:
+    worst = 0.0
+    for x in b:
+        worst = max(worst, abs(x))
+    return worst

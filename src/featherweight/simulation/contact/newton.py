@@ -12,41 +12,63 @@ comes from f - u/rho, so that resting contacts, for which r is linear, are solve
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled
+from ..compiling import jitable
 
 NEWTON_STEPS = 8
 LAPACK_FROM = 36  # unknowns: fewer are eliminated faster here
 PROXIMAL = 1e-9  # of rho, added to A in r' only: impulses of redundant contacts are not unique
 
 
-@compiled
-def natural(A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, rho: Any, left: Any, slope: Any) -> float:
+class NewtonWork(NamedTuple):
+    """Arrays of Newton's method for m unknowns, of which the first 3 k are those of contacts."""
+
+    rho: Any  # (m,)
+    residual: Any  # (m,) r(f)
+    slope: Any  # (m - 2 k, 3, 3) blocks of P'
+    step: Any  # (m,)
+    matrix: Any  # (m, m) of what has to be solved for
+    right: Any  # (m,)
+    unknowns: Any  # (m,) int, those in it
+
+
+@jitable
+def newton_work(problem: Any) -> Any:
+    k, m = len(problem.mu), len(problem.b)
+    rho = np.empty(m)
+    write_rho(problem.A, k, rho)
+    slope = np.zeros((m - 2 * k, 3, 3))
+    return NewtonWork(rho, np.empty(m), slope, np.empty(m), np.empty((m, m)), np.empty(m), np.empty(m, np.int64))
+
+
+@jitable
+def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) -> float:
     """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r."""
+    A, b, mu, lower, upper = problem.A, problem.b, problem.mu, problem.lower, problem.upper
     k, m = len(mu), len(f)
     worst = 0.0
     for i in range(m):
         u = b[i]
         for j in range(m):
             u += A[i, j] * f[j]
-        left[i] = f[i] - u / rho[i]
+        residual[i] = f[i] - u / rho[i]
     for c in range(k):
         r = 3 * c
-        project(left, mu[c], pyramid, r, slope[c])
+        project(residual, mu[c], problem.pyramid, r, slope[c])
     for i in range(3 * k, m):
-        s, aim = k + i - 3 * k, left[i]
-        left[i] = min(max(aim, lower[i - 3 * k]), upper[i - 3 * k])
-        slope[s, 0, 0] = 1.0 if left[i] == aim else 0.0
+        s, aim = k + i - 3 * k, residual[i]
+        residual[i] = min(max(aim, lower[i - 3 * k]), upper[i - 3 * k])
+        slope[s, 0, 0] = 1.0 if residual[i] == aim else 0.0
     for i in range(m):
-        left[i] = rho[i] * (f[i] - left[i])
-        worst = max(worst, abs(left[i]))
+        residual[i] = rho[i] * (f[i] - residual[i])
+        worst = max(worst, abs(residual[i]))
     return worst
 
 
-@compiled
+@jitable
 def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
     """P of one contact, in place, and its derivative."""
     slope[:] = 0.0
@@ -75,35 +97,37 @@ def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
     slope[1, 2] = slope[2, 1] = -shrink * x * y
 
 
-@compiled
-def project_all(mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any) -> None:
+@jitable
+def project_all(problem: Any, f: Any) -> None:
     """P of all impulses, in place."""
     slope = np.empty((3, 3))
-    k = len(mu)
+    k = len(problem.mu)
     for c in range(k):
-        project(f, mu[c], pyramid, 3 * c, slope)
-    for i in range(len(lower)):
-        f[3 * k + i] = min(max(f[3 * k + i], lower[i]), upper[i])
+        project(f, problem.mu[c], problem.pyramid, 3 * c, slope)
+    for i in range(len(problem.lower)):
+        f[3 * k + i] = min(max(f[3 * k + i], problem.lower[i]), problem.upper[i])
 
 
-@compiled
-def newton_step(A: Any, rho: Any, slope: Any, k: int, left: Any, step: Any, matrix: Any, right: Any, index: Any) -> None:
+@jitable
+def write_newton_step(A: Any, k: int, work: Any) -> None:
     """Write the step that makes r zero, were r' constant.
 
     Where P' is zero (open contacts, forces at their bounds), r' is rho, and the step is known; what is left of r' is smaller.
     Its rows have rho P' PROXIMAL added.
     """
+    rho, residual, slope, step = work.rho, work.residual, work.slope, work.step
+    matrix, right, unknowns = work.matrix, work.right, work.unknowns
     m, n = len(rho), 0
     for i in range(m):
         c, l = (i // 3, i % 3) if i < 3 * k else (k + i - 3 * k, 0)
         known = slope[c, l, 0] == 0.0 and slope[c, l, 1] == 0.0 and slope[c, l, 2] == 0.0
-        step[i] = left[i] / rho[i] if known else 0.0
+        step[i] = residual[i] / rho[i] if known else 0.0
         if not known:
-            index[n] = i
+            unknowns[n] = i
             n += 1
     for x in range(n):
-        row = index[x]
-        right[x] = left[row]
+        row = unknowns[x]
+        right[x] = residual[row]
         c, i, first, width = (row // 3, row % 3, row - row % 3, 3) if row < 3 * k else (k + row - 3 * k, 0, row, 1)
         for y in range(n):
             matrix[x, y] = 0.0
@@ -111,22 +135,22 @@ def newton_step(A: Any, rho: Any, slope: Any, k: int, left: Any, step: Any, matr
             part = slope[c, i, l]
             if part != 0.0:
                 for y in range(n):
-                    matrix[x, y] += part * A[first + l, index[y]]
+                    matrix[x, y] += part * A[first + l, unknowns[y]]
                 total = 0.0
                 for j in range(m):
                     total += A[first + l, j] * step[j]
                 right[x] -= part * total
         for y in range(n):
-            l = index[y] - first
+            l = unknowns[y] - first
             if 0 <= l < width:
                 matrix[x, y] += rho[row] * ((1.0 if i == l else 0.0) - (1.0 - PROXIMAL) * slope[c, i, l])
     if n > 0:
-        found = solve_linear(matrix[:n, :n], right[:n])
+        solved = solve_linear(matrix[:n, :n], right[:n])
         for x in range(n):
-            step[index[x]] = found[x]
+            step[unknowns[x]] = solved[x]
 
 
-@compiled
+@jitable
 def write_rho(A: Any, k: int, rho: Any) -> None:
     for c in range(k):
         most = max(A[3 * c, 3 * c], A[3 * c + 1, 3 * c + 1], A[3 * c + 2, 3 * c + 2])
@@ -135,7 +159,7 @@ def write_rho(A: Any, k: int, rho: Any) -> None:
         rho[i] = A[i, i] if A[i, i] > 0.0 else 1.0
 
 
-@compiled
+@jitable
 def solve_linear(matrix: Any, right: Any) -> Any:
     """matrix⁻¹ right; the matrix is overwritten."""
     n = len(right)
@@ -164,25 +188,19 @@ def solve_linear(matrix: Any, right: Any) -> Any:
     return x
 
 
-@compiled
-def solve_by_newton(
-    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, tolerance: float, most: int
-) -> tuple[Any, float, int]:
+@jitable
+def solve_by_newton(problem: Any, f: Any, tolerance: float, most: int) -> tuple[Any, float, int]:
     """Impulses from f on, whether or not they come near: with the residual left, and the number of steps, `most` at most.
 
     Steps are whole ones: the residual may grow while contacts change between sticking, sliding and open, and a search along
     the step would stop there.
     """
-    k, m = len(mu), len(f)
-    rho, left = np.empty(m), np.empty(m)
-    slope = np.zeros((m - 2 * k, 3, 3))
-    matrix, right, step, index = np.empty((m, m)), np.empty(m), np.empty(m), np.empty(m, np.int64)
-    write_rho(A, k, rho)
-    norm = natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
+    work = newton_work(problem)
+    norm = write_residual(problem, f, work.rho, work.residual, work.slope)
     for count in range(most):
         if not norm > tolerance:
             return f, norm, count
-        newton_step(A, rho, slope, k, left, step, matrix, right, index)
-        f = f - step
-        norm = natural(A, b, mu, lower, upper, pyramid, f, rho, left, slope)
+        write_newton_step(problem.A, len(problem.mu), work)
+        f = f - work.step
+        norm = write_residual(problem, f, work.rho, work.residual, work.slope)
     return f, norm, most

@@ -17,11 +17,11 @@ import numpy as np
 from ...model.types import WORLD, JointType, Shape, ShapeType
 from ...robot.robot import Robot
 from ..scene import Ground, Plane, Sphere
-from .detection import Contacts
+from .contact_model import SurfaceValues
+from .detection import ContactPoints
 from .standins import stand_ins
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Surface = tuple[float | None, float | None]
 
 ROOM = 8  # contacts of one pair
 PATCH = 1e-5  # [m] what lies within it of a contact's plane is of its patch
@@ -40,14 +40,14 @@ class ShapeContacts:
         self._coal = coal
         self.shapes = [s for s in robot.shapes if s.collision and s.type is not ShapeType.PLANE]
         self.bodies = list(dict.fromkeys(s.body for s in self.shapes if s.body != WORLD))
-        self._geometry = [self._made(s) for s in self.shapes]
+        self._geometry = [self._geometry_of(s) for s in self.shapes]
         self._radius = np.array([float(g.aabb_radius) for g in self._geometry])
         self._center = np.array(
             [_in_body(s, np.array(g.aabb_center)) for s, g in zip(self.shapes, self._geometry, strict=True)]
         )
         joined = {frozenset((j.parent, j.child)) for j in robot.joints if j.type is not JointType.FLOATING}
         wanted = None if pairs is None else {frozenset(p) for p in pairs}
-        found = [
+        candidates = [
             (i, j)
             for (i, a), (j, b) in itertools.combinations(enumerate(self.shapes), 2)
             if a.body != b.body
@@ -57,8 +57,8 @@ class ShapeContacts:
         grounded = [k for k, s in enumerate(self.shapes) if s.body != WORLD and s.type not in EXACT_ON_A_PLANE]
         if isinstance(ground, Plane):
             self._geometry.append(coal.Halfspace(np.array(ground.normal), float(np.dot(ground.normal, ground.point))))
-            found += [(k, len(self.shapes)) for k in grounded]
-        self.pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+            candidates += [(k, len(self.shapes)) for k in grounded]
+        self.pairs = np.array(candidates, dtype=np.int64).reshape(-1, 2)
         self._left_out: set[int] = set()
         self._plane = ground if isinstance(ground, Plane) else None
         self._request = coal.CollisionRequest()
@@ -71,10 +71,10 @@ class ShapeContacts:
         if ground is None:
             return []
         plane = isinstance(ground, Plane)
-        mine = [s for s in self.shapes if s.body != WORLD and (not plane or s.type in EXACT_ON_A_PLANE)]
-        return [sphere for shape in mine for sphere in stand_ins(shape)]
+        standing = [s for s in self.shapes if s.body != WORLD and (not plane or s.type in EXACT_ON_A_PLANE)]
+        return [sphere for shape in standing for sphere in stand_ins(shape)]
 
-    def surfaces(self, ground: Ground | None) -> list[tuple[Surface, Surface]]:
+    def surfaces(self, ground: Ground | None) -> list[tuple[SurfaceValues, SurfaceValues]]:
         """Friction and restitution of both sides of each candidate for contact."""
         under = (ground.friction, ground.restitution) if ground is not None else (None, None)
         sides = [*((s.friction, None) for s in self.shapes), under]
@@ -91,7 +91,9 @@ class ShapeContacts:
         near = [(k, r.getContact(0).penetration_depth) for k, r, _ in self._near(placement, number, 0.0)]
         self._left_out = {k for k, gap in near if gap < -OVERLAP and self.pairs[k, 1] < len(self.shapes)}
 
-    def add(self, placement: Array, number: dict[str, int], reach: float, first: int, found: Contacts, count: int) -> int:
+    def add(
+        self, placement: Array, number: dict[str, int], reach: float, first: int, contacts: ContactPoints, count: int
+    ) -> int:
         """Append contacts with gaps below `reach` to one robot's; how many there are then.
 
         `number` is that of each body that may touch, `first` the number of the first candidate.
@@ -110,10 +112,10 @@ class ShapeContacts:
                 patch = patches.getContactPatch(0)
                 points = [np.array(patch.getPoint(n)) for n in range(patch.size())] or points
             for slot, x in enumerate(_spread(points)):
-                found.candidate[count] = first + ROOM * k + slot
-                found.a[count] = number.get(self.shapes[i].body, -1)
-                found.b[count] = -1 if j == len(self.shapes) else number.get(self.shapes[j].body, -1)
-                found.point[count], found.normal[count], found.gap[count] = x, normal, contact.penetration_depth
+                contacts.candidate[count] = first + ROOM * k + slot
+                contacts.a[count] = number.get(self.shapes[i].body, -1)
+                contacts.b[count] = -1 if j == len(self.shapes) else number.get(self.shapes[j].body, -1)
+                contacts.point[count], contacts.normal[count], contacts.gap[count] = x, normal, contact.penetration_depth
                 count += 1
         return count
 
@@ -135,29 +137,29 @@ class ShapeContacts:
         for k in np.flatnonzero(near):
             for s in (int(i[k]), int(j[k])):
                 if s not in poses:
-                    poses[s] = coal.Transform3s(*_pose(self.shapes[s], whole[s]))
+                    poses[s] = coal.Transform3s(*_rotation_and_position(self.shapes[s], whole[s]))
             result = coal.CollisionResult()
             one, two = self._geometry[int(i[k])], self._geometry[int(j[k])]
             if coal.collide(one, poses[int(i[k])], two, poses[int(j[k])], self._request, result):
                 yield int(k), result, poses
 
-    def _made(self, shape: Shape) -> Any:
+    def _geometry_of(self, shape: Shape) -> Any:
         coal, size = self._coal, shape.size
         match shape.type:
             case ShapeType.SPHERE:
-                made = coal.Sphere(size[0])
+                geometry = coal.Sphere(size[0])
             case ShapeType.BOX:
-                made = coal.Box(*size)
+                geometry = coal.Box(*size)
             case ShapeType.CAPSULE:
-                made = coal.Capsule(*size)
+                geometry = coal.Capsule(*size)
             case ShapeType.CYLINDER:
-                made = coal.Cylinder(*size)
+                geometry = coal.Cylinder(*size)
             case ShapeType.ELLIPSOID:
-                made = coal.Ellipsoid(*size)
+                geometry = coal.Ellipsoid(*size)
             case _:
-                made = self._hull(shape)
-        made.computeLocalAABB()
-        return made
+                geometry = self._hull(shape)
+        geometry.computeLocalAABB()
+        return geometry
 
     def _hull(self, shape: Shape) -> Any:
         """The convex hull of a mesh, in its body's frame."""
@@ -170,7 +172,7 @@ class ShapeContacts:
         return self._coal.Convex.convexHull(points, True, "Qt")
 
 
-def _pose(shape: Shape, body: Array) -> tuple[Array, Array]:
+def _rotation_and_position(shape: Shape, body: Array) -> tuple[Array, Array]:
     """Rotation and position of a shape's frame in the world; a mesh is in its body's already."""
     if shape.type is ShapeType.MESH:
         return body[:3, :3], body[:3, 3]
@@ -178,7 +180,7 @@ def _pose(shape: Shape, body: Array) -> tuple[Array, Array]:
 
 
 def _in_body(shape: Shape, x: Array) -> Array:
-    R, p = _pose(shape, np.eye(4))
+    R, p = _rotation_and_position(shape, np.eye(4))
     return np.asarray(R @ x + p)
 
 

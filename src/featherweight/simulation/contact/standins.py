@@ -28,11 +28,11 @@ def spheres_of(robot: Robot) -> list[Sphere]:
     all bodies of a robot without any collision shapes, have the corners of the box with the body's inertia.
     """
     shapes = [s for s in robot.shapes if s.collision and s.body != WORLD and s.type is not ShapeType.PLANE]
-    found: list[Sphere] = []
+    spheres: list[Sphere] = []
     boxes = [] if shapes else [b.name for b in robot.bodies]
     for shape in shapes:
         try:
-            found += stand_ins(shape)
+            spheres += stand_ins(shape)
         except (ImportError, ValueError):  # a mesh that nothing here can read
             boxes.append(shape.body)
     inertias = body_inertias(robot.model) if boxes else {}
@@ -40,8 +40,8 @@ def spheres_of(robot: Robot) -> list[Sphere]:
         box = equivalent_box(inertias[body])
         if box is not None:
             pose = box.rotation, box.center
-            found += [Sphere(body, 0.0, _at(*pose, c)) for c in _corners(box.lengths)]
-    return found
+            spheres += [Sphere(body, 0.0, _at(*pose, c)) for c in _corners(box.lengths)]
+    return spheres
 
 
 def stand_ins(shape: Shape) -> list[Sphere]:

@@ -16,31 +16,32 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..compiling import compiled
+from ..compiling import jitable
 
 
-@compiled
-def row_velocity(A: Any, b: Any, f: Any, r: int, m: int) -> float:
+@jitable
+def row_velocity(problem: Any, f: Any, r: int) -> float:
     u = 0.0
-    for j in range(m):
-        u += A[r, j] * f[j]
-    return u + b[r]  # type: ignore[no-any-return]
+    for j in range(len(f)):
+        u += problem.A[r, j] * f[j]
+    return u + problem.b[r]  # type: ignore[no-any-return]
 
 
-@compiled
-def sweep(A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any) -> float:
+@jitable
+def gauss_seidel_sweep(problem: Any, f: Any) -> float:
     """One sweep over the contacts and bounded rows of a problem; the residual [m/s] that it found."""
-    k, m = len(mu), 3 * len(mu) + len(lower)
+    A, mu, lower, upper = problem.A, problem.mu, problem.lower, problem.upper
+    k = len(mu)
     worst = 0.0
     for i in range(k):
         r = 3 * i
         a = A[r, r]
         before = f[r]
         if a > 0.0:
-            f[r] = max(0.0, before - row_velocity(A, b, f, r, m) / a)
+            f[r] = max(0.0, before - row_velocity(problem, f, r) / a)
         worst = max(worst, abs(f[r] - before) * a)
         if mu[i] > 0.0:
-            worst = max(worst, stick_or_slide(A, b, mu[i] * f[r], pyramid, f, r, m))
+            worst = max(worst, stick_or_slide(problem, mu[i] * f[r], f, r))
         else:
             f[r + 1] = f[r + 2] = 0.0
     for i in range(len(lower)):
@@ -48,16 +49,17 @@ def sweep(A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any
         a = A[r, r]
         if a > 0.0:
             before = f[r]
-            f[r] = min(max(before - row_velocity(A, b, f, r, m) / a, lower[i]), upper[i])
+            f[r] = min(max(before - row_velocity(problem, f, r) / a, lower[i]), upper[i])
             worst = max(worst, abs(f[r] - before) * a)
     return worst
 
 
-@compiled
-def stick_or_slide(A: Any, b: Any, most: float, pyramid: bool, f: Any, r: int, m: int) -> float:
+@jitable
+def stick_or_slide(problem: Any, most: float, f: Any, r: int) -> float:
     """Friction of the contact whose normal is row r, at most `most`; the residual found."""
+    A, pyramid = problem.A, problem.pyramid
     x, y = f[r + 1], f[r + 2]
-    u, v = row_velocity(A, b, f, r + 1, m), row_velocity(A, b, f, r + 2, m)
+    u, v = row_velocity(problem, f, r + 1), row_velocity(problem, f, r + 2)
     p, q, c = A[r + 1, r + 1], A[r + 2, r + 2], A[r + 1, r + 2]
     determinant = p * q - c * c
     rho = 0.5 * (p + q) + sqrt(0.25 * (p - q) * (p - q) + c * c)
@@ -79,14 +81,12 @@ def stick_or_slide(A: Any, b: Any, most: float, pyramid: bool, f: Any, r: int, m
     return max(abs(new_x - x), abs(new_y - y)) * rho  # type: ignore[no-any-return]
 
 
-@compiled
-def solve_by_sweeps(
-    A: Any, b: Any, mu: Any, lower: Any, upper: Any, pyramid: bool, f: Any, most: int, tolerance: float
-) -> tuple[int, float]:
+@jitable
+def solve_by_sweeps(problem: Any, f: Any, most: int, tolerance: float) -> tuple[int, float]:
     """Sweeps from the impulses f, which are changed, until the residual is below `tolerance`: how many, and what is left."""
-    left = 0.0
+    residual = 0.0
     for k in range(most):
-        left = sweep(A, b, mu, lower, upper, pyramid, f)
-        if not left > tolerance:  # NaN too
-            return k + 1, left
-    return most, left
+        residual = gauss_seidel_sweep(problem, f)
+        if not residual > tolerance:  # NaN too
+            return k + 1, residual
+    return most, residual

@@ -1,0 +1,201 @@
+"""The contact problem of one robot: from contacts to the matrix and velocities of `impulses`, compiled by Numba.
+
+The Delassus matrix G is that of the bodies that may touch (six rows each, linear and angular in the body's axes and at its
+origin, or three at the one point that it may touch with), and of joints with limits and dry friction. Contacts come and go;
+G does not: what a contact sees is a combination R of its bodies' rows, so A = R G Rᵀ is made of the blocks of bodies that
+touch, and nothing is compiled for a set of contacts.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiling import jitable
+from .impulses import Problem
+from .joint_rows import is_active
+
+
+class ContactKinematics(NamedTuple):
+    """Where bodies that may touch and joint rows are, and how fast they would move; of many robots, with a leading axis."""
+
+    placement: Any  # (bodies, 4, 4)
+    velocity: Any  # (bodies, 6), linear and angular in the body's axes
+    gap: Any  # (joint rows,)
+    speed: Any  # (joint rows,)
+
+
+class BodyDelassus(NamedTuple):
+    """G, and where the rows of each body begin in it; of many robots, with a leading axis."""
+
+    G: Any  # (m, m)
+    begin: Any  # (bodies + 1,) int; the last is where those of joints begin
+
+
+class ContactImpulses(NamedTuple):
+    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too.
+
+    Of many robots, with a leading axis.
+    """
+
+    force: Any  # (contacts, 3) in the world
+    wrench: Any  # (bodies, 6)
+    joint: Any  # (joints with limits or friction,)
+    push: Any  # (bodies, 6), of the displacement
+    joint_push: Any
+    last_force: Any  # (candidates, 3) in the world, to start from in the next step
+    last_row: Any  # (joint rows,)
+
+
+class AssembledProblem(NamedTuple):
+    """One robot's problem, and what its rows are."""
+
+    problem: Any  # Problem
+    approach: Any  # (m,) velocities before impulses, without gaps
+    restitution: Any  # (contacts,), zero for what does not bounce
+    rows: Any  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
+    axes: Any  # (contacts, 3, 3) normal and tangents in the world
+    start: Any  # (m,) impulses of the step before
+    active: Any  # (joint rows that count,) int
+
+
+@jitable
+def write_axes(n: Any, axes: Any) -> None:
+    """A normal and two tangents, rows of `axes`."""
+    x, y, z = n[0], n[1], n[2]
+    if abs(x) < 0.9:
+        tx, ty, tz = 1.0 - x * x, -x * y, -x * z
+    else:
+        tx, ty, tz = -y * x, 1.0 - y * y, -y * z
+    length = sqrt(tx * tx + ty * ty + tz * tz)
+    tx, ty, tz = tx / length, ty / length, tz / length
+    axes[0, 0], axes[0, 1], axes[0, 2] = x, y, z
+    axes[1, 0], axes[1, 1], axes[1, 2] = tx, ty, tz
+    axes[2, 0], axes[2, 1], axes[2, 2] = y * tz - z * ty, z * tx - x * tz, x * ty - y * tx
+
+
+@jitable
+def write_rows(axes: Any, point: Any, T: Any, sign: float, rows: Any) -> None:
+    """Rows (3, 6) on the (linear, angular) velocity of a body with placement T, in its axes."""
+    dx, dy, dz = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
+    px = T[0, 0] * dx + T[1, 0] * dy + T[2, 0] * dz
+    py = T[0, 1] * dx + T[1, 1] * dy + T[2, 1] * dz
+    pz = T[0, 2] * dx + T[1, 2] * dy + T[2, 2] * dz
+    for k in range(3):
+        a, b, c = sign * axes[k, 0], sign * axes[k, 1], sign * axes[k, 2]
+        x = T[0, 0] * a + T[1, 0] * b + T[2, 0] * c
+        y = T[0, 1] * a + T[1, 1] * b + T[2, 1] * c
+        z = T[0, 2] * a + T[1, 2] * b + T[2, 2] * c
+        rows[k, 0], rows[k, 1], rows[k, 2] = x, y, z
+        rows[k, 3], rows[k, 4], rows[k, 5] = py * z - pz * y, pz * x - px * z, px * y - py * x
+
+
+@jitable
+def body_of(contacts: Any, c: int, side: int) -> int:
+    """The body on one side of a contact, -1 for the world."""
+    return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
+
+
+@jitable
+def active_rows(model: Any, kinematics: Any) -> Any:
+    """The joint rows that would close within the step."""
+    rows, settings = model.rows, model.settings
+    active = np.empty(len(rows.joint), np.int64)
+    count = 0
+    for r in range(len(rows.joint)):
+        if is_active(rows, r, kinematics.gap[r], kinematics.speed[r], settings):
+            active[count] = r
+            count += 1
+    return active[:count]
+
+
+@jitable
+def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any) -> Any:
+    """The problem of one robot, for its contacts and the joint rows that would close within the step."""
+    settings, joint_rows = model.settings, model.rows
+    active = active_rows(model, kinematics)
+    h, k, n = settings.step, len(contacts.gap), len(active)
+    m = 3 * k + n
+    rows, axes = np.empty((k, 2, 3, 6)), np.empty((k, 3, 3))
+    b, approach, start = np.empty(m), np.zeros(m), np.zeros(m)
+    mu, restitution = np.empty(k), np.empty(k)
+    for c in range(k):
+        candidate = contacts.candidate[c]
+        mu[c], restitution[c] = model.friction[candidate], model.restitution[candidate]
+        write_axes(contacts.normal[c], axes[c])
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0:
+                write_rows(axes[c], contacts.point[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
+                for i in range(3):
+                    for j in range(6):
+                        approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
+        for i in range(3):
+            b[3 * c + i] = approach[3 * c + i]
+            for j in range(3):
+                start[3 * c + i] += axes[c, i, j] * impulses.last_force[candidate, j]
+        bounces = restitution[c] > 0.0 and approach[3 * c] < -settings.bounce
+        if not bounces:
+            restitution[c] = 0.0
+            b[3 * c] += max(contacts.gap[c], 0.0) / h
+    lower, upper = np.empty(n), np.empty(n)
+    for i in range(n):
+        r = active[i]
+        approach[3 * k + i] = kinematics.speed[r]
+        b[3 * k + i] = kinematics.speed[r] + (0.0 if joint_rows.friction[r] else max(kinematics.gap[r], 0.0) / h)
+        lower[i], upper[i] = joint_rows.lower[r], joint_rows.upper[r]
+        start[3 * k + i] = impulses.last_row[r]
+    A = np.empty((m, m))
+    write_contact_delassus(model, contacts, rows, active, delassus, A)
+    return AssembledProblem(Problem(A, b, mu, lower, upper, settings.pyramid), approach, restitution, rows, axes, start, active)
+
+
+@jitable
+def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, delassus: Any, A: Any) -> None:
+    """A = R G Rᵀ for contacts and joint rows."""
+    G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
+    count, nr = len(contacts.gap), len(active)
+    k = 3 * count
+    end = begin[len(width)]
+    columns = end
+    for r in range(nr):
+        columns = max(columns, end + joint_rows.joint[active[r]] + 1)
+    half = np.empty((3, columns))
+    for c in range(count):
+        for i in range(3):
+            for j in range(columns):
+                half[i, j] = 0.0
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0:
+                first = begin[body]
+                for x in range(width[body]):
+                    for i in range(3):
+                        row = rows[c, s, i, x]
+                        for j in range(columns):
+                            half[i, j] += row * G[first + x, j]
+        for d in range(c, count):
+            for i in range(3):
+                for j in range(3):
+                    total = 0.0
+                    for s in range(2):
+                        body = body_of(contacts, d, s)
+                        if body >= 0:
+                            first = begin[body]
+                            for x in range(width[body]):
+                                total += half[i, first + x] * rows[d, s, j, x]
+                    A[3 * c + i, 3 * d + j] = total
+                    A[3 * d + j, 3 * c + i] = total
+        for j in range(nr):
+            r = active[j]
+            for i in range(3):
+                total = half[i, end + joint_rows.joint[r]] * joint_rows.sign[r]
+                A[3 * c + i, k + j] = total
+                A[k + j, 3 * c + i] = total
+    for i in range(nr):
+        for j in range(nr):
+            r, t = active[i], active[j]
+            entry = G[end + joint_rows.joint[r], end + joint_rows.joint[t]]
+            A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry

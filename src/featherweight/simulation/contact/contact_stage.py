@@ -1,0 +1,280 @@
+"""The contacts and joint limits of robots in one step, and the impulses that they give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...engine.threads import processors, share_out
+from ...robot.constraints.contact import Contact
+from ...robot.robot import Robot
+from ..compiling import compiled
+from ..failure import SimulationError
+from ..forces import ForcesAtJoints
+from ..scene import ContactSettings, TouchingParts
+from . import contact_model
+from .contact_inertia import ContactInertia, Method
+from .contact_model import ContactModel
+from .contact_problem import AssembledProblem, BodyDelassus, ContactImpulses, ContactKinematics, assembled
+from .contact_solver import (
+    ContactState,
+    SolverReport,
+    add_joint_forces,
+    add_restitution,
+    forget,
+    impulses_of,
+    kinematics_of,
+    problem_after,
+    resolve_robots,
+    write_displacement,
+    write_external_forces,
+    write_impulses,
+)  # fmt: skip
+from .delassus_by_inverse import InverseFactors, write_delassus_of_robots
+from .detection import ContactPoints, find_contacts_of_robots, points_of
+from .impulses import ACCEPTED, Solution, greatest_of
+from .joint_rows import write_active, write_gaps, write_speeds
+from .shape_contacts import ShapeContacts
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+GRAIN = 64  # robots of a thread's piece
+BLOCK = 1024  # robots whose matrices are held at a time
+
+
+class ContactStage:
+    """What may touch, and what joints limit: from states to impulses.
+
+    G, the Delassus matrix of all bodies that may touch, is one function, compiled once; contacts that come and go choose rows
+    of it. Limits and dry friction of joints add their rows where any is active.
+    """
+
+    def __init__(
+        self, robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, algorithm: str | Method
+    ) -> None:
+        self.robot, self.forces, self.settings = robot, forces, settings
+        self.shapes: ShapeContacts | None = None
+        if parts.shapes:
+            self.shapes = ShapeContacts(robot, parts.ground)
+            parts = parts._replace(spheres=(*parts.spheres, *self.shapes.points(parts.ground)))
+        self.bodies, owner, center = contact_model.bodies_with_spheres(robot, parts.spheres)
+        self.names = contact_model.candidate_names(parts)
+        self._first_of_shapes = len(self.names)
+        if self.shapes is not None:
+            self.bodies += [b for b in self.shapes.bodies if b not in self.bodies]
+            self.names += self.shapes.names()
+        self._number = {name: k for k, name in enumerate(self.bodies)}
+        self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
+        self.spheres = contact_model.sphere_arrays(parts, owner, center)
+        bodies = self._contacts_of_bodies(parts, owner, center)
+        friction, restitution = contact_model.surface_values(parts, self.shapes.surfaces(parts.ground) if self.shapes else ())
+        self.joint_dofs = contact_model.limited_rows(forces, parts)
+        self.rows = contact_model.joint_rows(forces, parts, settings.step)
+        width = np.array([c.size for c in bodies], dtype=np.int64)
+        self.model = ContactModel(width, friction, restitution, self.rows, settings)
+        self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm)
+        self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
+        self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
+
+    def _contacts_of_bodies(self, parts: TouchingParts, owner: Array, center: Array) -> list[Contact]:
+        """The rows of each body: those of its one point, or all six."""
+        contacts = []
+        in_pairs = set(np.ravel(self.spheres.pair).tolist())
+        for b, name in enumerate(self.bodies):
+            own = np.flatnonzero(owner == b)
+            lone = self.shapes is None and len(own) == 1 and parts.spheres[own[0]].radius == 0.0 and own[0] not in in_pairs
+            T = np.eye(4)
+            if lone:
+                T[:3, 3] = center[own[0]]
+            contacts.append(Contact(name, "point" if lone else "surface", placement=T))
+        return contacts
+
+    def reset(self, q: Array) -> None:
+        """Room for the contacts of robots that begin at q (batch, nq), with no impulses to start from."""
+        batch, most, rows, bodies, joints = (
+            len(q), len(self.names), len(self.rows.joint), len(self.bodies), len(self.joint_dofs)
+        )  # fmt: skip
+
+        def zeros(*shape: int) -> Array:
+            return np.zeros((batch, *shape))
+
+        numbers = [np.zeros((batch, most), np.int64) for _ in range(3)]
+        self.state = ContactState(
+            ContactPoints(*numbers, zeros(most, 3), zeros(most, 3), zeros(most)),  # type: ignore[call-arg]
+            np.zeros(batch, np.int64),
+            ContactKinematics(zeros(bodies, 4, 4), zeros(bodies, 6), zeros(rows), zeros(rows)),
+            ContactImpulses(
+                zeros(most, 3), zeros(bodies, 6), zeros(joints), zeros(bodies, 6), zeros(joints), zeros(most, 3), zeros(rows)
+            ),
+            SolverReport(zeros(), zeros(), np.zeros(batch, np.int64), np.zeros(batch, np.int64), np.zeros(batch, bool)),
+        )
+        if self.shapes is not None and self.body_placements is not None:
+            self.shapes.apart(self.body_placements(q)[0], self._number)
+
+    @property
+    def overlap(self) -> Array:
+        """Which robots (batch,) have a displacement that parts what overlaps."""
+        overlap: Array = self.state.report.overlap
+        return overlap
+
+    # a step
+
+    def detect(self, q: Array, threads: int | None) -> None:
+        """Find contacts, and how far joints are from their limits; q is (batch, nq)."""
+        s, reach = self.state, self.settings.margin
+        if self.body_placements is not None:
+            s.kinematics.placement[:] = self.body_placements(q)
+        args = self.spheres, s.kinematics.placement, reach, s.contacts, s.counts
+        _shared(len(q), threads, lambda i, j: find_contacts_of_robots(i, j, *args))
+        if self.shapes is not None:
+            for i in range(len(q)):
+                one = points_of(s.contacts, i, len(self.names))
+                at = s.kinematics.placement[i], self._number, reach, self._first_of_shapes, one
+                s.counts[i] = self.shapes.add(*at, int(s.counts[i]))
+        write_gaps(self.rows, np.ascontiguousarray(q), s.kinematics.gap)
+
+    def near(self, v: Array, S: Array | None) -> Array:
+        """Which robots (batch,) have a joint near its limit, or dry friction, at velocities v (batch, nv).
+
+        S(q) is that of `ForcesAtJoints`.
+        """
+        k = self.state.kinematics
+        near = np.empty(len(v), bool)
+        write_speeds(self.rows, np.ascontiguousarray(v if S is None else np.einsum("brv,bv->br", S, v)), k.speed)
+        write_active(self.rows, k.gap, k.speed, self.settings, near)
+        return near
+
+    def forget(self, robots: Array) -> None:
+        """No impulses for these."""
+        forget(robots, self.state.impulses, self.state.report)
+
+    def resolve(self, q: Array, v: Array, S: Array | None, near: Array, threads: int | None) -> None:
+        """Impulses for the velocities v (batch, nv) that there would be without.
+
+        Robots that are `near` limits of joints take the rows of joints too; those that nothing touches have no impulses.
+        """
+        idle = ~near & (self.state.counts == 0)
+        self.forget(np.flatnonzero(idle))
+        if self.body_velocities is not None:
+            self.state.kinematics.velocity[:] = self.body_velocities(q, v)
+        for robots, joints in ((np.flatnonzero(~near & ~idle), False), (np.flatnonzero(near), True)):
+            for k in range(0, len(robots), BLOCK):
+                some = robots[k : k + BLOCK]
+                delassus = self._delassus(_rows_of(q, some), None if S is None else _rows_of(S, some), some, joints, threads)
+                self._resolve(some, delassus, threads)
+
+    def _delassus(self, q: Array, S: Array | None, robots: Array, joints: bool, threads: int | None) -> BodyDelassus:
+        """G of some robots, at q (robots, nq), with the rows of joints or without."""
+        known = self.inertia.of_bodies_and_joints(q) if joints else None
+        if not joints and not self.inertia.by_inverse:
+            known = self.inertia.of_bodies(q, self._bodies_touching())
+        if known is not None:
+            return BodyDelassus(known[0], np.tile(known[1], (len(q), 1)))
+        s, E = self.state, self.inertia.of_joints(S)
+        factors = InverseFactors(self.inertia.jacobian(q), self.robot.inverse_mass_matrix(q), E if joints else E[:, :0])
+        size = min(int(6 * 2 * s.counts[robots].max()), factors.J.shape[1]) + factors.E.shape[1]
+        delassus = BodyDelassus(np.empty((len(q), size, size)), np.empty((len(q), len(self.bodies) + 1), np.int64))
+        args = robots, self.model.width, s.contacts, s.counts, factors, delassus
+        _shared(len(q), threads, lambda i, j: write_delassus_of_robots(i, j, *args))
+        return delassus
+
+    def _resolve(self, robots: Array, delassus: BodyDelassus, threads: int | None) -> None:
+        report = self.state.report
+        args = robots, self.model, delassus, self.state
+        _shared(len(robots), threads, lambda i, j: resolve_robots(i, j, *args))
+        for n, i in enumerate(robots):
+            if not report.residual[i] <= report.allowed[i] < np.inf:
+                self._resolve_by_cones(int(i), BodyDelassus(delassus.G[n], delassus.begin[n]))
+
+    def _resolve_by_cones(self, i: int, delassus: BodyDelassus) -> None:
+        """One robot's impulses, where the solver for all has failed."""
+        try:
+            from .cones import solve_by_cones
+        except ModuleNotFoundError:
+            return  # the failure is told
+        s = self.state
+        contacts = points_of(s.contacts, i, int(s.counts[i]))
+        kinematics, impulses = kinematics_of(s.kinematics, i), impulses_of(s.impulses, i)
+        p: AssembledProblem = compiled(assembled)(self.model, contacts, kinematics, delassus, impulses)
+        if not all(np.isfinite(x).all() for x in (p.problem.A, p.problem.b)):
+            return
+        tolerance = self.settings.tolerance * greatest_of(p.problem.b)
+        solution: Solution = solve_by_cones(p.problem, p.start, tolerance)
+        f = solution.impulses.copy()
+        if compiled(add_restitution)(p, f):
+            solution = solve_by_cones(problem_after(p.problem, f), np.zeros_like(f), tolerance)
+            f = f + solution.impulses
+        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, f, impulses)
+        values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, overlap
+        for array, value in zip(s.report, values, strict=True):
+            array[i] = value
+
+    def _bodies_touching(self) -> Array:
+        """The numbers of the bodies that touch anything, on any robot."""
+        contacts, counts = self.state.contacts, self.state.counts
+        there = np.arange(contacts.a.shape[1]) < counts[:, None]
+        bodies = np.unique(np.concatenate([contacts.a[there], contacts.b[there]]))
+        return bodies[bodies >= 0]
+
+    # what would be a wrong step
+
+    def require_converged(self, time: float) -> None:
+        """Raise SimulationError where the solver has left more than it may."""
+        report, counts = self.state.report, self.state.counts
+        lost = np.flatnonzero(~(report.residual <= report.allowed))
+        if len(lost):
+            i = int(lost[0])
+            raise SimulationError(
+                f"the contact solver did not converge: {report.residual[i]:.3g} m/s are left of Coulomb's law for "
+                f"{counts[i]} contacts, {report.allowed[i]:.3g} allowed; take a shorter step, or a greater tolerance",
+                time, i, len(counts),
+            )  # fmt: skip
+
+    def require_shallow(self, most: float, time: float) -> None:
+        """Raise SimulationError for overlap beyond `most` [m]."""
+        contacts, counts = self.state.contacts, self.state.counts
+        if not counts.any():
+            return
+        there = np.arange(contacts.gap.shape[1]) < counts[:, None]
+        gap = np.where(there, contacts.gap, np.inf)
+        i, c = np.unravel_index(int(gap.argmin()), gap.shape)
+        if gap[i, c] < -most:
+            name = self.names[int(contacts.candidate[i, c])]
+            raise SimulationError(
+                f"{name} is {-gap[i, c]:.3g} m deep in {'the ground' if contacts.b[i, c] < 0 else 'one another'}, "
+                f"more than {most:g} m (max_penetration)",
+                time, int(i), len(counts),
+            )  # fmt: skip
+
+    # what came of it
+
+    def external_forces(self, wrench: Array) -> Array:
+        """Impulses on the bodies that may touch as forces on all bodies (batch, nbodies, 6), over a step."""
+        forces = np.zeros((len(wrench), len(self.robot.bodies), 6))
+        write_external_forces(self.numbers, wrench, self.settings.step, forces)
+        return forces
+
+    def joint_forces(self, load: Array, impulse: Array, S: Array | None) -> Array:
+        """Forces (batch, nv) with impulses of joint rows over a step added; S(q) as in `ForcesAtJoints`."""
+        if S is not None:
+            carried: Array = load + np.einsum("brv,br->bv", S[:, self.joint_dofs], impulse) / self.settings.step
+            return carried
+        total = np.array(load, order="C")
+        add_joint_forces(self.joint_dofs, impulse, self.settings.step, total)
+        return total
+
+    def displacement(self, a: Array, pushed: Array) -> Array:
+        """What parts bodies that overlap (batch, nv): accelerations with the impulses of `push`, in place of a."""
+        displacement = np.empty_like(a)
+        write_displacement(self.overlap, a, pushed, self.settings.step, displacement)
+        return displacement
+
+
+def _shared(batch: int, threads: int | None, run: Any) -> None:
+    share_out(run, batch, 1 if batch < 2 * GRAIN else threads or processors(), GRAIN)
+
+
+def _rows_of(x: Array, robots: Array) -> Array:
+    """The rows of some robots; the array itself, for all."""
+    return x if len(robots) == len(x) else x[robots]

@@ -1,0 +1,300 @@
+"""The stages of a step for one robot, compiled by Numba: many steps without Python in between.
+
+Semi-implicit Euler with contacts, of a robot without loops whose functions are machine code of their own
+(`CompiledFunction.address`), called by address. A step that these stages cannot take (something that is not finite, deep
+overlap, a solver that does not converge) is left to `Stepper`, which takes it or says what is wrong.
+
+Arrays have a leading axis of one, as for `Stepper`: both call the same compiled functions for contacts.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..robot.robot import Robot
+from .compiling import by_reference, compiled, jitable
+from .contact.contact_problem import BodyDelassus
+from .contact.contact_solver import (
+    add_joint_forces,
+    forget,
+    resolve_robots,
+    write_displacement,
+    write_external_forces,
+)  # fmt: skip
+from .contact.contact_stage import ContactStage
+from .contact.delassus_by_inverse import InverseFactors, write_delassus_of_robots
+from .contact.detection import find_contacts_of_robots
+from .contact.joint_rows import write_active, write_gaps, write_speeds
+from .forces import Springs, spring_force
+from .step import take_step
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+jitable(take_step), jitable(spring_force)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def call_address(context: Any, address: Any, arguments: Any) -> Any:
+    """Call `void f(double **arguments)` at an address, with an address of an array of pointers."""
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        function = builder.inttoptr(values[0], ir.FunctionType(ir.VoidType(), [pointer]).as_pointer())
+        builder.call(function, [builder.inttoptr(values[1], pointer)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+class MachineCall(NamedTuple):
+    """A function with the arrays that it reads and writes, which must live as long; none at address 0."""
+
+    address: int | None
+    pointers: Any  # int64, of the arrays
+
+
+class DelassusArrays(NamedTuple):
+    """Room for G: of bodies, with joint rows, and by the inverse mass matrix."""
+
+    bodies: Any  # BodyDelassus
+    with_rows: Any  # BodyDelassus
+    begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
+    factors: Any  # InverseFactors
+    factors_of_bodies: Any  # InverseFactors without joint rows
+
+
+class RobotStages(NamedTuple):
+    """One robot, as what `step.take_step` needs."""
+
+    q: Any
+    v: Any
+    tau: Any  # of the user
+    load: Any  # with damping and springs
+    acceleration: Any
+    free: Any  # velocity, where nothing touches
+    forces: Any  # (1, bodies, 6), of impulses on bodies
+    pushed_load: Any  # with impulses at joints
+    pushed_acceleration: Any
+    after: Any  # velocity, in the axes of the start
+    displacement: Any
+    tangent: Any
+    ahead: Any  # q after the step
+    h: Any  # (1,) [s]
+    springs: Any  # Springs
+    spheres: Any  # detection.Spheres
+    model: Any  # ContactModel
+    state: Any  # ContactState
+    delassus: Any  # DelassusArrays
+    bodies: Any  # numbers of those that may touch
+    dofs: Any  # of joints with limits or friction
+    near: Any  # (1,) bool, whether joint rows count
+    one: Any  # (1,) int, the number of the robot
+    max_penetration: float  # [m]
+    dynamics: Any  # MachineCalls
+    pushed_dynamics: Any
+    free_velocity: Any
+    pushed_velocity: Any
+    carry: Any
+    integrate: Any
+    placement: Any
+    velocity: Any
+    body_delassus: Any  # of bodies that may touch
+    delassus_with_rows: Any  # and of joint rows
+    jacobian: Any  # of bodies that may touch
+    inverse: Any  # of the mass matrix
+
+    def move_freely(self) -> None:
+        s, q, v, load = self.springs, self.q[0], self.v[0], self.load[0]
+        for i in range(len(v)):
+            spring = s.damping[i], s.stiffness[i], s.rest[i]
+            load[i] = self.tau[0, i] + spring_force(spring, q[s.at[i]], v[i], self.h[0])
+            self.displacement[0, i] = 0.0
+        call_machine(self.dynamics)
+        call_machine(self.free_velocity)
+        copy(self.free[0], self.after[0])
+
+    def is_finite(self) -> bool:
+        total = 0.0
+        for x in self.after[0]:
+            total += x
+        return isfinite(total)
+
+    def detect(self) -> bool:
+        s = self.state
+        write_gaps(self.model.rows, self.q, s.kinematics.gap)
+        if len(self.bodies) == 0:
+            return True
+        call_machine(self.placement)
+        find_contacts_of_robots(0, 1, self.spheres, s.kinematics.placement, self.model.settings.margin, s.contacts, s.counts)
+        deepest = 0.0
+        for c in range(s.counts[0]):
+            deepest = max(deepest, -s.contacts.gap[0, c])
+        return deepest <= self.max_penetration
+
+    def is_touched(self) -> bool:
+        k = self.state.kinematics
+        write_speeds(self.model.rows, self.free, k.speed)
+        write_active(self.model.rows, k.gap, k.speed, self.model.settings, self.near)
+        return self.near[0] or self.state.counts[0] > 0  # type: ignore[no-any-return]
+
+    def resolve(self) -> bool:
+        if len(self.bodies) > 0:
+            call_machine(self.velocity)
+        resolve_robots(0, 1, self.one, self.model, find_delassus(self), self.state)
+        return self.state.report.residual[0] <= self.state.report.allowed[0]  # type: ignore[no-any-return]
+
+    def overlaps(self) -> bool:
+        return self.state.report.overlap[0]  # type: ignore[no-any-return]
+
+    def part(self) -> None:
+        impulses = self.state.impulses
+        write_pushed_acceleration(self, impulses.push, impulses.joint_push)
+        write_displacement(self.state.report.overlap, self.acceleration, self.pushed_acceleration, self.h[0], self.displacement)
+
+    def apply_impulses(self) -> None:
+        write_pushed_acceleration(self, self.state.impulses.wrench, self.state.impulses.joint)
+        call_machine(self.pushed_velocity)
+
+    def forget_impulses(self) -> None:
+        forget(self.one, self.state.impulses, self.state.report)
+
+    def move(self) -> None:
+        call_machine(self.carry)
+        call_machine(self.integrate)
+        copy(self.ahead[0], self.q[0])
+
+
+@jitable
+def call_machine(function: Any) -> None:
+    call_address(function.address, function.pointers.ctypes.data)
+
+
+@jitable
+def copy(source: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = source[i]
+
+
+@jitable
+def find_delassus(stages: Any) -> Any:
+    """G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
+    d, near = stages.delassus, stages.near[0]
+    if near and stages.delassus_with_rows.address != 0:
+        call_machine(stages.delassus_with_rows)
+        return d.with_rows
+    if not near and stages.body_delassus.address != 0:
+        call_machine(stages.body_delassus)
+        return d.bodies
+    if stages.jacobian.address != 0:
+        call_machine(stages.jacobian)
+    call_machine(stages.inverse)
+    delassus = BodyDelassus(d.with_rows.G, d.begin)
+    factors = d.factors if near else d.factors_of_bodies
+    contacts, counts = stages.state.contacts, stages.state.counts
+    write_delassus_of_robots(0, 1, stages.one, stages.model.width, contacts, counts, factors, delassus)
+    return delassus
+
+
+@jitable
+def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
+    """The acceleration with impulses on bodies and at joints spread over the step."""
+    write_external_forces(stages.bodies, wrench, stages.h[0], stages.forces)
+    copy(stages.load[0], stages.pushed_load[0])
+    add_joint_forces(stages.dofs, impulse, stages.h[0], stages.pushed_load)
+    call_machine(stages.pushed_dynamics)
+
+
+Reference = by_reference(RobotStages)
+
+
+@compiled
+def take_steps(stages: Any, steps: int) -> int:
+    """Take steps as far as these stages can; how many."""
+    reference = Reference(*stages)
+    for k in range(steps):
+        if not take_step(reference):
+            return k
+    return steps
+
+
+def robot_stages(
+    robot: Robot, contacts: ContactStage, springs: Springs | None, step: float, max_penetration: float
+) -> RobotStages | None:
+    """The stages of a robot's steps, if its functions are machine code; `contacts` has been reset for one."""
+    inertia, nv = contacts.inertia, robot.nv
+    if contacts.shapes is not None or inertia.by_sets:
+        return None
+    size = int(inertia.begin[-1])
+
+    def room(m: int) -> BodyDelassus:
+        return BodyDelassus(np.zeros((1, m, m)), inertia.begin[None].copy())
+
+    factors = InverseFactors(np.zeros((1, size, nv)), np.zeros((1, nv, nv)), inertia.of_joints(None))
+    bodies, with_rows = room(size), room(size + len(contacts.joint_dofs))
+    without = factors._replace(E=np.zeros((1, 0, nv)))
+    delassus = DelassusArrays(bodies, with_rows, inertia.begin[None].copy(), factors, without)
+    arrays = _motion_arrays(robot, step)
+    calls = _calls(robot, contacts, arrays, (bodies, with_rows, factors))
+    if any(c.address is None for c in calls.values()):
+        return None
+    none, one = np.zeros(nv), np.zeros(1, np.int64)
+    return RobotStages(
+        **arrays, springs=springs or Springs(none, none, none, np.zeros(nv, np.int64)), spheres=contacts.spheres,
+        model=contacts.model, state=contacts.state, delassus=delassus, bodies=contacts.numbers,
+        dofs=contacts.joint_dofs.astype(np.int64), near=np.zeros(1, bool), one=one, max_penetration=float(max_penetration),
+        **calls,
+    )  # fmt: skip
+
+
+def _motion_arrays(robot: Robot, step: float) -> dict[str, Any]:
+    names = (
+        "v",
+        "tau",
+        "load",
+        "acceleration",
+        "free",
+        "pushed_load",
+        "pushed_acceleration",
+        "after",
+        "displacement",
+        "tangent",
+    )
+    arrays = {name: np.zeros((1, robot.nv)) for name in names}
+    arrays |= {name: np.zeros((1, robot.nq)) for name in ("q", "ahead")}
+    return {**arrays, "forces": np.zeros((1, len(robot.bodies), 6)), "h": np.array([step])}
+
+
+def _calls(robot: Robot, contacts: ContactStage, m: dict[str, Array], delassus: Any) -> dict[str, MachineCall]:
+    """Addresses are None for functions that are no machine code of their own."""
+    inertia, dynamics, k = contacts.inertia, robot.forward_dynamics, contacts.state.kinematics
+    bodies, with_rows, factors = delassus
+    q, v, h = m["q"], m["v"], m["h"]
+    pushed = dynamics.variant("external_forces")
+    jacobian = inertia.jacobian_function if contacts.bodies else None
+    return {
+        "dynamics": _machine_call(dynamics, q, v, m["load"], m["acceleration"]),
+        "pushed_dynamics": _machine_call(pushed, q, v, m["pushed_load"], m["forces"], m["pushed_acceleration"]),
+        "free_velocity": _machine_call(robot._free_velocity, v, m["acceleration"], h, m["free"]),
+        "pushed_velocity": _machine_call(robot._free_velocity, v, m["pushed_acceleration"], h, m["after"]),
+        "carry": _machine_call(robot._carry, m["after"], m["displacement"], h, m["tangent"], v),
+        "integrate": _machine_call(robot._integrate, q, m["tangent"], m["ahead"]),
+        "placement": _machine_call(contacts.body_placements, q, k.placement),
+        "velocity": _machine_call(contacts.body_velocities, q, m["free"], k.velocity),
+        "body_delassus": _machine_call(inertia.function_of_bodies, q, bodies.G),
+        "delassus_with_rows": _machine_call(inertia.function_of_all, q, with_rows.G),
+        "jacobian": _machine_call(jacobian, q, factors.J),
+        "inverse": _machine_call(robot.inverse_mass_matrix, q, factors.Minv),
+    }
+
+
+def _machine_call(function: Any, *arrays: Array) -> MachineCall:
+    pointers = np.array([a.ctypes.data for a in arrays], np.int64)
+    if function is None:
+        return MachineCall(0, pointers)
+    return MachineCall(function.address if function.execution == "traced" else None, pointers)
