@@ -13,19 +13,17 @@ from ... import cache
 from ...program import Program
 from ...threads import processors, share_out
 from ...traced import Traced
-from .entry import Entry, emit_entry
+from .calls import PRECISIONS, Entry, callable_by_entry
 from .gufunc import make_gufunc
 from .ir import Type
-from .jit import compile_object, compile_optimized, host, load_object
+from .jit import compile_object, host, load_object
 from .loop import emit_loop
-from .python_objects import layout, layouts_known
 from .single import emit_single
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
 PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
-PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
 
 def compile(program: Program, traced: Traced) -> MachineCode:
@@ -39,7 +37,7 @@ class MachineCode:
     def __init__(self, program: Program, traced: Traced) -> None:
         self.program, self._traced = program, traced
         self._entries: dict[str, Entry] = {}
-        self._calls: dict[str, Any] = {}  # built-in functions around the entries
+        self._make_entry: Callable[[str], Entry]
         self._ufuncs: dict[str, np.ufunc] = {}
         self._singles: dict[str, int] = {}  # addresses
 
@@ -49,17 +47,18 @@ class MachineCode:
     # one state
 
     def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
-        if not layouts_known():
+        if not callable_by_entry(self.program):
             return None
-        self._calls = {precision: self._entry(precision, result_class).built_in(name, general) for precision in PRECISIONS}
-        self._entries["double"].hands_on(self._entries["float"])
-        return self._calls["double"]
+        self._make_entry = lambda precision: Entry(self.program, precision, general, result_class)
+        self._entries["double"] = self._make_entry("double")
+        return self._entries["double"].call
 
-    def _entry(self, precision: str, result_class: type | None) -> Entry:
-        type, shapes, inputs = Type(precision, 1), self.program.shapes, len(self.program.inputs)
-        code = _kept(lambda: compile_optimized(emit_entry(shapes, inputs, type)), "entry", shapes, inputs, precision, layout())
-        self._entries[precision] = made = Entry(code, self.program, precision, result_class)
-        return made
+    def _entry(self, precision: str) -> Entry | None:
+        """The entry of a precision; that of single precision is made when it is first wanted."""
+        if self._entries and precision not in self._entries:
+            self._entries[precision] = self._make_entry(precision)
+            self._entries["double"].hands_on(self._entries[precision])
+        return self._entries.get(precision)
 
     def _single(self, precision: str) -> int:
         """The address of the function for one state, which the entry learns of."""
@@ -71,8 +70,8 @@ class MachineCode:
                 self._traced.identity, "single", precision,
             )  # fmt: skip
             [self._singles[precision]] = load_object(code, "single")
-            if precision in self._entries:
-                self._entries[precision].computes_one(self._singles[precision])
+            if entry := self._entry(precision):
+                entry.computes_one(self._singles[precision])
         return self._singles[precision]
 
     @property
@@ -85,9 +84,9 @@ class MachineCode:
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
         precision = "float" if dtype == PRECISIONS["float"] else "double"
-        if not batch and self._calls:
+        if not batch and (entry := self._entry(precision)):
             self._single(precision)
-            results = self._calls[precision](*(_plain(a, PRECISIONS[precision]) for a in arrays))
+            results = entry.call(*(_plain(a, PRECISIONS[precision]) for a in arrays))
             results = results if len(self.program.outputs) > 1 else (results,)
             for o, r in zip(out or (), results, strict=False):
                 np.copyto(o, r, casting="same_kind")
@@ -110,8 +109,8 @@ class MachineCode:
             )  # fmt: skip
             [loop] = load_object(code, "loop")
             ufunc = self._ufuncs[precision] = make_gufunc(self.program, loop, PRECISIONS[precision])
-            if precision in self._entries:
-                self._entries[precision].computes_many(loop, (2 * THREAD_GRAIN - 1) // max(self._work, 1))
+            if entry := self._entry(precision):
+                entry.computes_many(loop, (2 * THREAD_GRAIN - 1) // max(self._work, 1))
         return ufunc
 
     @cached_property

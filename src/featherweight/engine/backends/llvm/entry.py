@@ -1,32 +1,21 @@
 """Calls from Python at the price of a C extension.
 
-NumPy's ufunc machinery costs more than the dynamics of a small robot. So a function gets an entry of its own: a built-in Python
-function, written in LLVM IR, that takes arguments by place or by name, reads NumPy's arrays where they lie, makes the results,
-and releases the GIL around the kernel. What each argument is decides the way:
+NumPy's ufunc machinery costs more than the dynamics of a small robot. So functions have an entry: a built-in Python function,
+written in LLVM IR, that takes arguments by place or by name, reads NumPy's arrays where they lie, makes the results, and
+releases the GIL around the kernel. What the arguments are decides the way:
 
     single     arrays of the core shapes, elements adjacent
     gathered   arrays of any strides, of either precision, lists and tuples of numbers: copied to the stack first
     batch      adjacent rows of so few states that one thread is enough: the loop of the ufunc, without the ufunc
 
-Anything else, what is wrong above all, it hands to the general call. An entry depends on the shapes only: what computes lies in
-other modules, whose addresses are filled into the entry's table once they are there, with those of this process. Until then,
-too, the general call answers.
+Anything else, what is wrong above all, it hands to the general call. The code is one for all functions, for each precision.
+What belongs to one function is in its table, an array that Python hands to the entry as `self`: shapes, names, and the
+addresses of what computes, once that is there. Until then, too, the general call answers.
 """
 
 from __future__ import annotations
 
-import ctypes
-import math
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any
-
-import numpy as np
-
-from ...program import CoreShape, Program
 from .ir import Function, Type
-from .jit import load_object
 from .python_objects import (
     ALIGNED,
     CONTIGUOUS,
@@ -48,475 +37,497 @@ from .python_objects import (
     VALUE_OF_FLOAT,
     WRITEABLE,
     Interfaces,
-    interfaces,
 )
 
+MOST_ARRAYS = 64  # arguments and results, which NumPy bounds, too
+MOST_RANK = 4  # of their core shapes
 STACK_BYTES = 16_384  # of arguments that are gathered, at most
-MOST_RANK = 3  # of arguments that are gathered
 
-OWN = ("descr", "result_class", "single", "loop", "most_states", "other")  # of the table: what belongs to one function
-NAMES = len(Interfaces._fields) + len(OWN)  # where the names of inputs, and "out", begin in the table
+# The table of a function: words, then a record for each argument and result, then the names of arguments and "out".
+WORDS = (
+    *("general", "descr", "result_class", "single", "loop", "most_states", "other"),
+    *("inputs", "outputs", "gathers", "records", "names"),
+)
+RECORD = ("rank", "bytes", "offset", *(f"dim{d}" for d in range(MOST_RANK)))  # bytes of one state; offset where gathered
 
 # what an argument is: bits
 SINGLE, BATCH, PLAIN, SAME, OTHER, NUMBERS_OF_PYTHON = 1, 2, 4, 8, 16, 32
-KIND = ["ptr %object", "i64 %rank", "ptr %core"]
 
 
-def emit_entry(shapes: Sequence[CoreShape], inputs: int, type: Type) -> str:
-    """A module with `ptr @entry(ptr self, ptr args, i64 nargs, ptr kwnames)` and its `@table`, for one precision.
-
-    `shapes` are the core shapes of the inputs and then the outputs.
-    """
-    words = NAMES + inputs + 1
-    texts = [f"@table = global [{words} x ptr] zeroinitializer"]
-    for k, shape in enumerate(shapes):
-        dims = ", ".join(f"i64 {d}" for d in shape) or "i64 0"
-        texts.append(f"@core.{k} = internal constant [{max(1, len(shape))} x i64] [{dims}]")
-    texts.append(str(_kind_of(type)))
-    for k, shape in enumerate(shapes[:inputs]):
-        if len(shape) <= MOST_RANK:
-            texts.append(str(_gather(k, shape, type)))
-    texts.append(str(_Entry(shapes, inputs, type).written()))
+def emit_entries() -> str:
+    """A module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`."""
+    texts = [f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"]
+    for precision in ("double", "float"):
+        type = Type(precision, 1)
+        texts += [str(_kind(type)), str(_number(type)), str(_gather(type)), str(_Entry(type).written())]
     return "\n".join([*texts, "attributes #0 = { nounwind }"])
 
 
 def _interface(f: Function, name: str) -> str:
+    """What Python or NumPy offers."""
+    return f.load("ptr", "@interfaces", Interfaces._fields.index(name))
+
+
+def _word(f: Function, name: str, kind: str = "i64") -> str:
     """What a word of the table holds."""
-    return f.load("ptr", "@table", [*Interfaces._fields, *OWN].index(name))
+    return f.load(kind, "%table", WORDS.index(name))
 
 
-def _kind_of(type: Type) -> Function:
-    """What an argument is, in bits; none of them for what the general call must look at."""
-    f = Function("i32", "fw.kind", KIND)
+def _of_record(f: Function, record: str, name: str) -> str:
+    return f.load("i64", record, RECORD.index(name))
+
+
+def _record(f: Function, k: str) -> str:
+    """Where the record of argument k is."""
+    return f.at("i64", _word(f, "records", "ptr"), f.mul(k, len(RECORD)))
+
+
+def _has(f: Function, bits: str, wanted: int) -> str:
+    return f.equal(f.value(f"and i32 {bits}, {wanted}"), wanted, "i32")
+
+
+def _kind(type: Type) -> Function:
+    """What an object is as an argument of a core shape, in bits; none of them for what the general call must look at."""
+    f = Function("i32", f"kind.{type.precision}", ["ptr %table", "ptr %object", "ptr %record"])
+    rank = _of_record(f, "%record", "rank")
     is_a = f.field("ptr", "%object", TYPE)
     f.branch(f.equal(is_a, _interface(f, "array_class"), "ptr"), "array", "python")
     f.label("python")
-    f.branch(f.equal("%rank", 1), "sequence", "number")
-    for label, classes in (
-        ("sequence", ("list_class", "tuple_class")),
-        ("number", ("float_class", "float64_class", "int_class")),
-    ):
+    f.branch(f.equal(rank, 1), "sequence", "scalar")
+    for label, classes in {"sequence": ("list", "tuple"), "scalar": ("float", "float64", "int")}.items():
         f.label(label)
+        if label == "scalar":
+            f.require(f.equal(rank, 0), "none")
         for name in classes:
             on = f.fresh("no")
-            f.branch(f.equal(is_a, _interface(f, name), "ptr"), "plain" if label == "sequence" else "scalar", on)
+            f.branch(f.equal(is_a, _interface(f, f"{name}_class"), "ptr"), "numbers", on)
             f.label(on)
         f.jump("none")
-    f.label("scalar")
-    f.branch(f.equal("%rank", 0), "plain", "none")
-    f.label("plain")
+    f.label("numbers")
     f.line(f"ret i32 {SINGLE | NUMBERS_OF_PYTHON}")
     f.label("array")
     flags = f.field("i32", "%object", FLAGS)
-    f.require(f.equal(f.value(f"and i32 {flags}, {ALIGNED}"), ALIGNED, "i32"), "none")
-    axes = f.value(f"sext i32 {f.field('i32', '%object', NDIM)} to i64")
-    extra = f.value(f"sub i64 {axes}, %rank")
+    f.require(_has(f, flags, ALIGNED), "none")
+    axes = f.field("i32", "%object", NDIM)
+    wide = f.value(f"sext i32 {axes} to i64")
+    extra = f.value(f"sub i64 {wide}, {rank}")
     f.require(f.value(f"icmp ult i64 {extra}, 2"), "none")
-    dims = f.field("ptr", "%object", DIMS)
-    with f.loop("%rank") as i:
-        same = f.equal(f.load("i64", dims, f.add(extra, i)), f.load("i64", "%core", i))
-        f.require(same, "none")
+    dims, core = f.field("ptr", "%object", DIMS), f.at("i64", "%record", RECORD.index("dim0"))
+    with f.loop(rank) as i:
+        f.require(f.equal(f.load("i64", dims, f.add(extra, i)), f.load("i64", core, i)), "none")
     shape = f.value(f"select i1 {f.equal(extra, 0)}, i32 {SINGLE}, i32 {BATCH}")
     descr = f.field("ptr", "%object", DESCR)
-    f.branch(f.equal(descr, _interface(f, "descr"), "ptr"), "same", "described")
+    f.branch(f.equal(descr, _word(f, "descr", "ptr"), "ptr"), "same", "described")
     f.label("described")  # unpickled arrays have descriptors of their own
     f.require(f.equal(f.field("i8", descr, KIND_OF_DESCR), ord("f"), "i8"), "none")
     f.require(f.equal(f.field("i8", descr, ORDER_OF_DESCR), ord("="), "i8"), "none")
-    number = f.field("i32", descr, NUMBER_OF_DESCR)
-    other = NUMBERS["float" if type.precision == "double" else "double"]
-    on = f.fresh("no")
+    number, on = f.field("i32", descr, NUMBER_OF_DESCR), f.fresh("no")
     f.branch(f.equal(number, NUMBERS[type.precision], "i32"), "same", on)
     f.label(on)
-    f.require(f.equal(number, other, "i32"), "none")
+    f.require(f.equal(number, NUMBERS[_other(type)], "i32"), "none")
     f.line(f"ret i32 {f.value(f'or i32 {shape}, {OTHER}')}")
     f.label("same")
-    adjacent = f.equal(f.value(f"and i32 {flags}, {CONTIGUOUS}"), CONTIGUOUS, "i32")
-    more = f.value(f"select i1 {adjacent}, i32 {SAME | PLAIN}, i32 {SAME}")
+    more = f.value(f"select i1 {_has(f, flags, CONTIGUOUS)}, i32 {SAME | PLAIN}, i32 {SAME}")
     f.line(f"ret i32 {f.value(f'or i32 {shape}, {more}')}")
     f.label("none")
     f.line("ret i32 0")
     return f
 
 
-def _gather(k: int, shape: CoreShape, type: Type) -> Function:
-    """Copy the elements of an argument, of which @fw.kind thinks well, to a buffer; whether all of them are numbers."""
-    f = Function("i1", f"fw.gather.{k}", ["ptr %object", "ptr %buffer", "i32 %kind"])
-    T = type.precision
-    is_array = f.equal(f.value(f"and i32 %kind, {NUMBERS_OF_PYTHON}"), 0, "i32")
-    f.branch(is_array, "array", "python")
-    f.label("array")
-    data, strides = f.field("ptr", "%object", DATA), f.field("ptr", "%object", STRIDES)
-    steps = [f.load("i64", strides, d) for d in range(len(shape))]
-    f.branch(f.equal(f.value(f"and i32 %kind, {SAME}"), SAME, "i32"), "same", "other")
-    sources = {"same": T, "other": "float" if T == "double" else "double"}
-    for label, source in sources.items():
-        f.label(label)
-        with _elements(f, shape) as index:
-            at = data
-            for i, step in zip(index, steps, strict=True):
-                at = f.value(f"getelementptr i8, ptr {at}, i64 {f.mul(i, step)}")
-            x = f.load(source, at)
-            if source != T:
-                x = f.value(f"{'fpext' if T == 'double' else 'fptrunc'} {source} {x} to {T}")
-            f.store(T, x, "%buffer", _flat(f, index, shape))
-        f.line("ret i1 true")
-    f.label("python")
-    if T == "double" and len(shape) < 2:
-        _gather_numbers(f, shape)
+def _other(type: Type) -> str:
+    return "float" if type.precision == "double" else "double"
+
+
+def _number(type: Type) -> Function:
+    """Store the number that a Python object is; whether it is one. Floats where they lie, integers by Python."""
+    f = Function("i1", f"number.{type.precision}", ["ptr %object", "ptr %to"])
+    is_a = f.field("ptr", "%object", TYPE)
+    floats = [f.equal(is_a, _interface(f, name), "ptr") for name in ("float_class", "float64_class")]
+    f.branch(f.either(*floats), "real", "whole")
+    f.label("real")
+    f.store("double", f.field("double", "%object", VALUE_OF_FLOAT), "%to")
+    f.line("ret i1 true")
+    f.label("whole")
+    f.require(f.equal(is_a, _interface(f, "int_class"), "ptr"), "none")
+    f.store("double", f.call("double", _interface(f, "int_as_double"), "ptr %object"), "%to")
+    f.branch(f.equal(f.call("ptr", _interface(f, "error_occurred")), "null", "ptr"), "fine", "failed")
+    f.label("fine")
+    f.line("ret i1 true")
+    f.label("failed")  # too large for a double
+    f.call("void", _interface(f, "error_clear"))
     f.jump("none")
     f.label("none")
     f.line("ret i1 false")
     return f
 
 
-def _gather_numbers(f: Function, shape: CoreShape) -> None:
-    """Python's numbers: floats where they lie, integers by Python; booleans and all else are left to the general call."""
-    if not shape:
-        f.store("double", _number(f, "%object"), "%buffer")
-        f.line("ret i1 true")
-        f.label(f.fresh("unreached"))
-        return
+def _gather(type: Type) -> Function:
+    """Copy the elements of an argument, of which @kind thinks well, to a buffer; whether all of them are numbers."""
+    T = type.precision
+    f = Function("i1", f"gather.{T}", ["ptr %record", "ptr %object", "ptr %buffer", "i32 %kind"])
+    rank, core = _of_record(f, "%record", "rank"), f.at("i64", "%record", RECORD.index("dim0"))
+    index, turning, at = f.slot("i64", MOST_RANK), f.slot("i64"), f.slot("ptr")
+    f.branch(_has(f, "%kind", NUMBERS_OF_PYTHON), "python", "array")
+    f.label("array")
+    strides = f.field("ptr", "%object", STRIDES)
+    with f.loop(rank) as d:
+        f.store("i64", 0, index, d)
+    count = f.value(f"udiv i64 {_of_record(f, '%record', 'bytes')}, {type.item_bytes}")
+    f.store("ptr", f.field("ptr", "%object", DATA), at)
+    same = _has(f, "%kind", SAME)
+    with f.loop(count) as k:
+        source = f.load("ptr", at)
+        wide, narrow, on = f.fresh("same"), f.fresh("other"), f.fresh("stored")
+        f.branch(same, wide, narrow)
+        f.label(wide)
+        f.store(T, f.load(T, source), "%buffer", k)
+        f.jump(on)
+        f.label(narrow)
+        x = f.load(_other(type), source)
+        f.store(T, f.value(f"{'fpext' if T == 'double' else 'fptrunc'} {_other(type)} {x} to {T}"), "%buffer", k)
+        f.jump(on)
+        f.label(on)
+        f.store("i64", 1, turning)
+        with f.loop(rank) as back:
+            d = f.value(f"sub i64 {f.value(f'sub i64 {rank}, 1')}, {back}")
+            _turn(f, (f.load("i64", core, d), f.load("i64", strides, d)), f.at("i64", index, d), turning, at)
+    f.line("ret i1 true")
+    f.label("python")
+    if T == "double":
+        _gather_numbers(f, rank, core)
+    f.jump("none")
+    f.label("none")
+    f.line("ret i1 false")
+    return f
+
+
+def _turn(f: Function, axis: tuple[str, str], index: str, turning: str, at: str) -> None:
+    """Move `at` on along one axis, as one wheel of an odometer: if it turns, and on to the next where it comes to its end."""
+    size, stride = axis
+    turns = f.load("i64", turning)
+    following = f.add(f.load("i64", index), turns)
+    wraps = f.equal(following, size)
+    f.store("i64", f.value(f"select i1 {wraps}, i64 0, i64 {following}"), index)
+    back = f.mul(f.value(f"sub i64 1, {size}"), stride)
+    moved = f.value(f"select i1 {wraps}, i64 {back}, i64 {f.mul(stride, turns)}")
+    f.store("ptr", f.at("i8", f.load("ptr", at), moved), at)
+    f.store("i64", f.value(f"zext i1 {f.both(wraps, f.equal(turns, 1))} to i64"), turning)
+
+
+def _gather_numbers(f: Function, rank: str, core: str) -> None:
+    """Python's numbers. Booleans, and all else that is no number to the letter, are left to the general call."""
+    f.branch(f.equal(rank, 0), "scalar", "sequence")
+    f.label("scalar")
+    f.line(f"ret i1 {f.call('i1', '@number.double', 'ptr %object', 'ptr %buffer')}")
+    f.label("sequence")
     listed = f.equal(f.field("ptr", "%object", TYPE), _interface(f, "list_class"), "ptr")
-    size = [f.field("i64", "%object", x) for x in (SIZE_OF_LIST, SIZE_OF_TUPLE)]
-    f.require(f.equal(f.value(f"select i1 {listed}, i64 {size[0]}, i64 {size[1]}"), shape[0]), "none")
+    sizes = [f.field("i64", "%object", x) for x in (SIZE_OF_LIST, SIZE_OF_TUPLE)]
+    wanted = f.load("i64", core)
+    f.require(f.equal(f.value(f"select i1 {listed}, i64 {sizes[0]}, i64 {sizes[1]}"), wanted), "none")
     inside = f.at("i8", "%object", ITEMS_OF_TUPLE)
     behind = f.field("ptr", "%object", ITEMS_OF_LIST)  # of a tuple it means nothing, and is not used
     items = f.value(f"select i1 {listed}, ptr {behind}, ptr {inside}")
-    with f.loop(str(shape[0])) as i:
-        f.store("double", _number(f, f.load("ptr", items, i)), "%buffer", i)
+    with f.loop(wanted) as i:
+        item, to = f.load("ptr", items, i), f.at("double", "%buffer", i)
+        f.require(f.call("i1", "@number.double", f"ptr {item}", f"ptr {to}"), "none")
     f.line("ret i1 true")
     f.label(f.fresh("unreached"))
 
 
-def _number(f: Function, object: str) -> str:
-    """The double that a Python number is; goes to "none" for what is none."""
-    is_a = f.field("ptr", object, TYPE)
-    real, whole, done = f.fresh("real"), f.fresh("whole"), f.fresh("done")
-    floats = [f.equal(is_a, _interface(f, name), "ptr") for name in ("float_class", "float64_class")]
-    f.branch(f.either(*floats), real, whole)
-    f.label(real)
-    x = f.field("double", object, VALUE_OF_FLOAT)
-    f.jump(done)
-    f.label(whole)
-    f.require(f.equal(is_a, _interface(f, "int_class"), "ptr"), "none")
-    y = f.call("double", _interface(f, "int_as_double"), f"ptr {object}")
-    failed, fine = f.fresh("failed"), f.fresh("fine")
-    f.branch(f.equal(f.call("ptr", _interface(f, "error_occurred")), "null", "ptr"), fine, failed)
-    f.label(failed)
-    f.call("void", _interface(f, "error_clear"))
-    f.jump("none")
-    f.label(fine)
-    f.jump(done)
-    f.label(done)
-    return f.value(f"phi double [ {x}, %{real} ], [ {y}, %{fine} ]")
-
-
-@contextmanager
-def _elements(f: Function, shape: CoreShape) -> Iterator[list[str]]:
-    """The body of loops over the indices of an array."""
-    with ExitStack() as loops:
-        yield [loops.enter_context(f.loop(str(d))) for d in shape]
-
-
-def _flat(f: Function, index: Sequence[str], shape: CoreShape) -> str:
-    """The place of an element among all of them."""
-    at = "0"
-    for i, d in zip(index, shape, strict=True):
-        at = f.add(f.mul(at, d), i)
-    return at
-
-
 class _Entry:
-    """The entry itself."""
+    """The entry of one precision."""
 
-    def __init__(self, shapes: Sequence[CoreShape], inputs: int, type: Type) -> None:
-        self.shapes, self.type, self.n = shapes, type, inputs
-        self.sizes = [math.prod(s) for s in shapes]
-        self.outputs = range(inputs, len(shapes))
-        self.f = Function("ptr", "entry", ["ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"], internal=False)
+    def __init__(self, type: Type) -> None:
+        self.type = type
+        arguments = ["ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"]
+        self.f = Function("ptr", f"entry.{type.precision}", arguments, internal=False)
 
     def written(self) -> Function:
-        f, bytes = self.f, self.type.item_bytes
-        self.given = f.slot("ptr", self.n + 1)  # the inputs and `out`
-        self.data = f.slot("ptr", len(self.shapes))  # where arguments of the kernel lie
-        self.results = f.slot("ptr", len(self.outputs))
-        self.dims = f.slot("i64", 1 + max(map(len, self.shapes)))
-        self.steps = f.slot("i64", sum(1 + len(s) for s in self.shapes))
-        gathered = bytes * sum(64 + s for s in self.sizes[: self.n])
-        self.gathers = gathered <= STACK_BYTES and all(len(s) <= MOST_RANK for s in self.shapes[: self.n])
-        buffer = f.slot("i8", gathered, 64) if self.gathers else ""
+        f = self.f
+        f.line(f"%table = load ptr, ptr {f.at('i8', '%self', DATA)}")
+        self.n, self.m = _word(f, "inputs"), _word(f, "outputs")
+        self.given = f.slot("ptr", MOST_ARRAYS + 1)  # the inputs and `out`
+        self.kinds = f.slot("i32", MOST_ARRAYS)
+        self.data = f.slot("ptr", MOST_ARRAYS)  # where arguments of the kernel lie
+        self.results = f.slot("ptr", MOST_ARRAYS)
+        self.ends = f.slot("i64", 2 * MOST_ARRAYS)  # where arguments begin and end in memory
+        self.dims = f.slot("i64", 1 + MOST_RANK)
+        self.steps = f.slot("i64", (1 + MOST_RANK) * MOST_ARRAYS)
+        self.every, self.some = f.slot("i32"), f.slot("i32")
+        self.states, self.extra = f.slot("i64"), f.slot("i64")  # and axes before the core
+        self.index, self.step, self.out_arrays = f.slot("i64"), f.slot("i64"), f.slot("ptr")
+        self.buffer = f.slot("i8", STACK_BYTES, 64)
         self._bind()
-        kinds = [f.call("i32", "@fw.kind", f"ptr {a}", f"i64 {len(s)}", f"ptr @core.{k}")
-                 for k, (a, s) in enumerate(zip(self.arguments, self.shapes, strict=False))]  # fmt: skip
-        every = some = kinds[0]
-        for kind in kinds[1:]:
-            every, some = f.value(f"and i32 {every}, {kind}"), f.value(f"or i32 {some}, {kind}")
-        for kind in kinds:
-            f.require(f.value(f"icmp ne i32 {kind}, 0"), "general")
-        f.branch(self._has(every, SINGLE | PLAIN), "single", "look")
-        f.label("look")
-        f.require(f.value(f"icmp ne i32 {f.value(f'and i32 {some}, {SAME | NUMBERS_OF_PYTHON}')}, 0"), "other")
-        f.branch(self._has(some, BATCH), "batch", "gather")
-        f.label("single")
-        for k, a in enumerate(self.arguments):
-            f.store("ptr", f.field("ptr", a, DATA), self.data, k)
-        f.jump("one")
-        f.label("gather")
-        self._gathered(kinds, every, buffer)
-        f.label("one")
-        self._run(None)
-        f.label("batch")
-        self._run(self._batch(kinds, every))
+        self._classify()
+        self._find_data()
+        self._find_results()
+        self._compute()
+        self._return()
         f.label("other")
-        entry = _interface(f, "other")
-        f.require(f.value(f"icmp ne ptr {entry}, null"), "general")
-        f.line(f"ret ptr {f.call('ptr', entry, 'ptr %self', 'ptr %args', 'i64 %nargs', 'ptr %kwnames')}")
+        other = _word(f, "other", "ptr")
+        f.require(f.value(f"icmp ne ptr {other}, null"), "general")
+        rest = ("ptr %args", "i64 %nargs", "ptr %kwnames")
+        f.line(f"ret ptr {f.call('ptr', f'@entry.{_other(self.type)}', f'ptr {other}', *rest)}")
         f.label("general")
-        answer = f.call("ptr", _interface(f, "vectorcall"), "ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames")
-        f.line(f"ret ptr {answer}")
+        general = _word(f, "general", "ptr")
+        f.line(f"ret ptr {f.call('ptr', _interface(f, 'vectorcall'), f'ptr {general}', *rest)}")
         f.label("failed")
         f.line("ret ptr null")
         return f
 
-    def _has(self, bits: str, wanted: int) -> str:
-        return self.f.equal(self.f.value(f"and i32 {bits}, {wanted}"), wanted, "i32")
-
     def _bind(self) -> None:
         """Arguments by place, and then by name: names are interned, so their addresses tell."""
         f, n = self.f, self.n
-        for k in range(n + 1):
-            f.store("ptr", "null", self.given, k)
         f.require(f.value(f"icmp ule i64 %nargs, {n}"), "general")
         with f.loop("%nargs") as i:
             f.store("ptr", f.load("ptr", "%args", i), self.given, i)
+        with f.loop(f.add(n, 1), "%nargs") as i:
+            f.store("ptr", "null", self.given, i)
         f.branch(f.equal("%kwnames", "null", "ptr"), "bound", "named")
         f.label("named")
-        names, values = f.at("i8", "%kwnames", ITEMS_OF_TUPLE), f.at("ptr", "%args", "%nargs")
+        names, values, known = f.at("i8", "%kwnames", ITEMS_OF_TUPLE), f.at("ptr", "%args", "%nargs"), _word(f, "names", "ptr")
         with f.loop(f.field("i64", "%kwnames", SIZE_OF_TUPLE)) as i:
-            name, value, found = f.load("ptr", names, i), f.load("ptr", values, i), f.fresh("found")
-            places = []
-            for k in range(n + 1):
-                on = f.fresh("no")
-                places.append((k, f.block))
-                f.branch(f.equal(name, f.load("ptr", "@table", NAMES + k), "ptr"), found, on)
-                f.label(on)
-            f.jump("general")
-            f.label(found)
-            place = f.value("phi i64 " + ", ".join(f"[ {k}, %{block} ]" for k, block in places))
+            name = f.load("ptr", names, i)
+            f.store("i64", -1, self.index)
+            with f.loop(f.add(n, 1)) as k:
+                place = f.load("i64", self.index)
+                this = f.equal(name, f.load("ptr", known, k), "ptr")
+                f.store("i64", f.value(f"select i1 {this}, i64 {k}, i64 {place}"), self.index)
+            place = f.load("i64", self.index)
+            f.require(f.value(f"icmp sge i64 {place}, 0"), "general")
             f.require(f.equal(f.load("ptr", self.given, place), "null", "ptr"), "general")
-            f.store("ptr", value, self.given, place)
+            f.store("ptr", f.load("ptr", values, i), self.given, place)
         f.jump("bound")
         f.label("bound")
-        self.arguments = [f.load("ptr", self.given, k) for k in range(n)]
-        for a in self.arguments:
-            f.require(f.value(f"icmp ne ptr {a}, null"), "general")
         self.out = f.load("ptr", self.given, n)
         self.makes = f.equal(self.out, "null", "ptr")
 
-    def _gathered(self, kinds: Sequence[str], every: str, buffer: str) -> None:
-        """Copy what is not adjacent, or not of this precision. What is all of single precision has single results."""
+    def _classify(self) -> None:
+        """What each argument is, what all are, and what some are."""
         f = self.f
-        if not self.gathers:
-            f.jump("general")
-            return
-        if self.type.precision == "float":
-            f.require(self._has(every, SAME), "general")
-        offset = 0
-        for k, (a, kind) in enumerate(zip(self.arguments, kinds, strict=True)):
-            plain, copied, after = f.fresh("plain"), f.fresh("copied"), f.fresh("after")
-            f.branch(self._has(kind, PLAIN), plain, copied)
-            f.label(plain)
-            f.store("ptr", f.field("ptr", a, DATA), self.data, k)
-            f.jump(after)
+        f.store("i32", -1, self.every)
+        f.store("i32", 0, self.some)
+        with f.loop(self.n) as k:
+            a = f.load("ptr", self.given, k)
+            f.require(f.value(f"icmp ne ptr {a}, null"), "general")
+            kind = self._kind_of(a, k)
+            f.require(f.value(f"icmp ne i32 {kind}, 0"), "general")
+            f.store("i32", kind, self.kinds, k)
+            f.store("i32", f.value(f"and i32 {f.load('i32', self.every)}, {kind}"), self.every)
+            f.store("i32", f.value(f"or i32 {f.load('i32', self.some)}, {kind}"), self.some)
+
+    def _kind_of(self, object: str, k: str) -> str:
+        record = _record(self.f, k)
+        return self.f.call("i32", f"@kind.{self.type.precision}", "ptr %table", f"ptr {object}", f"ptr {record}")
+
+    def _find_data(self) -> None:
+        """Where the kernel finds each argument, and how many states there are."""
+        f = self.f
+        every, some = f.load("i32", self.every), f.load("i32", self.some)
+        f.store("i64", 1, self.states)
+        f.store("i64", 0, self.extra)
+        with f.loop(self.n) as k:  # of arrays; Python's numbers have none, and are copied below
+            array = f.load("ptr", self.given, k)
+            f.store("ptr", f.field("ptr", array, DATA), self.data, k)
+        f.branch(_has(f, every, SINGLE | PLAIN), "found", "look")
+        f.label("look")
+        f.require(f.value(f"icmp ne i32 {f.value(f'and i32 {some}, {SAME | NUMBERS_OF_PYTHON}')}, 0"), "other")
+        f.branch(_has(f, some, BATCH), "batch", "gather")
+        f.label("gather")
+        f.require(f.value(f"icmp ne i64 {_word(f, 'gathers')}, 0"), "general")
+        if self.type.precision == "float":  # what is not all of single precision has double results
+            f.require(_has(f, every, SAME), "general")
+        with f.loop(self.n) as k:
+            kind, on, copied = f.load("i32", self.kinds, k), f.fresh("on"), f.fresh("copied")
+            f.branch(_has(f, kind, PLAIN), on, copied)
             f.label(copied)
-            room = f.at("i8", buffer, offset)
+            record = _record(f, k)
+            room = f.at("i8", self.buffer, _of_record(f, record, "offset"))
             f.store("ptr", room, self.data, k)
-            f.require(f.call("i1", f"@fw.gather.{k}", f"ptr {a}", f"ptr {room}", f"i32 {kind}"), "general")
-            f.jump(after)
-            f.label(after)
-            offset += 64 * -(-self.sizes[k] * self.type.item_bytes // 64)
-        f.jump("one")
+            array = f.load("ptr", self.given, k)
+            arguments = (f"ptr {record}", f"ptr {array}", f"ptr {room}", f"i32 {kind}")
+            f.require(f.call("i1", f"@gather.{self.type.precision}", *arguments), "general")
+            f.jump(on)
+            f.label(on)
+        f.jump("found")
+        f.label("batch")
+        f.require(_has(f, every, PLAIN), "general")
+        self._batch()
+        f.jump("found")
+        f.label("found")
 
-    def _batch(self, kinds: Sequence[str], every: str) -> str:
-        """The number of states, the same of all arguments that have an axis before their core."""
-        f, count = self.f, self.f.value("add i64 0, -1")
-        f.require(self._has(every, PLAIN), "general")
-        place = 0
-        for k, (a, kind) in enumerate(zip(self.arguments, kinds, strict=True)):
-            rows = self._has(kind, BATCH)
-            states = f.load("i64", f.field("ptr", a, DIMS))
-            fits = f.either(f.equal(count, -1), f.equal(count, states))
-            f.require(f.value(f"select i1 {rows}, i1 {fits}, i1 true"), "general")
-            count = f.value(f"select i1 {rows}, i64 {states}, i64 {count}")
-            f.store("ptr", f.field("ptr", a, DATA), self.data, k)
-            step = f.value(f"select i1 {rows}, i64 {self.sizes[k] * self.type.item_bytes}, i64 0")
-            f.store("i64", step, self.steps, k)
-        most = f.value(f"ptrtoint ptr {_interface(f, 'most_states')} to i64")
-        f.require(f.both(f.value(f"icmp sle i64 {count}, {most}"), f.value(f"icmp sgt i64 {count}, 0")), "general")
-        for k in self.outputs:
-            f.store("i64", self.sizes[k] * self.type.item_bytes, self.steps, k)
-        place = len(self.shapes)
-        for shape in self.shapes:
-            for d in range(len(shape)):
-                f.store("i64", math.prod(shape[d + 1 :]) * self.type.item_bytes, self.steps, place + d)
-            place += len(shape)
-        return count
+    def _batch(self) -> None:
+        """The number of states, the same of all arguments that have an axis before their core; and NumPy's steps."""
+        f = self.f
+        f.store("i64", 1, self.extra)
+        f.store("i64", -1, self.states)
+        arrays = f.add(self.n, self.m)
+        f.store("i64", arrays, self.index)  # where the steps of the next core shape go
+        with f.loop(arrays) as k:
+            record = _record(f, k)
+            bytes, rank = _of_record(f, record, "bytes"), _of_record(f, record, "rank")
+            f.store("i64", bytes, self.steps, k)
+            begin = f.load("i64", self.index)
+            f.store("i64", self.type.item_bytes, self.step)
+            with f.loop(rank) as back:
+                d = f.value(f"sub i64 {f.value(f'sub i64 {rank}, 1')}, {back}")
+                inner = f.load("i64", self.step)
+                f.store("i64", inner, self.steps, f.add(begin, d))
+                size = f.load("i64", f.at("i64", record, RECORD.index("dim0")), d)
+                f.store("i64", f.mul(inner, size), self.step)
+            f.store("i64", f.add(begin, rank), self.index)
+        with f.loop(self.n) as k:
+            rows, one, on = f.fresh("rows"), f.fresh("one"), f.fresh("on")
+            f.branch(_has(f, f.load("i32", self.kinds, k), BATCH), rows, one)
+            f.label(one)
+            f.store("i64", 0, self.steps, k)
+            f.jump(on)
+            f.label(rows)
+            count, before = f.load("i64", f.field("ptr", f.load("ptr", self.given, k), DIMS)), f.load("i64", self.states)
+            f.require(f.either(f.equal(before, -1), f.equal(before, count)), "general")
+            f.store("i64", count, self.states)
+            f.jump(on)
+            f.label(on)
+        states = f.load("i64", self.states)
+        few = f.value(f"icmp sle i64 {states}, {_word(f, 'most_states')}")
+        f.require(f.both(few, f.value(f"icmp sgt i64 {states}, 0")), "general")
 
-    def _run(self, states: str | None) -> None:
-        """Find or make the results, and compute them, for one state or many."""
-        f, many = self.f, states is not None
-        code = _interface(f, "loop" if many else "single")
-        f.require(f.value(f"icmp ne ptr {code}, null"), "general")
-        make, use, run = f.fresh("make"), f.fresh("use"), f.fresh("run")
-        f.branch(self.makes, make, use)
-        f.label(use)
-        self._use_given(states)
-        f.jump(run)
-        f.label(make)
-        self._make(states)
-        f.jump(run)
-        f.label(run)
-        thread = f.call("ptr", _interface(f, "save_thread"))
-        if states is None:
-            f.call("void", code, f"ptr {self.data}")
-        else:
-            f.store("i64", states, self.dims)
-            f.call("void", code, f"ptr {self.data}", f"ptr {self.dims}", f"ptr {self.steps}", "ptr null")
-        f.call("void", _interface(f, "restore_thread"), f"ptr {thread}")
-        self._return(many)
+    def _find_results(self) -> None:
+        """Arrays for the results: the caller's, or new ones."""
+        f = self.f
+        many = f.equal(f.load("i64", self.extra), 1)
+        self.code = f.value(f"select i1 {many}, ptr {_word(f, 'loop', 'ptr')}, ptr {_word(f, 'single', 'ptr')}")
+        f.require(f.value(f"icmp ne ptr {self.code}, null"), "general")
+        f.branch(self.makes, "make", "use")
+        f.label("use")
+        self._use_given()
+        f.jump("compute")
+        f.label("make")
+        self._make()
+        f.jump("compute")
 
-    def _make(self, states: str | None) -> None:
-        """New arrays."""
-        f, extra = self.f, int(states is not None)
-        number, array_class, new = NUMBERS[self.type.precision], _interface(f, "array_class"), _interface(f, "new_array")
-        if states is not None:
-            f.store("i64", states, self.dims)
-        for j, k in enumerate(self.outputs):
-            for d, x in enumerate(self.shapes[k]):
-                f.store("i64", x, self.dims, d + extra)
-            arguments = [f"ptr {array_class}", f"i32 {len(self.shapes[k]) + extra}", f"ptr {self.dims}", f"i32 {number}"]
-            made = f.call("ptr", new, *arguments, "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
+    def _make(self) -> None:
+        f, new = self.f, _interface(self.f, "new_array")
+        extra = f.load("i64", self.extra)
+        f.store("i64", f.load("i64", self.states), self.dims)
+        with f.loop(self.m) as j:
+            k = f.add(self.n, j)
+            record = _record(f, k)
+            rank, core = _of_record(f, record, "rank"), f.at("i64", record, RECORD.index("dim0"))
+            with f.loop(rank) as d:
+                f.store("i64", f.load("i64", core, d), self.dims, f.add(d, extra))
+            axes = f.value(f"trunc i64 {f.add(rank, extra)} to i32")
+            what = (f"ptr {_interface(f, 'array_class')}", f"i32 {axes}", f"ptr {self.dims}")
+            how = (f"i32 {NUMBERS[self.type.precision]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
+            array = f.call("ptr", new, *what, *how)
             fine, gone = f.fresh("made"), f.fresh("gone")
-            f.branch(f.equal(made, "null", "ptr"), gone, fine)
+            f.branch(f.equal(array, "null", "ptr"), gone, fine)
             f.label(gone)
-            for i in range(j):
-                f.call("void", _interface(f, "decrement"), f"ptr {f.load('ptr', self.results, i)}")
+            self._drop(j)
             f.jump("failed")
             f.label(fine)
-            f.store("ptr", made, self.results, j)
-            f.store("ptr", f.field("ptr", made, DATA), self.data, k)
+            f.store("ptr", array, self.results, j)
+            f.store("ptr", f.field("ptr", array, DATA), self.data, k)
 
-    def _use_given(self, states: str | None) -> None:
+    def _drop(self, count: str) -> None:
+        """Let the first results go."""
+        f = self.f
+        with f.loop(count) as i:
+            f.call("void", _interface(f, "decrement"), f"ptr {f.load('ptr', self.results, i)}")
+
+    def _use_given(self) -> None:
         """Arrays of the caller, if they fit and overlap with nothing; overlaps are NumPy's business."""
-        f, bits = self.f, (SINGLE if states is None else BATCH) | PLAIN
-        ranges = []
-        if len(self.outputs) > 1:
-            is_a = f.field("ptr", self.out, TYPE)
-            fits = f.either(*(f.equal(is_a, _interface(f, x), "ptr") for x in ("tuple_class", "result_class")))
-            f.require(fits, "general")
-            f.require(f.equal(f.field("i64", self.out, SIZE_OF_TUPLE), len(self.outputs)), "general")
-        for k in range(self.n):
-            begin = f.value(f"ptrtoint ptr {f.load('ptr', self.data, k)} to i64")
-            ranges.append((begin, f.add(begin, self._bytes(k, states))))
-        for j, k in enumerate(self.outputs):
-            array = self.out if len(self.outputs) == 1 else f.field("ptr", self.out, ITEMS_OF_TUPLE + 8 * j)
-            kind = f.call("i32", "@fw.kind", f"ptr {array}", f"i64 {len(self.shapes[k])}", f"ptr @core.{k}")
-            f.require(self._has(kind, bits), "general")
-            flags = f.field("i32", array, FLAGS)
-            f.require(f.equal(f.value(f"and i32 {flags}, {WRITEABLE}"), WRITEABLE, "i32"), "general")
-            if states is not None:
-                f.require(f.equal(f.load("i64", f.field("ptr", array, DIMS)), states), "general")
+        f, m = self.f, self.m
+        several, one, begun = f.fresh("several"), f.fresh("one"), f.fresh("begun")
+        f.branch(f.equal(m, 1), one, several)
+        f.label(several)
+        is_a = f.field("ptr", self.out, TYPE)
+        tuples = (_interface(f, "tuple_class"), _word(f, "result_class", "ptr"))
+        f.require(f.either(*(f.equal(is_a, x, "ptr") for x in tuples)), "general")
+        f.require(f.equal(f.field("i64", self.out, SIZE_OF_TUPLE), m), "general")
+        f.store("ptr", f.at("i8", self.out, ITEMS_OF_TUPLE), self.out_arrays)
+        f.jump(begun)
+        f.label(one)
+        f.store("ptr", f.at("ptr", self.given, self.n), self.out_arrays)
+        f.jump(begun)
+        f.label(begun)
+        arrays = f.load("ptr", self.out_arrays)
+        states, extra = f.load("i64", self.states), f.load("i64", self.extra)
+        with f.loop(self.n) as k:
+            self._note_range(k, f.load("ptr", self.data, k), states)
+        bits = f.value(f"select i1 {f.equal(extra, 1)}, i32 {BATCH | PLAIN}, i32 {SINGLE | PLAIN}")
+        with f.loop(m) as j:
+            k, array = f.add(self.n, j), f.load("ptr", arrays, j)
+            f.require(f.equal(f.value(f"and i32 {self._kind_of(array, k)}, {bits}"), bits, "i32"), "general")
+            f.require(_has(f, f.field("i32", array, FLAGS), WRITEABLE), "general")
+            rows, fits = f.fresh("rows"), f.fresh("fits")
+            f.branch(f.equal(extra, 1), rows, fits)
+            f.label(rows)
+            f.require(f.equal(f.load("i64", f.field("ptr", array, DIMS)), states), "general")
+            f.jump(fits)
+            f.label(fits)
             data = f.field("ptr", array, DATA)
-            begin = f.value(f"ptrtoint ptr {data} to i64")
-            end = f.add(begin, self._bytes(k, states))
-            for other, other_end in ranges:
+            begin, end = self._note_range(k, data, states)
+            with f.loop(k) as i:
+                other, other_end = f.load("i64", self.ends, f.mul(i, 2)), f.load("i64", self.ends, f.add(f.mul(i, 2), 1))
                 before, after = f.value(f"icmp ule i64 {end}, {other}"), f.value(f"icmp ule i64 {other_end}, {begin}")
                 f.require(f.either(before, after), "general")
-            ranges.append((begin, end))
             f.store("ptr", array, self.results, j)
             f.store("ptr", data, self.data, k)
-        for j in range(len(self.outputs)):
+        with f.loop(m) as j:
             f.call("void", _interface(f, "increment"), f"ptr {f.load('ptr', self.results, j)}")
 
-    def _bytes(self, k: int, states: str | None) -> str:
-        """Of an argument or result, of one state or many."""
-        one = self.sizes[k] * self.type.item_bytes
-        return str(one) if states is None else self.f.mul(states, one)
+    def _note_range(self, k: str, data: str, states: str) -> tuple[str, str]:
+        """Where an argument or result begins and ends in memory, at most."""
+        f = self.f
+        begin = f.value(f"ptrtoint ptr {data} to i64")
+        end = f.add(begin, f.mul(_of_record(f, _record(f, k), "bytes"), states))
+        f.store("i64", begin, self.ends, f.mul(k, 2))
+        f.store("i64", end, self.ends, f.add(f.mul(k, 2), 1))
+        return begin, end
 
-    def _return(self, many: bool) -> None:
+    def _compute(self) -> None:
+        """For one state or many, without the GIL."""
+        f = self.f
+        f.label("compute")
+        thread = f.call("ptr", _interface(f, "save_thread"))
+        f.branch(f.equal(f.load("i64", self.extra), 1), "many", "one")
+        f.label("one")
+        f.call("void", self.code, f"ptr {self.data}")
+        f.jump("computed")
+        f.label("many")
+        f.call("void", self.code, f"ptr {self.data}", f"ptr {self.states}", f"ptr {self.steps}", "ptr null")
+        f.jump("computed")
+        f.label("computed")
+        f.call("void", _interface(f, "restore_thread"), f"ptr {thread}")
+
+    def _return(self) -> None:
         """The result, or a named tuple of them; numbers where there are no axes, unless the caller gave arrays."""
         f = self.f
-        numbers = [j for j, k in enumerate(self.outputs) if not self.shapes[k] and not many]
-        if numbers:
-            convert, after = f.fresh("convert"), f.fresh("after")
-            f.branch(self.makes, convert, after)
-            f.label(convert)
-            for j in numbers:
-                number = f.call("ptr", _interface(f, "array_or_scalar"), f"ptr {f.load('ptr', self.results, j)}")
-                f.store("ptr", number, self.results, j)
-            f.jump(after)
-            f.label(after)
-        results = [f.load("ptr", self.results, j) for j in range(len(self.outputs))]
-        if len(results) == 1:
-            f.line(f"ret ptr {results[0]}")
-            return
-        bundle = f.call("ptr", _interface(f, "allocate"), f"ptr {_interface(f, 'result_class')}", f"i64 {len(results)}")
-        fine, gone = f.fresh("bundled"), f.fresh("gone")
-        f.branch(f.equal(bundle, "null", "ptr"), gone, fine)
-        f.label(gone)
-        for result in results:
-            f.call("void", _interface(f, "decrement"), f"ptr {result}")
+        new = f.both(self.makes, f.equal(f.load("i64", self.extra), 0))
+        f.branch(new, "convert", "bundle")
+        f.label("convert")
+        with f.loop(self.m) as j:
+            number, on = f.fresh("number"), f.fresh("on")
+            f.branch(f.equal(_of_record(f, _record(f, f.add(self.n, j)), "rank"), 0), number, on)
+            f.label(number)
+            scalar = f.call("ptr", _interface(f, "array_or_scalar"), f"ptr {f.load('ptr', self.results, j)}")
+            f.store("ptr", scalar, self.results, j)
+            f.jump(on)
+            f.label(on)
+        f.jump("bundle")
+        f.label("bundle")
+        f.branch(f.equal(self.m, 1), "alone", "several")
+        f.label("alone")
+        f.line(f"ret ptr {f.load('ptr', self.results)}")
+        f.label("several")
+        named = f.call("ptr", _interface(f, "allocate"), f"ptr {_word(f, 'result_class', 'ptr')}", f"i64 {self.m}")
+        f.branch(f.equal(named, "null", "ptr"), "unnamed", "named.results")
+        f.label("unnamed")
+        self._drop(self.m)
         f.jump("failed")
-        f.label(fine)
-        for j, result in enumerate(results):
-            f.store("ptr", result, f.at("i8", bundle, ITEMS_OF_TUPLE + 8 * j))
-        f.line(f"ret ptr {bundle}")
-
-
-class Entry:
-    """An entry that is loaded, and its table."""
-
-    def __init__(self, code: bytes, program: Program, precision: str, result_class: type | None) -> None:
-        self.address, self._table = load_object(code, "entry", "table")
-        names = [sys.intern(a.name) for a in program.inputs] + [sys.intern("out")]
-        descr = np.dtype(np.float64 if precision == "double" else np.float32)
-        self._kept = (names, descr, result_class)
-        self._fill(0, *interfaces())
-        self._set("descr", id(descr))
-        self._set("result_class", id(result_class) if result_class is not None else 0)
-        self._fill(NAMES, *map(id, names))
-
-    def _fill(self, first: int, *words: int) -> None:
-        ctypes.memmove(self._table + 8 * first, (ctypes.c_void_p * len(words))(*words), 8 * len(words))
-
-    def _set(self, name: str, word: int) -> None:
-        self._fill(len(Interfaces._fields) + OWN.index(name), word)
-
-    def computes_one(self, address: int) -> None:
-        """`void f(ptr arguments)` at that address computes one state."""
-        self._set("single", address)
-
-    def computes_many(self, address: int, most: int) -> None:
-        """The loop of a ufunc at that address computes a batch, of so many states on one thread."""
-        self._set("most_states", most)
-        self._set("loop", address)
-
-    def hands_on(self, other: Entry) -> None:
-        """Arguments that are all of the other precision go to another entry."""
-        self._set("other", other.address)
-
-    def built_in(self, name: str, general: Callable[..., Any]) -> Any:
-        """A built-in function; `general` answers the calls that the entry does not."""
-
-        class MethodDefinition(ctypes.Structure):
-            _fields_ = (
-                ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
-            )  # fmt: skip
-
-        fastcall_with_keywords = 0x82
-        definition = MethodDefinition(name.encode(), self.address, fastcall_with_keywords, None)
-        for kept in (definition, self):  # for ever: functions read them when they go, at exit the last
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-        new = ctypes.pythonapi.PyCFunction_NewEx
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        return new(ctypes.addressof(definition), general, None)
+        f.label("named.results")
+        items = f.at("i8", named, ITEMS_OF_TUPLE)
+        with f.loop(self.m) as j:
+            f.store("ptr", f.load("ptr", self.results, j), items, j)
+        f.line(f"ret ptr {named}")
