@@ -18,6 +18,8 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/pinocchio_peer.py
+	$(BIN)/python benchmarks/peers/calls.py
+	$(BIN)/python benchmarks/peers/controller_tick.py
 	$(BIN)/python benchmarks/peers/joint_space.py
 	$(BIN)/python benchmarks/peers/contacts.py
 	$(BIN)/python benchmarks/peers/loops.py

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from ..model.tree import Tree
-from ..spatial import ZERO3, Vec3
+from ..spatial import ZERO3, Vec3, unit_motion
+from .frames import world_poses
+from .joint_space import write_mass_matrix
 from .kinematics import joint_transforms, rigid_inertia, spatial_velocities, vec3
+from .mechanisms.counterparts import takes_mechanism
 
 
 def kinetic_energy(tree: Tree, q, v, energy) -> None:
@@ -18,8 +21,25 @@ def kinetic_energy(tree: Tree, q, v, energy) -> None:
     energy[0] = 0.5 * total
 
 
-def first_moment(tree: Tree, X) -> Vec3:
-    """Mass times centre of mass of the whole robot, in the world."""
+@takes_mechanism
+def kinetic_energy_by_mass_matrix(system, q, v, energy) -> None:
+    """1/2 v^T M v, of a tree or a mechanism."""
+    n = len(system.parent)
+    H = [[0.0] * n for _ in range(n)]
+    write_mass_matrix(system, q, H)
+    total = 0.0
+    for i in range(n):
+        momentum = 0.5 * H[i][i] * v[i]
+        j = system.parent[i]
+        while j >= 0:
+            momentum = momentum + H[i][j] * v[j]
+            j = system.parent[j]
+        total = total + momentum * v[i]
+    energy[0] = total
+
+
+def composite_moments(tree: Tree, X):
+    """Of what each row of the tree carries the mass, and the first moment in its own frame; and that of all in the world."""
     n = len(tree.parent)
     mass = [0.0] * n
     moment = [ZERO3] * n
@@ -34,6 +54,12 @@ def first_moment(tree: Tree, X) -> Vec3:
             moment[p] = moment[p] + in_parent
         else:
             total = total + in_parent
+    return mass, moment, total
+
+
+def first_moment(tree: Tree, X) -> Vec3:
+    """Mass times centre of mass of the whole robot, in the world."""
+    _, _, total = composite_moments(tree, X)
     return total
 
 
@@ -52,3 +78,19 @@ def center_of_mass(tree: Tree, q, center) -> None:
     center[0] = c.x
     center[1] = c.y
     center[2] = c.z
+
+
+def center_of_mass_jacobian(tree: Tree, q, J) -> None:
+    """The Jacobian (3, n) of the centre of mass: a joint moves the part of the robot's mass that it carries."""
+    X = joint_transforms(tree, q)
+    R, _ = world_poses(tree, X)
+    mass, moment, _ = composite_moments(tree, X)
+    whole = 0.0
+    for j in range(len(tree.parent)):
+        whole = whole + tree.mass[j]
+    for j in range(len(tree.parent)):
+        s = unit_motion(tree.axis[j], 1.0 / whole)
+        column = R[j] @ (s.ang.cross(moment[j]) + mass[j] * s.lin)
+        J[0][j] = column.x
+        J[1][j] = column.y
+        J[2][j] = column.z

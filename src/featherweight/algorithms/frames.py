@@ -106,6 +106,15 @@ def frame_jacobian(tree: Tree, frames: Placements, reference: int, q, J) -> None
             j = tree.parent[j]
 
 
+def joint_jacobian(tree: Tree, q, J) -> None:
+    """Motions of all rows' joints (6, n), as of a body that passes the world's origin, on the world's axes."""
+    R, o = world_poses(tree, joint_transforms(tree, q))
+    for j in range(len(tree.parent)):
+        s = unit_motion(tree.axis[j], 1.0)
+        ang = R[j] @ s.ang
+        write_column(Motion(ang, R[j] @ s.lin + o[j].cross(ang)), J, j)
+
+
 def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocity) -> None:
     """Velocities (frames, 6)."""
     X = joint_transforms(tree, q)

@@ -188,8 +188,16 @@ class Robot(System):
 
     @cached_property
     def kinetic_energy(self) -> CompiledFunction:
-        """1/2 v^T M(q) v [J]."""
-        return self._function(Robot.kinetic_energy, energy.kinetic_energy, ("q", "v"), Output("energy", ()))
+        """1/2 v^T M(q) v [J]: by the velocities of the bodies ("bodies"), or by the mass matrix ("crba"), which is the cheaper
+        way beside a function that has it already (`together`)."""
+        kernels = {"bodies": energy.kinetic_energy, "crba": energy.kinetic_energy_by_mass_matrix}
+        output = Output("energy", ())
+        return cheapest(
+            {
+                name: self._function(Robot.kinetic_energy, kernel, ("q", "v"), output, algorithm=name)
+                for name, kernel in kernels.items()
+            }
+        )
 
     @cached_property
     def potential_energy(self) -> CompiledFunction:
@@ -200,6 +208,23 @@ class Robot(System):
     def center_of_mass(self) -> CompiledFunction:
         """Centre of mass of the moving bodies (3) in the world [m]."""
         return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), Output("center", (3,)))
+
+    @cached_property
+    def center_of_mass_jacobian(self) -> CompiledFunction:
+        """The matrix J (3, nv) with J v the velocity of the centre of mass in the world."""
+        kernel, output = energy.center_of_mass_jacobian, Output("J", (3, self.nv))
+        return self._function(Robot.center_of_mass_jacobian, kernel, ("q",), output)
+
+    @cached_property
+    def joint_jacobian(self) -> CompiledFunction:
+        """The motions of all joints in the world (6, n), a column (linear, angular) a degree of freedom, as of a body that
+        passes the world's origin (Featherstone 2008, section 2.11: the motion subspaces S in world coordinates).
+
+        The "world" Jacobian of a body has the columns of the joints that carry it, and zeros. With loops, the joints are those
+        of the spanning tree, whose velocities `spanning_velocity` gives.
+        """
+        output = Output("J", (6, len(self.model.tree.parent)))
+        return self._function(Robot.joint_jacobian, frames.joint_jacobian, ("q",), output)
 
     @property
     def functions(self) -> dict[str, CompiledFunction]:

@@ -34,9 +34,26 @@ def center_of_mass(mech: ClusterTree, q, result) -> None:
     energy.center_of_mass(mech.tree, spanning_configuration(mech, q), result)
 
 
+@for_mechanism(energy.center_of_mass_jacobian)
+def center_of_mass_jacobian(mech: ClusterTree, q, J) -> None:
+    """J G."""
+    qs = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(mech.tree, qs), qs)
+    whole = [[0.0] * len(mech.tree.parent) for _ in range(3)]
+    energy.center_of_mass_jacobian(mech.tree, qs, whole)
+    for i in range(3):
+        write_row(mech, M, whole[i], J[i])
+
+
 @for_mechanism(frames.frame_placement)
 def frame_placement(mech: ClusterTree, placements, q, result) -> None:
     frames.frame_placement(mech.tree, placements, spanning_configuration(mech, q), result)
+
+
+@for_mechanism(frames.joint_jacobian)
+def joint_jacobian(mech: ClusterTree, q, J) -> None:
+    """Of the joints of the spanning tree."""
+    frames.joint_jacobian(mech.tree, spanning_configuration(mech, q), J)
 
 
 @for_mechanism(frames.frame_jacobian)

@@ -1,0 +1,70 @@
+"""What a controller needs in each tick, in one call: the terms of Pinocchio's computeAllTerms.
+
+    python benchmarks/peers/controller_tick.py [--seconds 2] [ROBOT ...]
+
+Mass matrix, bias force, placements and Jacobians of all joints, centre of mass and its Jacobian, kinetic and potential energy:
+compiled as one function, which computes what they share once, beside the same functions called one after the other, and beside
+Pinocchio, whose model and data are made once. All are called from Python on one state.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from measure import machine, markdown, median_times, options
+from pinocchio_peer import Pair
+
+import featherweight as fw
+from featherweight import CompiledFunction
+
+GOAL = 4.0
+
+
+def all_terms(robot: fw.Robot) -> list[CompiledFunction]:
+    """The functions that give the terms."""
+    return [
+        robot.mass_matrix,
+        robot.bias_force,
+        robot.frame_placement([j.child for j in robot.joints]),
+        robot.joint_jacobian,
+        robot.center_of_mass,
+        robot.center_of_mass_jacobian,
+        robot.kinetic_energy,
+        robot.potential_energy,
+    ]
+
+
+def row(name: str, seconds: float) -> list[str]:
+    pair = Pair(name, 2)
+    robot, model, data = pair.robot, pair.model, pair.data
+    parts = all_terms(robot)
+    tick = robot.together(*parts)
+    q, v = pair.q[0].copy(), pair.v[0].copy()
+    pq, pv = pair.pq[:, 0].copy(), pair.pv[:, 0].copy()
+    pin.computeAllTerms(model, data, pq, pv)
+    _, moved = pair.order
+    difference = np.abs(tick(q, v).mass_matrix[np.ix_(moved, moved)] - data.M).max() / np.abs(data.M).max()
+    assert difference < 1e-12, difference
+    given = [(q, v)[: len(f.program.inputs)] for f in parts]
+
+    def apart() -> None:
+        for f, arguments in zip(parts, given, strict=True):
+            f(*arguments)
+
+    calls = (lambda: tick(q, v), apart, lambda: pin.computeAllTerms(model, data, pq, pv))
+    one, several, theirs = median_times(calls, seconds)
+    saved = 1.0 - tick.operations.flops / sum(o.flops for o in tick.parts.values())
+    numbers = [f"{1e6 * t:.2f}" for t in (one, several, theirs)]
+    met = "yes" if theirs / one >= GOAL else "no"
+    return [name, *numbers, f"{theirs / one:.1f}", f"{GOAL:g}", met, f"{tick.operations.flops:,}", f"{100 * saved:.0f} %"]
+
+
+def main() -> None:
+    given = options(__doc__, robots=True)
+    print(f"{machine()}; Pinocchio {pin.__version__}\n")
+    heads = ["robot", "together µs", "one by one µs", "computeAllTerms µs", "ratio", "goal", "met", "flops", "saved by sharing"]
+    print(markdown(heads, [row(name, given.seconds) for name in given.robots]))
+
+
+if __name__ == "__main__":
+    main()
