@@ -80,6 +80,7 @@ class Results(NamedTuple):
 
 
 def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[IntoLanes]:
+    """What moves the rows of each input, as far as the trace reads them."""
     live: list[list[int]] = [[] for _ in t.inputs]
     for i in t.live:
         if t.graph.op[i] == INPUT:
@@ -88,7 +89,7 @@ def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[IntoLanes
 
 
 def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: int) -> list[OutOfLanes]:
-    """Tags are numbers from `first` on."""
+    """What moves the rows of each output, whose tags are numbers from `first` on."""
     ends = pairwise(accumulate(map(math.prod, shapes), initial=0))
     slots = [results.slots[begin:end] for begin, end in ends]
     return [OutOfLanes(type, shape, str(first + k), x) for k, (shape, x) in enumerate(zip(shapes, slots, strict=True))]
@@ -108,7 +109,7 @@ class _Argument(NamedTuple):
 
 
 class _Loop:
-    """`void @loop(ptr args, ptr dims, ptr steps, ptr data)`."""
+    """`void @loop(ptr args, ptr dims, ptr steps, ptr data)` under construction."""
 
     def __init__(
         self, kernel: Kernel, results: Results, inputs: Sequence[IntoLanes], outputs: Sequence[OutOfLanes], type: Type
@@ -172,6 +173,7 @@ class _Loop:
         """The arrays of lanes, and a buffer for rows that go past the caches, in one piece of memory that is to be freed."""
         f, W = self.f, self.type.lanes
         block_bytes = max(1, sum(self.vectors)) * self.type.bytes
+        # blocks of one run of the kernel
         self.most = f.least(self._blocks(self.states), max(1, min(BLOCKS, BLOCK_BYTES // block_bytes)))
         row_bytes = max((s.row_bytes for s in self.streams.values()), default=0)
         heap = f.call("ptr", "@malloc", f"i64 {f.add(f.mul(self.most, block_bytes), CACHE_LINE + row_bytes * W)}")

@@ -15,7 +15,11 @@ from .ir import CACHE_LINE, Function, Type, Vector
 
 
 class Mover(ABC):
-    """Functions, with names that end in `tag`, that move W rows of adjacent elements between memory and lanes."""
+    """Functions, with names that end in `tag`, that move W rows of an array between memory and lanes.
+
+    `copies` takes rows of any strides, fewer than W, too: (first row, bytes from row to row, rows, strides..., lanes).
+    `turns` takes W rows of adjacent elements: (first row, bytes from row to row, lanes).
+    """
 
     def __init__(self, type: Type, shape: CoreShape, tag: str) -> None:
         self.type, self.shape, self.tag = type, shape, tag

@@ -5,8 +5,10 @@ Reduction (Cody & Waite 1980): with n = round(|x| 2/pi) and pi/2 = P1 + P2 + P3,
     r = ((|x| - n P1) - n P2) - n P3        each step one fma, the first exact since n < 2^16 and |r| < 1
     sin r = r + r^3 S(r^2)        cos r = 1 + r^2 (-1/2 + r^2 C(r^2))        |r| <= pi/4
 
-and n mod 4 picks which of the two, and its sign. S and C interpolate at Chebyshev nodes; `tests/engine/test_trig.py`
-computes them again. Error bound for |x| <= 1e5, in units in the last place of the result: 1/2 from the last addition,
+and n mod 4 picks which of the two, and its sign. S and C interpolate at Chebyshev nodes; its tests, in
+`tests/engine/backends/llvm/test_trig.py`, compute them again.
+
+Error bound for |x| <= 1e5, in units in the last place of the result: 1/2 from the last addition,
 1/4 from the polynomial, 1/2 from r, which counts nearly twice where sin r < 2^-k < r: below 1.7 in all. The largest
 seen is 1.55 among all floats >= 2^-9, 1.5 among doubles. Lanes beyond 1e5 call the C library, in double precision.
 
@@ -88,6 +90,7 @@ def sincos_ir(precision: str, lanes: int, fma: bool = True) -> SinCos:
 
 
 def sincos_name(type: Type) -> str:
+    """What the function for a machine type is called."""
     return f"fw.sincos.{type.mangled}"
 
 
@@ -138,6 +141,7 @@ def _polynomials(f: Function, type: Type, r: str) -> tuple[str, str]:
 
 
 def _horner(f: Function, type: Type, coefficients: Sequence[float], variable: str) -> str:
+    """A polynomial, of coefficients from the lowest power up."""
     value = type.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = f.intrinsic("fma", type, value, variable, type.constant(coefficient))
