@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pytest
 from mpmath import mp, mpf  # type: ignore[import-untyped]
 
-from featherweight.engine.backends.llvm.trig import CONSTANTS, REACH, sincos_ir
+from featherweight.engine.backends.llvm.ir import Type
+from featherweight.engine.backends.llvm.trig import CONSTANTS, REACH, sincos_ir, sincos_name
 
 Floats = npt.NDArray[Any]
 SinCosFunction = Callable[[Floats], tuple[Floats, Floats]]
@@ -59,7 +60,7 @@ block:
   %k = phi i64 [ 0, %entry ], [ %next, %block ]
   %from = getelementptr {real}, ptr %x, i64 %k
   %value = load {real}, ptr %from, align {align}
-  %both = call {pair} @fw.sincos({real} %value)
+  %both = call {pair} @{sincos_name(Type(precision, lanes))}({real} %value)
   %sine = extractvalue {pair} %both, 0
   %cosine = extractvalue {pair} %both, 1
   %sine.to = getelementptr {real}, ptr %sines, i64 %k

@@ -8,14 +8,16 @@ some thousand nodes, which hand live values over in a workspace: LLVM's time gro
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import NamedTuple
 
 from ...operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
 from ...trace import Trace
-from .ir import Type
+from .ir import Function, Type
 from .schedule import schedule
+from .trig import sincos_name
 
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
 
@@ -29,7 +31,7 @@ class Kernel(NamedTuple):
     definitions: str
     declarations: tuple[str, ...]
     parts: tuple[str, ...]
-    sincos_lanes: tuple[int, ...]  # widths of `@fw.sincos.MANGLED` that it calls
+    sincos_lanes: tuple[int, ...]  # widths of the sines and cosines that it calls
     workspace: int  # slots of one machine type each
 
 
@@ -63,11 +65,15 @@ class _Emitter:
         self.part_of = {i: k // PART for k, i in enumerate(self.nodes)}
         self.parts = (len(self.nodes) + PART - 1) // PART
         self.slot, self.workspace = self._allocate(self._place_turns())
-        self.lines: list[str] = []
-        self.names: dict[int, str] = {}
+        self.names: dict[int, str] = {}  # of the values of nodes, in the function that is being written
         arguments = [f"ptr noalias readonly %in{k}" for k in range(len(t.inputs))]
         arguments += [f"ptr noalias %out{k}" for k in range(len(self.first))]
-        self.arguments = ", ".join([*arguments, "ptr noalias %ws"])
+        self.arguments = [*arguments, "ptr noalias %ws"]
+        self.functions: list[Function] = []
+        self.outputs: dict[int, list[tuple[int, bool]]] = {}  # node -> the outputs that are its value, or the negative of it
+        for k, x in enumerate(t.outputs):
+            if isinstance(x, tuple):
+                self.outputs.setdefault(x[0], []).append((k, x[1]))
 
     def reads(self, i: int) -> tuple[int, ...]:
         """The nodes that the instruction of node i reads."""
@@ -109,89 +115,85 @@ class _Emitter:
         return slot, size
 
     def kernel(self) -> Kernel:
-        g = self.graph
-        outputs: dict[int, list[tuple[int, bool]]] = {}
-        for k, x in enumerate(self.trace.outputs):
-            if isinstance(x, tuple):
-                outputs.setdefault(x[0], []).append((k, x[1]))
-        text = self._function("turns", self._turn_lines())
+        if self.turns:
+            self._write_turns()
         for part in range(self.parts):
-            self.lines, self.names = [], {}
-            for i in self.nodes[part * PART : (part + 1) * PART]:
-                self._instruction(i)
-                if i in self.slot:
-                    self._store("%ws", self.slot[i], self.names[i])
-                for k, negative in outputs.pop(i, ()):
-                    self._output(k, self._negated(i) if negative else self._value(i))
-            text += self._function(str(part), self.lines)
-        self.lines, self.names = [], {}
-        for i, places in outputs.items():  # inputs handed through
-            for k, negative in places:
-                self._output(k, self._negated(i) if negative else self._value(i))
-        for k, x in enumerate(self.trace.outputs):
-            if not isinstance(x, tuple):
-                self._output(k, self.type.constant(x))
-        text += self._function("rest", self.lines)
-        parts = ["turns"] * bool(self.turns) + [str(k) for k in range(self.parts)]
-        parts += ["rest"] * (bool(self.lines) or not parts)
+            self._write_part(part)
+        constants = [(k, x) for k, x in enumerate(self.trace.outputs) if not isinstance(x, tuple)]
+        if self.outputs or constants or not self.functions:
+            self._write_rest(constants)
         T, m = self.type.ir, self.type.mangled
         widths = {self.type.lanes * self.group} if self.turns else set()
-        if any(g.op[i] in (SIN, COS) for i in self.nodes):
+        if any(self.graph.op[i] in (SIN, COS) for i in self.nodes):
             widths.add(self.type.lanes)
         intrinsics = [op.instruction for op in OPERATIONS if op.arity == 1 and op.instruction]
         declarations = (f"declare {T} @llvm.fma.{m}({T}, {T}, {T})", *(f"declare {T} @{x}.{m}({T})" for x in intrinsics))
-        names = tuple(f"{self.name}.{part}" for part in parts)
-        return Kernel("\n".join(text), declarations, names, tuple(sorted(widths)), self.workspace)
+        definitions = "\n".join(map(str, self.functions))
+        names = tuple(f.name for f in self.functions)
+        return Kernel(definitions, declarations, names, tuple(sorted(widths)), self.workspace)
 
-    def _function(self, part: str, lines: list[str]) -> list[str]:
-        return [f"define internal void @{self.name}.{part}({self.arguments}) #0 {{", *lines, "  ret void", "}"]
+    @contextmanager
+    def _function(self, part: str) -> Iterator[Function]:
+        """The function that instructions go to from now on."""
+        self.f, self.names = Function("void", f"{self.name}.{part}", self.arguments), {}
+        yield self.f
+        self.f.ret()
+        self.functions.append(self.f)
 
-    def _turn_lines(self) -> list[str]:
+    def _write_part(self, part: int) -> None:
+        """Some thousand nodes, and what comes of them: outputs, and values for later parts."""
+        with self._function(str(part)):
+            for i in self.nodes[part * PART : (part + 1) * PART]:
+                self.names[i] = self._instruction(i)
+                if i in self.slot:
+                    self._store("%ws", self.slot[i], self.names[i])
+                self._outputs_of(i, self.outputs.pop(i, ()))
+
+    def _write_rest(self, constants: Sequence[tuple[int, float]]) -> None:
+        """Outputs that are inputs handed through, or constants."""
+        with self._function("rest"):
+            for i, places in self.outputs.items():
+                self._outputs_of(i, places)
+            for k, x in constants:
+                self._output(k, self.type.constant(x))
+
+    def _write_turns(self) -> None:
         """Sine and cosine of inputs. In a scalar kernel, a vector of angles at a time."""
-        self.lines, self.names = [], {}
         angles = list(self.turns)
         wide = Type(self.type.precision, self.type.lanes * self.group)
-        T = wide.ir
-        for k in range(0, len(angles), self.group):
-            group = angles[k : k + self.group]
-            for angle in group:
-                if self.graph.op[angle] != INPUT:
-                    self._instruction(angle)
-            value = self._value(group[0])
-            if self.group > 1:
-                previous = "zeroinitializer"
-                for lane, angle in enumerate(group):
-                    value = self._value(angle)
-                    name = f"%g{k}.{lane}"
-                    self.lines.append(f"  {name} = insertelement {T} {previous}, {self.type.ir} {value}, i64 {lane}")
-                    previous = value = name
-            self.lines.append(f"  %t{k} = call {{ {T}, {T} }} @fw.sincos.{wide.mangled}({T} {value})")
-            for which, op in enumerate((SIN, COS)):
-                self.lines.append(f"  %t{k}.{which} = extractvalue {{ {T}, {T} }} %t{k}, {which}")
-                address = self._address("%ws", self.turn_slot[op, group[0]])
-                self.lines.append(f"  store {T} %t{k}.{which}, ptr {address}, align {self._align}")
-        return self.lines
+        with self._function("turns") as f:
+            for k in range(0, len(angles), self.group):
+                group = angles[k : k + self.group]
+                for angle in group:
+                    if self.graph.op[angle] != INPUT:
+                        self.names[angle] = self._instruction(angle)
+                pair = self._sincos(wide, self._gathered(wide, group))
+                for which, op in enumerate((SIN, COS)):
+                    address = f.at(self.type.ir, "%ws", self.turn_slot[op, group[0]])
+                    f.store(wide.ir, f.member(wide.ir, pair, which), address, align=self.type.bytes)
 
-    def _address(self, base: str, index: int) -> str:
-        if index == 0:
-            return base
-        name = f"%p{len(self.lines)}"
-        self.lines.append(f"  {name} = getelementptr {self.type.ir}, ptr {base}, i64 {index}")
-        return name
+    def _gathered(self, wide: Type, group: Sequence[int]) -> str:
+        """The values of nodes in one vector."""
+        if self.group == 1:
+            return self._value(group[0])
+        vector = "zeroinitializer"
+        for lane, i in enumerate(group):
+            vector = self.f.insert(wide, vector, self._value(i), lane)
+        return vector
+
+    def _sincos(self, type: Type, angle: str) -> str:
+        """Both, as a pair."""
+        return self.f.call(f"{{ {type.ir}, {type.ir} }}", f"@{sincos_name(type)}", f"{type.ir} {angle}")
 
     def _load(self, base: str, index: int) -> str:
-        address = self._address(base, index)
-        name = f"%l{len(self.lines)}"
-        self.lines.append(f"  {name} = load {self.type.ir}, ptr {address}, align {self._align}")
-        return name
+        return self.f.load(self.type.ir, base, index, self.type.bytes)
 
     def _store(self, base: str, index: int, value: str) -> None:
-        address = self._address(base, index)
-        self.lines.append(f"  store {self.type.ir} {value}, ptr {address}, align {self._align}")
+        self.f.store(self.type.ir, value, base, index, self.type.bytes)
 
-    @property
-    def _align(self) -> int:
-        return self.type.item_bytes * self.type.lanes
+    def _outputs_of(self, i: int, places: Iterable[tuple[int, bool]]) -> None:
+        for k, negative in places:
+            self._output(k, self._negated(i) if negative else self._value(i))
 
     def _output(self, k: int, value: str) -> None:
         array = bisect_right(self.first, k) - 1
@@ -217,47 +219,43 @@ class _Emitter:
         g = self.graph
         if g.op[i] == CONSTANT:
             return self.type.constant(-g.a[i])
-        value = self._value(i)
-        name = f"%n{len(self.lines)}"
-        self.lines.append(f"  {name} = fneg {self.type.ir} {value}")
-        return name
+        return self.f.value(f"fneg {self.type.ir} {self._value(i)}")
 
-    def _instruction(self, i: int) -> None:
+    def _instruction(self, i: int) -> str:
+        """The value of node i, computed."""
         g, T = self.graph, self.type.ir
         op = g.op[i]
         if op in (SIN, COS):
-            self._sincos(i)
-            return
+            return self._sine_or_cosine(i)
         product = self.fused.get(i)
         if product is not None:
-            x, y = g.operands(product)
-            a, b = g.operands(i)
-            if product == a:
-                addend = self._value(b) if op == ADD else self._negated(b)
-                left = self._value(x)
-            else:
-                addend = self._value(a)
-                left = self._value(x) if op == ADD else self._negated(x)
-            code = f"call {T} @llvm.fma.{self.type.mangled}({T} {left}, {T} {self._value(y)}, {T} {addend})"
-        elif OPERATIONS[op].arity == 1:
-            code = f"call {T} @{OPERATIONS[op].instruction}.{self.type.mangled}({T} {self._value(g.operands(i)[0])})"
-        else:
-            a, b = g.operands(i)
-            code = f"{OPERATIONS[op].instruction} {T} {self._value(a)}, {self._value(b)}"
-        self.names[i] = f"%v{i}"
-        self.lines.append(f"  %v{i} = {code}")
+            return self._fused_sum(i, product)
+        instruction = OPERATIONS[op].instruction
+        if OPERATIONS[op].arity == 1:
+            return self.f.value(f"call {T} @{instruction}.{self.type.mangled}({T} {self._value(g.operands(i)[0])})")
+        a, b = g.operands(i)
+        return self.f.value(f"{instruction} {T} {self._value(a)}, {self._value(b)}")
 
-    def _sincos(self, i: int) -> None:
-        """Sine and cosine of a computed angle are one call, made where the first of them is met in a part."""
+    def _fused_sum(self, i: int, product: int) -> str:
         g, T = self.graph, self.type.ir
+        x, y = g.operands(product)
+        a, b = g.operands(i)
+        if product == a:
+            addend = self._value(b) if g.op[i] == ADD else self._negated(b)
+            left = self._value(x)
+        else:
+            addend = self._value(a)
+            left = self._value(x) if g.op[i] == ADD else self._negated(x)
+        return self.f.value(f"call {T} @llvm.fma.{self.type.mangled}({T} {left}, {T} {self._value(y)}, {T} {addend})")
+
+    def _sine_or_cosine(self, i: int) -> str:
+        """Of a computed angle: one call for both, made where the first of them is met in a function."""
+        g = self.graph
         angle = g.operands(i)[0]
         pair = self.names.get(-1 - angle)
         if pair is None:
-            value = self._value(angle)
-            pair = self.names[-1 - angle] = f"%t{i}"
-            self.lines.append(f"  {pair} = call {{ {T}, {T} }} @fw.sincos.{self.type.mangled}({T} {value})")
-        self.names[i] = f"%v{i}"
-        self.lines.append(f"  %v{i} = extractvalue {{ {T}, {T} }} {pair}, {0 if g.op[i] == SIN else 1}")
+            pair = self.names[-1 - angle] = self._sincos(self.type, self._value(angle))
+        return self.f.member(self.type.ir, pair, 0 if g.op[i] == SIN else 1)
 
 
 def _turns(t: Trace) -> dict[int, None]:

@@ -1,21 +1,24 @@
 """LLVM IR as text: machine types, and functions written line by line.
 
 LLVM's own builder objects cost more time than compiling a kernel does, so functions are lists of lines. Whoever writes one
-takes a `Function`, which numbers values and labels, and asks it for instructions.
+takes a `Function`, which names values and labels, and asks it for instructions.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
+
+CACHE_LINE = 64  # bytes
+SHORT = {"double": "f64", "float": "f32"}  # as the names of intrinsics have them
 
 
 class Type(NamedTuple):
-    """The machine type that a scalar of the trace becomes."""
+    """The machine type that a scalar of the trace becomes; or as many lanes of something else."""
 
-    precision: str  # "double" or "float"
+    precision: str  # "double" or "float"; or an integer's, "i64"
     lanes: int
 
     @property
@@ -24,29 +27,58 @@ class Type(NamedTuple):
 
     @property
     def mangled(self) -> str:
-        bits = "f64" if self.precision == "double" else "f32"
-        return bits if self.lanes == 1 else f"v{self.lanes}{bits}"
+        short = SHORT.get(self.precision, self.precision)
+        return short if self.lanes == 1 else f"v{self.lanes}{short}"
 
     @property
     def item_bytes(self) -> int:
         return 8 if self.precision == "double" else 4
 
+    @property
+    def bytes(self) -> int:
+        """Of all lanes, which is how they are aligned, too."""
+        return self.item_bytes * self.lanes
+
+    def of(self, scalar: str) -> Type:
+        """As many lanes of another scalar."""
+        return Type(scalar, self.lanes)
+
     def constant(self, value: float) -> str:
         """`value`, rounded to the precision, in every lane."""
         if self.precision == "float":
             value = struct.unpack("f", struct.pack("f", value))[0]
-        text = f"{self.precision} 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-        return text.split()[1] if self.lanes == 1 else f"splat ({text})"
+        floating = self.precision in SHORT
+        text = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}" if floating else str(value)
+        return text if self.lanes == 1 else f"splat ({self.precision} {text})"
+
+
+class Vector(Type):
+    """A machine type that stays a vector when it has one lane: what shuffles and masked loads work on."""
+
+    @property
+    def ir(self) -> str:
+        return f"<{self.lanes} x {self.precision}>"
+
+    @property
+    def mangled(self) -> str:
+        return f"v{self.lanes}{SHORT[self.precision]}"
+
+    def first(self, count: int) -> str:
+        """The mask of the first so many lanes."""
+        bits = ", ".join("i1 true" if k < count else "i1 false" for k in range(self.lanes))
+        return f"<{self.lanes} x i1> <{bits}>"
 
 
 class Function:
-    """A function under construction. Values are named %0.1, %0.2, ..., or as the writer says; labels likewise."""
+    """A function under construction, of a result's type, a name, and arguments with their types: "ptr %x"."""
 
-    def __init__(self, result: str, name: str, arguments: Sequence[str], internal: bool = True) -> None:
+    def __init__(self, result: str, name: str, arguments: Sequence[str], internal: bool = True, attributes: str = "#0") -> None:
+        self.name = name
         linkage = "internal " if internal else ""
-        self._head = f"define {linkage}{result} @{name}({', '.join(arguments)}) #0 {{"
+        self._head = f"define {linkage}{result} @{name}({', '.join(arguments)}) {attributes} {{"
         self._lines: list[str] = []
         self._count = 0
+        self.declarations: dict[str, None] = {}  # what its module must have; a set that keeps the order
         self.block = "start"  # the block that is being written
         self.label("start")
 
@@ -56,9 +88,6 @@ class Function:
     def line(self, text: str) -> None:
         self._lines.append("  " + text)
 
-    def lines(self, texts: Sequence[str]) -> None:
-        self._lines += texts
-
     def fresh(self, wish: str = "t") -> str:
         """A name that nothing has yet."""
         self._count += 1
@@ -66,8 +95,9 @@ class Function:
 
     def value(self, text: str) -> str:
         """The value of an instruction."""
-        name = f"%{self.fresh()}"
-        self.line(f"{name} = {text}")
+        self._count += 1
+        name = f"%t.{self._count}"
+        self._lines.append(f"  {name} = {text}")
         return name
 
     # blocks
@@ -80,8 +110,10 @@ class Function:
     def jump(self, label: str) -> None:
         self.line(f"br label %{label}")
 
-    def branch(self, condition: str, yes: str, no: str) -> None:
-        self.line(f"br i1 {condition}, label %{yes}, label %{no}")
+    def branch(self, condition: str, yes: str, no: str, odds: tuple[int, int] | None = None) -> None:
+        """To the first label where the condition holds; `odds` say how much more often to one than to the other."""
+        hint = f', !prof !{{!"branch_weights", i32 {odds[0]}, i32 {odds[1]}}}' if odds else ""
+        self.line(f"br i1 {condition}, label %{yes}, label %{no}{hint}")
 
     def require(self, condition: str, otherwise: str) -> None:
         """Go on where the condition holds, at a label where it does not."""
@@ -90,22 +122,56 @@ class Function:
         self.label(on)
 
     @contextmanager
-    def loop(self, count: str, begin: str = "0") -> Iterator[str]:
-        """The body of a loop over i64 indices from `begin` to `count` - 1, none where that is empty."""
-        head, body, done = self.fresh("head"), self.fresh("body"), self.fresh("done")
+    def choice(self, condition: str) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
+        """What to do where the condition holds, and where not: `with f.choice(c) as (yes, no)`, `with yes: ...`."""
+        yes, no, after = self.fresh("yes"), self.fresh("no"), self.fresh("after")
+        self.branch(condition, yes, no)
+
+        @contextmanager
+        def way(label: str) -> Iterator[None]:
+            self.label(label)
+            yield
+            self.jump(after)
+
+        yield way(yes), way(no)
+        self.label(after)
+
+    @contextmanager
+    def loop(self, count: str | int, begin: str | int = 0, step: str | int = 1) -> Iterator[str]:
+        """The body of a loop over i64 indices from `begin` to below `count`, none where that is empty."""
+        if isinstance(begin, int) and isinstance(count, int) and begin < count:
+            with self.rounds(count, begin, step) as index:
+                yield index
+            return
+        some, none = self.fresh("some"), self.fresh("none")
+        self.branch(self.less(begin, count), some, none)
+        self.label(some)
+        with self.rounds(count, begin, step) as index:
+            yield index
+        self.jump(none)
+        self.label(none)
+
+    @contextmanager
+    def rounds(self, count: str | int, begin: str | int = 0, step: str | int = 1) -> Iterator[str]:
+        """A loop that is known to have one round at least: the first is not asked for."""
+        body, done = self.fresh("body"), self.fresh("done")
         index, following, before = f"%{self.fresh('i')}", f"%{self.fresh('j')}", self.block
-        self.jump(head)
-        mark = len(self._lines)
-        self.label(head)
-        self.line("")  # the phi, when it is known which block the body ends in
-        self.branch(self.value(f"icmp slt i64 {index}, {count}"), body, done)
+        self.jump(body)
         self.label(body)
+        mark = len(self._lines)
+        self.line("")  # the phi, when it is known which block the body ends in
         yield index
-        self.line(f"{following} = add i64 {index}, 1")
-        end = self.block
-        self.jump(head)
-        self._lines[mark + 1] = f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{end} ]"
+        self.line(f"{following} = add i64 {index}, {step}")
+        self.branch(self.less(following, count), body, done)
+        self._lines[mark] = f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{self.block} ]"
         self.label(done)
+
+    def phi(self, kind: str, *values: tuple[str | int, str]) -> str:
+        """The one of the values that goes with the block from which this one was reached."""
+        return self.value(f"phi {kind} " + ", ".join(f"[ {x}, %{block} ]" for x, block in values))
+
+    def ret(self, kind: str = "void", value: str = "") -> None:
+        self.line(f"ret {kind} {value}".rstrip())
 
     # memory
 
@@ -117,37 +183,113 @@ class Function:
         """The address of an element."""
         return pointer if index in (0, "0") else self.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
 
-    def load(self, kind: str, pointer: str, index: str | int = 0) -> str:
-        return self.value(f"load {kind}, ptr {self.at(kind, pointer, index)}")
+    def load(self, kind: str, pointer: str, index: str | int = 0, align: int | None = None) -> str:
+        """An element, whose own alignment holds where none is said."""
+        hint = f", align {align}" if align else ""
+        return self.value(f"load {kind}, ptr {self.at(kind, pointer, index)}{hint}")
 
-    def store(self, kind: str, value: str | int, pointer: str, index: str | int = 0) -> None:
-        self.line(f"store {kind} {value}, ptr {self.at(kind, pointer, index)}")
+    def store(self, kind: str, value: str | int, pointer: str, index: str | int = 0, align: int | None = None) -> None:
+        hint = f", align {align}" if align else ""
+        self.line(f"store {kind} {value}, ptr {self.at(kind, pointer, index)}{hint}")
 
     def field(self, kind: str, pointer: str, offset: int) -> str:
         """What lies that many bytes behind a pointer."""
         return self.load(kind, self.at("i8", pointer, offset))
 
+    def aligned(self, pointer: str) -> str:
+        """The pointer, rounded up to where a cache line begins."""
+        number = self.cast("ptrtoint", "ptr", pointer, "i64")
+        return self.cast("inttoptr", "i64", self.binary("and", "i64", self.add(number, CACHE_LINE - 1), -CACHE_LINE), "ptr")
+
+    def copy_bytes(self, to: str, source: str, count: str) -> None:
+        self.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"] = None
+        self.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {source}", f"i64 {count}", "i1 false")
+
     # arithmetic
 
+    def binary(self, instruction: str, kind: str, a: str | int, b: str | int) -> str:
+        return self.value(f"{instruction} {kind} {a}, {b}")
+
+    def cast(self, instruction: str, kind: str, value: str, to: str) -> str:
+        return self.value(f"{instruction} {kind} {value} to {to}")
+
     def add(self, a: str | int, b: str | int) -> str:
-        return self.value(f"add i64 {a}, {b}")
+        return self.binary("add", "i64", a, b)
+
+    def sub(self, a: str | int, b: str | int) -> str:
+        return self.binary("sub", "i64", a, b)
 
     def mul(self, a: str | int, b: str | int) -> str:
-        return self.value(f"mul i64 {a}, {b}")
+        return self.binary("mul", "i64", a, b)
+
+    def div(self, a: str | int, b: str | int) -> str:
+        """The whole part of a quotient of what is not negative."""
+        return self.binary("udiv", "i64", a, b)
 
     def equal(self, a: str | int, b: str | int, kind: str = "i64") -> str:
-        return self.value(f"icmp eq {kind} {a}, {b}")
+        return self.binary("icmp eq", kind, a, b)
+
+    def less(self, a: str | int, b: str | int) -> str:
+        return self.binary("icmp slt", "i64", a, b)
 
     def both(self, a: str, b: str) -> str:
-        return self.value(f"and i1 {a}, {b}")
+        return self.binary("and", "i1", a, b)
 
     def either(self, a: str, b: str) -> str:
-        return self.value(f"or i1 {a}, {b}")
+        return self.binary("or", "i1", a, b)
 
-    def aligned(self, pointer: str) -> str:
-        """The pointer, rounded up to a multiple of 64."""
-        number = self.value(f"ptrtoint ptr {pointer} to i64")
-        return self.value(f"inttoptr i64 {self.value(f'and i64 {self.add(number, 63)}, -64')} to ptr")
+    def negation(self, a: str) -> str:
+        """The opposite of a condition."""
+        return self.binary("xor", "i1", a, "true")
+
+    def select(self, condition: str, yes: str | int, no: str | int, kind: str = "i64", conditions: str = "i1") -> str:
+        return self.value(f"select {conditions} {condition}, {kind} {yes}, {kind} {no}")
+
+    def least(self, a: str | int, b: str | int) -> str:
+        return self.select(self.less(a, b), a, b)
+
+    # vectors and pairs
+
+    def insert(self, type: Type, vector: str, value: str, lane: int) -> str:
+        return self.value(f"insertelement {type.ir} {vector}, {type.precision} {value}, i64 {lane}")
+
+    def extract(self, type: Type, vector: str, lane: int) -> str:
+        return self.value(f"extractelement {type.ir} {vector}, i64 {lane}")
+
+    def shuffle(self, type: Type, a: str, b: str, picks: Sequence[int]) -> str:
+        """The picked lanes of a and, counted on, of b."""
+        mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {k}" for k in picks) + ">"
+        return self.value(f"shufflevector {type.ir} {a}, {type.ir} {b}, {mask}")
+
+    def load_first(self, type: Vector, pointer: str, count: int) -> str:
+        """So many items of memory, in the first lanes, and zeros; nothing else is touched."""
+        align, V = type.item_bytes, type.ir
+        if count == type.lanes:
+            return self.load(V, pointer, align=align)
+        name = f"@llvm.masked.load.{type.mangled}.p0"
+        self.declarations[f"declare {V} {name}(ptr, <{type.lanes} x i1>, {V})"] = None
+        return self.call(V, name, f"ptr align {align} {pointer}", type.first(count), f"{V} zeroinitializer")
+
+    def store_first(self, type: Vector, value: str, pointer: str, count: int) -> None:
+        """The first lanes to so many items of memory."""
+        align, V = type.item_bytes, type.ir
+        if count == type.lanes:
+            self.store(V, value, pointer, align=align)
+            return
+        name = f"@llvm.masked.store.{type.mangled}.p0"
+        self.declarations[f"declare void {name}({V}, ptr, <{type.lanes} x i1>)"] = None
+        self.call("void", name, f"{V} {value}", f"ptr align {align} {pointer}", type.first(count))
+
+    def pair(self, kind: str, a: str, b: str) -> str:
+        """The two as one value, of type { kind, kind }."""
+        half = self.value(f"insertvalue {{ {kind}, {kind} }} poison, {kind} {a}, 0")
+        return self.value(f"insertvalue {{ {kind}, {kind} }} {half}, {kind} {b}, 1")
+
+    def member(self, kind: str, pair: str, k: int) -> str:
+        """The first (0) or second (1) of a pair."""
+        return self.value(f"extractvalue {{ {kind}, {kind} }} {pair}, {k}")
+
+    # calls
 
     def call(self, result: str, function: str, *arguments: str) -> str:
         """The value of a call, of "@name" or a pointer; arguments with their types. Nothing if the result is "void"."""
@@ -156,3 +298,9 @@ class Function:
             return self.value(text)
         self.line(text)
         return ""
+
+    def intrinsic(self, name: str, type: Type, *arguments: str) -> str:
+        """One of LLVM's functions of numbers, all of one type."""
+        T = type.ir
+        self.declarations[f"declare {T} @llvm.{name}.{type.mangled}({', '.join([T] * len(arguments))})"] = None
+        return self.call(T, f"@llvm.{name}.{type.mangled}", *(f"{T} {a}" for a in arguments))

@@ -6,281 +6,257 @@ in a slot; a table says which slot each element comes from, so that symmetric en
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from .ir import Type
+from ...program import CoreShape
+from .ir import CACHE_LINE, Function, Type, Vector
 
 
-class _Vector(Type):
-    """A machine type that stays a vector when it has one lane."""
+class Mover(ABC):
+    """Functions, with names that end in `tag`, that move W rows of an array between memory and lanes.
 
-    @property
-    def ir(self) -> str:
-        return f"<{self.lanes} x {self.precision}>"
-
-    @property
-    def mangled(self) -> str:
-        return f"v{self.lanes}{'f64' if self.precision == 'double' else 'f32'}"
-
-
-class Mover:
-    """Functions, with names that end in `tag`, that move W rows of `size` adjacent elements between memory and lanes.
-
-    Into lanes (`gather`), but for tiles without one of the `live` elements; or out of them, element k from slot `slots[k]`.
-    What the functions need to be declared is in `declarations`.
+    `copies` takes rows of any strides, fewer than W, too: (first row, bytes from row to row, rows, strides..., lanes).
+    `turns` takes W rows of adjacent elements: (first row, bytes from row to row, lanes).
     """
 
-    def __init__(self, type: Type, size: int, tag: str, gather: bool, live: Iterable[int], slots: Sequence[int]) -> None:
-        self.type, self.size, self.tag, self.gather = type, size, tag, gather
-        self.item, self.bytes = type.precision, type.item_bytes
-        self.padded = -(-size * self.bytes // 64) * 64  # bytes of a row that begins a cache line
-        W = type.lanes
-        wanted = {k // W for k in live}
-        tiles = [t * W for t in range(size // W) if not gather or t in wanted]
-        self.tiles = tiles
-        self.tables: dict[str, Sequence[int]] = {}
-        if gather and len(tiles) < size // W:
-            self.tables["tiles"] = tiles
-        if not gather and list(slots) != list(range(size)):
-            self.tables["slots"] = slots
-        self.declarations = [
-            f"@fw.{name}.{tag} = internal constant [{len(x)} x i64] [{', '.join(f'i64 {i}' for i in x)}]"
-            for name, x in self.tables.items()
-            if x
-        ]
+    def __init__(self, type: Type, shape: CoreShape, tag: str) -> None:
+        self.type, self.shape, self.tag = type, shape, tag
+        self.size = math.prod(shape)
+        self.row_bytes = self.size * type.item_bytes
+        self.tiles: Sequence[int] = range(self.size // type.lanes)  # the whole ones that are moved
+        self.copies, self.turns = f"fw.copy.{tag}", f"fw.turn.{tag}"  # names of functions
+        self.half = Vector(type.precision, type.lanes // 2)
+        self.tables: list[str] = []  # what the functions look up, as the module has it
 
-    def stream(self) -> str:
-        """Write W rows from a buffer: the part that is whole cache lines without reading what was there before."""
-        self.declarations.append("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        size, T = self.size, self.item
-        V, step = f"<{64 // self.bytes} x {T}>", 64 // self.bytes
-        return f"""define internal void @fw.stream.{self.tag}(ptr %out, i64 %step, ptr %buffer) #0 {{
-entry:
-  br label %row
-row:
-  %r = phi i64 [ 0, %entry ], [ %r1, %next ]
-  %o = mul i64 %r, %step
-  %to = getelementptr i8, ptr %out, i64 %o
-  %b = mul i64 %r, {self.padded}
-  %from = getelementptr i8, ptr %buffer, i64 %b
-  %address = ptrtoint ptr %to to i64
-  %up = sub i64 0, %address
-  %short = and i64 %up, 63
-  %head = udiv i64 %short, {self.bytes}
-  %left = sub i64 {size}, %head
-  %lines = udiv i64 %left, {step}
-  %body = mul i64 %lines, {step}
-  %tail = add i64 %head, %body
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %short, i1 false)
-  br label %line
-line:
-  %i = phi i64 [ %head, %row ], [ %i1, %line ]
-  %f = getelementptr {T}, ptr %from, i64 %i
-  %t = getelementptr {T}, ptr %to, i64 %i
-  %x = load {V}, ptr %f, align {self.bytes}
-  store {V} %x, ptr %t, align 64, !nontemporal !{{i32 1}}
-  %i1 = add i64 %i, {step}
-  %more = icmp slt i64 %i1, %tail
-  br i1 %more, label %line, label %next
-next:
-  %rest = sub i64 {size}, %tail
-  %rest.bytes = mul i64 %rest, {self.bytes}
-  %f1 = getelementptr {T}, ptr %from, i64 %tail
-  %t1 = getelementptr {T}, ptr %to, i64 %tail
-  call void @llvm.memcpy.p0.p0.i64(ptr %t1, ptr %f1, i64 %rest.bytes, i1 false)
-  %r1 = add i64 %r, 1
-  %again = icmp slt i64 %r1, {self.type.lanes}
-  br i1 %again, label %row, label %exit
-exit:
-  ret void
-}}"""
+    def functions(self) -> list[Function]:
+        return [self.copy(), self.turn()]
 
-    def copy(self) -> str:
-        """Move rows element by element, any strides; when gathering, the last row fills the spare lanes."""
-        W, T = self.type.lanes, self.item
-        lanes = W if self.gather else "%rows"
-        move = (
-            [f"  %v = load {T}, ptr %p3", f"  store {T} %v, ptr %w"]
-            if self.gather
-            else [f"  %v = load {T}, ptr %w", f"  store {T} %v, ptr %p3"]
-        )
-        lines = [
-            f"define internal void @fw.copy.{self.tag}(ptr %rowp, i64 %step, i64 %rows, i64 %s0, i64 %s1, i64 %s2, "
-            "i64 %n0, i64 %n1, i64 %n2, ptr %lanes) #0 {",
-            "entry:",
-            "  %lastrow = sub i64 %rows, 1",
-            "  br label %l0",
-            "l0:", "  %lane = phi i64 [ 0, %entry ], [ %lane1, %e0 ]",
-            "  %inside = icmp slt i64 %lane, %lastrow",
-            "  %r = select i1 %inside, i64 %lane, i64 %lastrow",
-            "  %o0 = mul i64 %r, %step", "  %p0 = getelementptr i8, ptr %rowp, i64 %o0", "  br label %l1",
-            "l1:", "  %i = phi i64 [ 0, %l0 ], [ %i1, %e1 ]", "  %k1 = phi i64 [ 0, %l0 ], [ %k3, %e1 ]",
-            "  %o1 = mul i64 %i, %s0", "  %p1 = getelementptr i8, ptr %p0, i64 %o1", "  br label %l2",
-            "l2:", "  %j = phi i64 [ 0, %l1 ], [ %j1, %e2 ]", "  %k2 = phi i64 [ %k1, %l1 ], [ %k3, %e2 ]",
-            "  %o2 = mul i64 %j, %s1", "  %p2 = getelementptr i8, ptr %p1, i64 %o2", "  br label %l3",
-            "l3:", "  %m = phi i64 [ 0, %l2 ], [ %m1, %l3 ]", "  %k = phi i64 [ %k2, %l2 ], [ %k3, %l3 ]",
-            "  %o3 = mul i64 %m, %s2", "  %p3 = getelementptr i8, ptr %p2, i64 %o3",
-            *self._slot("%k", "%slot"),
-            f"  %kw = mul i64 %slot, {W}", "  %kl = add i64 %kw, %lane", f"  %w = getelementptr {T}, ptr %lanes, i64 %kl",
-            *move,
-            "  %k3 = add i64 %k, 1",
-            "  %m1 = add i64 %m, 1", "  %c3 = icmp slt i64 %m1, %n2", "  br i1 %c3, label %l3, label %e2",
-            "e2:", "  %j1 = add i64 %j, 1", "  %c2 = icmp slt i64 %j1, %n1", "  br i1 %c2, label %l2, label %e1",
-            "e1:", "  %i1 = add i64 %i, 1", "  %c1 = icmp slt i64 %i1, %n0", "  br i1 %c1, label %l1, label %e0",
-            "e0:", "  %lane1 = add i64 %lane, 1", f"  %c0 = icmp slt i64 %lane1, {lanes}", "  br i1 %c0, label %l0, label %x",
-            "x:", "  ret void", "}",
-        ]  # fmt: skip
-        return "\n".join(lines)
+    # one element, column or tile: to lanes or from them
 
-    def turn(self) -> str:
+    @abstractmethod
+    def _move(self, f: Function, memory: str, lanes: str) -> None:
+        """One element."""
+
+    @abstractmethod
+    def _column(self, f: Function, rows: Sequence[str], column: int) -> None:
+        """One element of every row."""
+
+    @abstractmethod
+    def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
+        """Transpose the tile of W rows and `width` columns that starts at `column`."""
+
+    @abstractmethod
+    def _filled(self, rows: str) -> str | int:
+        """How many lanes are moved where there are so many rows."""
+
+    def _slot(self, f: Function, element: str | int) -> str | int:
+        """Where the lanes of an element lie."""
+        return element
+
+    def _first_column(self, f: Function, tile: str) -> str:
+        return f.mul(tile, self.type.lanes)
+
+    # functions
+
+    def copy(self) -> Function:
+        """Move rows element by element, any strides. Lanes without a row take the last row's elements."""
+        strides = [f"%stride{d}" for d in range(len(self.shape))]
+        arguments = ["ptr %begin", "i64 %step", "i64 %rows", *(f"i64 {s}" for s in strides), "ptr %lanes"]
+        f = Function("void", self.copies, arguments)
+        last = f.sub("%rows", 1)
+        with f.loop(self._filled("%rows")) as lane:
+            row = f.at("i8", "%begin", f.mul(f.least(lane, last), "%step"))
+            self._elements(f, row, strides, "0", lane)
+        f.ret()
+        return f
+
+    def _elements(self, f: Function, begin: str, strides: Sequence[str], element: str, lane: str) -> None:
+        """The loops over the axes that are left, from one element on, and the move of what is found inside them."""
+        if not strides:
+            item = f.add(f.mul(self._slot(f, element), self.type.lanes), lane)
+            self._move(f, begin, f.at(self.type.precision, "%lanes", item))
+            return
+        length = self.shape[-len(strides)]
+        before = f.mul(element, length)
+        with f.loop(length) as i:
+            self._elements(f, f.at("i8", begin, f.mul(i, strides[0])), strides[1:], f.add(before, i), lane)
+
+    def turn(self) -> Function:
         """W whole rows into lanes, or back: W x W tiles transposed in registers, then what is left.
 
-        A few columns go one by one. More are a tile that overlaps the one before, or that is masked where n < W.
+        A few columns go one by one. More are a tile that overlaps the one before, or that is masked where there is none.
         """
+        f = Function("void", self.turns, ["ptr %rows", "i64 %step", "ptr %lanes"])
         W, n = self.type.lanes, self.size
-        full, tail = divmod(n, W)
-        lines = [f"define internal void @fw.turn.{self.tag}(ptr %rows, i64 %step, ptr %lanes) #0 {{", "entry:"]
-        for r in range(W):
-            lines += [f"  %o{r} = mul i64 %step, {r}", f"  %r{r} = getelementptr i8, ptr %rows, i64 %o{r}"]
-        lines += ["  br label %" + ("tile" if self.tiles else "tail")]
+        rows = [f.at("i8", "%rows", f.mul("%step", r)) for r in range(W)]
         if self.tiles:
-            lines += ["tile:", "  %t = phi i64 [ 0, %entry ], [ %t1, %tile ]"]
-            lines += self._looked_up("tiles", "%t", "%c") if "tiles" in self.tables else [f"  %c = mul i64 %t, {W}"]
-            lines += self._tile("f", "%c", W)
-            lines += [
-                "  %t1 = add i64 %t, 1",
-                f"  %go = icmp slt i64 %t1, {len(self.tiles)}",
-                "  br i1 %go, label %tile, label %tail",
-            ]
-        lines += ["tail:"]
-        if tail <= W // 4:
-            for column in range(full * W, n):
-                lines += self._column(column)
-        elif full:
-            lines += self._tile("m", str(n - W), W)
+            with f.rounds(len(self.tiles)) as tile:
+                self._tile(f, rows, self._first_column(f, tile), W)
+        rest = n % W
+        if rest <= W // 4:
+            for column in range(n - rest, n):
+                self._column(f, rows, column)
+        elif n > W:
+            self._tile(f, rows, n - W, W)
         else:
-            lines += self._tile("m", "0", tail)
-            half = _Vector(self.item, W // 2)
-            mask = f"<{half.lanes} x i1>"
-            self.declarations += [
-                f"declare {half.ir} @llvm.masked.load.{half.mangled}.p0(ptr, {mask}, {half.ir})",
-                f"declare void @llvm.masked.store.{half.mangled}.p0({half.ir}, ptr, {mask})",
-            ]
-        return "\n".join([*lines, "  ret void", "}"])
+            self._tile(f, rows, 0, rest)
+        f.ret()
+        return f
 
-    def _looked_up(self, table: str, index: str, name: str) -> list[str]:
-        """`name` is an entry of a table."""
-        return [
-            f"  {name}.p = getelementptr i64, ptr @fw.{table}.{self.tag}, i64 {index}",
-            f"  {name} = load i64, ptr {name}.p",
-        ]
+    # pieces
 
-    def _slot(self, element: str, name: str) -> list[str]:
-        """`name` is where the lanes of an element lie."""
-        return self._looked_up("slots", element, name) if "slots" in self.tables else [f"  {name} = add i64 {element}, 0"]
+    def _look_up(self, f: Function, table: str, index: str | int) -> str:
+        return f.load("i64", f"@fw.{table}.{self.tag}", index)
 
-    def _column(self, column: int) -> list[str]:
-        """One column of W rows, element by element."""
-        W, V, T = self.type.lanes, self.type.ir, self.item
-        tag = f"c{column}"
-        lines = self._slot(str(column), f"%{tag}s")
-        lines += [f"  %{tag}l = getelementptr {V}, ptr %lanes, i64 %{tag}s"]
-        lines += [f"  %{tag}p{r} = getelementptr {T}, ptr %r{r}, i64 {column}" for r in range(W)]
-        if self.gather:
-            vector = "poison"
-            for r in range(W):
-                lines.append(f"  %{tag}x{r} = load {T}, ptr %{tag}p{r}, align {self.bytes}")
-                lines.append(f"  %{tag}v{r} = insertelement {V} {vector}, {T} %{tag}x{r}, i64 {r}")
-                vector = f"%{tag}v{r}"
-            return [*lines, f"  store {V} {vector}, ptr %{tag}l, align {W * self.bytes}"]
-        lines.append(f"  %{tag}v = load {V}, ptr %{tag}l, align {W * self.bytes}")
-        for r in range(W):
-            lines.append(f"  %{tag}x{r} = extractelement {V} %{tag}v, i64 {r}")
-            lines.append(f"  store {T} %{tag}x{r}, ptr %{tag}p{r}, align {self.bytes}")
-        return lines
+    def _table(self, name: str, entries: Sequence[int]) -> None:
+        words = ", ".join(f"i64 {i}" for i in entries)
+        self.tables.append(f"@fw.{name}.{self.tag} = internal constant [{len(entries)} x i64] [{words}]")
 
-    def _tile(self, tag: str, column: str, width: int) -> list[str]:
-        """Transpose the tile of W rows and `width` columns that starts at `column`."""
-        W, V, T = self.type.lanes, self.type.ir, self.item
-        lines = [f"  %{tag}p{r} = getelementptr {T}, ptr %r{r}, i64 {column}" for r in range(W)]
-        for r in range(width):
-            lines += [f"  %{tag}e{r} = add i64 {column}, {r}", *self._slot(f"%{tag}e{r}", f"%{tag}s{r}")]
-            lines += [f"  %{tag}q{r} = getelementptr {V}, ptr %lanes, i64 %{tag}s{r}"]
-        if self.gather:
-            names = self._load_quarters(lines, tag, width)
-            names = _exchange(lines, names, False, V, tag)
-            lines += [f"  store {V} {names[r]}, ptr %{tag}q{r}, align {W * self.bytes}" for r in range(width)]
-        else:
-            lines += [f"  %{tag}a{r} = load {V}, ptr %{tag}q{r}, align {W * self.bytes}" for r in range(width)]
-            names = [f"%{tag}a{r}" if r < width else "poison" for r in range(W)]
-            names = _exchange(lines, names, True, V, tag)
-            self._store_quarters(lines, names, tag, width)
-        return lines
+    def _places(self, f: Function, column: str | int, width: int) -> list[str]:
+        """Where the lanes of columns lie."""
+        return [f.at(self.type.ir, "%lanes", self._slot(f, f.add(column, k))) for k in range(width)]
 
-    def _halves(self, width: int) -> list[tuple[int, int, str]]:
-        """Columns of a half tile: where they start, how many there are, and the mask that says so."""
-        H = self.type.lanes // 2
-        counts = (min(width, H), max(0, width - H))
-        return [(h * H, n, f"<{H} x i1> <{_bits(n, H)}>") for h, n in enumerate(counts)]
+    def _halves(self, width: int) -> list[tuple[int, int]]:
+        """Columns of half a tile: where they start, and how many there are."""
+        H = self.half.lanes
+        return [(0, min(width, H)), (H, max(0, width - H))]
 
-    def _load_quarters(self, lines: list[str], tag: str, width: int) -> list[str]:
+
+class IntoLanes(Mover):
+    """Rows of an argument into lanes, but for tiles without one of the `live` elements."""
+
+    def __init__(self, type: Type, shape: CoreShape, tag: str, live: Iterable[int]) -> None:
+        super().__init__(type, shape, tag)
+        wanted, whole = {k // type.lanes for k in live}, self.tiles
+        self.tiles = [tile for tile in whole if tile in wanted]
+        self._leaves_out = len(self.tiles) < len(whole)
+        if self._leaves_out and self.tiles:
+            self._table("tiles", [tile * type.lanes for tile in self.tiles])
+
+    def _filled(self, rows: str) -> str | int:
+        return self.type.lanes
+
+    def _first_column(self, f: Function, tile: str) -> str:
+        return self._look_up(f, "tiles", tile) if self._leaves_out else super()._first_column(f, tile)
+
+    def _move(self, f: Function, memory: str, lanes: str) -> None:
+        f.store(self.type.precision, f.load(self.type.precision, memory), lanes)
+
+    def _column(self, f: Function, rows: Sequence[str], column: int) -> None:
+        T = self.type
+        vector = "poison"
+        for r, row in enumerate(rows):
+            vector = f.insert(T, vector, f.load(T.precision, row, column, T.item_bytes), r)
+        f.store(T.ir, vector, "%lanes", column, T.bytes)
+
+    def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
+        sources = [f.at(self.type.precision, row, column) for row in rows]
+        places = self._places(f, column, width)
+        vectors = self._load_halves(f, sources, width)
+        for distance in reversed(_distances(self.type)):
+            vectors = _exchange(f, self.type, vectors, distance)
+        for vector, place in zip(vectors, places, strict=False):
+            f.store(self.type.ir, vector, place, align=self.type.bytes)
+
+    def _load_halves(self, f: Function, sources: Sequence[str], width: int) -> list[str]:
         """The first exchange of the transposition, done by loading half rows: row i beside row i + W/2."""
-        W, T, H = self.type.lanes, self.item, self.type.lanes // 2
-        half = _Vector(T, H)
-        names = [""] * W
-        both = f"<{W} x i32> <" + ", ".join(f"i32 {k}" for k in range(W)) + ">"
-        for h, (start, n, mask) in enumerate(self._halves(width)):
-            for r in range(W):
-                name, address = f"%{tag}h{h}.{r}", f"%{tag}d{h}.{r}"
-                lines.append(f"  {address} = getelementptr {T}, ptr %{tag}p{r}, i64 {start}")
-                if n == H:
-                    lines.append(f"  {name} = load {half.ir}, ptr {address}, align {self.bytes}")
-                elif n:
-                    call = f"call {half.ir} @llvm.masked.load.{half.mangled}.p0(ptr align {self.bytes} {address}, "
-                    lines.append(f"  {name} = {call}{mask}, {half.ir} zeroinitializer)")
-            for i in range(H):
-                names[h * H + i] = f"%{tag}b{h}.{i}" if n else "zeroinitializer"
-                if n:
-                    pair = f"{half.ir} %{tag}h{h}.{i}, {half.ir} %{tag}h{h}.{i + H}"
-                    lines.append(f"  {names[h * H + i]} = shufflevector {pair}, {both}")
-        return names
+        vectors: list[str] = []
+        H = self.half.lanes
+        for start, count in self._halves(width):
+            if count == 0:
+                vectors += ["zeroinitializer"] * H
+                continue
+            halves = [f.load_first(self.half, f.at(self.type.precision, s, start), count) for s in sources]
+            vectors += [f.shuffle(self.half, halves[i], halves[i + H], range(2 * H)) for i in range(H)]
+        return vectors
 
-    def _store_quarters(self, lines: list[str], names: list[str], tag: str, width: int) -> None:
+
+class OutOfLanes(Mover):
+    """Rows of a result out of lanes, element k from slot `slots[k]`."""
+
+    def __init__(self, type: Type, shape: CoreShape, tag: str, slots: Sequence[int]) -> None:
+        super().__init__(type, shape, tag)
+        self._in_order = list(slots) == list(range(self.size))
+        if not self._in_order:
+            self._table("slots", slots)
+
+    def _filled(self, rows: str) -> str | int:
+        return rows
+
+    def _slot(self, f: Function, element: str | int) -> str | int:
+        return element if self._in_order else self._look_up(f, "slots", element)
+
+    def _move(self, f: Function, memory: str, lanes: str) -> None:
+        f.store(self.type.precision, f.load(self.type.precision, lanes), memory)
+
+    def _column(self, f: Function, rows: Sequence[str], column: int) -> None:
+        T = self.type
+        vector = f.load(T.ir, "%lanes", self._slot(f, column), T.bytes)
+        for r, row in enumerate(rows):
+            f.store(T.precision, f.extract(T, vector, r), row, column, T.item_bytes)
+
+    def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
+        T = self.type
+        targets = [f.at(T.precision, row, column) for row in rows]
+        places = self._places(f, column, width)
+        vectors = [f.load(T.ir, place, align=T.bytes) for place in places] + ["poison"] * (T.lanes - width)
+        for distance in _distances(T):
+            vectors = _exchange(f, T, vectors, distance)
+        self._store_halves(f, vectors, targets, width)
+
+    def _store_halves(self, f: Function, vectors: Sequence[str], targets: Sequence[str], width: int) -> None:
         """The last exchange of the transposition, done by storing half vectors."""
-        W, T, V, H = self.type.lanes, self.item, self.type.ir, self.type.lanes // 2
-        half = _Vector(T, H)
-        for h, (start, n, mask) in enumerate(self._halves(width)):
-            for r in range(W):
-                if not n:
-                    continue
-                source, name, address = names[h * H + r % H], f"%{tag}h{h}.{r}", f"%{tag}d{h}.{r}"
-                picks = ", ".join(f"i32 {k + (r // H) * H}" for k in range(H))
-                lines.append(f"  {name} = shufflevector {V} {source}, {V} poison, <{H} x i32> <{picks}>")
-                lines.append(f"  {address} = getelementptr {T}, ptr %{tag}p{r}, i64 {start}")
-                if n == H:
-                    lines.append(f"  store {half.ir} {name}, ptr {address}, align {self.bytes}")
-                else:
-                    call = f"call void @llvm.masked.store.{half.mangled}.p0({half.ir} {name}, "
-                    lines.append(f"  {call}ptr align {self.bytes} {address}, {mask})")
+        H = self.half.lanes
+        for start, count in self._halves(width):
+            for r, target in enumerate(targets):
+                if count:
+                    first = r // H * H
+                    half = f.shuffle(self.type, vectors[start + r % H], "poison", range(first, first + H))
+                    f.store_first(self.half, half, f.at(self.type.precision, target, start), count)
 
 
-def _bits(n: int, of: int) -> str:
-    """The first n of a mask's lanes."""
-    return ", ".join("i1 true" if k < n else "i1 false" for k in range(of))
+class Stream:
+    """A function that writes W rows from a buffer past the caches."""
+
+    def __init__(self, type: Type, size: int, tag: str) -> None:
+        self.type, self.size, self.name = type, size, f"fw.stream.{tag}"
+        self.row_bytes = -(-size * type.item_bytes // CACHE_LINE) * CACHE_LINE  # in the buffer
+
+    def function(self) -> Function:
+        """Of each row, the part that is whole cache lines is written without reading what was there before."""
+        f = Function("void", self.name, ["ptr %out", "i64 %step", "ptr %buffer"])
+        T, bytes = self.type.precision, self.type.item_bytes
+        line = Type(T, CACHE_LINE // bytes)
+        with f.rounds(self.type.lanes) as r:
+            to, source = f.at("i8", "%out", f.mul(r, "%step")), f.at("i8", "%buffer", f.mul(r, self.row_bytes))
+            until_line = f.sub(0, f.cast("ptrtoint", "ptr", to, "i64"))
+            short = f.binary("and", "i64", until_line, CACHE_LINE - 1)  # bytes before the first whole line
+            begin = f.div(short, bytes)
+            end = f.add(begin, f.mul(f.div(f.sub(self.size, begin), line.lanes), line.lanes))
+            f.copy_bytes(to, source, short)
+            with f.rounds(end, begin, line.lanes) as i:
+                address, place = f.at(T, source, i), f.at(T, to, i)
+                x = f.load(line.ir, address, align=bytes)
+                f.line(f"store {line.ir} {x}, ptr {place}, align {CACHE_LINE}, !nontemporal !{{i32 1}}")
+            f.copy_bytes(f.at(T, to, end), f.at(T, source, end), f.mul(f.sub(self.size, end), bytes))
+        f.ret()
+        return f
 
 
-def _exchange(lines: list[str], names: list[str], up: bool, V: str, tag: str) -> list[str]:
-    """The steps of a transposition that swap blocks of 1 to W/4 lanes between vectors, or down again (Eklundh 1972)."""
-    W = len(names)
-    distances = [1 << k for k in range(W.bit_length() - 2)]
-    for d in distances if up else reversed(distances):
-        new = list(names)
-        for i in (i for i in range(W) if not i & d):
-            low = [lane if not lane & d else W + lane - d for lane in range(W)]
-            high = [lane + d if not lane & d else W + lane for lane in range(W)]
-            for row, picks in ((i, low), (i + d, high)):
-                new[row] = f"%{tag}x{d}.{row}"
-                mask = f"<{W} x i32> <" + ", ".join(f"i32 {p}" for p in picks) + ">"
-                lines.append(f"  {new[row]} = shufflevector {V} {names[i]}, {V} {names[i + d]}, {mask}")
-        names = new
-    return names
+def _distances(type: Type) -> list[int]:
+    """1 to W/4: the exchanges of a transposition but for the last, W/2, which memory does."""
+    return [1 << k for k in range(type.lanes.bit_length() - 2)]
+
+
+def _exchange(f: Function, type: Type, vectors: Sequence[str], distance: int) -> list[str]:
+    """The step of a transposition that swaps blocks of `distance` lanes between vectors (Eklundh 1972)."""
+    W, d = type.lanes, distance
+    low = [lane if not lane & d else W + lane - d for lane in range(W)]
+    high = [lane + d if not lane & d else W + lane for lane in range(W)]
+    new = list(vectors)
+    for i in (i for i in range(W) if not i & d):
+        new[i] = f.shuffle(type, vectors[i], vectors[i + d], low)
+        new[i + d] = f.shuffle(type, vectors[i], vectors[i + d], high)
+    return new

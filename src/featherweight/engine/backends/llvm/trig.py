@@ -5,16 +5,20 @@ Reduction (Cody & Waite 1980): with n = round(|x| 2/pi) and pi/2 = P1 + P2 + P3,
     r = ((|x| - n P1) - n P2) - n P3        each step one fma, the first exact since n < 2^16 and |r| < 1
     sin r = r + r^3 S(r^2)        cos r = 1 + r^2 (-1/2 + r^2 C(r^2))        |r| <= pi/4
 
-and n mod 4 picks which of the two, and its sign. S and C interpolate at Chebyshev nodes; `tests/engine/test_trig.py`
-computes them again. Error bound for |x| <= 1e5, in units in the last place of the result: 1/2 from the last addition,
+and n mod 4 picks which of the two, and its sign. S and C interpolate at Chebyshev nodes; its tests, in
+`tests/engine/backends/llvm/test_trig.py`, compute them again.
+
+Error bound for |x| <= 1e5, in units in the last place of the result: 1/2 from the last addition,
 1/4 from the polynomial, 1/2 from r, which counts nearly twice where sin r < 2^-k < r: below 1.7 in all. The largest
 seen is 1.55 among all floats >= 2^-9, 1.5 among doubles. Lanes beyond 1e5 call the C library, in double precision.
 
 The operations are the same for any number of lanes and carry no fast-math flag: results are equal bit by bit.
 """
 
-import struct
+from collections.abc import Sequence
 from typing import Final, NamedTuple
+
+from .ir import Function, Type
 
 REACH: Final = 1e5
 """Largest |x| reduced here; beyond it the C library answers."""
@@ -64,151 +68,121 @@ class SinCos(NamedTuple):
     definition: str
 
 
-def sincos_ir(precision: str, lanes: int, fma: bool = True) -> SinCos:
-    """`{ T, T } @fw.sincos(T %x)` = (sin x, cos x), with T the `precision` ("double", "float") or a vector of `lanes`.
+LIBRARY: Final = ("declare double @sin(double) nounwind", "declare double @cos(double) nounwind")
 
-    Infinities and NaN give NaN, and sin(-0.0) is -0.0. Without `fma` in hardware every lane calls the C library.
+
+def sincos_ir(precision: str, lanes: int, fma: bool = True) -> SinCos:
+    """`{ T, T } @NAME(T %x)` = (sin x, cos x), with T the `precision` ("double", "float") or a vector of `lanes`.
+
+    The name is `sincos_name` of T. Infinities and NaN give NaN, and sin(-0.0) is -0.0. Without `fma` in hardware every lane
+    calls the C library.
     """
     if precision not in CONSTANTS:
         raise ValueError(f"precision must be one of {', '.join(CONSTANTS)}; got {precision!r}")
     if lanes < 1:
         raise ValueError(f"lanes must be at least 1; got {lanes}")
-    libm = ("declare double @sin(double) nounwind", "declare double @cos(double) nounwind")
+    T = Type(precision, lanes)
     if not fma:
-        return SinCos(libm, _libm("fw.sincos", precision, lanes))
-    text = _Text(precision, lanes)
-    declarations = (
-        f"declare {text.real} @llvm.fma.{text.suffix}({text.real}, {text.real}, {text.real})",
-        f"declare {text.real} @llvm.fabs.{text.suffix}({text.real})",
-        *libm,
-    )
-    return SinCos(declarations, _libm("fw.sincos.libm", precision, lanes) + "\n" + _reduced(text))
+        return SinCos(LIBRARY, str(_library(T, sincos_name(T))))
+    beyond = sincos_name(T) + ".libm"
+    reduced = _reduced(T, beyond)
+    return SinCos((*reduced.declarations, *LIBRARY), f"{_library(T, beyond)}\n{reduced}")
 
 
-class _Text:
-    """Types, constants and instructions of one width, written out line by line."""
-
-    def __init__(self, precision: str, lanes: int) -> None:
-        self.constants = CONSTANTS[precision]
-        self.lanes = lanes
-        self.scalar, self.scalar_int = precision, f"i{self.constants.bits}"
-        self.real, self.int, self.bool = (
-            kind if lanes == 1 else f"<{lanes} x {kind}>" for kind in (self.scalar, self.scalar_int, "i1")
-        )
-        self.suffix = ("" if lanes == 1 else f"v{lanes}") + f"f{self.constants.bits}"
-        self.lines: list[str] = []
-
-    def literal(self, value: float) -> str:
-        return self._everywhere(self.scalar, f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
-
-    def integer(self, value: int) -> str:
-        return self._everywhere(self.scalar_int, str(value))
-
-    def _everywhere(self, kind: str, text: str) -> str:
-        return text if self.lanes == 1 else f"splat ({kind} {text})"
-
-    def line(self, name: str, instruction: str) -> str:
-        self.lines.append(f"  %{name} = {instruction}")
-        return f"%{name}"
-
-    def call(self, name: str, intrinsic: str, *arguments: str) -> str:
-        operands = ", ".join(f"{self.real} {argument}" for argument in arguments)
-        return self.line(name, f"call {self.real} @llvm.{intrinsic}.{self.suffix}({operands})")
-
-    def horner(self, name: str, coefficients: tuple[float, ...], variable: str) -> str:
-        value = self.literal(coefficients[-1])
-        for power in reversed(range(len(coefficients) - 1)):
-            value = self.call(f"{name}{power}", "fma", value, variable, self.literal(coefficients[power]))
-        return value
+def sincos_name(type: Type) -> str:
+    """What the function for a machine type is called."""
+    return f"fw.sincos.{type.mangled}"
 
 
-def _reduced(t: _Text) -> str:
-    """The definition by reduction, with a branch to the C library if any lane lies beyond `REACH`."""
-    real, integer, k = t.real, t.int, t.constants
-    size = t.call("size", "fabs", "%x")
-    magic = t.literal(1.5 * 2.0**k.mantissa)
-    shifted = t.call("shifted", "fma", size, t.literal(k.two_over_pi), magic)
-    n = t.line("n", f"fsub {real} {shifted}, {magic}")
+def _function(type: Type, name: str) -> Function:
+    # noinline: a kernel with 32 calls is 6 to 8 times smaller, each call 0.3 to 0.9 ns slower (of 4; 8 lanes, Zen 5).
+    return Function(f"{{ {type.ir}, {type.ir} }}", name, [f"{type.ir} %x"], attributes="noinline nounwind")
+
+
+def _reduced(type: Type, beyond: str) -> Function:
+    """The function by reduction, with a branch to the C library, by the name `beyond`, if any lane lies beyond `REACH`."""
+    f, k, real = _function(type, sincos_name(type)), CONSTANTS[type.precision], type.ir
+    integer, condition = type.of(f"i{k.bits}"), type.of("i1")
+    size = f.intrinsic("fabs", type, "%x")
+    magic = type.constant(1.5 * 2.0**k.mantissa)
+    shifted = f.intrinsic("fma", type, size, type.constant(k.two_over_pi), magic)
+    n = f.binary("fsub", real, shifted, magic)
     r = size
-    for step, piece in enumerate(k.pieces, 1):
-        r = t.call(f"r{step}", "fma", n, t.literal(-piece), r)
-
-    z = t.line("z", f"fmul {real} {r}, {r}")
-    cube = t.line("cube", f"fmul {real} {r}, {z}")
-    sine = t.call("sine", "fma", cube, t.horner("s", k.sine, z), r)
-    cosine = t.call("cosine", "fma", z, t.horner("c", (-0.5, *k.cosine), z), t.literal(1.0))
+    for piece in k.pieces:
+        r = f.intrinsic("fma", type, n, type.constant(-piece), r)
+    sine, cosine = _polynomials(f, type, r)
 
     # The low bits of `shifted` are n: bit 0 swaps sine and cosine, bit 1 of n and of n + 1 are their signs.
-    quadrant = t.line("quadrant", f"bitcast {real} {shifted} to {integer}")
-    swap_bit = t.line("swap.bit", f"shl {integer} {quadrant}, {t.integer(k.bits - 1)}")
-    swap = t.line("swap", f"icmp slt {integer} {swap_bit}, {t.integer(0)}")
-    x_bits = t.line("x.bits", f"bitcast {real} %x to {integer}")
-    turn = t.line("turn", f"shl {integer} {quadrant}, {t.integer(k.bits - 2)}")
-    sine_sign = t.line("sine.sign", f"xor {integer} {turn}, {x_bits}")
-    next_quadrant = t.line("next.quadrant", f"add {integer} {quadrant}, {t.integer(1)}")
-    cosine_sign = t.line("cosine.sign", f"shl {integer} {next_quadrant}, {t.integer(k.bits - 2)}")
-    for name, even, odd, sign in (("sin", sine, cosine, sine_sign), ("cos", cosine, sine, cosine_sign)):
-        chosen = t.line(f"{name}.size", f"select {t.bool} {swap}, {real} {odd}, {real} {even}")
-        bits = t.line(f"{name}.bits", f"bitcast {real} {chosen} to {integer}")
-        sign_bit = t.line(f"{name}.sign", f"and {integer} {sign}, {t.integer(-(2 ** (k.bits - 1)))}")
-        signed = t.line(f"{name}.signed", f"xor {integer} {bits}, {sign_bit}")
-        t.line(name, f"bitcast {integer} {signed} to {real}")
+    quadrant = f.cast("bitcast", real, shifted, integer.ir)
+    swap_bit = f.binary("shl", integer.ir, quadrant, integer.constant(k.bits - 1))
+    swap = f.binary("icmp slt", integer.ir, swap_bit, integer.constant(0))
+    x_bits = f.cast("bitcast", real, "%x", integer.ir)
+    turn = f.binary("shl", integer.ir, quadrant, integer.constant(k.bits - 2))
+    sine_sign = f.binary("xor", integer.ir, turn, x_bits)
+    next_quadrant = f.binary("add", integer.ir, quadrant, integer.constant(1))
+    cosine_sign = f.binary("shl", integer.ir, next_quadrant, integer.constant(k.bits - 2))
+    near = []
+    for even, odd, sign in ((sine, cosine, sine_sign), (cosine, sine, cosine_sign)):
+        chosen = f.select(swap, odd, even, real, condition.ir)
+        near.append(_flipped(f, type, integer, chosen, sign))
 
-    far = t.line("far", f"fcmp ogt {real} {size}, {t.literal(REACH)}")
-    if t.lanes > 1:
-        mask = t.line("mask", f"bitcast {t.bool} {far} to i{t.lanes}")
-        far = t.line("any", f"icmp ne i{t.lanes} {mask}, 0")
+    far = f.binary("fcmp ogt", real, size, type.constant(REACH))
+    _nearly_always(f, type, near, far, beyond)
+    return f
+
+
+def _polynomials(f: Function, type: Type, r: str) -> tuple[str, str]:
+    """Sine and cosine of the reduced angle."""
+    k = CONSTANTS[type.precision]
+    z = f.binary("fmul", type.ir, r, r)
+    cube = f.binary("fmul", type.ir, r, z)
+    sine = f.intrinsic("fma", type, cube, _horner(f, type, k.sine, z), r)
+    return sine, f.intrinsic("fma", type, z, _horner(f, type, (-0.5, *k.cosine), z), type.constant(1.0))
+
+
+def _horner(f: Function, type: Type, coefficients: Sequence[float], variable: str) -> str:
+    """A polynomial, of coefficients from the lowest power up."""
+    value = type.constant(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        value = f.intrinsic("fma", type, value, variable, type.constant(coefficient))
+    return value
+
+
+def _flipped(f: Function, type: Type, integer: Type, value: str, sign: str) -> str:
+    """The value with another sign where the first bit of `sign` is set."""
+    bits = f.cast("bitcast", type.ir, value, integer.ir)
+    first_bit = f.binary("and", integer.ir, sign, integer.constant(-(2 ** (CONSTANTS[type.precision].bits - 1))))
+    return f.cast("bitcast", integer.ir, f.binary("xor", integer.ir, bits, first_bit), type.ir)
+
+
+def _nearly_always(f: Function, type: Type, near: Sequence[str], far: str, beyond: str) -> None:
+    """Return the sine and cosine `near`, or the C library's in the lanes that are `far`."""
+    real, lanes, any_far = type.ir, type.lanes, far
+    if lanes > 1:
+        any_far = f.binary("icmp ne", f"i{lanes}", f.cast("bitcast", type.of("i1").ir, far, f"i{lanes}"), 0)
     pair = f"{{ {real}, {real} }}"
-    body = "\n".join(t.lines)
-    # noinline: a kernel with 32 calls is 6 to 8 times smaller, each call 0.3 to 0.9 ns slower (of 4; 8 lanes, Zen 5).
-    return f"""\
-define internal {pair} @fw.sincos({real} %x) noinline nounwind {{
-{body}
-  %near.0 = insertvalue {pair} poison, {real} %sin, 0
-  %near.1 = insertvalue {pair} %near.0, {real} %cos, 1
-  br i1 {far}, label %beyond, label %done, !prof !{{!"branch_weights", i32 1, i32 1000000}}
-beyond:
-  %libm = call {pair} @fw.sincos.libm({real} %x)
-  %libm.sin = extractvalue {pair} %libm, 0
-  %libm.cos = extractvalue {pair} %libm, 1
-  %either.sin = select {t.bool} %far, {real} %libm.sin, {real} %sin
-  %either.cos = select {t.bool} %far, {real} %libm.cos, {real} %cos
-  %either.0 = insertvalue {pair} poison, {real} %either.sin, 0
-  %either.1 = insertvalue {pair} %either.0, {real} %either.cos, 1
-  ret {pair} %either.1
-done:
-  ret {pair} %near.1
-}}
-"""
+    answer = f.pair(real, *near)
+    f.branch(any_far, "beyond", "done", odds=(1, 1_000_000))
+    f.label("beyond")
+    library = f.call(pair, f"@{beyond}", f"{real} %x")
+    exact = [f.member(real, library, k) for k in range(2)]
+    chosen = [f.select(far, e, n, real, type.of("i1").ir) for e, n in zip(exact, near, strict=True)]
+    f.ret(pair, f.pair(real, *chosen))
+    f.label("done")
+    f.ret(pair, answer)
 
 
-def _libm(name: str, precision: str, lanes: int) -> str:
-    """The definition that calls the C library for one lane after the other, in double precision."""
-    real = precision if lanes == 1 else f"<{lanes} x {precision}>"
-    pair = f"{{ {real}, {real} }}"
-    lines = []
-    sine = cosine = "poison"
-    for lane in range(lanes):
-        x, s, c = (f"%{letter}{lane}" for letter in "xsc")
-        lines.append(f"{x} = freeze {real} %x" if lanes == 1 else f"{x} = extractelement {real} %x, i32 {lane}")
-        if precision == "float":
-            lines.append(f"{x}.wide = fpext float {x} to double")
-            x += ".wide"
-        lines += (f"{s} = call double @sin(double {x})", f"{c} = call double @cos(double {x})")
-        if precision == "float":
-            lines += (f"{value}.narrow = fptrunc double {value} to float" for value in (s, c))
-            s, c = s + ".narrow", c + ".narrow"
-        if lanes > 1:
-            lines.append(f"{s}.all = insertelement {real} {sine}, {precision} {s}, i32 {lane}")
-            lines.append(f"{c}.all = insertelement {real} {cosine}, {precision} {c}, i32 {lane}")
-            s, c = s + ".all", c + ".all"
-        sine, cosine = s, c
-    body = "\n".join("  " + line for line in lines)
-    return f"""\
-define internal {pair} @{name}({real} %x) noinline nounwind {{
-{body}
-  %half = insertvalue {pair} poison, {real} {sine}, 0
-  %whole = insertvalue {pair} %half, {real} {cosine}, 1
-  ret {pair} %whole
-}}
-"""
+def _library(type: Type, name: str) -> Function:
+    """The function that calls the C library for one lane after the other, in double precision."""
+    f = _function(type, name)
+    single = type.precision == "float"
+    values = ["poison", "poison"]
+    for lane in range(type.lanes):
+        x = "%x" if type.lanes == 1 else f.extract(type, "%x", lane)
+        wide = f.cast("fpext", "float", x, "double") if single else x
+        both = [f.call("double", function, f"double {wide}") for function in ("@sin", "@cos")]
+        if single:
+            both = [f.cast("fptrunc", "double", y, "float") for y in both]
+        values = both if type.lanes == 1 else [f.insert(type, v, y, lane) for v, y in zip(values, both, strict=True)]
+    f.ret(f"{{ {type.ir}, {type.ir} }}", f.pair(type.ir, *values))
+    return f
