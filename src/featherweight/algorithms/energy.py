@@ -59,7 +59,7 @@ def composite_moments(tree: Tree, X):
 
 def first_moment(tree: Tree, X) -> Vec3:
     """Mass times centre of mass of the whole robot, in the world."""
-    _, _, total = composite_moments(tree, X)
+    total: Vec3 = composite_moments(tree, X)[2]
     return total
 
 

@@ -173,6 +173,7 @@ class FusedProgram(Program):
     name: str
     parts: tuple[Program, ...]
     names: tuple[tuple[str, ...], ...]  # of the results of each part
+    alone: tuple[Program, ...]  # what is called for each part where it is not fused: it may be of another algorithm
     doc: str = ""
 
     def __post_init__(self) -> None:

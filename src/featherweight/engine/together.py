@@ -27,7 +27,8 @@ def together(functions: Sequence[CompiledFunction], named: Mapping[str, Compiled
     executions = {f._asked for f in every}
     chosen = [f.program for f in _cheapest_choice(every)]
     doc = "; ".join(f"{f.name}: {(f.program.doc or '').partition(chr(10))[0]}" for f in every)
-    program = FusedProgram("together", tuple(chosen), _names(every, [None] * len(functions) + list(named)), doc)
+    names = _names(every, [None] * len(functions) + list(named))
+    program = FusedProgram("together", tuple(chosen), names, tuple(f.program for f in every), doc)
     return CompiledFunction(program, executions.pop() if len(executions) == 1 else "auto", "together")
 
 
