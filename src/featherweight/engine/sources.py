@@ -2,9 +2,9 @@
 
 A kernel's name says nothing of its content, nor does its file: what it calls may lie in other files, or in none. So the
 bytecode and constants of a kernel are hashed, and those of all that their names lead to: functions with their defaults and
-closures, classes with their bases, methods and attributes, modules' members, numbers and arrays. Functions and classes that come
-with Python, NumPy and Numba count by name only. Line numbers and file names do not count, nor does what is on disk: it is the
-code that is loaded which is hashed, each time anew, since modules may be loaded again.
+closures, classes with their bases, methods and attributes, modules' members, numbers and arrays. Functions and classes that
+come with Python, NumPy and Numba count by name only. Line numbers and file names do not count, nor does what is on disk: it is
+the code that is loaded which is hashed, each time anew, since modules may be loaded again.
 """
 
 from __future__ import annotations

@@ -344,7 +344,8 @@ class _Entry:
         place = 0
         for k, (a, kind) in enumerate(zip(self.arguments, kinds, strict=True)):
             rows = self._has(kind, BATCH)
-            states = f.load("i64", f.field("ptr", a, DIMS))
+            dims = f.field("ptr", a, DIMS)  # of an array without axes it is null
+            states = f.load("i64", f.value(f"select i1 {rows}, ptr {dims}, ptr {self.dims}"))
             fits = f.either(f.equal(count, -1), f.equal(count, states))
             f.require(f.value(f"select i1 {rows}, i1 {fits}, i1 true"), "general")
             count = f.value(f"select i1 {rows}, i64 {states}, i64 {count}")
