@@ -446,7 +446,8 @@ def test_results_are_held_by_their_tuple_only(many: CompiledFunction) -> None:
     assert gc.is_tracked(result)
     of_class = sys.getrefcount(type(result))
     more = [many(*arguments()) for _ in range(50)]
-    assert sys.getrefcount(type(result)) == of_class + len(more)
+    of_class_then = sys.getrefcount(type(result))
+    assert of_class_then == of_class + len(more)
 
 
 def test_results_live_on_their_own(many: CompiledFunction) -> None:
