@@ -222,6 +222,7 @@ def test_what_cannot_be_one_function_is_refused() -> None:
     longer = KernelProgram("longer", push, (), (Input("x", (4,)),), PUSH.results)
     with pytest.raises(ValueError, match=r"longer takes x of shape \(4,\).*\(3,\)"):
         FusedProgram("both", (unlike, longer), (("a",), ("b",)))
+    robot = tree(n=1)
     many = robot.together(*[robot.mass_matrix] * 64)
     q = state(robot)["q"]
     assert len(many(q)) == 64

@@ -26,6 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
 PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
+MOST_AXES = 64  # of a batch and of the cores of all results, that NumPy's ufuncs take
 PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
 
@@ -96,6 +97,8 @@ class Executable:
         if any(0 in shape for shape in self.program.shapes):
             return self._without_ufunc(arrays, batch, dtype, out)
         ufunc = self._ufunc(precision)
+        if len(batch) + sum(len(r.shape) for r in self.program.outputs) > MOST_AXES:
+            return self._without_ufunc(arrays, batch, dtype, out)
         parts = 1 if threads == 1 else self._shares(math.prod(batch), threads)
         if parts > 1 and (out is None or not any(np.may_share_memory(o, a) for o in out for a in arrays)):
             return self._threaded(ufunc, arrays, batch, dtype, out, parts)
@@ -105,7 +108,7 @@ class Executable:
     def _without_ufunc(
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
     ) -> Sequence[Array]:
-        """One state after the other: NumPy makes no ufuncs of arrays without elements."""
+        """One state after the other: NumPy makes no ufuncs of arrays without elements, and none of many axes."""
         one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._single("float" if dtype == PRECISIONS["float"] else "double"))
         shapes = [batch + p.shape for p in self.program.inputs]
         rows = [np.array(np.broadcast_to(a, shape), dtype, order="C") for a, shape in zip(arrays, shapes, strict=True)]
