@@ -21,6 +21,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
 
+OVERLAP_WORK = 1000  # steps of NumPy's search for an element that two arrays share: columns of one table share none
+
 
 class CompiledFunction:
     """A function of arrays, compiled for one robot at its first call and kept on disk.
@@ -134,10 +136,10 @@ class CompiledFunction:
         return self._general(self._bound(args, named), out, threads)
 
     def _general(self, args: tuple[Any, ...], out: Any, threads: int | None) -> Any:
-        if threads is not None and threads < 1:
-            raise ValueError(f"{self.name}: threads must be at least 1; got {threads}")
+        if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
+            raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
         executable = self._executable
-        arrays = [executable.array(a) for a in args]
+        arrays = [self._array(executable, a, k) for k, a in enumerate(args)]
         batch = self._batch(arrays)
         results = None if out is None else self._results(out, batch)
         dtype = _SINGLE if all(a.dtype.kind == "f" and a.dtype.itemsize <= 4 for a in arrays) else _DOUBLE
@@ -186,6 +188,13 @@ class CompiledFunction:
             raise TypeError(f"{self.program} takes {', '.join(names)}; got {given}")
         return (*args, *(named[n] for n in missing))
 
+    def _array(self, executable: Executable, x: Any, k: int) -> Any:
+        """Argument k as an array."""
+        try:
+            return executable.array(x)
+        except ValueError as error:  # nested lists of unlike lengths
+            raise ValueError(f"{self.name}: {self.program.inputs[k].name} is not an array of numbers: {error}") from None
+
     def _batch(self, arrays: Sequence[Any]) -> tuple[int, ...]:
         """The batch axes; raises an error that names the argument at fault, if one is."""
         batch: tuple[int, ...] | None = None
@@ -219,10 +228,14 @@ class CompiledFunction:
         arrays: Sequence[Any] = out if len(outputs) > 1 else (out,)
         for k, (array, output) in enumerate(zip(arrays, outputs, strict=True)):
             shape = batch + output.shape
+            what = "out" if len(outputs) == 1 else f"out for {output.name}"
             if not isinstance(array, np.ndarray) or array.shape != shape:
-                what = "out" if len(outputs) == 1 else f"out for {output.name}"
                 raise ValueError(f"{self.name}: {what} must be an array of shape {shape}; got {_described(array)}")
-            if any(np.may_share_memory(array, other) for other in arrays[:k]):
+            if not np.can_cast(_DOUBLE, array.dtype, "same_kind"):
+                raise TypeError(f"{self.name}: {what} must hold floating-point numbers; got dtype {array.dtype}")
+            if not array.flags.writeable:
+                raise ValueError(f"{self.name}: {what} is read-only")
+            if any(np.shares_memory(array, other, OVERLAP_WORK) for other in arrays[:k]):
                 raise ValueError(f"{self.name}: the array for {output.name} overlaps with another of out; give each its own")
         return arrays
 

@@ -104,7 +104,7 @@ class KernelProgram(Program):
     """`kernel(*constants, *arguments, result)` reads nested sequences of scalars and writes a result, or a tuple of them.
 
     The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them. Of
-    `arguments` those that are optional and not in `chosen` are literal zeros, which a trace does not see.
+    `arguments` those that are optional, the last, and not in `chosen` are literal zeros, which a trace does not see.
     """
 
     name: str
@@ -115,6 +115,11 @@ class KernelProgram(Program):
     doc: str = ""
     chosen: frozenset[str] = frozenset()
     part: int | None = None  # which constant says what part of its columns, (first, stop), the kernel writes
+
+    def __post_init__(self) -> None:
+        optional = [a.optional for a in self.arguments]
+        if all(optional) or optional != sorted(optional):
+            raise ValueError(f"{self.name}: arguments that are not optional, one at least, come before those that are")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -188,7 +193,12 @@ class FusedProgram(Program):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple({a.name: Input(a.name, a.shape) for part in self.parts for a in part.inputs}.values())
+        """In the order in which they are first met, but optional ones last: those that are given move no others."""
+        met: dict[str, Input] = {}
+        for a in (a for part in self.parts for a in part.inputs):
+            optional = a.optional and met.get(a.name, a).optional
+            met[a.name] = Input(a.name, a.shape, optional)
+        return tuple(sorted(met.values(), key=lambda a: a.optional))
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -208,7 +218,8 @@ class FusedProgram(Program):
         return tuple(k for part in self.parts for k in part.kernels)
 
     def identity(self) -> tuple[Any, ...]:
-        return tuple((tuple(a.name for a in part.inputs), part.identity()) for part in self.parts)
+        parts = tuple((tuple(a.name for a in part.inputs), part.identity()) for part in self.parts)
+        return tuple(a.name for a in self.inputs), parts
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
         by_name = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}

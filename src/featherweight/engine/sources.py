@@ -1,12 +1,13 @@
 """What a function is, so that code made of it can be told from code made of another: a hash of its call graph.
 
 A kernel's name says nothing of its content, nor does its file: what it calls may lie in other files, or in none. So the
-bytecode and constants of a kernel are hashed, and those of all that their names lead to: functions, classes and their methods,
-modules' members, numbers. What comes with Python, NumPy and other packages' compiled code counts by name only. Line numbers
-and file names do not count, nor does what is on disk: it is the code that is loaded which is hashed.
+bytecode and constants of a kernel are hashed, and those of all that their names lead to: functions with their defaults and
+closures, classes with their bases, methods and attributes, modules' members, numbers and arrays. Functions and classes that
+come with Python, NumPy and Numba count by name only. Line numbers and file names do not count, nor does what is on disk: it is
+the code that is loaded which is hashed, each time anew, since modules may be loaded again.
 
-Tables of functions are not followed: they may be filled as modules are loaded. Where a kernel finds functions in one for
-constants of a class, that class says which, by a static method `code`.
+Tables of functions (dictionaries and sets) are not followed: they may be filled as modules are loaded. Where kernels look
+functions up for constants of a class, that class names them by a static method `code`.
 """
 
 from __future__ import annotations
@@ -14,31 +15,30 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
+
+NOT_FOLLOWED = sys.stdlib_module_names | {"numpy", "numba", "llvmlite"}
 
 
 def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
     """Hash of a function with all that it calls, and of the classes that its constants are of."""
     classes = sorted({c for x in constants for c in _classes(x)}, key=lambda c: (c.__module__, c.__qualname__))
-    tables = [f for c in classes if hasattr(c, "code") for f in c.code()]
-    return _digest(kernel, (*classes, *tables))
-
-
-@functools.lru_cache(maxsize=4096)
-def _digest(kernel: Callable[..., Any], more: tuple[Any, ...]) -> str:
-    texts: dict[int, str] = {}
-    waiting: list[Any] = [kernel, *more]
+    looked_up = [f for c in classes if hasattr(c, "code") for f in c.code()]
+    seen: set[int] = set()
+    waiting: list[Any] = [kernel, *classes, *looked_up]
     ordered: list[str] = []
     while waiting:
         thing = waiting.pop()
-        if id(thing) in texts:
-            continue
-        text, further = _described(thing)
-        texts[id(thing)] = text
-        ordered.append(text)
-        waiting += reversed(further)
+        if id(thing) not in seen:
+            seen.add(id(thing))
+            further: list[Any] = []
+            ordered.append(_described(thing, further))
+            waiting += reversed(further)
     return hashlib.sha256("\n".join(ordered).encode()).hexdigest()
 
 
@@ -51,33 +51,44 @@ def _classes(constant: Any) -> Iterator[type]:
             yield from _classes(x)
 
 
-def _described(thing: Any) -> tuple[str, list[Any]]:
-    """A function or class in words, and what its names lead to."""
-    if isinstance(thing, type):
-        members = sorted(vars(thing).items())
-        methods = [getattr(m, "__func__", m) for _, m in members]
-        followed = [m for m in methods if isinstance(m, FunctionType) and m.__module__ == thing.__module__]
-        return f"class {thing.__module__}.{thing.__qualname__} {getattr(thing, '_fields', ())}", followed
-    if not isinstance(thing, FunctionType):
-        return f"{type(thing).__qualname__} {getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', thing)}", []
-    text = f"function {_code(thing.__code__)} {thing.__defaults__!r}"
-    further: list[Any] = []
-    for name in sorted(_names(thing.__code__)):
-        if name in thing.__globals__:
-            text += f"\n{name} = {_value(thing.__globals__[name], _names(thing.__code__), further)}"
-    for name, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
+def _described(thing: Any, further: list[Any]) -> str:
+    """A function, a class or an object in words; what its names lead to goes to `further`."""
+    if isinstance(thing, FunctionType):
+        return _function(thing, further)
+    if not isinstance(thing, type):
+        slots = [name for c in type(thing).__mro__ for name in getattr(c, "__slots__", ()) if hasattr(thing, name)]
+        state = getattr(thing, "__dict__", {}) | {name: getattr(thing, name) for name in slots}
+        return f"object {_value(state, further)}"
+    text = f"class {thing.__module__}.{thing.__qualname__} {getattr(thing, '_fields', ())}"
+    for base in thing.__bases__:
+        text += f"\n{_value(base, further)}"
+    for name, member in sorted(vars(thing).items()):
+        methods = [getattr(member, x, None) for x in ("__func__", "fget", "fset", "func")]
+        methods = [m for m in (member, *methods) if isinstance(m, FunctionType)]
+        if methods or not name.startswith("__"):
+            text += f"\n{name} = {_value(methods or member, further)}"
+    return text
+
+
+def _function(f: FunctionType, further: list[Any]) -> str:
+    names = _names(f.__code__)
+    text = f"function {_code(f.__code__)} {_value(f.__defaults__, further)} {_value(f.__kwdefaults__, further)}"
+    for name in sorted(names):
+        if name in f.__globals__:
+            text += f"\n{name} = {_value(f.__globals__[name], further, names)}"
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # of a name that has no value yet
-            text += f"\n{name} = {_value(cell.cell_contents, set(), further)}"
-    for attached in vars(thing).values():  # a stand-in for one of the executions
-        _value(attached, set(), further)
-    return text, further
+            text += f"\n{name} = {_value(cell.cell_contents, further, names)}"
+    for name, attached in sorted(vars(f).items()):  # a stand-in for one of the executions
+        text += f"\n{name} = {_value(attached, further)}"
+    return text
 
 
-def _value(x: Any, names: set[str], further: list[Any]) -> str:
-    """What a global name stands for, in words; functions and classes of Python code go to `further`."""
+def _value(x: Any, further: list[Any], names: frozenset[str] = frozenset()) -> str:
+    """What a name stands for, in words; functions and classes of Python code, and their objects, go to `further`."""
     if isinstance(x, ModuleType):
         members = [(n, getattr(x, n)) for n in sorted(names) if hasattr(x, n)] if _followed(x.__name__) else []
-        return f"module {x.__name__} " + "; ".join(f"{n} {_value(m, set(), further)}" for n, m in members)
+        return f"module {x.__name__} " + "; ".join(f"{n} {_value(m, further, names - {n})}" for n, m in members)
     if isinstance(x, (FunctionType, type)):
         if _followed(x.__module__):
             further.append(x)
@@ -85,29 +96,54 @@ def _value(x: Any, names: set[str], further: list[Any]) -> str:
     if isinstance(x, (tuple, list)):
         if hasattr(x, "_fields"):
             further.append(type(x))
-        return f"{type(x).__name__} [{', '.join(_value(y, set(), further) for y in x)}]"
-    if isinstance(x, dict) and all(isinstance(y, (int, float, str, tuple)) for y in (*x, *x.values())):
-        return f"dict {[(_value(k, set(), further), _value(y, set(), further)) for k, y in x.items()]}"
-    if isinstance(x, (int, float, str, bytes, type(None))):
-        return repr(x)
-    return f"{type(x).__module__}.{type(x).__qualname__}"
+        return f"{type(x).__name__} [{', '.join(_value(y, further) for y in x)}]"
+    if isinstance(x, (dict, set, frozenset)) and any(isinstance(y, FunctionType) for y in x):
+        return f"{type(x).__name__} of functions"
+    if isinstance(x, dict):
+        return f"dict {[(_value(k, further), _value(y, further)) for k, y in x.items()]}"
+    if isinstance(x, (set, frozenset)):
+        return f"{type(x).__name__} {sorted(_value(y, further) for y in x)}"
+    return _object(x, further)
 
 
-def _followed(module: str) -> bool:
+def _object(x: Any, further: list[Any]) -> str:
+    """A number, a string, an array, something that can be called, or an object of any other class."""
+    named = f"{type(x).__module__}.{type(x).__qualname__}"
+    if isinstance(x, np.ndarray):
+        return _value(x.tolist(), further) if x.dtype.hasobject else f"{named} {x.dtype} {x.shape} {x.tobytes().hex()}"
+    if isinstance(x, MethodType):
+        return f"{named} {_value(x.__func__, further)} {_value(x.__self__, further)}"
+    if isinstance(x, functools.partial):
+        return f"{named} {_value((x.func, x.args, x.keywords), further)}"
+    if hasattr(x, "__wrapped__"):  # functools.cache and its like
+        return f"{named} {_value(x.__wrapped__, further)}"
+    if _followed(type(x).__module__):
+        further += [type(x), x]
+        return named
+    words = repr(x)
+    return named if words.startswith("<") or " at 0x" in words else f"{named} {words}"
+
+
+@functools.cache
+def _followed(module: str | None) -> bool:
     """Whether a module's code counts: not that of Python and of packages that come compiled."""
-    return module.partition(".")[0] not in {"builtins", "math", "numpy", "typing", "operator", "collections", "abc", "numba"}
+    return (module or "").partition(".")[0] not in NOT_FOLLOWED
 
 
-def _names(code: CodeType) -> set[str]:
+@functools.lru_cache(maxsize=4096)
+def _names(code: CodeType) -> frozenset[str]:
     """The global names and attributes that code uses, that of inner functions included."""
-    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+    return frozenset(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
+@functools.lru_cache(maxsize=4096)
 def _code(code: CodeType) -> str:
     """Bytecode and constants, without where they stood."""
-    constants = [_code(c) if isinstance(c, CodeType) else _constant(c) for c in code.co_consts]
+    constants = [_constant(c) for c in code.co_consts]
     return f"{code.co_code.hex()} {constants} {code.co_names} {code.co_varnames} {code.co_freevars} {code.co_flags}"
 
 
 def _constant(c: Any) -> str:
+    if isinstance(c, CodeType):
+        return _code(c)
     return f"frozenset{sorted(map(repr, c))}" if isinstance(c, frozenset) else repr(c)

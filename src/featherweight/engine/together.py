@@ -34,7 +34,8 @@ def together(functions: Sequence[CompiledFunction], named: Mapping[str, Compiled
 
 def _names(functions: Sequence[CompiledFunction], asked: Sequence[str | None]) -> tuple[tuple[str, ...], ...]:
     """Of the results of each function: as asked for, or the function's own; those of several results are theirs."""
-    taken: set[str] = set()
+    single = [name for f, name in zip(functions, asked, strict=True) if name and len(f.program.outputs) == 1]
+    taken: set[str] = set(single)
 
     def new(wish: str) -> str:
         name = next(n for n in itertools.chain([wish], (f"{wish}_{k}" for k in itertools.count(2))) if n not in taken)
@@ -45,7 +46,7 @@ def _names(functions: Sequence[CompiledFunction], asked: Sequence[str | None]) -
     for f, name in zip(functions, asked, strict=True):
         outputs = f.program.outputs
         prefix = f"{name}_" if name else ""
-        names.append(tuple(new(prefix + r.name) for r in outputs) if len(outputs) > 1 else (new(name or f.name),))
+        names.append(tuple(new(prefix + r.name) for r in outputs) if len(outputs) > 1 else (name or new(f.name),))
     return tuple(names)
 
 

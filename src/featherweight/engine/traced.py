@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cached_property
 from typing import Any
 
@@ -22,9 +23,9 @@ class Traced:
         self._bounded = bounded
 
     @cached_property
-    def identity(self) -> tuple[Any, ...]:
-        """What code made of the trace follows from, but for the machine and the engine."""
-        return self.program.identity()
+    def identity(self) -> str:
+        """Hash of what code made of the trace follows from, but for the machine and the engine."""
+        return hashlib.sha256(repr(self.program.identity()).encode()).hexdigest()
 
     @cached_property
     def trace(self) -> Trace:

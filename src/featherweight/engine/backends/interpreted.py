@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ class PlainPython:
 def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -> list[Array]:
     """Arguments as float64 arrays (states, *core)."""
     return [
-        np.broadcast_to(a, batch + p.shape).reshape(-1, *p.shape).astype(np.float64, copy=False)
+        np.broadcast_to(a, batch + p.shape).reshape(math.prod(batch), *p.shape).astype(np.float64, copy=False)
         for a, p in zip(arrays, program.inputs, strict=True)
     ]
 

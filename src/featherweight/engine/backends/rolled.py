@@ -75,7 +75,12 @@ class RolledLoops:
 
     def _fill(self, rows: list[Array], results: list[Array], threads: int) -> None:
         states, kernels = len(rows[0]), self.program.kernels
-        if len(kernels) == 1 and kernels[0].part is not None and states < threads and results[0][0].size >= COLUMN_GRAIN:
+        if (
+            len(kernels) == 1
+            and kernels[0].part is not None
+            and states < threads
+            and kernels[0].results[0].size >= COLUMN_GRAIN
+        ):
             if threads not in self._shares:
                 self._shares[threads] = [rolled_program(p) for p in kernels[0].shares(threads)]
             shares = self._shares[threads]
@@ -107,7 +112,7 @@ def rolled_program(program: Program) -> Callable[[Sequence[Array], Sequence[Arra
         rows = [
             zeros[k] if k in zeros else np.require(next(given), requirements=("C", "W")) for k in range(len(program.arguments))
         ]
-        run(*constants, *rows, *(r.reshape(-1, *o.in_kernel) for r, o in zip(results, program.results, strict=True)))
+        run(*constants, *rows, *(r.reshape(len(r), *o.in_kernel) for r, o in zip(results, program.results, strict=True)))
 
     return call
 

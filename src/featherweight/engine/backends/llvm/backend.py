@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -24,6 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
 PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
+MOST_AXES = 64  # of a batch and of the cores of all results, that NumPy's ufuncs take
 
 
 def compile(program: Program, traced: Traced) -> MachineCode:
@@ -42,7 +44,8 @@ class MachineCode:
         self._singles: dict[str, int] = {}  # addresses
 
     def array(self, x: Any) -> Array:
-        return np.asarray(x)
+        a = np.asarray(x)
+        return a.astype(np.float64) if a.dtype.kind == "f" and a.dtype.itemsize > 8 else a  # ufuncs do not round inputs
 
     # one state
 
@@ -91,12 +94,30 @@ class MachineCode:
             for o, r in zip(out or (), results, strict=False):
                 np.copyto(o, r, casting="same_kind")
             return results if out is None else out
+        if any(0 in shape for shape in self.program.shapes):
+            return self._without_ufunc(arrays, batch, dtype, out)
         ufunc = self._ufunc(precision)
+        if len(batch) + sum(len(r.shape) for r in self.program.outputs) > MOST_AXES:
+            return self._without_ufunc(arrays, batch, dtype, out)
         parts = 1 if threads == 1 else self._shares(math.prod(batch), threads)
         if parts > 1 and (out is None or not any(np.may_share_memory(o, a) for o in out for a in arrays)):
             return self._threaded(ufunc, arrays, batch, dtype, out, parts)
         results = ufunc(*arrays) if out is None else ufunc(*arrays, out=tuple(out))
         return results if len(self.program.outputs) > 1 else (results,)
+
+    def _without_ufunc(
+        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
+    ) -> Sequence[Array]:
+        """One state after the other: NumPy makes no ufuncs of arrays without elements, and none of many axes."""
+        one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._single("float" if dtype == PRECISIONS["float"] else "double"))
+        shapes = [batch + p.shape for p in self.program.inputs]
+        rows = [np.array(np.broadcast_to(a, shape), dtype, order="C") for a, shape in zip(arrays, shapes, strict=True)]
+        results = [np.empty(batch + r.shape, dtype) for r in self.program.outputs]
+        for i in np.ndindex(batch):
+            one((ctypes.c_void_p * len(self.program.shapes))(*(x[(*i, ...)].ctypes.data for x in (*rows, *results))))
+        for o, r in zip(out or (), results, strict=False):
+            np.copyto(o, r, casting="same_kind")
+        return results if out is None else out
 
     def _ufunc(self, precision: str) -> np.ufunc:
         """The gufunc for batches, whose loop the entry learns of."""

@@ -1,0 +1,211 @@
+"""What compiled functions compute is what their traces say, to the rounding that the trace itself allows.
+
+The oracle is the trace, evaluated with 50 digits. The bound is the running error of the same trace (Wilkinson 1963; Higham
+2002, section 3.3): beside each value goes a bound of its error in units of the roundoff, operation by operation.
+Nothing is fitted, and nothing is relative to a guessed condition: where a trace cancels, its bound grows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.engine.operations import OPERATIONS
+from featherweight.engine.trace import trace
+from oracles.robots import example
+
+DIGITS = 50
+SLACK = 2.0
+"""First-order bounds leave out products of errors; sines and cosines are good to 2 units in the last place, not to 1."""
+
+
+class Estimated(NamedTuple):
+    """A value in 50 digits, and a bound of its error in units of the roundoff."""
+
+    value: Any
+    error: float
+
+    def __add__(self, other: Estimated) -> Estimated:  # type: ignore[override]
+        y = self.value + other.value
+        return Estimated(y, self.error + other.error + abs(float(y)))
+
+    def __sub__(self, other: Estimated) -> Estimated:
+        y = self.value - other.value
+        return Estimated(y, self.error + other.error + abs(float(y)))
+
+    def __mul__(self, other: Estimated) -> Estimated:  # type: ignore[override]
+        y = self.value * other.value
+        spread = self.error * abs(float(other.value)) + other.error * abs(float(self.value))
+        return Estimated(y, spread + abs(float(y)))
+
+    def __truediv__(self, other: Estimated) -> Estimated:
+        y = self.value / other.value
+        return Estimated(y, (self.error + other.error * abs(float(y))) / abs(float(other.value)) + abs(float(y)))
+
+    def __neg__(self) -> Estimated:
+        return Estimated(-self.value, self.error)
+
+    def sqrt(self) -> Estimated:
+        y = mpmath.sqrt(self.value)
+        return Estimated(y, (self.error / (2 * float(y)) if y else 0.0) + float(y))
+
+    def sin(self) -> Estimated:
+        y = mpmath.sin(self.value)
+        return Estimated(y, self.error * abs(math.cos(self.value)) + 2 * abs(float(y)))
+
+    def cos(self) -> Estimated:
+        y = mpmath.cos(self.value)
+        return Estimated(y, self.error * abs(math.sin(self.value)) + 2 * abs(float(y)))
+
+
+def constant(x: float) -> Estimated:
+    return Estimated(mpmath.mpf(x), abs(x))  # which single precision rounds
+
+
+ESTIMATES = fw.Arithmetic(constant, Estimated.sqrt, Estimated.sin, Estimated.cos)
+
+
+@cache
+def robot(name: str) -> Any:
+    if name == "tree":
+        return fw.build(fw.generators.random_tree(10, seed=5))
+    if name == "chain":
+        return fw.build(fw.generators.chain(30))
+    if name == "four-bar":
+        return fw.build(fw.robots.four_bar())
+    return example(name)
+
+
+def functions(name: str) -> dict[str, fw.CompiledFunction]:
+    r = robot(name)
+    found = dict(r.functions)
+    if name in ("panda", "tree"):
+        frame = r.frames[-1].name
+        found |= {
+            "frame_placement": r.frame_placement(frame), "frame_jacobian": r.frame_jacobian(frame),
+            "frame_velocity": r.frame_velocity(frame), "frame_bias_acceleration": r.frame_bias_acceleration(frame),
+        }  # fmt: skip
+    return found
+
+
+ROBOTS = ("talos", "panda", "tree", "chain", "four-bar")
+LONGEST = 4_000  # operations; longer functions would take minutes
+
+
+def arguments(f: fw.CompiledFunction, r: Any) -> list[Any]:
+    """A state that single precision can hold."""
+    rng = np.random.default_rng(2)
+    state = {name: rng.standard_normal(r.nv) for name in ("v", "a", "tau")} | {"q": r.random_configuration(rng)}
+    return [state[a.name].astype(np.float32).astype(np.float64) for a in f.program.inputs]
+
+
+def flat(results: Any) -> Any:
+    many = results if isinstance(results, tuple) else (results,)
+    return np.concatenate([np.ravel(r) for r in many])
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_results_lie_within_the_rounding_of_their_trace(name: str) -> None:
+    for function, f in functions(name).items():
+        if len(f.trace.live) > LONGEST:
+            continue
+        args = arguments(f, robot(name))
+        with mpmath.workdps(DIGITS):
+            numbers = [[Estimated(mpmath.mpf(float(x)), 0.0) for x in a.ravel()] for a in args]
+            exact = fw.evaluate(f.trace, numbers, ESTIMATES)
+            for dtype in (np.float64, np.float32):
+                unit = float(np.finfo(dtype).eps) / 2
+                for result, wanted in zip(flat(f(*(a.astype(dtype) for a in args))), exact, strict=True):
+                    error = abs(mpmath.mpf(float(result)) - wanted.value)
+                    assert error <= SLACK * unit * wanted.error, (function, dtype)
+
+
+@pytest.mark.parametrize("name", ["panda", "tree", "four-bar"])
+def test_floats_give_what_the_kernel_gives(name: str) -> None:
+    for f in functions(name).values():
+        args = arguments(f, robot(name))
+        evaluated = np.array(fw.evaluate(f.trace, [[float(x) for x in a] for a in args]))
+        compiled = flat(f(*args))
+        scale = max(1.0, np.abs(compiled).max())
+        np.testing.assert_allclose(evaluated, compiled, rtol=0, atol=1e-11 * scale)  # two roundings of one trace
+        plain = f.program.flat(*[[float(x) for x in a] for a in args])
+        np.testing.assert_allclose(evaluated, plain, rtol=0, atol=1e-11 * scale)
+
+
+def test_arrays_are_batches() -> None:
+    f = robot("panda").forward_dynamics
+    rng = np.random.default_rng(0)
+    q, v, tau = rng.standard_normal((3, 25, robot("panda").nv))
+    columns = fw.Arithmetic(np.float64, np.sqrt, np.sin, np.cos)
+    results = fw.evaluate(f.trace, [q.T, v.T, tau.T], columns)
+    wanted = f(q, v, tau)
+    np.testing.assert_allclose(np.transpose(results), wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
+
+
+def test_fractions_are_exact_where_a_function_is_rational() -> None:
+    def rational(x: Any) -> list[Any]:
+        y = (x[0] * x[1] - 0.25) / (x[2] + 3.0)
+        return [y, -y * y, x[0] - 0.5, 0.75]
+
+    x = [Fraction(1, 3), Fraction(2, 7), Fraction(-5, 11)]
+    arithmetic = fw.Arithmetic(Fraction, *[lambda y: pytest.fail("not rational")] * 3)
+    y = (x[0] * x[1] - Fraction(1, 4)) / (x[2] + 3)
+    assert fw.evaluate(trace(rational, [3]), [x], arithmetic) == [y, -y * y, x[0] - Fraction(1, 2), Fraction(3, 4)]
+    f = fw.build(fw.generators.random_tree(4, seed=1)).mass_matrix
+    trigonometric = {k for k, operation in enumerate(OPERATIONS) if operation.counted in ("trig", "sqrt")}
+    q = [Fraction(k, 10) for k in range(f.program.inputs[0].size)]
+    if not trigonometric & {f.trace.graph.op[i] for i in f.trace.live}:
+        assert all(isinstance(m, Fraction) for m in fw.evaluate(f.trace, [q], arithmetic))
+
+
+@pytest.mark.parametrize("function", ["forward_dynamics", "mass_matrix", "inverse_dynamics"])
+def test_intervals_enclose_the_result(function: str) -> None:
+    f = robot("panda").functions[function]
+    args = arguments(f, robot("panda"))
+    iv = mpmath.iv
+    arithmetic = fw.Arithmetic(iv.mpf, iv.sqrt, iv.sin, iv.cos)
+    before, iv.dps = iv.dps, 30
+    try:
+        enclosures = fw.evaluate(f.trace, [[iv.mpf([x - 1e-13, x + 1e-13]) for x in a] for a in args], arithmetic)
+    finally:
+        iv.dps = before
+    with mpmath.workdps(30):
+        precise = fw.Arithmetic(mpmath.mpf, mpmath.sqrt, mpmath.sin, mpmath.cos)
+        exact = fw.evaluate(f.trace, [[mpmath.mpf(float(x)) for x in a] for a in args], precise)
+        for enclosure, y in zip(enclosures, exact, strict=True):
+            assert enclosure.a <= y <= enclosure.b
+    for enclosure, y in zip(enclosures, flat(f(*args)), strict=True):
+        width = float(enclosure.b) - float(enclosure.a)
+        assert float(enclosure.a) - width - 1e-10 <= y <= float(enclosure.b) + width + 1e-10
+
+
+@pytest.mark.parametrize(
+    "inputs", [[], [[0.0] * 7], [[0.0] * 7, [0.0] * 6, [0.0] * 7], [[0.0] * 7] * 4, [[0.0] * 7, [0.0] * 8, [0.0] * 7]]
+)
+def test_inputs_of_other_lengths_are_refused(inputs: Sequence[Sequence[float]]) -> None:
+    f = fw.build(fw.generators.random_tree(4, seed=1)).forward_dynamics
+    with pytest.raises(ValueError, match=r"evaluate: the trace has inputs of lengths \(\d+, \d+, \d+\); got \(") as caught:
+        fw.evaluate(f.trace, inputs)
+    assert str(tuple(map(len, inputs))) in str(caught.value)
+
+
+def test_what_depends_on_no_input_is_of_the_same_kind() -> None:
+    made: list[Any] = []
+
+    def own(x: float) -> Any:
+        made.append(x)
+        return mpmath.mpf(x)
+
+    t = trace(lambda x: [2.5, x[0] * 3.0, 0.0 * x[0]], [1])
+    results = fw.evaluate(t, [[mpmath.mpf(2)]], fw.Arithmetic(own, mpmath.sqrt, mpmath.sin, mpmath.cos))
+    assert results == [2.5, 6, 0] and all(isinstance(y, mpmath.mpf) for y in results)
+    assert sorted(made) == [0.0, 2.5, 3.0]
+    assert {OPERATIONS[t.graph.op[i]].name for i in t.live} == {"input", "constant", "mul"}
