@@ -26,3 +26,38 @@ def expected(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[Any
 def swinging(n: int, execution: str = "traced") -> CompiledFunction:
     arguments = (Input("x", (n,)), Input("y", (n,)))
     return CompiledFunction(KernelProgram("swing", swing, (0.3,), arguments, (Output("out", (n,)),)), execution)
+
+
+def several(x: Any, s: Any, A: Any, load: Any, total: Any, y: Any, B: Any) -> None:
+    """Arguments and results of all ranks up to two, and an optional argument."""
+    t = 0.0
+    for i in range(3):
+        sine, cosine = sincos(x[i])
+        y[i] = sine * s + load[i]
+        t = t + cosine * s
+        for j in range(2):
+            B[i][j] = A[j][i] * x[i] + s / 3.0
+    total[0] = t
+
+
+SEVERAL = KernelProgram(
+    "several", several, (), (Input("x", (3,)), Input("s", ()), Input("A", (2, 3)), Input("load", (3,), optional=True)),
+    (Output("total", ()), Output("y", (3,)), Output("B", (3, 2))),
+)  # fmt: skip
+
+
+def arguments(batch: tuple[int, ...] = (), dtype: Any = np.float64) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(1)
+    shapes = ((3,), (), (2, 3))
+    x, s, A = (rng.standard_normal(batch + shape).astype(dtype) for shape in shapes)
+    return x, s, A
+
+
+def outs(batch: tuple[int, ...] = (), dtype: Any = np.float64) -> tuple[Any, ...]:
+    return tuple(np.full(batch + shape, -99, dtype) for shape in ((), (3,), (3, 2)))
+
+
+def assert_same(results: Any, wanted: Any) -> None:
+    for a, b in zip(results, wanted, strict=True):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_array_equal(a, b)

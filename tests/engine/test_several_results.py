@@ -31,7 +31,8 @@ def execution(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def products(x: Any, s: Any, A: Any, total: Any, empty: Any, B: Any, T: Any) -> None:
+def products(x: Any, s: Any, A: Any, results: Any) -> None:
+    total, _, B, T = results
     t = 0.0
     for i in range(3):
         t = t + x[i] * s
@@ -50,7 +51,8 @@ RANKS = KernelProgram(
 WITHOUT_EMPTY = (Output("total", ()), Output("B", (2, 3)), Output("T", (2, 3, 2)))
 
 
-def without_empty(x: Any, s: Any, A: Any, total: Any, B: Any, T: Any) -> None:
+def without_empty(x: Any, s: Any, A: Any, results: Any) -> None:
+    total, B, T = results
     total[0] = x[0] * s + x[1] * s + x[2] * s
     for i in range(2):
         for j in range(3):

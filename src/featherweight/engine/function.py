@@ -235,7 +235,7 @@ class CompiledFunction:
                 raise TypeError(f"{self.name}: {what} must hold floating-point numbers; got dtype {array.dtype}")
             if not array.flags.writeable:
                 raise ValueError(f"{self.name}: {what} is read-only")
-            if any(np.shares_memory(array, other, OVERLAP_WORK) for other in arrays[:k]):
+            if any(np.may_share_memory(array, other, OVERLAP_WORK) for other in arrays[:k]):  # type: ignore[arg-type]
                 raise ValueError(f"{self.name}: the array for {output.name} overlaps with another of out; give each its own")
         return arrays
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import keyword
 import math
 from collections.abc import Mapping, Sequence
 
@@ -24,6 +25,13 @@ def together(functions: Sequence[CompiledFunction], named: Mapping[str, Compiled
     for f in every:
         if not isinstance(f, CompiledFunction):
             raise TypeError(f"together takes functions of a robot, such as robot.mass_matrix; got {type(f).__name__}")
+    for name in named:
+        if name.startswith("_"):
+            raise ValueError(
+                f"together: a result cannot be named {name!r}; choose a name that does not begin with an underscore"
+            )
+        if keyword.iskeyword(name):
+            raise ValueError(f"together: a result cannot be named {name!r}, which is a word of Python's; choose another")
     executions = {f._asked for f in every}
     chosen = [f.program for f in _cheapest_choice(every)]
     doc = "; ".join(f"{f.name}: {(f.program.doc or '').partition(chr(10))[0]}" for f in every)
@@ -54,7 +62,7 @@ def _cheapest_choice(functions: Sequence[CompiledFunction]) -> list[CompiledFunc
     """Of the algorithms of each function the ones that take the fewest operations together."""
     if all(len(f.alternatives) == 1 for f in functions) or any(f.execution == "rolled" for f in functions):
         return list(functions)
-    alternatives = [[g for g in f.alternatives.values() if not g.too_large] for f in functions]
+    alternatives = [[g for g in f.alternatives.values() if not g.too_large] or [f] for f in functions]
     try:
         costs = _Costs([[g.program for g in group] for group in alternatives])
     except BudgetExceeded:

@@ -11,9 +11,9 @@ Scalar = Any  # float, or a traced expression or an array with the arithmetic of
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of an angle in radians."""
+    """Sine and cosine of an angle in radians; NaN of an infinite one."""
     if isinstance(x, float):
-        return math.sin(x), math.cos(x)
+        return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
     if isinstance(x, np.ndarray):
         return np.sin(x), np.cos(x)
     return x.sin(), x.cos()
