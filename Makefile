@@ -13,7 +13,7 @@ test: $(VENV)/.test lint
 
 # Half as slow again as `make test`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
 coverage: $(VENV)/.test lint
-	$(BIN)/pytest -n 2 --cov
+	$(BIN)/pytest -n 2 --cov=featherweight
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
