@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench papers lint clean
+.PHONY: demo test coverage bench papers lint hooks clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -11,10 +11,18 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test lint
 	$(BIN)/pytest -n 2
 
+# Half as slow again as `make test`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
+coverage: $(VENV)/.test lint
+	$(BIN)/pytest -n 2 --cov=featherweight
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+hooks: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet pre-commit
+	$(BIN)/pre-commit install
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/pinocchio_peer.py
