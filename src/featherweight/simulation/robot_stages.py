@@ -19,8 +19,10 @@ from numba.extending import intrinsic
 
 from ..robot.robot import Robot
 from .compiling import by_reference, compiled, jitable
+from .contact.contact_model import ContactModel
 from .contact.contact_problem import BodyDelassus
 from .contact.contact_solver import (
+    ContactState,
     add_joint_forces,
     forget,
     resolve_robots,
@@ -59,18 +61,11 @@ class MachineCall(NamedTuple):
     pointers: Any  # int64, of the arrays
 
 
-class DelassusArrays(NamedTuple):
-    """Room for G: of bodies, with joint rows, and by the inverse mass matrix."""
-
-    bodies: Any  # BodyDelassus
-    with_rows: Any  # BodyDelassus
-    begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
-    factors: Any  # InverseFactors
-    factors_of_bodies: Any  # InverseFactors without joint rows
-
-
 class RobotStages(NamedTuple):
-    """One robot, as what `step.take_step` needs."""
+    """One robot, as what `step.take_step` needs.
+
+    Compiled methods count a reference to each array of a field that they name, and so the fields are many small ones.
+    """
 
     q: Any
     v: Any
@@ -88,9 +83,21 @@ class RobotStages(NamedTuple):
     h: Any  # (1,) [s]
     springs: Any  # Springs
     spheres: Any  # detection.Spheres
-    model: Any  # ContactModel
-    state: Any  # ContactState
-    delassus: Any  # DelassusArrays
+    width: Any  # this and the next four: ContactModel
+    friction: Any
+    restitution: Any
+    rows: Any
+    settings: Any
+    contacts: Any  # ContactPoints
+    counts: Any  # (1,) int, of contacts
+    kinematics: Any  # ContactKinematics
+    impulses: Any  # ContactImpulses
+    report: Any  # SolverReport
+    of_bodies: Any  # BodyDelassus of bodies that may touch
+    with_rows: Any  # BodyDelassus, and of joint rows
+    begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
+    factors: Any  # InverseFactors
+    factors_of_bodies: Any  # InverseFactors without joint rows
     bodies: Any  # numbers of those that may touch
     dofs: Any  # of joints with limits or friction
     near: Any  # (1,) bool, whether joint rows count
@@ -126,43 +133,47 @@ class RobotStages(NamedTuple):
         return isfinite(total)
 
     def detect(self) -> bool:
-        s = self.state
-        write_gaps(self.model.rows, self.q, s.kinematics.gap)
+        write_gaps(self.rows, self.q, self.kinematics.gap)
         if len(self.bodies) == 0:
             return True
         call_machine(self.placement)
-        find_contacts_of_robots(0, 1, self.spheres, s.kinematics.placement, self.model.settings.margin, s.contacts, s.counts)
+        contacts, counts, margin = self.contacts, self.counts, self.settings.margin
+        find_contacts_of_robots(0, 1, self.spheres, self.kinematics.placement, margin, contacts, counts)
         deepest = 0.0
-        for c in range(s.counts[0]):
-            deepest = max(deepest, -s.contacts.gap[0, c])
+        for c in range(counts[0]):
+            deepest = max(deepest, -contacts.gap[0, c])
         return deepest <= self.max_penetration
 
     def is_touched(self) -> bool:
-        k = self.state.kinematics
-        write_speeds(self.model.rows, self.free, k.speed)
-        write_active(self.model.rows, k.gap, k.speed, self.model.settings, self.near)
-        return self.near[0] or self.state.counts[0] > 0  # type: ignore[no-any-return]
+        rows, k = self.rows, self.kinematics
+        write_speeds(rows, self.free, k.speed)
+        write_active(rows, k.gap, k.speed, self.settings, self.near)
+        return self.near[0] or self.counts[0] > 0  # type: ignore[no-any-return]
 
     def resolve(self) -> bool:
         if len(self.bodies) > 0:
             call_machine(self.velocity)
-        resolve_robots(0, 1, self.one, self.model, find_delassus(self), self.state)
-        return self.state.report.residual[0] <= self.state.report.allowed[0]  # type: ignore[no-any-return]
+        report = self.report
+        state = ContactState(self.contacts, self.counts, self.kinematics, self.impulses, report)
+        model = ContactModel(self.width, self.friction, self.restitution, self.rows, self.settings)
+        resolve_robots(0, 1, self.one, model, find_delassus(self), state)
+        return report.residual[0] <= report.allowed[0]  # type: ignore[no-any-return]
 
     def overlaps(self) -> bool:
-        return self.state.report.overlap[0]  # type: ignore[no-any-return]
+        return self.report.overlap[0]  # type: ignore[no-any-return]
 
     def part(self) -> None:
-        impulses = self.state.impulses
+        impulses = self.impulses
         write_pushed_acceleration(self, impulses.push, impulses.joint_push)
-        write_displacement(self.state.report.overlap, self.acceleration, self.pushed_acceleration, self.h[0], self.displacement)
+        write_displacement(self.report.overlap, self.acceleration, self.pushed_acceleration, self.h[0], self.displacement)
 
     def apply_impulses(self) -> None:
-        write_pushed_acceleration(self, self.state.impulses.wrench, self.state.impulses.joint)
+        impulses = self.impulses
+        write_pushed_acceleration(self, impulses.wrench, impulses.joint)
         call_machine(self.pushed_velocity)
 
     def forget_impulses(self) -> None:
-        forget(self.one, self.state.impulses, self.state.report)
+        forget(self.one, self.impulses, self.report)
 
     def move(self) -> None:
         call_machine(self.carry)
@@ -184,20 +195,19 @@ def copy(source: Any, target: Any) -> None:
 @jitable
 def find_delassus(stages: Any) -> Any:
     """G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
-    d, near = stages.delassus, stages.near[0]
+    near = stages.near[0]
     if near and stages.delassus_with_rows.address != 0:
         call_machine(stages.delassus_with_rows)
-        return d.with_rows
+        return stages.with_rows
     if not near and stages.body_delassus.address != 0:
         call_machine(stages.body_delassus)
-        return d.bodies
+        return stages.of_bodies
     if stages.jacobian.address != 0:
         call_machine(stages.jacobian)
     call_machine(stages.inverse)
-    delassus = BodyDelassus(d.with_rows.G, d.begin)
-    factors = d.factors if near else d.factors_of_bodies
-    contacts, counts = stages.state.contacts, stages.state.counts
-    write_delassus_of_robots(0, 1, stages.one, stages.model.width, contacts, counts, factors, delassus)
+    delassus = BodyDelassus(stages.with_rows.G, stages.begin)
+    factors = stages.factors if near else stages.factors_of_bodies
+    write_delassus_of_robots(0, 1, stages.one, stages.width, stages.contacts, stages.counts, factors, delassus)
     return delassus
 
 
@@ -230,26 +240,30 @@ def robot_stages(
     inertia, nv = contacts.inertia, robot.nv
     if contacts.shapes is not None or inertia.by_sets:
         return None
+    arrays, delassus = _motion_arrays(robot, step), _delassus_arrays(robot, contacts)
+    calls = _calls(robot, contacts, arrays, delassus)
+    if any(c.address is None for c in calls.values()):
+        return None
+    none, one = np.zeros(nv), np.zeros(1, np.int64)
+    return RobotStages(
+        **arrays, **delassus, **calls, **contacts.model._asdict(), **contacts.state._asdict(), spheres=contacts.spheres,
+        springs=springs or Springs(none, none, none, np.zeros(nv, np.int64)), bodies=contacts.numbers,
+        dofs=contacts.joint_dofs.astype(np.int64), near=np.zeros(1, bool), one=one, max_penetration=float(max_penetration),
+    )  # fmt: skip
+
+
+def _delassus_arrays(robot: Robot, contacts: ContactStage) -> dict[str, Any]:
+    inertia, nv = contacts.inertia, robot.nv
     size = int(inertia.begin[-1])
 
     def room(m: int) -> BodyDelassus:
         return BodyDelassus(np.zeros((1, m, m)), inertia.begin[None].copy())
 
     factors = InverseFactors(np.zeros((1, size, nv)), np.zeros((1, nv, nv)), inertia.of_joints(None))
-    bodies, with_rows = room(size), room(size + len(contacts.joint_dofs))
-    without = factors._replace(E=np.zeros((1, 0, nv)))
-    delassus = DelassusArrays(bodies, with_rows, inertia.begin[None].copy(), factors, without)
-    arrays = _motion_arrays(robot, step)
-    calls = _calls(robot, contacts, arrays, (bodies, with_rows, factors))
-    if any(c.address is None for c in calls.values()):
-        return None
-    none, one = np.zeros(nv), np.zeros(1, np.int64)
-    return RobotStages(
-        **arrays, springs=springs or Springs(none, none, none, np.zeros(nv, np.int64)), spheres=contacts.spheres,
-        model=contacts.model, state=contacts.state, delassus=delassus, bodies=contacts.numbers,
-        dofs=contacts.joint_dofs.astype(np.int64), near=np.zeros(1, bool), one=one, max_penetration=float(max_penetration),
-        **calls,
-    )  # fmt: skip
+    return {
+        "of_bodies": room(size), "with_rows": room(size + len(contacts.joint_dofs)), "begin": inertia.begin[None].copy(),
+        "factors": factors, "factors_of_bodies": factors._replace(E=np.zeros((1, 0, nv))),
+    }  # fmt: skip
 
 
 def _motion_arrays(robot: Robot, step: float) -> dict[str, Any]:
@@ -270,10 +284,10 @@ def _motion_arrays(robot: Robot, step: float) -> dict[str, Any]:
     return {**arrays, "forces": np.zeros((1, len(robot.bodies), 6)), "h": np.array([step])}
 
 
-def _calls(robot: Robot, contacts: ContactStage, m: dict[str, Array], delassus: Any) -> dict[str, MachineCall]:
+def _calls(robot: Robot, contacts: ContactStage, m: dict[str, Array], delassus: dict[str, Any]) -> dict[str, MachineCall]:
     """Addresses are None for functions that are no machine code of their own."""
     inertia, dynamics, k = contacts.inertia, robot.forward_dynamics, contacts.state.kinematics
-    bodies, with_rows, factors = delassus
+    bodies, with_rows, factors = (delassus[name] for name in ("of_bodies", "with_rows", "factors"))
     q, v, h = m["q"], m["v"], m["h"]
     pushed = dynamics.variant("external_forces")
     jacobian = inertia.jacobian_function if contacts.bodies else None
