@@ -26,12 +26,11 @@ def together(functions: Sequence[CompiledFunction], named: Mapping[str, Compiled
         if not isinstance(f, CompiledFunction):
             raise TypeError(f"together takes functions of a robot, such as robot.mass_matrix; got {type(f).__name__}")
     for name in named:
-        if name.startswith("_"):
+        if name.startswith("_") or keyword.iskeyword(name):
             raise ValueError(
-                f"together: a result cannot be named {name!r}; choose a name that does not begin with an underscore"
+                f"together: a result cannot be named {name!r}; choose a name without an underscore at its beginning that is "
+                "no word of Python's"
             )
-        if keyword.iskeyword(name):
-            raise ValueError(f"together: a result cannot be named {name!r}, which is a word of Python's; choose another")
     executions = {f._asked for f in every}
     chosen = [f.program for f in _cheapest_choice(every)]
     doc = "; ".join(f"{f.name}: {(f.program.doc or '').partition(chr(10))[0]}" for f in every)
