@@ -28,8 +28,9 @@ def swinging(n: int, execution: str = "traced") -> CompiledFunction:
     return CompiledFunction(KernelProgram("swing", swing, (0.3,), arguments, (Output("out", (n,)),)), execution)
 
 
-def several(x: Any, s: Any, A: Any, load: Any, total: Any, y: Any, B: Any) -> None:
+def several(x: Any, s: Any, A: Any, load: Any, results: Any) -> None:
     """Arguments and results of all ranks up to two, and an optional argument."""
+    total, y, B = results
     t = 0.0
     for i in range(3):
         sine, cosine = sincos(x[i])

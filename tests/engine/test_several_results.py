@@ -290,7 +290,8 @@ def test_the_choice_for_the_whole_may_differ_from_that_of_each() -> None:
     assert "forward_dynamics" in whole.parts
     assert cost(whole.operations) < cost(union(functions))
     other = robot.forward_dynamics.alternatives["crba-ltdl"]
-    assert whole.parts["forward_dynamics"] == other.operations != robot.forward_dynamics.operations
+    assert whole.operations == union((other, *functions[1:]))
+    assert whole.parts["forward_dynamics"] == robot.forward_dynamics.operations != other.operations
 
 
 def test_pickles_of_functions_that_are_one() -> None:

@@ -108,7 +108,7 @@ class CompiledFunction:
             return {}
         bounded = self._asked != "traced"
         names = [", ".join(names) for names in self.program.names]
-        return {n: Traced(p, bounded).operations for n, p in zip(names, self.program.alone, strict=True)}
+        return {n: Traced(p, bounded).operations for n, p in zip(names, self.program.alone or self.program.parts, strict=True)}
 
     def __repr__(self) -> str:
         return f"<CompiledFunction {self.name}{self.signature}>"

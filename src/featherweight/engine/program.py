@@ -178,8 +178,8 @@ class FusedProgram(Program):
     name: str
     parts: tuple[Program, ...]
     names: tuple[tuple[str, ...], ...]  # of the results of each part
-    alone: tuple[Program, ...]  # what is called for each part where it is not fused: it may be of another algorithm
     doc: str = ""
+    alone: tuple[Program, ...] = ()  # what each part is where it is not fused, if that may be of another algorithm
 
     def __post_init__(self) -> None:
         shapes: dict[str, CoreShape] = {}

@@ -35,7 +35,7 @@ def together(functions: Sequence[CompiledFunction], named: Mapping[str, Compiled
     chosen = [f.program for f in _cheapest_choice(every)]
     doc = "; ".join(f"{f.name}: {(f.program.doc or '').partition(chr(10))[0]}" for f in every)
     names = _names(every, [None] * len(functions) + list(named))
-    program = FusedProgram("together", tuple(chosen), names, tuple(f.program for f in every), doc)
+    program = FusedProgram("together", tuple(chosen), names, doc, tuple(f.program for f in every))
     return CompiledFunction(program, executions.pop() if len(executions) == 1 else "auto", "together")
 
 

@@ -243,13 +243,12 @@ class Robot(System):
 
         Raises ValueError for functions of another robot, for none, or for arguments of one name and unlike shapes.
         """
-        fused = together(functions, named)
         for function in (*functions, *named.values()):
-            for kernel in function.program.kernels:
-                system = kernel.constants[0] if kernel.constants else None
+            kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()
+            for system in (kernel.constants[0] for kernel in kernels if kernel.constants):
                 if isinstance(system, type(self.system)) and system != self.system:
                     raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
-        return fused
+        return together(functions, named)
 
     # frames
 

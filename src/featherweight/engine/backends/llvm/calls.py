@@ -13,7 +13,8 @@ import numpy as np
 
 from ... import cache
 from ...program import Program
-from .entry import MOST_ARRAYS, MOST_RANK, RECORD, STACK_BYTES, WORDS, emit_entries
+from .arguments_of_calls import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
+from .entry import emit_entries
 from .jit import compile_optimized, host, load_object
 from .python_objects import interfaces, layout, layouts_known
 
@@ -39,7 +40,7 @@ def entries() -> dict[str, int]:
 def callable_by_entry(program: Program) -> bool:
     """Whether the entry can call a program at all."""
     shapes = program.shapes
-    return layouts_known() and len(shapes) <= MOST_ARRAYS and all(len(shape) <= MOST_RANK for shape in shapes)
+    return layouts_known() and len(shapes) <= ROOM and all(len(shape) <= MOST_RANK for shape in shapes)
 
 
 class Entry:

@@ -15,43 +15,38 @@ addresses of what computes, once that is there. Until then, too, the general cal
 
 from __future__ import annotations
 
+from .arguments_of_calls import (
+    BATCH,
+    MOST_RANK,
+    NUMBERS_OF_PYTHON,
+    PLAIN,
+    RECORD,
+    ROOM,
+    SAME,
+    SINGLE,
+    STACK_BYTES,
+    gather,
+    has,
+    interface,
+    kind_of_argument,
+    number_of_object,
+    of_record,
+    other_precision,
+    record_of,
+    word,
+)
 from .ir import Function, Type
 from .python_objects import (
-    ALIGNED,
-    CONTIGUOUS,
     DATA,
-    DESCR,
     DIMS,
     FLAGS,
-    ITEMS_OF_LIST,
     ITEMS_OF_TUPLE,
-    KIND_OF_DESCR,
-    NDIM,
-    NUMBER_OF_DESCR,
     NUMBERS,
-    ORDER_OF_DESCR,
-    SIZE_OF_LIST,
     SIZE_OF_TUPLE,
-    STRIDES,
     TYPE,
-    VALUE_OF_FLOAT,
     WRITEABLE,
     Interfaces,
 )
-
-MOST_ARRAYS = 64  # arguments and results, which NumPy bounds, too
-MOST_RANK = 4  # of their core shapes
-STACK_BYTES = 16_384  # of arguments that are gathered, at most
-
-# The table of a function: words, then a record for each argument and result, then the names of arguments and "out".
-WORDS = (
-    *("general", "descr", "result_class", "single", "loop", "most_states", "other"),
-    *("inputs", "outputs", "gathers", "records", "names"),
-)
-RECORD = ("rank", "bytes", "offset", *(f"dim{d}" for d in range(MOST_RANK)))  # bytes of one state; offset where gathered
-
-# what an argument is: bits
-SINGLE, BATCH, PLAIN, SAME, OTHER, NUMBERS_OF_PYTHON = 1, 2, 4, 8, 16, 32
 
 
 def emit_entries() -> str:
@@ -59,179 +54,8 @@ def emit_entries() -> str:
     texts = [f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"]
     for precision in ("double", "float"):
         type = Type(precision, 1)
-        texts += [str(_kind(type)), str(_number(type)), str(_gather(type)), str(_Entry(type).written())]
+        texts += [str(kind_of_argument(type)), str(number_of_object(type)), str(gather(type)), str(_Entry(type).written())]
     return "\n".join([*texts, "attributes #0 = { nounwind }"])
-
-
-def _interface(f: Function, name: str) -> str:
-    """What Python or NumPy offers."""
-    return f.load("ptr", "@interfaces", Interfaces._fields.index(name))
-
-
-def _word(f: Function, name: str, kind: str = "i64") -> str:
-    """What a word of the table holds."""
-    return f.load(kind, "%table", WORDS.index(name))
-
-
-def _of_record(f: Function, record: str, name: str) -> str:
-    return f.load("i64", record, RECORD.index(name))
-
-
-def _record(f: Function, k: str) -> str:
-    """Where the record of argument k is."""
-    return f.at("i64", _word(f, "records", "ptr"), f.mul(k, len(RECORD)))
-
-
-def _has(f: Function, bits: str, wanted: int) -> str:
-    return f.equal(f.value(f"and i32 {bits}, {wanted}"), wanted, "i32")
-
-
-def _kind(type: Type) -> Function:
-    """What an object is as an argument of a core shape, in bits; none of them for what the general call must look at."""
-    f = Function("i32", f"kind.{type.precision}", ["ptr %table", "ptr %object", "ptr %record"])
-    rank = _of_record(f, "%record", "rank")
-    is_a = f.field("ptr", "%object", TYPE)
-    f.branch(f.equal(is_a, _interface(f, "array_class"), "ptr"), "array", "python")
-    f.label("python")
-    f.branch(f.equal(rank, 1), "sequence", "scalar")
-    for label, classes in {"sequence": ("list", "tuple"), "scalar": ("float", "float64", "int")}.items():
-        f.label(label)
-        if label == "scalar":
-            f.require(f.equal(rank, 0), "none")
-        for name in classes:
-            on = f.fresh("no")
-            f.branch(f.equal(is_a, _interface(f, f"{name}_class"), "ptr"), "numbers", on)
-            f.label(on)
-        f.jump("none")
-    f.label("numbers")
-    f.line(f"ret i32 {SINGLE | NUMBERS_OF_PYTHON}")
-    f.label("array")
-    flags = f.field("i32", "%object", FLAGS)
-    f.require(_has(f, flags, ALIGNED), "none")
-    axes = f.field("i32", "%object", NDIM)
-    wide = f.value(f"sext i32 {axes} to i64")
-    extra = f.value(f"sub i64 {wide}, {rank}")
-    f.require(f.value(f"icmp ult i64 {extra}, 2"), "none")
-    dims, core = f.field("ptr", "%object", DIMS), f.at("i64", "%record", RECORD.index("dim0"))
-    with f.loop(rank) as i:
-        f.require(f.equal(f.load("i64", dims, f.add(extra, i)), f.load("i64", core, i)), "none")
-    shape = f.value(f"select i1 {f.equal(extra, 0)}, i32 {SINGLE}, i32 {BATCH}")
-    descr = f.field("ptr", "%object", DESCR)
-    f.branch(f.equal(descr, _word(f, "descr", "ptr"), "ptr"), "same", "described")
-    f.label("described")  # unpickled arrays have descriptors of their own
-    f.require(f.equal(f.field("i8", descr, KIND_OF_DESCR), ord("f"), "i8"), "none")
-    f.require(f.equal(f.field("i8", descr, ORDER_OF_DESCR), ord("="), "i8"), "none")
-    number, on = f.field("i32", descr, NUMBER_OF_DESCR), f.fresh("no")
-    f.branch(f.equal(number, NUMBERS[type.precision], "i32"), "same", on)
-    f.label(on)
-    f.require(f.equal(number, NUMBERS[_other(type)], "i32"), "none")
-    f.line(f"ret i32 {f.value(f'or i32 {shape}, {OTHER}')}")
-    f.label("same")
-    more = f.value(f"select i1 {_has(f, flags, CONTIGUOUS)}, i32 {SAME | PLAIN}, i32 {SAME}")
-    f.line(f"ret i32 {f.value(f'or i32 {shape}, {more}')}")
-    f.label("none")
-    f.line("ret i32 0")
-    return f
-
-
-def _other(type: Type) -> str:
-    return "float" if type.precision == "double" else "double"
-
-
-def _number(type: Type) -> Function:
-    """Store the number that a Python object is; whether it is one. Floats where they lie, integers by Python."""
-    f = Function("i1", f"number.{type.precision}", ["ptr %object", "ptr %to"])
-    is_a = f.field("ptr", "%object", TYPE)
-    floats = [f.equal(is_a, _interface(f, name), "ptr") for name in ("float_class", "float64_class")]
-    f.branch(f.either(*floats), "real", "whole")
-    f.label("real")
-    f.store("double", f.field("double", "%object", VALUE_OF_FLOAT), "%to")
-    f.line("ret i1 true")
-    f.label("whole")
-    f.require(f.equal(is_a, _interface(f, "int_class"), "ptr"), "none")
-    f.store("double", f.call("double", _interface(f, "int_as_double"), "ptr %object"), "%to")
-    f.branch(f.equal(f.call("ptr", _interface(f, "error_occurred")), "null", "ptr"), "fine", "failed")
-    f.label("fine")
-    f.line("ret i1 true")
-    f.label("failed")  # too large for a double
-    f.call("void", _interface(f, "error_clear"))
-    f.jump("none")
-    f.label("none")
-    f.line("ret i1 false")
-    return f
-
-
-def _gather(type: Type) -> Function:
-    """Copy the elements of an argument, of which @kind thinks well, to a buffer; whether all of them are numbers."""
-    T = type.precision
-    f = Function("i1", f"gather.{T}", ["ptr %record", "ptr %object", "ptr %buffer", "i32 %kind"])
-    rank, core = _of_record(f, "%record", "rank"), f.at("i64", "%record", RECORD.index("dim0"))
-    index, turning, at = f.slot("i64", MOST_RANK), f.slot("i64"), f.slot("ptr")
-    f.branch(_has(f, "%kind", NUMBERS_OF_PYTHON), "python", "array")
-    f.label("array")
-    strides = f.field("ptr", "%object", STRIDES)
-    with f.loop(rank) as d:
-        f.store("i64", 0, index, d)
-    count = f.value(f"udiv i64 {_of_record(f, '%record', 'bytes')}, {type.item_bytes}")
-    f.store("ptr", f.field("ptr", "%object", DATA), at)
-    same = _has(f, "%kind", SAME)
-    with f.loop(count) as k:
-        source = f.load("ptr", at)
-        wide, narrow, on = f.fresh("same"), f.fresh("other"), f.fresh("stored")
-        f.branch(same, wide, narrow)
-        f.label(wide)
-        f.store(T, f.load(T, source), "%buffer", k)
-        f.jump(on)
-        f.label(narrow)
-        x = f.load(_other(type), source)
-        f.store(T, f.value(f"{'fpext' if T == 'double' else 'fptrunc'} {_other(type)} {x} to {T}"), "%buffer", k)
-        f.jump(on)
-        f.label(on)
-        f.store("i64", 1, turning)
-        with f.loop(rank) as back:
-            d = f.value(f"sub i64 {f.value(f'sub i64 {rank}, 1')}, {back}")
-            _turn(f, (f.load("i64", core, d), f.load("i64", strides, d)), f.at("i64", index, d), turning, at)
-    f.line("ret i1 true")
-    f.label("python")
-    if T == "double":
-        _gather_numbers(f, rank, core)
-    f.jump("none")
-    f.label("none")
-    f.line("ret i1 false")
-    return f
-
-
-def _turn(f: Function, axis: tuple[str, str], index: str, turning: str, at: str) -> None:
-    """Move `at` on along one axis, as one wheel of an odometer: if it turns, and on to the next where it comes to its end."""
-    size, stride = axis
-    turns = f.load("i64", turning)
-    following = f.add(f.load("i64", index), turns)
-    wraps = f.equal(following, size)
-    f.store("i64", f.value(f"select i1 {wraps}, i64 0, i64 {following}"), index)
-    back = f.mul(f.value(f"sub i64 1, {size}"), stride)
-    moved = f.value(f"select i1 {wraps}, i64 {back}, i64 {f.mul(stride, turns)}")
-    f.store("ptr", f.at("i8", f.load("ptr", at), moved), at)
-    f.store("i64", f.value(f"zext i1 {f.both(wraps, f.equal(turns, 1))} to i64"), turning)
-
-
-def _gather_numbers(f: Function, rank: str, core: str) -> None:
-    """Python's numbers. Booleans, and all else that is no number to the letter, are left to the general call."""
-    f.branch(f.equal(rank, 0), "scalar", "sequence")
-    f.label("scalar")
-    f.line(f"ret i1 {f.call('i1', '@number.double', 'ptr %object', 'ptr %buffer')}")
-    f.label("sequence")
-    listed = f.equal(f.field("ptr", "%object", TYPE), _interface(f, "list_class"), "ptr")
-    sizes = [f.field("i64", "%object", x) for x in (SIZE_OF_LIST, SIZE_OF_TUPLE)]
-    wanted = f.load("i64", core)
-    f.require(f.equal(f.value(f"select i1 {listed}, i64 {sizes[0]}, i64 {sizes[1]}"), wanted), "none")
-    inside = f.at("i8", "%object", ITEMS_OF_TUPLE)
-    behind = f.field("ptr", "%object", ITEMS_OF_LIST)  # of a tuple it means nothing, and is not used
-    items = f.value(f"select i1 {listed}, ptr {behind}, ptr {inside}")
-    with f.loop(wanted) as i:
-        item, to = f.load("ptr", items, i), f.at("double", "%buffer", i)
-        f.require(f.call("i1", "@number.double", f"ptr {item}", f"ptr {to}"), "none")
-    f.line("ret i1 true")
-    f.label(f.fresh("unreached"))
 
 
 class _Entry:
@@ -245,14 +69,14 @@ class _Entry:
     def written(self) -> Function:
         f = self.f
         f.line(f"%table = load ptr, ptr {f.at('i8', '%self', DATA)}")
-        self.n, self.m = _word(f, "inputs"), _word(f, "outputs")
-        self.given = f.slot("ptr", MOST_ARRAYS + 1)  # the inputs and `out`
-        self.kinds = f.slot("i32", MOST_ARRAYS)
-        self.data = f.slot("ptr", MOST_ARRAYS)  # where arguments of the kernel lie
-        self.results = f.slot("ptr", MOST_ARRAYS)
-        self.ends = f.slot("i64", 2 * MOST_ARRAYS)  # where arguments begin and end in memory
+        self.n, self.m = word(f, "inputs"), word(f, "outputs")
+        self.given = f.slot("ptr", ROOM + 1)  # the inputs and `out`
+        self.kinds = f.slot("i32", ROOM)
+        self.data = f.slot("ptr", ROOM)  # where arguments of the kernel lie
+        self.results = f.slot("ptr", ROOM)
+        self.ends = f.slot("i64", 2 * ROOM)  # where arguments begin and end in memory
         self.dims = f.slot("i64", 1 + MOST_RANK)
-        self.steps = f.slot("i64", (1 + MOST_RANK) * MOST_ARRAYS)
+        self.steps = f.slot("i64", (1 + MOST_RANK) * ROOM)
         self.every, self.some = f.slot("i32"), f.slot("i32")
         self.states, self.extra = f.slot("i64"), f.slot("i64")  # and axes before the core
         self.index, self.step, self.out_arrays = f.slot("i64"), f.slot("i64"), f.slot("ptr")
@@ -264,13 +88,13 @@ class _Entry:
         self._compute()
         self._return()
         f.label("other")
-        other = _word(f, "other", "ptr")
+        other = word(f, "other", "ptr")
         f.require(f.value(f"icmp ne ptr {other}, null"), "general")
         rest = ("ptr %args", "i64 %nargs", "ptr %kwnames")
-        f.line(f"ret ptr {f.call('ptr', f'@entry.{_other(self.type)}', f'ptr {other}', *rest)}")
+        f.line(f"ret ptr {f.call('ptr', f'@entry.{other_precision(self.type)}', f'ptr {other}', *rest)}")
         f.label("general")
-        general = _word(f, "general", "ptr")
-        f.line(f"ret ptr {f.call('ptr', _interface(f, 'vectorcall'), f'ptr {general}', *rest)}")
+        general = word(f, "general", "ptr")
+        f.line(f"ret ptr {f.call('ptr', interface(f, 'vectorcall'), f'ptr {general}', *rest)}")
         f.label("failed")
         f.line("ret ptr null")
         return f
@@ -285,7 +109,7 @@ class _Entry:
             f.store("ptr", "null", self.given, i)
         f.branch(f.equal("%kwnames", "null", "ptr"), "bound", "named")
         f.label("named")
-        names, values, known = f.at("i8", "%kwnames", ITEMS_OF_TUPLE), f.at("ptr", "%args", "%nargs"), _word(f, "names", "ptr")
+        names, values, known = f.at("i8", "%kwnames", ITEMS_OF_TUPLE), f.at("ptr", "%args", "%nargs"), word(f, "names", "ptr")
         with f.loop(f.field("i64", "%kwnames", SIZE_OF_TUPLE)) as i:
             name = f.load("ptr", names, i)
             f.store("i64", -1, self.index)
@@ -317,7 +141,7 @@ class _Entry:
             f.store("i32", f.value(f"or i32 {f.load('i32', self.some)}, {kind}"), self.some)
 
     def _kind_of(self, object: str, k: str) -> str:
-        record = _record(self.f, k)
+        record = record_of(self.f, k)
         return self.f.call("i32", f"@kind.{self.type.precision}", "ptr %table", f"ptr {object}", f"ptr {record}")
 
     def _find_data(self) -> None:
@@ -329,20 +153,20 @@ class _Entry:
         with f.loop(self.n) as k:  # of arrays; Python's numbers have none, and are copied below
             array = f.load("ptr", self.given, k)
             f.store("ptr", f.field("ptr", array, DATA), self.data, k)
-        f.branch(_has(f, every, SINGLE | PLAIN), "found", "look")
+        f.branch(has(f, every, SINGLE | PLAIN), "found", "look")
         f.label("look")
         f.require(f.value(f"icmp ne i32 {f.value(f'and i32 {some}, {SAME | NUMBERS_OF_PYTHON}')}, 0"), "other")
-        f.branch(_has(f, some, BATCH), "batch", "gather")
+        f.branch(has(f, some, BATCH), "batch", "gather")
         f.label("gather")
-        f.require(f.value(f"icmp ne i64 {_word(f, 'gathers')}, 0"), "general")
+        f.require(f.value(f"icmp ne i64 {word(f, 'gathers')}, 0"), "general")
         if self.type.precision == "float":  # what is not all of single precision has double results
-            f.require(_has(f, every, SAME), "general")
+            f.require(has(f, every, SAME), "general")
         with f.loop(self.n) as k:
             kind, on, copied = f.load("i32", self.kinds, k), f.fresh("on"), f.fresh("copied")
-            f.branch(_has(f, kind, PLAIN), on, copied)
+            f.branch(has(f, kind, PLAIN), on, copied)
             f.label(copied)
-            record = _record(f, k)
-            room = f.at("i8", self.buffer, _of_record(f, record, "offset"))
+            record = record_of(f, k)
+            room = f.at("i8", self.buffer, of_record(f, record, "offset"))
             f.store("ptr", room, self.data, k)
             array = f.load("ptr", self.given, k)
             arguments = (f"ptr {record}", f"ptr {array}", f"ptr {room}", f"i32 {kind}")
@@ -351,7 +175,7 @@ class _Entry:
             f.label(on)
         f.jump("found")
         f.label("batch")
-        f.require(_has(f, every, PLAIN), "general")
+        f.require(has(f, every, PLAIN), "general")
         self._batch()
         f.jump("found")
         f.label("found")
@@ -364,8 +188,8 @@ class _Entry:
         arrays = f.add(self.n, self.m)
         f.store("i64", arrays, self.index)  # where the steps of the next core shape go
         with f.loop(arrays) as k:
-            record = _record(f, k)
-            bytes, rank = _of_record(f, record, "bytes"), _of_record(f, record, "rank")
+            record = record_of(f, k)
+            bytes, rank = of_record(f, record, "bytes"), of_record(f, record, "rank")
             f.store("i64", bytes, self.steps, k)
             begin = f.load("i64", self.index)
             f.store("i64", self.type.item_bytes, self.step)
@@ -378,7 +202,7 @@ class _Entry:
             f.store("i64", f.add(begin, rank), self.index)
         with f.loop(self.n) as k:
             rows, one, on = f.fresh("rows"), f.fresh("one"), f.fresh("on")
-            f.branch(_has(f, f.load("i32", self.kinds, k), BATCH), rows, one)
+            f.branch(has(f, f.load("i32", self.kinds, k), BATCH), rows, one)
             f.label(one)
             f.store("i64", 0, self.steps, k)
             f.jump(on)
@@ -389,14 +213,14 @@ class _Entry:
             f.jump(on)
             f.label(on)
         states = f.load("i64", self.states)
-        few = f.value(f"icmp sle i64 {states}, {_word(f, 'most_states')}")
+        few = f.value(f"icmp sle i64 {states}, {word(f, 'most_states')}")
         f.require(f.both(few, f.value(f"icmp sgt i64 {states}, 0")), "general")
 
     def _find_results(self) -> None:
         """Arrays for the results: the caller's, or new ones."""
         f = self.f
         many = f.equal(f.load("i64", self.extra), 1)
-        self.code = f.value(f"select i1 {many}, ptr {_word(f, 'loop', 'ptr')}, ptr {_word(f, 'single', 'ptr')}")
+        self.code = f.value(f"select i1 {many}, ptr {word(f, 'loop', 'ptr')}, ptr {word(f, 'single', 'ptr')}")
         f.require(f.value(f"icmp ne ptr {self.code}, null"), "general")
         f.branch(self.makes, "make", "use")
         f.label("use")
@@ -407,17 +231,17 @@ class _Entry:
         f.jump("compute")
 
     def _make(self) -> None:
-        f, new = self.f, _interface(self.f, "new_array")
+        f, new = self.f, interface(self.f, "new_array")
         extra = f.load("i64", self.extra)
         f.store("i64", f.load("i64", self.states), self.dims)
         with f.loop(self.m) as j:
             k = f.add(self.n, j)
-            record = _record(f, k)
-            rank, core = _of_record(f, record, "rank"), f.at("i64", record, RECORD.index("dim0"))
+            record = record_of(f, k)
+            rank, core = of_record(f, record, "rank"), f.at("i64", record, RECORD.index("dim0"))
             with f.loop(rank) as d:
                 f.store("i64", f.load("i64", core, d), self.dims, f.add(d, extra))
             axes = f.value(f"trunc i64 {f.add(rank, extra)} to i32")
-            what = (f"ptr {_interface(f, 'array_class')}", f"i32 {axes}", f"ptr {self.dims}")
+            what = (f"ptr {interface(f, 'array_class')}", f"i32 {axes}", f"ptr {self.dims}")
             how = (f"i32 {NUMBERS[self.type.precision]}", "ptr null", "ptr null", "i32 0", "i32 0", "ptr null")
             array = f.call("ptr", new, *what, *how)
             fine, gone = f.fresh("made"), f.fresh("gone")
@@ -433,7 +257,7 @@ class _Entry:
         """Let the first results go."""
         f = self.f
         with f.loop(count) as i:
-            f.call("void", _interface(f, "decrement"), f"ptr {f.load('ptr', self.results, i)}")
+            f.call("void", interface(f, "decrement"), f"ptr {f.load('ptr', self.results, i)}")
 
     def _use_given(self) -> None:
         """Arrays of the caller, if they fit and overlap with nothing; overlaps are NumPy's business."""
@@ -442,7 +266,7 @@ class _Entry:
         f.branch(f.equal(m, 1), one, several)
         f.label(several)
         is_a = f.field("ptr", self.out, TYPE)
-        tuples = (_interface(f, "tuple_class"), _word(f, "result_class", "ptr"))
+        tuples = (interface(f, "tuple_class"), word(f, "result_class", "ptr"))
         f.require(f.either(*(f.equal(is_a, x, "ptr") for x in tuples)), "general")
         f.require(f.equal(f.field("i64", self.out, SIZE_OF_TUPLE), m), "general")
         f.store("ptr", f.at("i8", self.out, ITEMS_OF_TUPLE), self.out_arrays)
@@ -459,7 +283,7 @@ class _Entry:
         with f.loop(m) as j:
             k, array = f.add(self.n, j), f.load("ptr", arrays, j)
             f.require(f.equal(f.value(f"and i32 {self._kind_of(array, k)}, {bits}"), bits, "i32"), "general")
-            f.require(_has(f, f.field("i32", array, FLAGS), WRITEABLE), "general")
+            f.require(has(f, f.field("i32", array, FLAGS), WRITEABLE), "general")
             rows, fits = f.fresh("rows"), f.fresh("fits")
             f.branch(f.equal(extra, 1), rows, fits)
             f.label(rows)
@@ -475,13 +299,13 @@ class _Entry:
             f.store("ptr", array, self.results, j)
             f.store("ptr", data, self.data, k)
         with f.loop(m) as j:
-            f.call("void", _interface(f, "increment"), f"ptr {f.load('ptr', self.results, j)}")
+            f.call("void", interface(f, "increment"), f"ptr {f.load('ptr', self.results, j)}")
 
     def _note_range(self, k: str, data: str, states: str) -> tuple[str, str]:
         """Where an argument or result begins and ends in memory, at most."""
         f = self.f
         begin = f.value(f"ptrtoint ptr {data} to i64")
-        end = f.add(begin, f.mul(_of_record(f, _record(f, k), "bytes"), states))
+        end = f.add(begin, f.mul(of_record(f, record_of(f, k), "bytes"), states))
         f.store("i64", begin, self.ends, f.mul(k, 2))
         f.store("i64", end, self.ends, f.add(f.mul(k, 2), 1))
         return begin, end
@@ -490,7 +314,7 @@ class _Entry:
         """For one state or many, without the GIL."""
         f = self.f
         f.label("compute")
-        thread = f.call("ptr", _interface(f, "save_thread"))
+        thread = f.call("ptr", interface(f, "save_thread"))
         f.branch(f.equal(f.load("i64", self.extra), 1), "many", "one")
         f.label("one")
         f.call("void", self.code, f"ptr {self.data}")
@@ -499,7 +323,7 @@ class _Entry:
         f.call("void", self.code, f"ptr {self.data}", f"ptr {self.states}", f"ptr {self.steps}", "ptr null")
         f.jump("computed")
         f.label("computed")
-        f.call("void", _interface(f, "restore_thread"), f"ptr {thread}")
+        f.call("void", interface(f, "restore_thread"), f"ptr {thread}")
 
     def _return(self) -> None:
         """The result, or a named tuple of them; numbers where there are no axes, unless the caller gave arrays."""
@@ -509,9 +333,9 @@ class _Entry:
         f.label("convert")
         with f.loop(self.m) as j:
             number, on = f.fresh("number"), f.fresh("on")
-            f.branch(f.equal(_of_record(f, _record(f, f.add(self.n, j)), "rank"), 0), number, on)
+            f.branch(f.equal(of_record(f, record_of(f, f.add(self.n, j)), "rank"), 0), number, on)
             f.label(number)
-            scalar = f.call("ptr", _interface(f, "array_or_scalar"), f"ptr {f.load('ptr', self.results, j)}")
+            scalar = f.call("ptr", interface(f, "array_or_scalar"), f"ptr {f.load('ptr', self.results, j)}")
             f.store("ptr", scalar, self.results, j)
             f.jump(on)
             f.label(on)
@@ -521,7 +345,7 @@ class _Entry:
         f.label("alone")
         f.line(f"ret ptr {f.load('ptr', self.results)}")
         f.label("several")
-        named = f.call("ptr", _interface(f, "allocate"), f"ptr {_word(f, 'result_class', 'ptr')}", f"i64 {self.m}")
+        named = f.call("ptr", interface(f, "allocate"), f"ptr {word(f, 'result_class', 'ptr')}", f"i64 {self.m}")
         f.branch(f.equal(named, "null", "ptr"), "unnamed", "named.results")
         f.label("unnamed")
         self._drop(self.m)
