@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from chignoli2023_robots import SEED, cost, cost_of
+from chignoli2023_robots import SEED, cost
 from costs import candidate
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
@@ -16,7 +16,7 @@ from measure import median_times
 from report import Report
 
 from featherweight import ClosedRobot, Contact, Description, build, robots
-from featherweight.algorithms.mechanisms.aba import aba
+from featherweight.algorithms import aba
 from featherweight.cli.charts import BLUE
 from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE, RED
 from featherweight.cli.tables import format_duration
@@ -134,7 +134,7 @@ def long_counts(chain: Chain) -> dict[int, float]:
 def _long(chain: Chain, n: int) -> int:
     robot = build(chain.made(n, chain.seed))
     assert isinstance(robot, ClosedRobot)
-    return cost_of(aba, robot, ("q", "v", "tau"), robot.nv)
+    return cost(robot._with_forces(ClosedRobot.forward_dynamics, aba.aba, ("q", "v", "tau"), "a", "aba"))
 
 
 def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from costs import Cost, cost_of_nodes, needed
 from wensing2012_mechanisms import ASIMO, Mechanism, contacts, flops, function, humanoid, robot
 
-import featherweight.engine.trace as tracing
+import featherweight.engine.graph as graphs
 from featherweight import Joint, JointType, build, generators
 from featherweight.algorithms.articulated import articulated_inertias
 from featherweight.algorithms.contact.delassus import efpa, kjr, ltl, pv_osim
@@ -196,7 +196,7 @@ def without(what: str) -> Iterator[None]:
     def not_cancelled(*arguments: Any) -> None:
         return None
 
-    with patch.object(Graph, "node", node) if what == "sharing" else patch.object(tracing, "_cancelled", not_cancelled):
+    with patch.object(Graph, "node", node) if what == "sharing" else patch.object(graphs, "_cancelled", not_cancelled):
         yield
 
 

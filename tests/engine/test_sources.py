@@ -10,10 +10,11 @@ import textwrap
 from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+import featherweight as fw
 from featherweight.engine.sources import digest
 
 KERNEL = """
@@ -303,3 +304,34 @@ def test_a_new_process_runs_what_was_edited_and_compiles_nothing_else(tmp_path: 
     assert run(4.0, 0.5) == "[4.5, 8.5] [4.5, 4.5] 2"  # the helper, in another file
     assert run(4.0, 1.5) == "[5.5, 9.5] [5.5, 5.5] 2"  # the kernel, in __main__
     assert run(3.0, 0.5) == "[3.5, 6.5] [3.5, 3.5] 0"
+
+
+def first(x: Any) -> Any:
+    return second(x - 1) if x else 0
+
+
+def second(x: Any) -> Any:
+    return first(x - 1) if x else 0
+
+
+class Looked(NamedTuple):
+    """A constant whose functions are found in a table."""
+
+    x: float
+
+    @staticmethod
+    def code() -> tuple[Any, ...]:
+        return first, second
+
+
+def test_kernels_that_lead_to_the_same_functions_differ() -> None:
+    assert digest(first) != digest(second)
+    constants = (Looked(1.0),)
+    assert digest(first, constants) != digest(second, constants)
+    assert digest(first, constants) != digest(first)
+
+
+def test_no_two_functions_of_a_robot_with_loops_have_one_key() -> None:
+    robot = fw.build(fw.robots.four_bar())
+    functions = [g for f in robot.functions.values() for g in f.alternatives.values()]
+    assert len({f._traced.identity for f in functions}) == len(functions)

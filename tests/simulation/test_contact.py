@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-import featherweight.engine.function
+import featherweight.engine.backends.llvm.backend
 from featherweight.model.types import WORLD
 from oracles.robots import path
 from oracles.states import Array
@@ -409,7 +409,7 @@ def test_contacts_that_come_and_go_compile_nothing(monkeypatch: pytest.MonkeyPat
         compiled.append(ir)
         raise AssertionError("compiled")
 
-    monkeypatch.setattr(featherweight.engine.function, "compile_object", refuse)
+    monkeypatch.setattr(featherweight.engine.backends.llvm.backend, "compile_object", refuse)
     sim.reset(pose((0, 0, 0.35), Rotation.from_rotvec([0.4, 0.5, 0.1])), np.array([0.5, 0, 0, 1.0, 2.0, 0.3]))
     sets = set()
     with numba.core.event.install_recorder("numba:compile") as recorder:

@@ -30,7 +30,7 @@ def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
     classes = sorted({c for x in constants for c in _classes(x)}, key=lambda c: (c.__module__, c.__qualname__))
     looked_up = [f for c in classes if hasattr(c, "code") for f in c.code()]
     seen: set[int] = set()
-    waiting: list[Any] = [kernel, *classes, *looked_up]
+    waiting: list[Any] = [*looked_up, *reversed(classes), kernel]  # the kernel first: others may call it
     ordered: list[str] = []
     while waiting:
         thing = waiting.pop()

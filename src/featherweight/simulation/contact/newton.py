@@ -30,7 +30,7 @@ class NewtonWork(NamedTuple):
     residual: Any  # (m,) r(f)
     slope: Any  # (m - 2 k, 3, 3) blocks of P'
     step: Any  # (m,)
-    matrix: Any  # (m, m) of what has to be solved for
+    jacobian: Any  # (m, m) of what has to be solved for
     right: Any  # (m,)
     unknowns: Any  # (m,) int, those in it
 
@@ -116,7 +116,7 @@ def write_newton_step(A: Any, k: int, work: Any) -> None:
     Its rows have rho P' PROXIMAL added.
     """
     rho, residual, slope, step = work.rho, work.residual, work.slope, work.step
-    matrix, right, unknowns = work.matrix, work.right, work.unknowns
+    matrix, right, unknowns = work.jacobian, work.right, work.unknowns
     m, n = len(rho), 0
     for i in range(m):
         c, l = (i // 3, i % 3) if i < 3 * k else (k + i - 3 * k, 0)
