@@ -40,7 +40,7 @@ def test_a_kernel_without_counterpart_is_refused_by_name() -> None:
 
 def test_two_kernels_for_one_are_refused() -> None:
     with pytest.raises(ValueError, match=r"algorithms\.aba\.aba has two kernels for mechanisms"):
-        for_mechanism(aba.aba)(cluster_aba.move)
+        for_mechanism(aba.aba)(cluster_aba.inward_row)
 
 
 @pytest.mark.parametrize("name", ["four_bar", "geared", "platform"])

@@ -33,10 +33,10 @@ from ..kinematics import (
 class FunctionEntries(NamedTuple):
     """Entries of J that are functions of q, on tapes: objects with a method `run` of a list of numbers, to a list."""
 
-    row: Any  # (e,)
-    column: Any  # (e,)
-    value: Any  # the entries, of q
-    rate: Any  # their rates of change, of q and its own rate, one after the other
+    entry_row: Any  # (e,)
+    entry_column: Any  # (e,)
+    values: Any  # the entries, of q
+    rates: Any  # their rates of change, of q and its own rate, one after the other
 
 
 class ConstraintRows(NamedTuple):
@@ -97,9 +97,9 @@ def row_jacobian(tree: Tree, rows: ConstraintRows, q, J) -> None:
 
 def write_entries(entries: FunctionEntries, q, J) -> None:
     """Add the entries of J that are functions of q."""
-    x = entries.value.run(q)
-    for e in range(len(entries.row)):
-        r, i = entries.row[e], entries.column[e]
+    x = entries.values.run(q)
+    for e in range(len(entries.entry_row)):
+        r, i = entries.entry_row[e], entries.entry_column[e]
         J[r][i] = J[r][i] + x[e]
 
 
@@ -110,9 +110,9 @@ def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:
     for k in range(n):
         both[k] = q[k]
         both[n + k] = rate[k]
-    dx = entries.rate.run(both)
-    for e in range(len(entries.row)):
-        b[entries.row[e]] = b[entries.row[e]] + dx[e] * v[entries.column[e]]
+    dx = entries.rates.run(both)
+    for e in range(len(entries.entry_row)):
+        b[entries.entry_row[e]] = b[entries.entry_row[e]] + dx[e] * v[entries.entry_column[e]]
 
 
 def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
