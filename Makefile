@@ -9,11 +9,11 @@ demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
 
 test: $(VENV)/.test lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 $(if $(COVERAGE),--cov=featherweight)
 
 # Half as slow again as `make test`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
-coverage: $(VENV)/.test lint
-	$(BIN)/pytest -n 2 --cov=featherweight
+coverage:
+	$(MAKE) test COVERAGE=1
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -48,8 +48,8 @@ def ways(robot: fw.Robot) -> dict[str, Way]:
     large_out = np.empty((4096, robot.nv))
     return {
         "f(q, v, tau)": Way(lambda: f(q, v, tau)),
-        "f(q, v, tau, out=o)": Way(lambda: f(q, v, tau, out=out), most=1.1),
-        "the same, of a function never called without out": Way(lambda: fresh(q, v, tau, out=out), most=1.1),
+        "f(q, v, tau, out=o)": Way(lambda: f(q, v, tau, out=out), most=1.2),
+        "the same, of a function never called without out": Way(lambda: fresh(q, v, tau, out=out), most=1.2),
         "f(q=q, v=v, tau=tau)": Way(lambda: f(q=q, v=v, tau=tau), most=1.5),
         "q a list": Way(lambda: f(listed[0], v, tau), most=2.0),
         "all lists": Way(lambda: f(*listed), most=2.0),
