@@ -2,10 +2,9 @@
 
 An entry is named by the hash of everything that its content follows from: the engine's own source, the kernel with all that
 it calls (`sources`), the model, the function's options, precision, processor and its features, and the versions of LLVM and of
-the format. The IR is a
-function of these, so it need not be made again to find the entry. A file starts with the hash of its content; one that
-is cut short or damaged does not match and is made anew. Files are written aside and renamed, so two processes may write
-at once. A disk that cannot be written is only slower.
+the format. The IR is a function of these, so it need not be made again to find the entry. A file starts with the hash of its
+content; one that is cut short or damaged does not match and is made anew. Files are written aside and renamed, so two
+processes may write at once. A disk that cannot be written is only slower.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import logging
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,17 @@ ENGINE = _engine_digest()  # when it is imported: files that change later are no
 def key(*parts: Any) -> str:
     """The name of an entry that follows from `parts`, whose repr must say all about them, and from the engine."""
     return hashlib.sha256(repr((ENGINE, parts)).encode()).hexdigest()
+
+
+def kept(make: Callable[[], bytes], *what: Any) -> bytes:
+    """The code that follows from `what`, and is made where there is none yet."""
+    name = key(*what)
+    entry = read(name)
+    if entry is not None:
+        return entry[1]
+    code = make()
+    write(name, {}, code)
+    return code
 
 
 def read(name: str) -> tuple[dict[str, Any], bytes] | None:

@@ -143,8 +143,8 @@ class CompiledFunction:
         batch = self._batch(arrays)
         results = None if out is None else self._results(out, batch)
         dtype = _SINGLE if all(a.dtype.kind == "f" and a.dtype.itemsize <= 4 for a in arrays) else _DOUBLE
-        made = executable.run(arrays, batch, dtype, results, threads)
-        return made[0] if self._result_class is None else self._result_class(*made)
+        values = executable.run(arrays, batch, dtype, results, threads)
+        return values[0] if self._result_class is None else self._result_class(*values)
 
     @cached_property
     def _executable(self) -> Executable:
@@ -159,11 +159,11 @@ class CompiledFunction:
             reason = "was asked for" if self._asked == self.execution else "is needed for a robot of this size"
             needed = NEEDED.get(self.execution, "a package that is not installed")
             raise ImportError(f"{self.name}: the {self.execution} execution {reason}, and it needs {needed}") from None
-        made = module.compile(self.program, self._traced)
-        entry = made.entry(self.name, self._result_class, CompiledFunction.__call__.__get__(self))
+        executable = module.compile(self.program, self._traced)
+        entry = executable.entry(self.name, self._result_class, CompiledFunction.__call__.__get__(self))
         if entry is not None:
             self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": entry, "__module__": __name__})
-        return made
+        return executable
 
     @cached_property
     def _result_class(self) -> type | None:

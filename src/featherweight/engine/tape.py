@@ -82,10 +82,10 @@ def record(outputs: Sequence[Any]) -> Tape:
 
 def _needed(g: Graph, node: int, known: dict[int, int]) -> list[int]:
     """The nodes that one is computed from, itself included, but for those that are known."""
-    found, waiting = set(), [node]
+    nodes, waiting = set(), [node]
     while waiting:
         i = waiting.pop()
-        if i not in found and i not in known:
-            found.add(i)
+        if i not in nodes and i not in known:
+            nodes.add(i)
             waiting += g.operands(i)
-    return sorted(found)
+    return sorted(nodes)

@@ -50,9 +50,9 @@ class Traced:
     def _facts(self) -> dict[str, Any]:
         """Kept on disk."""
         name = cache.key("facts", self.identity, NODE_BUDGET)
-        found = cache.read(name)
-        if found is not None:
-            return found[0]
+        kept = cache.read(name)
+        if kept is not None:
+            return kept[0]
         try:
             bounded = self.trace if self._bounded else self._made(NODE_BUDGET)
             facts: dict[str, Any] = {"operations": count(bounded)}

@@ -98,14 +98,14 @@ class ClosedRobot(Robot):
     def joints(self) -> tuple[MovingJoint, ...]:
         """Moving joints; followers have no part of q, and joints that depend on others none of v."""
         place = {r: c.start + k for c in self.mechanism.clusters for k, r in enumerate(c.independent)}
-        made, q = [], 0
+        joints, q = [], 0
         for j in self.model.joints:
             width = 0 if j.v_slice.start in self.loops.followers else j.type.nq
-            mine = [place[r] for r in range(j.v_slice.start, j.v_slice.stop) if r in place]
-            v = slice(mine[0], mine[-1] + 1) if mine else slice(0, 0)
-            made.append(replace(j, q_slice=slice(q, q + width), v_slice=v))
+            velocities = [place[r] for r in range(j.v_slice.start, j.v_slice.stop) if r in place]
+            v = slice(velocities[0], velocities[-1] + 1) if velocities else slice(0, 0)
+            joints.append(replace(j, q_slice=slice(q, q + width), v_slice=v))
             q += width
-        return tuple(made)
+        return tuple(joints)
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:
@@ -115,11 +115,11 @@ class ClosedRobot(Robot):
 
     def report(self) -> dict[str, str]:
         """What the file holds that dynamics does not use, and constraints that follow from others."""
-        found = super().report()
+        unused = super().report()
         left_out = [(self.loops.redundant(c), self.loops.names(c)) for c in self.mechanism.clusters]
         if texts := [f"{count} of {names}" for count, names in left_out if count]:
-            found["redundant constraints"] = "; ".join(texts)
-        return found
+            unused["redundant constraints"] = "; ".join(texts)
+        return unused
 
     # the configuration space
 

@@ -281,10 +281,10 @@ class Robot(System):
 
         Raises ValueError for a frame that the robot does not have, or for no contacts.
         """
-        made = checked(contacts, "operational_space")
-        key = tuple(c.key for c in made)
+        constraints = checked(contacts, "operational_space")
+        key = tuple(c.key for c in constraints)
         if key not in self._spaces:
-            space = OperationalSpace(self, made)
+            space = OperationalSpace(self, constraints)
             space.size  # noqa: B018  # looks up frames
             self._spaces[key] = space
         return self._spaces[key]

@@ -82,10 +82,10 @@ class Declared:
         if link == WORLD and link not in {b.name for b in self.d.bodies}:
             placed = Placed(-1, Pose())
         else:
-            found = [p for f, p in zip(self.model.frames, self.model.placed_frames, strict=True) if f.name == link]
-            if not found:
+            places = [p for f, p in zip(self.model.frames, self.model.placed_frames, strict=True) if f.name == link]
+            if not places:
                 raise ModelError(f"{self.d.source}: {where}: there is no link {link!r}; correct the name")
-            placed = found[0]
+            placed = places[0]
         at = placed.pose @ pose
         return Attached(placed.row, at.R, at.p)
 

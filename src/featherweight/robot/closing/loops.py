@@ -42,10 +42,10 @@ class Loops(Declared):
 
     def with_model(self, model: Model) -> Loops:
         """The same clusters, of a model that differs in its inertias only."""
-        made = copy(self)
-        made.model, made.tree, made.joints = model, model.tree, {j.name: j for j in model.joints}
-        made.mechanism = self.mechanism._replace(tree=model.tree)
-        return made
+        other = copy(self)
+        other.model, other.tree, other.joints = model, model.tree, {j.name: j for j in model.joints}
+        other.mechanism = self.mechanism._replace(tree=model.tree)
+        return other
 
     def _require_mass(self) -> None:
         """Refuse independent velocities that move no mass."""
@@ -91,12 +91,12 @@ class Loops(Declared):
 
     def _mechanism(self) -> ClusterTree:
         tree = self.tree
-        made: list[Cluster] = []
+        groups: list[Cluster] = []
         for rows in clusters(tree, self._ties()):
             inside = set(rows)
             followers = tuple(f for r, f in self.followers.items() if r in inside)
             following = {f.row for f in followers}
-            made.append(
+            groups.append(
                 Cluster(
                     rows=rows,
                     output=output_row(tree, rows),
@@ -110,20 +110,20 @@ class Loops(Declared):
                     kept=(),
                 )
             )
-        self.unreduced = self._numbered(made)
+        self.unreduced = self._numbered(groups)
         return self._numbered([self._reduced(c) for c in self.unreduced.clusters])
 
-    def _numbered(self, made: list[Cluster]) -> ClusterTree:
+    def _numbered(self, groups: list[Cluster]) -> ClusterTree:
         tree = self.tree
         owner, start = [-1] * len(tree.parent), 0
-        for k, c in enumerate(made):
-            made[k] = c._replace(start=start)
+        for k, c in enumerate(groups):
+            groups[k] = c._replace(start=start)
             start += len(c.independent)
             for r in c.rows:
                 owner[r] = k
         parent = []
-        for c in made:
-            last = self._last(made, owner, c.output)
+        for c in groups:
+            last = self._last(groups, owner, c.output)
             for k, _ in enumerate(c.independent):
                 parent.append(last if k == 0 else c.start + k - 1)
         position, q = [], 0
@@ -132,12 +132,12 @@ class Loops(Declared):
             for _ in range(joint.type.nq):
                 position.append(-1 if follows else q)
                 q += not follows
-        return ClusterTree(tree, tuple(made), tuple(position), tuple(owner), tuple(parent))
+        return ClusterTree(tree, tuple(groups), tuple(position), tuple(owner), tuple(parent))
 
-    def _last(self, made: Sequence[Cluster], owner: Sequence[int], row: int) -> int:
+    def _last(self, groups: Sequence[Cluster], owner: Sequence[int], row: int) -> int:
         """The independent velocity that comes last before what hangs on a row; -1 if there is none."""
         while row >= 0:
-            cluster = made[owner[row]]
+            cluster = groups[owner[row]]
             if not cluster.dependent and not cluster.followers:
                 return int(cluster.start + cluster.rows.index(row))
             if cluster.independent:
@@ -150,12 +150,12 @@ class Loops(Declared):
     @cached_property
     def coordinates(self) -> list[Coordinates]:
         """Joints that appear in q; velocities are those of the same joints."""
-        found, q, v = [], 0, 0
+        coordinates, q, v = [], 0, 0
         for j in self.model.joints:
             if j.v_slice.start not in self.followers:
-                found.append(Coordinates(j.type, slice(q, q + j.type.nq), slice(v, v + j.type.nv), j.lower, j.upper))
+                coordinates.append(Coordinates(j.type, slice(q, q + j.type.nq), slice(v, v + j.type.nv), j.lower, j.upper))
                 q, v = q + j.type.nq, v + j.type.nv
-        return found
+        return coordinates
 
     @cached_property
     def velocity_rows(self) -> list[int]:
@@ -219,7 +219,7 @@ class Loops(Declared):
         """Closed configurations in general position."""
         rng = np.random.default_rng(0)
         start = configuration.neutral(self.coordinates, self.nq)
-        found: list[Array] = []
+        samples: list[Array] = []
         for attempt in range(ATTEMPTS):
             spread = 0.0 if attempt == 0 else 0.1 + 1.5 * attempt / ATTEMPTS
             q = np.asarray(
@@ -227,10 +227,10 @@ class Loops(Declared):
             )
             closed = self.close(cluster, q, moving(cluster))
             if closed is not None and attempt > 0:
-                found.append(closed)
-            if len(found) == SAMPLES:
+                samples.append(closed)
+            if len(samples) == SAMPLES:
                 break
-        return found
+        return samples
 
     def _reduced(self, cluster: Cluster) -> Cluster:
         """The cluster with independent constraint rows and velocities."""
@@ -282,7 +282,9 @@ class Loops(Declared):
     def names(self, cluster: Cluster) -> str:
         """The loops and constraints of a cluster."""
         names = [repr(n) for n, a in self.alignments.items() if first_row(a) in cluster.rows]
-        names += [repr(c.name) for c, made in zip(self.d.closures, self.closings, strict=True) if made.rows[0] in cluster.rows]
+        names += [
+            repr(c.name) for c, closing in zip(self.d.closures, self.closings, strict=True) if closing.rows[0] in cluster.rows
+        ]
         names += [repr(c.name) for c in self.d.couplings if self._row(c.joint, "") in cluster.rows]
         return ", ".join(names)
 
@@ -294,9 +296,9 @@ class Loops(Declared):
                 for a in alignments:
                     axes = "xyz"[a.axis] if a.other < 0 else f"{'xyz'[a.axis]} on {'xyz'[a.other]}"
                     texts.append(f"{name}: {'force along' if a.other < 0 else 'couple that keeps square'} {axes}")
-        for c, made in zip(self.d.closures, self.closings, strict=True):
-            if made.rows[0] in cluster.rows:
-                texts += [f"{c.name}: constraint {k}" for k in range(made.size)]
+        for c, closing in zip(self.d.closures, self.closings, strict=True):
+            if closing.rows[0] in cluster.rows:
+                texts += [f"{c.name}: constraint {k}" for k in range(closing.size)]
         return [texts[k] for k in cluster.kept]
 
     def redundant(self, cluster: Cluster) -> int:

@@ -100,15 +100,15 @@ Constraint = Contact | CenterOfMass | Difference | JacobianRows
 
 def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[Constraint, ...]:
     """The constraints as a tuple; raises an error for an empty one, or for what is no constraint."""
-    made = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
-    if not made:
+    every = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    if not every:
         raise ValueError(f"{what} needs one contact at least; got none")
-    for c in made:
+    for c in every:
         if not isinstance(c, Constraint):
             raise TypeError(
                 f"{what} takes featherweight.Contact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
             )
-    return made
+    return every
 
 
 class ResolvedRows:

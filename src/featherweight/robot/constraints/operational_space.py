@@ -235,14 +235,14 @@ class OperationalSpace:
             return self.robot.bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
 
         r, f = recursive, by_factors
-        found = {}
+        candidates = {}
         if space._recursive:
             c = space._read
-            found["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, c)
+            candidates["pv-osim"] = candidate("pv-osim", r.constrained_pv_osim, c)
             branched = BranchedRows(c, space._branches("pv-osimr-some"))
-            found["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, branched)
-        found["ltl"] = candidate("ltl", f.constrained, space._rows.rows)
-        return cheapest(found)
+            candidates["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, branched)
+        candidates["ltl"] = candidate("ltl", f.constrained, space._rows.rows)
+        return cheapest(candidates)
 
     # holding contacts in their places
 
@@ -299,16 +299,16 @@ class OperationalSpace:
         label: str = "",
     ) -> CompiledFunction:
         """The cheapest of the ways there are for these constraints."""
-        found: dict[str, CompiledFunction] = {}
+        candidates: dict[str, CompiledFunction] = {}
         if self._recursive:
             contacts = self._read
             label = label or ("pv-osim" if of_branches else "aba")
-            found[label] = self._function(name, of_contacts, (contacts,), inputs, out, label)
+            candidates[label] = self._function(name, of_contacts, (contacts,), inputs, out, label)
             if of_branches:
                 more = (contacts, self._branches("pv-osimr-some"))
-                found["pv-osimr"] = self._function(name, of_branches, more, inputs, out, "pv-osimr")
-        found["ltl"] = self._function(name, of_rows, (self._rows.rows,), inputs, out, "ltl")
-        return cheapest(found)
+                candidates["pv-osimr"] = self._function(name, of_branches, more, inputs, out, "pv-osimr")
+        candidates["ltl"] = self._function(name, of_rows, (self._rows.rows,), inputs, out, "ltl")
+        return cheapest(candidates)
 
     def _inputs(self, letters: str) -> tuple[Input, ...]:
         n = self.robot.nv

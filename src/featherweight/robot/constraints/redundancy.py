@@ -63,40 +63,40 @@ def _by_bodies(
             on_body.setdefault(placed.row, []).extend(range(start, start + size))
     kept = sorted(set(range(m)).difference(*on_body.values()))
     chosen: dict[int, list[int]] = {}
-    for body, mine in on_body.items():
-        chosen[body] = [] if body < 0 else _independent_rows(K, mine)
+    for body, own in on_body.items():
+        chosen[body] = [] if body < 0 else _independent_rows(K, own)
         kept = sorted(kept + chosen[body])
     spread, gather = np.zeros((m, len(kept))), np.zeros((len(kept), m))
     place = {r: k for k, r in enumerate(kept)}
     notes = []
     for r in kept:
         spread[r, place[r]] = gather[place[r], r] = 1.0
-    for body, mine in on_body.items():
+    for body, own in on_body.items():
         columns = [place[r] for r in chosen[body]]
-        if len(columns) < len(mine):
+        if len(columns) < len(own):
             basis = K[chosen[body]]
-            spread[np.ix_(mine, columns)] = pinv(K[mine].T) @ basis.T
-            gather[np.ix_(columns, mine)] = basis @ pinv(K[mine])
-            notes.append(_note(constraints, body, begin, mine, len(columns)))
+            spread[np.ix_(own, columns)] = pinv(K[own].T) @ basis.T
+            gather[np.ix_(columns, own)] = basis @ pinv(K[own])
+            notes.append(_note(constraints, body, begin, own, len(columns)))
     return kept, spread, gather, notes
 
 
-def _independent_rows(K: Array, mine: list[int]) -> list[int]:
+def _independent_rows(K: Array, own: list[int]) -> list[int]:
     """The first rows that are independent of those before them."""
     chosen: list[int] = []
-    for r in mine:
+    for r in own:
         tried = np.array([K[s] / norm(K[s]) for s in [*chosen, r] if norm(K[s]) > 0.0])
         if len(tried) == len(chosen) + 1 and matrix_rank(tried, TOLERANCE) == len(tried):
             chosen.append(r)
     return chosen
 
 
-def _note(constraints: tuple[Constraint, ...], body: int, begin: Array, mine: list[int], rank: int) -> str:
-    which = sorted({int(np.searchsorted(begin, r, side="right")) - 1 for r in mine})
+def _note(constraints: tuple[Constraint, ...], body: int, begin: Array, own: list[int], rank: int) -> str:
+    which = sorted({int(np.searchsorted(begin, r, side="right")) - 1 for r in own})
     names = " and ".join(str(constraints[k]) for k in which)
     where = "the ground" if body < 0 else "one body"
     verb = "has" if len(which) == 1 else "have"
-    return f"{names}, on {where}, {verb} {len(mine)} rows of which {rank} are independent"
+    return f"{names}, on {where}, {verb} {len(own)} rows of which {rank} are independent"
 
 
 def _with_rows(constraints: tuple[Constraint, ...], sizes: Sequence[int], rows: list[int]) -> tuple[Constraint, ...]:
@@ -104,10 +104,10 @@ def _with_rows(constraints: tuple[Constraint, ...], sizes: Sequence[int], rows: 
     left: list[Constraint] = []
     begin = 0
     for c, size in zip(constraints, sizes, strict=True):
-        mine = [r - begin for r in rows if begin <= r < begin + size]
+        own = [r - begin for r in rows if begin <= r < begin + size]
         begin += size
-        if isinstance(c, Contact) and mine:
-            left.append(Contact(c.frame, rows=c.matrix[mine], placement=c.placement))
+        if isinstance(c, Contact) and own:
+            left.append(Contact(c.frame, rows=c.matrix[own], placement=c.placement))
         elif not isinstance(c, Contact):
             left.append(c)
     return tuple(left)

@@ -68,9 +68,9 @@ class MachineCode:
         if precision not in self._singles:
             sizes = [r.size for r in self.program.outputs]
             type, group, fma = Type(precision, 1), host().lanes(precision), host().fma
-            code = _kept(
+            code = cache.kept(
                 lambda: compile_object(emit_single(self._traced.trace, sizes, type, group, fma)),
-                self._traced.identity, "single", precision,
+                "object", host(), self._traced.identity, "single", precision,
             )  # fmt: skip
             [self._singles[precision]] = load_object(code, "single")
             if entry := self._entry(precision):
@@ -124,9 +124,9 @@ class MachineCode:
         ufunc = self._ufuncs.get(precision)
         if ufunc is None:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
-            code = _kept(
+            code = cache.kept(
                 lambda: compile_object(emit_loop(self._traced.trace, shapes, type, fma)),
-                self._traced.identity, "loop", precision,
+                "object", host(), self._traced.identity, "loop", precision,
             )  # fmt: skip
             [loop] = load_object(code, "loop")
             ufunc = self._ufuncs[precision] = make_gufunc(self.program, loop, PRECISIONS[precision])
@@ -159,17 +159,6 @@ class MachineCode:
 
         share_out(run, batch[axis], parts, PIECE)
         return results
-
-
-def _kept(compiled: Callable[[], bytes], *what: Any) -> bytes:
-    """Object code from the cache, or compiled and put there."""
-    name = cache.key("object", host(), *what)
-    found = cache.read(name)
-    if found is not None:
-        return found[1]
-    code = compiled()
-    cache.write(name, {}, code)
-    return code
 
 
 def _plain(a: Array, dtype: np.dtype[Any]) -> Array:

@@ -26,11 +26,7 @@ _kept: list[Any] = []  # definitions of built-in functions, which these read whe
 @functools.cache
 def entries() -> dict[str, int]:
     """The addresses of the entry for each precision."""
-    name = cache.key("entries", host(), layout())
-    found = cache.read(name)
-    code = found[1] if found is not None else compile_optimized(emit_entries())
-    if found is None:
-        cache.write(name, {}, code)
+    code = cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout())
     table, *addresses = load_object(code, "interfaces", *(f"entry.{p}" for p in PRECISIONS))
     words = interfaces()
     ctypes.memmove(table, (ctypes.c_void_p * len(words))(*words), 8 * len(words))

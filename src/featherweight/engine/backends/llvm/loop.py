@@ -150,7 +150,7 @@ class _Loop:
 
     def _arguments(self, movers: Sequence[Mover], inputs: int) -> list[_Argument]:
         """NumPy's steps are the outer one of each argument, then the inner ones of each in turn."""
-        f, found, place = self.f, [], len(movers)
+        f, arguments, place = self.f, [], len(movers)
         for k, mover in enumerate(movers):
             first, step = f.load("ptr", "%args", k), f.load("i64", "%steps", k)
             strides = tuple(f.load("i64", "%steps", place + d) for d in range(len(mover.shape)))
@@ -162,8 +162,8 @@ class _Loop:
             stream = self.streams.get(mover.tag)
             streamed = f.less(NEAR_BYTES, f.mul(self.states, mover.row_bytes)) if stream else "false"
             array = min(k, inputs)  # all results come from one
-            found.append(_Argument(mover, first, step, strides, adjacent, array, stream, streamed))
-        return found
+            arguments.append(_Argument(mover, first, step, strides, adjacent, array, stream, streamed))
+        return arguments
 
     def _blocks(self, states: str) -> str:
         """How many blocks so many states are."""
@@ -247,12 +247,12 @@ class _Loop:
         all_bytes = f.mul(self.states, sum(a.mover.row_bytes for a in arguments))
         some = f.both(f.less(NEAR_BYTES, all_bytes), f.less(0, left))
         next_rows = f.least(left, rows)
-        found = []
+        shares = []
         for a in arguments:
             dense, kept = f.equal(a.step, a.mover.row_bytes), f.negation(a.streamed)
             bytes = f.select(f.both(dense, f.both(some, kept)), f.mul(next_rows, a.mover.row_bytes), 0)
-            found.append((f.at("i8", a.first, f.mul(row, a.step)), f.div(bytes, calls)))
-        return found
+            shares.append((f.at("i8", a.first, f.mul(row, a.step)), f.div(bytes, calls)))
+        return shares
 
     def _fetch_share(self, ahead: Sequence[tuple[str, str]], call: str) -> None:
         """Ask for what falls to a call, of so many."""
