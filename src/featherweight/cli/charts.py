@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..engine.operations import Operations
 from ..robot.robot import Robot
@@ -73,6 +74,7 @@ def draw_operations(ax: Axes, operations: Sequence[tuple[str, Operations]]) -> N
     for row, total in zip(rows, left, strict=True):
         ax.text(total + 0.012 * max(left), row, f"{total:,}", va="center", fontsize=8.0, color=FAINT)
     ax.set_xlim(0, 1.13 * max(left))
+    ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.grid(axis="x")
     _name_rows(ax, [name for name, _ in operations])

@@ -24,7 +24,7 @@ def save_picture(path: Path, robot: Robot, q: Array, timings: Sequence[Timing], 
     with style():
         figure = Figure(figsize=(11.0, 9.6), dpi=DPI)
         upper = figure.add_gridspec(1, 2, left=0.01, right=0.91, bottom=0.40, top=0.872, width_ratios=(1.0, 1.0), wspace=0.22)
-        lower = figure.add_gridspec(1, 2, left=0.125, right=0.985, bottom=0.07, top=0.315, wspace=0.34)
+        lower = figure.add_gridspec(1, 2, left=0.17, right=0.985, bottom=0.07, top=0.315, wspace=0.48)
         _heading(figure, robot, states_per_second, threads)
 
         draw_skeleton(figure.add_subplot(upper[0]), robot, q)
@@ -35,7 +35,7 @@ def save_picture(path: Path, robot: Robot, q: Array, timings: Sequence[Timing], 
         draw_times(timed, timings, threads)
         timed.set_title("Time for one state")
         for ax in (counted, timed):
-            ax.legend(loc="upper left", bbox_to_anchor=(-0.32, -0.12), ncols=3)
+            ax.legend(loc="upper left", bbox_to_anchor=(-0.42, -0.12), ncols=3)
         figure.savefig(path)
 
 
