@@ -91,9 +91,7 @@ class MachineCode:
             self._single(precision)
             results = entry.call(*(_plain(a, PRECISIONS[precision]) for a in arrays))
             results = results if len(self.program.outputs) > 1 else (results,)
-            for o, r in zip(out or (), results, strict=False):
-                np.copyto(o, r, casting="same_kind")
-            return results if out is None else out
+            return _copied(results, out)
         if any(0 in shape for shape in self.program.shapes):
             return self._without_ufunc(arrays, batch, dtype, out)
         ufunc = self._ufunc(precision)
@@ -115,9 +113,7 @@ class MachineCode:
         results = [np.empty(batch + r.shape, dtype) for r in self.program.outputs]
         for i in np.ndindex(batch):
             one((ctypes.c_void_p * len(self.program.shapes))(*(x[(*i, ...)].ctypes.data for x in (*rows, *results))))
-        for o, r in zip(out or (), results, strict=False):
-            np.copyto(o, r, casting="same_kind")
-        return results if out is None else out
+        return _copied(results, out)
 
     def _ufunc(self, precision: str) -> np.ufunc:
         """The gufunc for batches, whose loop the entry learns of."""
@@ -159,6 +155,15 @@ class MachineCode:
 
         share_out(run, batch[axis], parts, PIECE)
         return results
+
+
+def _copied(results: Sequence[Any], out: Sequence[Array] | None) -> Sequence[Any]:
+    """The results, or the caller's arrays with them."""
+    if out is None:
+        return results
+    for o, r in zip(out, results, strict=True):
+        np.copyto(o, r, casting="same_kind")
+    return out
 
 
 def _plain(a: Array, dtype: np.dtype[Any]) -> Array:

@@ -20,8 +20,6 @@ from .python_objects import interfaces, layout, layouts_known
 
 PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
-_kept: list[Any] = []  # definitions of built-in functions, which these read when they go, at exit the last
-
 
 @functools.cache
 def entries() -> dict[str, int]:
@@ -93,7 +91,7 @@ def _built_in(name: str, address: int, table: Any, keeps: Any) -> Any:
 
     fastcall_with_keywords = 0x82
     definition = MethodDefinition(name.encode(), address, fastcall_with_keywords, None)
-    _kept.append(definition)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))  # for ever: functions read it when they go, at exit the last
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     return new(ctypes.addressof(definition), table, keeps)
