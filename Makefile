@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test coverage bench papers lint hooks clean
+.PHONY: demo test coverage trial bench papers lint hooks clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -14,6 +14,10 @@ test: $(VENV)/.test lint
 # Half as slow again as `make test`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
 coverage:
 	$(MAKE) test COVERAGE=1
+
+# Twenty minutes of hostile use, of which `make test` has one: MINUTES and SEED say how long and which, and are printed.
+trial: $(VENV)/.test
+	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 tests/trial
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

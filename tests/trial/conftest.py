@@ -1,0 +1,55 @@
+"""How long the trial is, and with which seed.
+
+`TRIAL_MINUTES` is for the whole trial, of which each part takes its share (one minute unless told; `make trial` says 20).
+`TRIAL_SEED` makes it another one (0 unless told; `make trial` draws one). `TRIAL_ROUND` runs one round of a test alone.
+What was tried, and how often, is printed at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+MINUTES = float(os.environ.get("TRIAL_MINUTES", "1"))
+SEED = int(os.environ.get("TRIAL_SEED", "0"))
+ONLY = os.environ.get("TRIAL_ROUND")
+
+Rounds = Callable[..., Iterator[np.random.Generator]]
+
+
+@pytest.fixture
+def rounds(request: pytest.FixtureRequest, record_property: Callable[[str, Any], None]) -> Iterator[Rounds]:
+    """`rounds(share, most)` gives a random generator a round, until the share of the time is over or `most` were had."""
+    name = request.node.nodeid.rpartition("/")[2]
+    count = 0
+
+    def numbered(share: float, most: int | None = None) -> Iterator[np.random.Generator]:
+        nonlocal count
+        seed = (SEED, zlib.crc32(name.encode()))
+        if ONLY is not None:
+            count = int(ONLY)
+            yield np.random.default_rng([*seed, count])
+            return
+        end = time.monotonic() + 60 * MINUTES * share
+        while (count == 0 or time.monotonic() < end) and (most is None or count < most):
+            yield np.random.default_rng([*seed, count])
+            count += 1
+
+    yield numbered
+    record_property("rounds", count)
+    print(f"TRIAL_SEED={SEED} TRIAL_ROUND={count}")  # where the test ended: shown where it failed
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    terminalreporter.section(f"trial of {MINUTES:g} minutes, TRIAL_SEED={SEED}")
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for key, value in getattr(report, "user_properties", ()):
+                if getattr(report, "when", "") == "teardown" and key == "rounds":
+                    terminalreporter.write_line(f"{value:9d} rounds  {report.nodeid.rpartition('/')[2]}")
