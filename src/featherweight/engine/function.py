@@ -173,8 +173,9 @@ class CompiledFunction:
 
     @property
     def address(self) -> int | None:
-        """Of the machine code `void f(double **arguments)` for one state, the results last, for callers that are compiled
-        too (Numba, C through ctypes); they may drop the GIL. None for a function that is not traced."""
+        """Of the machine code `int f(double **arguments)` for one state, the results last, for callers that are compiled too
+        (Numba, C through ctypes); they may drop the GIL. It returns 0, or 1 and NaN as results where memory ends. The code is
+        there as long as this function is. None for a function that is not traced. Raises MemoryError."""
         return self._executable.address
 
     # what may be wrong

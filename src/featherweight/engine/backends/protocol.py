@@ -32,7 +32,10 @@ class Executable(Protocol):
 
     @property
     def address(self) -> int | None:
-        """Of machine code `void f(void **arguments)` for one state in double precision, the results last; or None."""
+        """Of machine code `int f(void **arguments)` for one state in double precision, the results last; or None.
+
+        It returns 0, or 1 and NaN as results where memory ends.
+        """
 
 
 class Backend(Protocol):

@@ -18,8 +18,10 @@ def text(f: Function) -> str:
 
 
 def compiled(f: Function, result: Any, *arguments: Any) -> Callable[..., Any]:
-    [address] = load_object(compile_object(text(f)), f.name)
-    return ctypes.CFUNCTYPE(result, *arguments)(address)
+    code = load_object(compile_object(text(f)))
+    function: Any = ctypes.CFUNCTYPE(result, *arguments)(code.address(f.name))
+    function.code = code  # lives as long
+    return function
 
 
 def of_integers(f: Function, count: int) -> Callable[..., Any]:

@@ -15,9 +15,9 @@ from ...program import Program
 from ...threads import processors, share_out
 from ...traced import Traced
 from .calls import PRECISIONS, Entry, callable_by_entry
-from .gufunc import make_gufunc
+from .gufunc import Gufunc
 from .ir import Type
-from .jit import compile_object, host, load_object
+from .jit import Code, compile_object, host, load_object
 from .loop import emit_loop
 from .single import emit_single
 
@@ -40,8 +40,8 @@ class MachineCode:
         self.program, self._traced = program, traced
         self._entries: dict[str, Entry] = {}
         self._make_entry: Callable[[str], Entry]
-        self._ufuncs: dict[str, np.ufunc] = {}
-        self._singles: dict[str, int] = {}  # addresses
+        self._gufuncs: dict[str, Gufunc] = {}
+        self._singles: dict[str, Code] = {}
 
     def array(self, x: Any) -> Array:
         a = np.asarray(x)
@@ -63,8 +63,8 @@ class MachineCode:
             self._entries["double"].hands_on(self._entries[precision])
         return self._entries.get(precision)
 
-    def _single(self, precision: str) -> int:
-        """The address of the function for one state, which the entry learns of."""
+    def _single(self, precision: str) -> Code:
+        """The function for one state, which the entry learns of."""
         if precision not in self._singles:
             sizes = [r.size for r in self.program.outputs]
             type, group, fma = Type(precision, 1), host().lanes(precision), host().fma
@@ -72,14 +72,15 @@ class MachineCode:
                 lambda: compile_object(emit_single(self._traced.trace, sizes, type, group, fma)),
                 "object", host(), self._traced.identity, "single", precision,
             )  # fmt: skip
-            [self._singles[precision]] = load_object(code, "single")
-            if entry := self._entry(precision):
-                entry.computes_one(self._singles[precision])
+            single = load_object(code)
+            if entry := self._entry(precision):  # first: other threads take what is in the table to be ready
+                entry.computes_one(single)
+            self._singles[precision] = single
         return self._singles[precision]
 
     @property
     def address(self) -> int | None:
-        return self._single("double")
+        return self._single("double").address("single")
 
     # many
 
@@ -94,41 +95,44 @@ class MachineCode:
             return _copied(results, out)
         if any(0 in shape for shape in self.program.shapes):
             return self._without_ufunc(arrays, batch, dtype, out)
-        ufunc = self._ufunc(precision)
+        gufunc = self._gufunc(precision)
         if len(batch) + sum(len(r.shape) for r in self.program.outputs) > MOST_AXES:
             return self._without_ufunc(arrays, batch, dtype, out)
         parts = 1 if threads == 1 else self._shares(math.prod(batch), threads)
         if parts > 1 and (out is None or not any(np.may_share_memory(o, a) for o in out for a in arrays)):
-            return self._threaded(ufunc, arrays, batch, dtype, out, parts)
-        results = ufunc(*arrays) if out is None else ufunc(*arrays, out=tuple(out))
+            return self._threaded(gufunc, arrays, batch, dtype, out, parts)
+        results = gufunc(*arrays, out=None if out is None else tuple(out))
         return results if len(self.program.outputs) > 1 else (results,)
 
     def _without_ufunc(
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
     ) -> Sequence[Array]:
         """One state after the other: NumPy makes no ufuncs of arrays without elements, and none of many axes."""
-        one = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._single("float" if dtype == PRECISIONS["float"] else "double"))
+        code = self._single("float" if dtype == PRECISIONS["float"] else "double")
+        one = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(code.address("single"))
         shapes = [batch + p.shape for p in self.program.inputs]
         rows = [np.array(np.broadcast_to(a, shape), dtype, order="C") for a, shape in zip(arrays, shapes, strict=True)]
         results = [np.empty(batch + r.shape, dtype) for r in self.program.outputs]
         for i in np.ndindex(batch):
-            one((ctypes.c_void_p * len(self.program.shapes))(*(x[(*i, ...)].ctypes.data for x in (*rows, *results))))
+            if one((ctypes.c_void_p * len(self.program.shapes))(*(x[(*i, ...)].ctypes.data for x in (*rows, *results)))):
+                raise MemoryError(f"{self.program.name}: no memory for the workspace of a state")
         return _copied(results, out)
 
-    def _ufunc(self, precision: str) -> np.ufunc:
+    def _gufunc(self, precision: str) -> Gufunc:
         """The gufunc for batches, whose loop the entry learns of."""
-        ufunc = self._ufuncs.get(precision)
-        if ufunc is None:
+        gufunc = self._gufuncs.get(precision)
+        if gufunc is None:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
-            code = cache.kept(
+            kept = cache.kept(
                 lambda: compile_object(emit_loop(self._traced.trace, shapes, type, fma)),
                 "object", host(), self._traced.identity, "loop", precision,
             )  # fmt: skip
-            [loop] = load_object(code, "loop")
-            ufunc = self._ufuncs[precision] = make_gufunc(self.program, loop, PRECISIONS[precision])
+            code = load_object(kept)
+            gufunc = Gufunc(self.program, code, PRECISIONS[precision])
             if entry := self._entry(precision):
-                entry.computes_many(loop, (2 * THREAD_GRAIN - 1) // max(self._work, 1))
-        return ufunc
+                entry.computes_many(code, (2 * THREAD_GRAIN - 1) // max(self._work, 1))
+            self._gufuncs[precision] = gufunc
+        return gufunc
 
     @cached_property
     def _work(self) -> int:
@@ -141,7 +145,7 @@ class MachineCode:
         return max(1, min(processors() if threads is None else threads, states * self._work // THREAD_GRAIN, states))
 
     def _threaded(
-        self, ufunc: np.ufunc, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Any, parts: int
+        self, gufunc: Gufunc, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Any, parts: int
     ) -> Sequence[Array]:
         """Cut the longest batch axis; its pieces do not overlap, so neither do the threads' writes."""
         results = [np.empty(batch + r.shape, dtype) for r in self.program.outputs] if out is None else out
@@ -151,7 +155,7 @@ class MachineCode:
 
         def run(start: int, stop: int) -> None:
             piece = (slice(None),) * axis + (slice(start, stop),)
-            ufunc(*(a[piece] for a in full), out=tuple(r[piece] for r in results))
+            gufunc(*(a[piece] for a in full), out=tuple(r[piece] for r in results))
 
         share_out(run, batch[axis], parts, PIECE)
         return results

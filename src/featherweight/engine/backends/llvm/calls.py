@@ -15,20 +15,21 @@ from ... import cache
 from ...program import Program
 from .arguments_of_calls import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
 from .entry import emit_entries
-from .jit import compile_optimized, host, load_object
+from .jit import Code, compile_optimized, host, load_object
 from .python_objects import interfaces, layout, layouts_known
 
+DEFINITION = ("name", "function", "flags", "doc")  # PyMethodDef, in words
+FASTCALL_WITH_KEYWORDS = 0x82
 PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
 
 @functools.cache
-def entries() -> dict[str, int]:
-    """The addresses of the entry for each precision."""
-    code = cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout())
-    table, *addresses = load_object(code, "interfaces", *(f"entry.{p}" for p in PRECISIONS))
+def _entries() -> Code:
+    """The entries for all precisions, which stay."""
+    code = load_object(cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout()))
     words = interfaces()
-    ctypes.memmove(table, (ctypes.c_void_p * len(words))(*words), 8 * len(words))
-    return dict(zip(PRECISIONS, addresses, strict=True))
+    ctypes.memmove(code.address("interfaces"), (ctypes.c_void_p * len(words))(*words), 8 * len(words))
+    return code
 
 
 def callable_by_entry(program: Program) -> bool:
@@ -38,13 +39,17 @@ def callable_by_entry(program: Program) -> bool:
 
 
 class Entry:
-    """A built-in function for calls of a program in one precision, `call`; `general` answers what it does not."""
+    """A built-in function for calls of a program in one precision, `call`; `general` answers what it does not.
+
+    Its `self` is the table, which also holds its definition: a function reads that when it goes, and lets its `self` go after.
+    """
 
     def __init__(self, program: Program, precision: str, general: Callable[..., Any], result_class: type | None) -> None:
         dtype, shapes = PRECISIONS[precision], program.shapes
         names = [sys.intern(a.name) for a in program.inputs] + [sys.intern("out")]
         first_name = len(WORDS) + len(RECORD) * len(shapes)
-        self._table = np.zeros(first_name + len(names), np.uint64)
+        definition, title = first_name + len(names), program.name.encode() + b"\0"
+        self._table = np.zeros(definition + len(DEFINITION) - (-len(title) // 8), np.uint64)
         self._refers_to: list[Any] = [general, dtype, result_class, names]
         offset = 0
         for k, shape in enumerate(shapes):
@@ -52,7 +57,7 @@ class Entry:
             record = (len(shape), size, offset, *shape)
             self._table[begin : begin + len(record)] = record
             offset += 64 * -(-size // 64) * (k < len(program.inputs))
-        self._table[first_name:] = [id(name) for name in names]
+        self._table[first_name:definition] = [id(name) for name in names]
         self._set("general", id(general))
         self._set("descr", id(dtype))
         self._set("result_class", 0 if result_class is None else id(result_class))
@@ -61,19 +66,26 @@ class Entry:
         self._set("gathers", int(offset <= STACK_BYTES))
         self._set("records", self._table.ctypes.data + 8 * len(WORDS))
         self._set("names", self._table.ctypes.data + 8 * first_name)
-        self.call = _built_in(program.name, entries()[precision], self._table, self)
+        at = self._table.ctypes.data + 8 * definition
+        self._table[definition : definition + len(DEFINITION)] = (
+            at + 8 * len(DEFINITION), _entries().address(f"entry.{precision}"), FASTCALL_WITH_KEYWORDS, 0,
+        )  # fmt: skip
+        ctypes.memmove(at + 8 * len(DEFINITION), title, len(title))
+        self.call = _new_function(at, self._table, self)
 
     def _set(self, word: str, value: int) -> None:
         self._table[WORDS.index(word)] = value
 
-    def computes_one(self, address: int) -> None:
-        """`void f(ptr arguments)` at that address computes one state."""
-        self._set("single", address)
+    def computes_one(self, code: Code) -> None:
+        """`i32 single(ptr arguments)` computes one state."""
+        self._refers_to.append(code)
+        self._set("single", code.address("single"))
 
-    def computes_many(self, address: int, most: int) -> None:
-        """The loop of a ufunc at that address computes a batch, of so many states on one thread."""
+    def computes_many(self, code: Code, most: int) -> None:
+        """The loop of a ufunc computes a batch, of so many states on one thread."""
+        self._refers_to.append(code)
         self._set("most_states", most)
-        self._set("loop", address)
+        self._set("loop", code.address("loop"))
 
     def hands_on(self, other: Entry) -> None:
         """Arguments that are all of the other precision go to another entry, which lives as long as this one."""
@@ -81,17 +93,5 @@ class Entry:
         self._set("other", id(other._table))
 
 
-def _built_in(name: str, address: int, table: Any, keeps: Any) -> Any:
-    """A built-in function whose `self` is a table; it keeps alive what that refers to."""
-
-    class MethodDefinition(ctypes.Structure):
-        _fields_ = (
-            ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
-        )  # fmt: skip
-
-    fastcall_with_keywords = 0x82
-    definition = MethodDefinition(name.encode(), address, fastcall_with_keywords, None)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))  # for ever: functions read it when they go, at exit the last
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    return new(ctypes.addressof(definition), table, keeps)
+_new_function = ctypes.pythonapi.PyCFunction_NewEx  # of the address of a definition, `self`, and what else it keeps
+_new_function.restype, _new_function.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]

@@ -78,6 +78,7 @@ class _Entry:
         self.dims = f.slot("i64", 1 + MOST_RANK)
         self.steps = f.slot("i64", (1 + MOST_RANK) * ROOM)
         self.every, self.some = f.slot("i32"), f.slot("i32")
+        self.without_memory = f.slot("i64")  # whether there was none for the workspace
         self.states, self.extra = f.slot("i64"), f.slot("i64")  # and axes before the core
         self.index, self.step, self.out_arrays = f.slot("i64"), f.slot("i64"), f.slot("ptr")
         self.buffer = f.slot("i8", STACK_BYTES, 64)
@@ -95,6 +96,9 @@ class _Entry:
         f.label("general")
         general = word(f, "general", "ptr")
         f.line(f"ret ptr {f.call('ptr', interface(f, 'vectorcall'), f'ptr {general}', *rest)}")
+        f.label("no.memory")
+        self._drop(self.m)
+        f.line(f"ret ptr {f.call('ptr', interface(f, 'no_memory'))}")
         f.label("failed")
         f.line("ret ptr null")
         return f
@@ -314,16 +318,18 @@ class _Entry:
         """For one state or many, without the GIL."""
         f = self.f
         f.label("compute")
+        f.store("i64", 0, self.without_memory)
         thread = f.call("ptr", interface(f, "save_thread"))
         f.branch(f.equal(f.load("i64", self.extra), 1), "many", "one")
         f.label("one")
-        f.call("void", self.code, f"ptr {self.data}")
+        f.store("i64", f.cast("zext", "i32", f.call("i32", self.code, f"ptr {self.data}"), "i64"), self.without_memory)
         f.jump("computed")
         f.label("many")
-        f.call("void", self.code, f"ptr {self.data}", f"ptr {self.states}", f"ptr {self.steps}", "ptr null")
+        f.call("void", self.code, f"ptr {self.data}", f"ptr {self.states}", f"ptr {self.steps}", f"ptr {self.without_memory}")
         f.jump("computed")
         f.label("computed")
         f.call("void", interface(f, "restore_thread"), f"ptr {thread}")
+        f.require(f.equal(f.load("i64", self.without_memory), 0), "no.memory")
 
     def _return(self) -> None:
         """The result, or a named tuple of them; numbers where there are no axes, unless the caller gave arrays."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...program import Program
+from .jit import Code
 from .python_objects import ufunc_api
 
 _from_function = ctypes.PYFUNCTYPE(  # PyUFunc_FromFuncAndDataAndSignature, entry 31 of the table
@@ -17,21 +18,30 @@ _from_function = ctypes.PYFUNCTYPE(  # PyUFunc_FromFuncAndDataAndSignature, entr
 
 _NO_IDENTITY = -1
 MOST_ARRAYS = 64  # arguments and results that a ufunc may have
-_kept: list[Any] = []  # NumPy keeps the addresses of these tables and never frees them
 
 
-def make_gufunc(program: Program, address: int, dtype: np.dtype[Any]) -> np.ufunc:
-    """A gufunc whose loop is the machine code at `address`; all arguments are of `dtype`."""
-    count = len(program.inputs) + len(program.outputs)
-    if count > MOST_ARRAYS:
-        raise ValueError(f"{program.name} has {count} arguments and results; NumPy takes {MOST_ARRAYS} at most")
-    functions = (ctypes.c_void_p * 1)(address)
-    data = (ctypes.c_void_p * 1)()
-    types = (ctypes.c_char * count)(*[bytes([dtype.num])] * count)
-    texts = (program.name.encode(), program.signature.encode())
-    _kept.append((functions, data, types, texts))
-    ufunc: np.ufunc = _from_function(
-        ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1, len(program.inputs),
-        len(program.outputs), _NO_IDENTITY, texts[0], b"", 0, texts[1],
-    )  # fmt: skip
-    return ufunc
+class Gufunc:
+    """A gufunc whose loop is machine code: all arguments are of `dtype`. It keeps what NumPy has bare addresses of."""
+
+    def __init__(self, program: Program, code: Code, dtype: np.dtype[Any]) -> None:
+        count = len(program.inputs) + len(program.outputs)
+        if count > MOST_ARRAYS:
+            raise ValueError(f"{program.name} has {count} arguments and results; NumPy takes {MOST_ARRAYS} at most")
+        self._without_memory = ctypes.c_int64(0)  # calls for which there was none, as the loop counts them
+        functions = (ctypes.c_void_p * 1)(code.address("loop"))
+        data = (ctypes.c_void_p * 1)(ctypes.addressof(self._without_memory))
+        types = (ctypes.c_char * count)(*[bytes([dtype.num])] * count)
+        texts = (program.name.encode(), program.signature.encode())
+        self._keeps = (code, functions, data, types, texts)
+        self._ufunc: np.ufunc = _from_function(
+            ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1, len(program.inputs),
+            len(program.outputs), _NO_IDENTITY, texts[0], b"", 0, texts[1],
+        )  # fmt: skip
+
+    def __call__(self, *arrays: Any, out: tuple[Any, ...] | None = None) -> Any:
+        """Raises MemoryError where there is none for the loop's workspace."""
+        before = self._without_memory.value
+        results = self._ufunc(*arrays) if out is None else self._ufunc(*arrays, out=out)
+        if self._without_memory.value != before:
+            raise MemoryError(f"{self._ufunc.__name__}: no memory for the workspace of a batch")
+        return results

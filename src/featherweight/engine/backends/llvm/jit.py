@@ -1,14 +1,28 @@
-"""LLVM IR to object code for this machine, and object code to addresses."""
+"""LLVM IR to object code for this machine, and object code to addresses.
+
+LLVM ends the process where it gets no memory, or gives the address 0. So memory is asked for first, and MemoryError says that
+there is none.
+"""
 
 from __future__ import annotations
 
 import functools
+import gc
+import hashlib
+import mmap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
 
-_loaded: list[llvm.ExecutionEngine] = []  # code lives as long as the process: NumPy keeps bare addresses of it
+BYTES_TO_LOAD = 4  # for each byte of object code
+BYTES_TO_COMPILE = 100  # for each byte of IR
+BYTES_OF_LLVM = 16 << 20  # for anything
+REGIONS = 16  # of memory with rights of their own, of which systems allow so many a process; code takes three or four
 
 
 class Host(NamedTuple):
@@ -50,29 +64,81 @@ def _machine() -> llvm.TargetMachine:
 def compile_object(ir: str) -> bytes:
     """Object code of a module whose instructions are in order already."""
     machine = _machine()
-    return bytes(machine.emit_object(_module(ir, machine)))
+    with _parsed(ir, machine) as module:
+        return bytes(machine.emit_object(module))
 
 
 def compile_optimized(ir: str) -> bytes:
     """Object code of a small module, for which LLVM's optimizations are worth their time."""
     machine = _machine()
-    module = _module(ir, machine)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    builder.getModulePassManager().run(module, builder)
-    return bytes(machine.emit_object(module))
+    with _parsed(ir, machine) as module:
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+        builder.getModulePassManager().run(module, builder)
+        return bytes(machine.emit_object(module))
 
 
-def _module(ir: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    module = llvm.parse_assembly(ir)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    return module
+@contextmanager
+def _parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
+    """A module, and a context with all its constants, for as long as it is compiled. Raises MemoryError."""
+    _ask_for_memory(BYTES_TO_COMPILE * len(ir))
+    with llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        yield module
 
 
-def load_object(code: bytes, *symbols: str) -> list[int]:
-    """Link object code into this process and return the addresses of `symbols`."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    _loaded.append(engine)
-    return [int(engine.get_global_value_address(symbol)) for symbol in symbols]
+class Code:
+    """Machine code in this process. It is unloaded when nothing refers to this object: who keeps an address keeps the code."""
+
+    def __init__(self, object_code: bytes) -> None:
+        _ask_for_memory(BYTES_TO_LOAD * len(object_code))
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        self._engine.finalize_object()
+
+    def address(self, symbol: str) -> int:
+        """Of a function or of data; raises MemoryError where it has none."""
+        address = int(self._engine.get_global_value_address(symbol))
+        if address == 0:
+            raise MemoryError(f"no memory for the machine code of {symbol!r}")
+        return address
+
+
+_lock = threading.Lock()
+_loaded: WeakValueDictionary[bytes, Code] = WeakValueDictionary()  # by the hash of the object code
+
+
+def load_object(object_code: bytes) -> Code:
+    """The code in this process, where equal code is once. Raises MemoryError."""
+    name = hashlib.sha256(object_code).digest()
+    with _lock:
+        code = _loaded.get(name)
+        if code is None:
+            code = _loaded[name] = Code(object_code)
+        return code
+
+
+def _ask_for_memory(size: int) -> None:
+    """Raises MemoryError where the system has not so much memory, or not so many regions of it, after what is garbage went."""
+    try:
+        _take_memory(size)
+    except OSError:
+        gc.collect()
+        try:
+            _take_memory(size)
+        except OSError as error:
+            raise MemoryError(
+                f"no memory for machine code ({error.strerror}); let go of robots and functions that are no longer used"
+            ) from None
+
+
+def _take_memory(size: int) -> None:
+    """Take and give back what LLVM is going to take."""
+    taken = []
+    try:
+        for k in range(REGIONS):
+            rights = {"prot": mmap.PROT_READ | mmap.PROT_WRITE * (k % 2)} if hasattr(mmap, "PROT_READ") else {}
+            taken.append(mmap.mmap(-1, BYTES_OF_LLVM + size if k == 1 else mmap.PAGESIZE, **rights))
+    finally:
+        for area in taken:
+            area.close()

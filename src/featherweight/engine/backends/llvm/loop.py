@@ -37,7 +37,8 @@ DECLARATIONS = (
 def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> str:
     """A module with `void @loop(ptr args, ptr dims, ptr steps, ptr data)` as NumPy calls it.
 
-    `shapes` are the core shapes of the inputs and the outputs.
+    `shapes` are the core shapes of the inputs and the outputs. Where there is no memory for the workspace, the number at `data`
+    becomes larger by one, and there are no results.
     """
     results = Results.of(t)
     kernel = emit_kernel(t._replace(outputs=results.values), type, fma)
@@ -177,6 +178,11 @@ class _Loop:
         self.most = f.least(self._blocks(self.states), max(1, min(BLOCKS, BLOCK_BYTES // block_bytes)))
         row_bytes = max((s.row_bytes for s in self.streams.values()), default=0)
         heap = f.call("ptr", "@malloc", f"i64 {f.add(f.mul(self.most, block_bytes), CACHE_LINE + row_bytes * W)}")
+        f.branch(f.equal(heap, "null", "ptr"), "no.memory", "memory")
+        f.label("no.memory")
+        f.line("%before = atomicrmw add ptr %data, i64 1 monotonic")
+        f.ret()
+        f.label("memory")
         self.arrays = [f.aligned(heap)]
         for vectors in self.vectors:
             self.arrays.append(f.at(self.type.precision, self.arrays[-1], f.mul(self.most, vectors * W)))

@@ -86,6 +86,7 @@ class Interfaces(NamedTuple):
     int_as_double: int
     error_occurred: int
     error_clear: int
+    no_memory: int  # PyErr_NoMemory
     allocate: int  # PyType_GenericAlloc
     increment: int  # Py_IncRef
     decrement: int  # Py_DecRef
@@ -102,7 +103,8 @@ def interfaces() -> Interfaces:
     return Interfaces(
         id(np.ndarray), id(list), id(tuple), id(float), id(np.float64), id(int), api[93] or 0, api[76] or 0,
         python("PyObject_Vectorcall"), python("PyEval_SaveThread"), python("PyEval_RestoreThread"),
-        python("PyLong_AsDouble"), python("PyErr_Occurred"), python("PyErr_Clear"), python("PyType_GenericAlloc"),
+        python("PyLong_AsDouble"), python("PyErr_Occurred"), python("PyErr_Clear"), python("PyErr_NoMemory"),
+        python("PyType_GenericAlloc"),
         python("Py_IncRef"), python("Py_DecRef"),
     )  # fmt: skip
 

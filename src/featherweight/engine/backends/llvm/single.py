@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ...trace import Trace
@@ -13,20 +14,35 @@ STACK_BYTES = 32_768  # a workspace lies on the stack up to here
 
 
 def emit_single(t: Trace, outputs: Sequence[int], type: Type, group: int, fma: bool) -> str:
-    """A module with `void @single(ptr arguments)`, the results' pointers last; `outputs` are the sizes of these.
+    """A module with `i32 @single(ptr arguments)`, the results' pointers last; `outputs` are the sizes of these.
+
+    It returns 0; or 1, and NaN as results, where there is no memory for its workspace.
 
     Sines and cosines of inputs are computed `group` at a time.
     """
     kernel = emit_kernel(t, type, fma, outputs, group)
-    f = Function("void", "single", ["ptr %arguments"], internal=False)
+    f = Function("i32", "single", ["ptr %arguments"], internal=False)
     pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(len(t.inputs) + len(outputs))]
     size = type.item_bytes * kernel.workspace + 64
     on_stack = size <= STACK_BYTES
     room = f.slot("i8", size, 64) if on_stack else f.call("ptr", "@malloc", f"i64 {size}")
+    if not on_stack:
+        _give_nan_without_memory(f, room, pointers[len(t.inputs) :], outputs, type)
     workspace = f.aligned(room)
     for part in kernel.parts:
         f.call("void", f"@{part}", *pointers, f"ptr {workspace}")
     if not on_stack:
         f.call("void", "@free", f"ptr {room}")
-    f.line("ret void")
+    f.ret("i32", "0")
     return assemble(kernel, type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
+
+
+def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], sizes: Sequence[int], type: Type) -> None:
+    """Callers that do not look at what is returned have NaN."""
+    f.branch(f.equal(room, "null", "ptr"), "no.memory", "memory")
+    f.label("no.memory")
+    for result, size in zip(results, sizes, strict=True):
+        with f.loop(size) as i:
+            f.store(type.precision, type.constant(math.nan), result.removeprefix("ptr "), i)
+    f.ret("i32", "1")
+    f.label("memory")
