@@ -19,9 +19,9 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as llvm
 
-BYTES_TO_LOAD = 4  # for each byte of object code
-BYTES_TO_COMPILE = 100  # for each byte of IR
-BYTES_OF_LLVM = 16 << 20  # for anything
+MIB = 1 << 20
+BYTES_TO_LOAD = (1 * MIB, 4)  # that LLVM takes: for anything, and for each byte of object code
+BYTES_TO_COMPILE = (32 * MIB, 10)  # and for each byte of IR
 REGIONS = 16  # of memory with rights of their own, of which systems allow so many a process; code takes three or four
 
 
@@ -80,7 +80,7 @@ def compile_optimized(ir: str) -> bytes:
 @contextmanager
 def _parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """A module, and a context with all its constants, for as long as it is compiled. Raises MemoryError."""
-    _ask_for_memory(BYTES_TO_COMPILE * len(ir))
+    _ask_for_memory(BYTES_TO_COMPILE, len(ir))
     with llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
@@ -91,7 +91,7 @@ class Code:
     """Machine code in this process. It is unloaded when nothing refers to this object: who keeps an address keeps the code."""
 
     def __init__(self, object_code: bytes) -> None:
-        _ask_for_memory(BYTES_TO_LOAD * len(object_code))
+        _ask_for_memory(BYTES_TO_LOAD, len(object_code))
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         self._engine.finalize_object()
@@ -118,8 +118,9 @@ def load_object(object_code: bytes) -> Code:
         return code
 
 
-def _ask_for_memory(size: int) -> None:
+def _ask_for_memory(needed: tuple[int, int], given: int) -> None:
     """Raises MemoryError where the system has not so much memory, or not so many regions of it, after what is garbage went."""
+    size = needed[0] + needed[1] * given
     try:
         _take_memory(size)
     except OSError:
@@ -138,7 +139,7 @@ def _take_memory(size: int) -> None:
     try:
         for k in range(REGIONS):
             rights = {"prot": mmap.PROT_READ | mmap.PROT_WRITE * (k % 2)} if hasattr(mmap, "PROT_READ") else {}
-            taken.append(mmap.mmap(-1, BYTES_OF_LLVM + size if k == 1 else mmap.PAGESIZE, **rights))
+            taken.append(mmap.mmap(-1, size if k == 1 else mmap.PAGESIZE, **rights))
     finally:
         for area in taken:
             area.close()
