@@ -191,6 +191,8 @@ class CompiledFunction:
 
     def _array(self, executable: Executable, x: Any, k: int) -> Any:
         """Argument k as an array."""
+        if isinstance(x, np.ndarray) and np.ma.is_masked(x):
+            raise ValueError(f"{self.name}: {self.program.inputs[k].name} has masked elements; fill them with numbers")
         try:
             return executable.array(x)
         except ValueError as error:  # nested lists of unlike lengths
@@ -234,6 +236,8 @@ class CompiledFunction:
                 raise ValueError(f"{self.name}: {what} must be an array of shape {shape}; got {_described(array)}")
             if not np.can_cast(_DOUBLE, array.dtype, "same_kind"):
                 raise TypeError(f"{self.name}: {what} must hold floating-point numbers; got dtype {array.dtype}")
+            if isinstance(array, np.ma.MaskedArray):
+                raise TypeError(f"{self.name}: {what} must be an array without a mask")
             if not array.flags.writeable:
                 raise ValueError(f"{self.name}: {what} is read-only")
             if any(np.may_share_memory(array, other, OVERLAP_WORK) for other in arrays[:k]):  # type: ignore[arg-type]

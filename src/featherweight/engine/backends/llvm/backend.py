@@ -24,6 +24,7 @@ from .single import emit_single
 Array = np.ndarray[Any, np.dtype[Any]]
 
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
+LONGEST_CALL = 50_000_000  # operations of a call that is not cut: Python sees no signals meanwhile
 PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
 MOST_AXES = 64  # of a batch and of the cores of all results, that NumPy's ufuncs take
 
@@ -98,9 +99,11 @@ class MachineCode:
         gufunc = self._gufunc(precision)
         if len(batch) + sum(len(r.shape) for r in self.program.outputs) > MOST_AXES:
             return self._without_ufunc(arrays, batch, dtype, out)
-        parts = 1 if threads == 1 else self._shares(math.prod(batch), threads)
-        if parts > 1 and (out is None or not any(np.may_share_memory(o, a) for o in out for a in arrays)):
-            return self._threaded(gufunc, arrays, batch, dtype, out, parts)
+        states = math.prod(batch)
+        parts = 1 if threads == 1 else self._shares(states, threads)
+        if parts > 1 or states * self._work > LONGEST_CALL:
+            apart = [a.copy() if any(np.may_share_memory(a, o) for o in out or ()) else a for a in arrays]
+            return self._in_pieces(gufunc, apart, batch, dtype, out, parts)
         results = gufunc(*arrays, out=None if out is None else tuple(out))
         return results if len(self.program.outputs) > 1 else (results,)
 
@@ -144,7 +147,7 @@ class MachineCode:
         """Threads that share a batch."""
         return max(1, min(processors() if threads is None else threads, states * self._work // THREAD_GRAIN, states))
 
-    def _threaded(
+    def _in_pieces(
         self, gufunc: Gufunc, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Any, parts: int
     ) -> Sequence[Array]:
         """Cut the longest batch axis; its pieces do not overlap, so neither do the threads' writes."""
@@ -157,7 +160,8 @@ class MachineCode:
             piece = (slice(None),) * axis + (slice(start, stop),)
             gufunc(*(a[piece] for a in full), out=tuple(r[piece] for r in results))
 
-        share_out(run, batch[axis], parts, PIECE)
+        rows = math.prod(batch) // batch[axis]  # states of each index
+        share_out(run, batch[axis], parts, max(1, min(PIECE, LONGEST_CALL // max(self._work, 1)) // rows))
         return results
 
 
