@@ -1,0 +1,102 @@
+"""Machine code in the process: loaded once, gone with its functions, and what happens where memory ends."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.kernels import swinging
+from featherweight.engine.backends.llvm import jit
+
+
+def memory_maps() -> int:
+    with open("/proc/self/maps") as file:
+        return sum(1 for _ in file)
+
+
+def test_equal_code_is_loaded_once() -> None:
+    a, b, x = swinging(3), swinging(3), np.ones(3)
+    assert np.array_equal(a(x, x), b(x, x))
+    assert a.address == b.address
+
+
+def test_code_goes_with_its_functions() -> None:
+    f, x = swinging(5), np.ones((4, 5))
+    f(x, x), f(x[0], x[0]), f(x.astype("f"), x.astype("f"))
+    there = [weakref.ref(code) for code in jit._loaded.values()]
+    del f
+    gc.collect()
+    assert any(code() is None for code in there)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no list of memory maps")
+def test_functions_that_come_and_go_take_no_memory() -> None:
+    x, before = np.ones((4, 7)), 0
+    for k in range(60):
+        f = swinging(7)
+        f(x, x), f(x[0], x[0])
+        del f
+        gc.collect()
+        before = memory_maps() if k == 5 else before
+    assert memory_maps() <= before + 4
+
+
+def test_a_symbol_without_an_address_is_an_error() -> None:
+    code = jit.load_object(jit.compile_object("define i32 @one() {\nret i32 1\n}"))
+    assert code.address("one") != 0
+    with pytest.raises(MemoryError, match="'two'"):
+        code.address("two")
+
+
+WITHOUT_MEMORY = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from engine.kernels import swinging
+from featherweight import build, generators
+
+robot = build(generators.chain(100))
+q, Q = robot.neutral(), np.zeros((64, 100))
+f, out, OUT = robot.mass_matrix, np.zeros((100, 100)), np.zeros((64, 100, 100))
+right = f(q).copy()
+assert np.array_equal(f(Q)[-1], right)
+
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[2]), resource.RLIM_INFINITY))
+hog, size, ended = [], 1 << 20, 0
+while size > 64:
+    try:
+        hog.append(bytearray(size))
+    except MemoryError:
+        size //= 2
+for states, results in ((q, out), (Q, OUT), (q, None), (Q, None), (Q[::-1], OUT)):
+    for _ in range(20):
+        try:
+            f(states, out=results)
+        except MemoryError:
+            ended += 1
+try:
+    swinging(9)(q[:9], q[:9])
+except MemoryError:
+    ended += 1
+hog.clear()
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+assert np.array_equal(f(q), right) and np.array_equal(f(Q, out=OUT)[7], right)
+print(ended)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory that all systems calls keep")
+@pytest.mark.parametrize("room", [0, 1 << 20])
+def test_where_memory_ends_there_is_memory_error(room: int) -> None:
+    command = [sys.executable, "-c", WITHOUT_MEMORY, str(Path(__file__).parents[3]), str(room)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20
