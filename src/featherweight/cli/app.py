@@ -12,6 +12,7 @@ from rich.text import Text
 from ..model.types import ModelError
 from ..version import __version__
 from .bench import bench_robot
+from .cached import show_cache
 from .demo import show_demo
 from .inspect import inspect_robot
 from .ops import count_operations
@@ -41,6 +42,7 @@ app.command("bench")(bench_robot)
 app.command("demo")(show_demo)
 app.command("simulate")(drop_robot)
 app.command("view")(view_robot)
+app.command("cache")(show_cache)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:

@@ -2,42 +2,22 @@
 
 An entry is named by the hash of everything that its content follows from: the engine's own source, the kernel with all that
 it calls (`sources`), the model, the function's options, precision, processor and its features, and the versions of LLVM and of
-the format. The IR is a function of these, so it need not be made again to find the entry. A file starts with the hash of its
-content; one that is cut short or damaged does not match and is made anew. Files are written aside and renamed, so two
-processes may write at once. A disk that cannot be written is only slower.
+the format. The IR is a function of these, so it need not be made again to find the entry. A file starts with the hash of that
+name and of its content: one that is cut short, damaged, or another's under this name does not match and is made anew. Two
+processes may write at once. A disk that cannot be written is only slower. `cache_folder` has the files.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import logging
-import os
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-log = logging.getLogger("featherweight")
+from .cache_folder import log, read_file, write_file
 
-MAGIC = b"featherweight object 1\n"
-
-
-def directory() -> Path:
-    """Where entries are kept: `FEATHERWEIGHT_CACHE`, or the platform's folder for caches."""
-    chosen = os.environ.get("FEATHERWEIGHT_CACHE")
-    if chosen:
-        return Path(chosen)
-    home = Path(os.path.expanduser("~"))  # a user without a home is no error
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "featherweight"
+MAGIC = b"featherweight object 2\n"
 
 
 def _engine_digest() -> str:
@@ -51,6 +31,15 @@ def _engine_digest() -> str:
 
 
 ENGINE = _engine_digest()  # when it is imported: files that change later are not what runs
+_mixed = False  # whether some of what runs is of files that changed since
+
+
+def notice_changed_files() -> None:
+    """To be called when more of the engine is imported: where files are not what they were, nothing is read or kept."""
+    global _mixed
+    if not _mixed and _engine_digest() != ENGINE:
+        _mixed = True
+        log.warning("featherweight: the package's files changed since it was imported; compiled code is not kept")
 
 
 def key(*parts: Any) -> str:
@@ -71,14 +60,13 @@ def kept(make: Callable[[], bytes], *what: Any) -> bytes:
 
 def read(name: str) -> tuple[dict[str, Any], bytes] | None:
     """Facts and object code of an entry, or None if there is none that is whole."""
-    try:
-        data = (directory() / f"{name}.bin").read_bytes()
-    except OSError:
+    data = None if _mixed else read_file(name)
+    if data is None:
         return None
     head = len(MAGIC) + 32
     content = data[head:]
-    if not data.startswith(MAGIC) or hashlib.sha256(content).digest() != data[len(MAGIC) : head]:
-        log.warning("featherweight: cache entry %s is damaged and will be made anew", directory() / f"{name}.bin")
+    if not data.startswith(MAGIC) or _digest(name, content) != data[len(MAGIC) : head]:
+        log.warning("featherweight: cache entry %s is damaged and will be made anew", name)
         return None
     facts, _, code = content.partition(b"\n")
     return json.loads(facts), code
@@ -87,16 +75,9 @@ def read(name: str) -> tuple[dict[str, Any], bytes] | None:
 def write(name: str, facts: dict[str, Any], code: bytes) -> None:
     """Keep an entry, if the disk allows."""
     content = json.dumps(facts).encode() + b"\n" + code
-    folder = directory()
-    temporary = None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + hashlib.sha256(content).digest() + content)
-        os.replace(temporary, folder / f"{name}.bin")
-    except OSError as error:
-        log.info("featherweight: compiled code is not kept in %s: %s", folder, error)
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+    if not _mixed:
+        write_file(name, MAGIC + _digest(name, content) + content)
+
+
+def _digest(name: str, content: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + content).digest()

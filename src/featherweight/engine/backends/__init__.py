@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import cast
 
+from ..cache import notice_changed_files
 from .protocol import Backend
 
 BACKENDS = {"traced": ".llvm.backend", "rolled": ".rolled", "interpreted": ".interpreted"}
@@ -15,4 +17,8 @@ NEEDED = {"rolled": "Numba: pip install 'featherweight[rolled]'"}
 
 def backend(execution: str) -> Backend:
     """The back end for an execution, imported when it is asked for; raises ImportError where what it needs is not there."""
-    return cast(Backend, import_module(BACKENDS[execution], __name__))
+    new = f"{__name__}{BACKENDS[execution]}" not in sys.modules
+    module = import_module(BACKENDS[execution], __name__)
+    if new:
+        notice_changed_files()
+    return cast(Backend, module)
