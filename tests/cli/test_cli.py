@@ -212,3 +212,21 @@ def test_inspect_shows_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path.write_text(f'<robot name="geared"><link name="base"/>{links}{joints}</robot>')
     assert cli.main(["inspect", str(path)]) == 0
     assert "'spin' drive spin –" in squeezed(capsys.readouterr().out)
+
+
+def test_cache_shows_what_is_kept_and_removes_it(
+    arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setenv("FEATHERWEIGHT_CACHE_SIZE", "20 MB")
+    assert cli.main(["cache"]) == 0
+    assert "0 files, 0.0 MB of 20 MB" in squeezed(capsys.readouterr().out)
+    assert cli.main(["ops", arm]) == 0
+    files = list((tmp_path / "kept").glob("*.bin"))
+    capsys.readouterr()
+    assert cli.main(["cache"]) == 0
+    out = squeezed(capsys.readouterr().out)
+    assert str(tmp_path / "kept") in out and f"{len(files)} files" in out and "used last: today" in out
+    assert cli.main(["cache", "--clear"]) == 0
+    assert f"Removed {len(files)} files" in squeezed(capsys.readouterr().out)
+    assert files and not list((tmp_path / "kept").glob("*.bin"))

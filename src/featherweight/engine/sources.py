@@ -15,13 +15,27 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import operator
 import sys
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+EMPTY = CellType()
 NOT_FOLLOWED = sys.stdlib_module_names | {"numpy", "numba", "llvmlite"}
 
 
@@ -36,8 +50,8 @@ def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
         thing = waiting.pop()
         if id(thing) not in seen:
             seen.add(id(thing))
-            further: list[Any] = []
-            ordered.append(_described(thing, further))
+            text, further = _known_or_described(thing)
+            ordered.append(text)
             waiting += reversed(further)
     return hashlib.sha256("\n".join(ordered).encode()).hexdigest()
 
@@ -49,6 +63,53 @@ def _classes(constant: Any) -> Iterator[type]:
             yield type(constant)
         for x in constant[:64]:  # long tuples are numbers
             yield from _classes(x)
+
+
+UNCHANGING = (
+    FunctionType, BuiltinFunctionType, CodeType, type, property, staticmethod, classmethod, int, float, complex, str, bytes,
+    type(None), WrapperDescriptorType, MethodDescriptorType, MemberDescriptorType, GetSetDescriptorType,
+    type(NamedTuple("Pair", [("first", int)]).first),  # type: ignore[attr-defined]  # what reads a field
+)  # fmt: skip
+"""Classes whose objects stay what they are, but for what is looked at by itself: functions and classes."""
+
+NOT_DESCRIBED = {"__annotations__", "__orig_bases__", "_field_defaults"}  # of classes: nothing that kernels run, or of __new__
+
+_known: WeakKeyDictionary[Any, tuple[tuple[Any, ...], str, list[Any]]] = WeakKeyDictionary()  # with what each was made of
+
+
+def _known_or_described(thing: Any) -> tuple[str, list[Any]]:
+    """A function, a class or an object in words, and what its names lead to.
+
+    A description is kept as long as it would be made of the same objects, if these cannot change: robots are many, kernels few.
+    """
+    parts = _parts(thing)
+    known = _known.get(thing) if parts else None
+    if known and len(known[0]) == len(parts) and all(map(operator.is_, known[0], parts)):
+        return known[1:]
+    further: list[Any] = []
+    text = _described(thing, further)
+    if parts and all(map(_unchanging, parts)):
+        _known[thing] = (parts, text, further)
+    return text, further
+
+
+def _parts(thing: Any) -> tuple[Any, ...]:
+    """The objects that a function or a class is described by; none for other things."""
+    if isinstance(thing, FunctionType):
+        cells = (cell.cell_contents for cell in thing.__closure__ or () if cell != EMPTY)
+        named = (thing.__globals__.get(name) for name in _names(thing.__code__))
+        attached = (x for item in vars(thing).items() for x in item)
+        return (thing.__code__, thing.__defaults__, thing.__kwdefaults__, *cells, *named, *attached)
+    if isinstance(thing, type):
+        members = (item for item in vars(thing).items() if item[0] not in NOT_DESCRIBED)
+        return (*thing.__bases__, *(x for item in members for x in item))
+    return ()
+
+
+def _unchanging(x: Any) -> bool:
+    if isinstance(x, ModuleType):
+        return not _followed(x.__name__)
+    return all(map(_unchanging, x)) if isinstance(x, tuple) else type(x) in UNCHANGING or isinstance(x, type)
 
 
 def _described(thing: Any, further: list[Any]) -> str:
@@ -65,7 +126,7 @@ def _described(thing: Any, further: list[Any]) -> str:
     for name, member in sorted(vars(thing).items()):
         methods = [getattr(member, x, None) for x in ("__func__", "fget", "fset", "func")]
         methods = [m for m in (member, *methods) if isinstance(m, FunctionType)]
-        if methods or not name.startswith("__"):
+        if methods or (not name.startswith("__") and name not in NOT_DESCRIBED):
             text += f"\n{name} = {_value(methods or member, further)}"
     return text
 
