@@ -102,7 +102,7 @@ class MachineCode:
         states = math.prod(batch)
         parts = 1 if threads == 1 else self._shares(states, threads)
         if parts > 1 or states * self._work > LONGEST_CALL:
-            apart = [a.copy() if any(np.may_share_memory(a, o) for o in out or ()) else a for a in arrays]
+            apart = [a.copy() if any(_reaches_into_other_rows(a, o) for o in out or ()) else a for a in arrays]
             return self._in_pieces(gufunc, apart, batch, dtype, out, parts)
         results = gufunc(*arrays, out=None if out is None else tuple(out))
         return results if len(self.program.outputs) > 1 else (results,)
@@ -163,6 +163,12 @@ class MachineCode:
         rows = math.prod(batch) // batch[axis]  # states of each index
         share_out(run, batch[axis], parts, max(1, min(PIECE, LONGEST_CALL // max(self._work, 1)) // rows))
         return results
+
+
+def _reaches_into_other_rows(a: Array, out: Array) -> bool:
+    """Whether an argument may lie where results of other states are written: pieces of a batch would meet there."""
+    same = a.ctypes.data == out.ctypes.data and a.shape == out.shape and a.strides == out.strides
+    return not same and np.may_share_memory(a, out)
 
 
 def _copied(results: Sequence[Any], out: Sequence[Array] | None) -> Sequence[Any]:

@@ -1,0 +1,241 @@
+"""Lives of processes: a million calls, robots that come and go, forks, threads, signals, and exits in the middle."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from engine.kernels import expected, swinging
+
+Rounds = Callable[..., Iterator[np.random.Generator]]
+
+CALLS = 1_000_000
+ROBOTS = 100_000
+KINDS = 40  # of robots; their code is made once
+MEGABYTE = 1 << 20
+linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+
+
+def memory() -> int:
+    """Bytes that this process has in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def regions() -> int:
+    with open("/proc/self/maps") as file:
+        return sum(1 for _ in file)
+
+
+@linux
+def test_a_million_calls_take_no_memory() -> None:
+    robot = fw.build(fw.generators.chain(3))
+    q = robot.neutral()
+    Q, out, dynamics = np.zeros((4, 3)), np.zeros(3), robot.forward_dynamics
+
+    def call(times: int) -> None:
+        for _ in range(times):
+            dynamics(q, q, q)
+            dynamics(q, q, tau=[0.0, 0.0, 0.0], out=out)
+            dynamics(Q, q, q)
+
+    call(1000)
+    before = memory()
+    call(CALLS // 3)
+    assert memory() - before < MEGABYTE
+
+
+@linux
+def test_robots_come_and_go(rounds: Rounds) -> None:
+    """A hundred thousand of them in one process, if there is time: each is built, called, and dropped with its code."""
+    before = (0, 0)
+    for k, rng in enumerate(rounds(0.35, ROBOTS)):
+        robot = fw.build(fw.generators.chain(1 + k % 4, seed=int(rng.integers(KINDS // 4))))
+        q = robot.neutral()
+        result = robot.forward_dynamics(q, q, q) if k % 2 else robot.inverse_dynamics(np.zeros((9, robot.nq)), q, q)
+        assert np.isfinite(result).all()
+        if k == 3 * KINDS:
+            before = (memory(), regions())
+        if before != (0, 0) and k % 100 == 0:
+            assert memory() - before[0] < 64 * MEGABYTE and regions() - before[1] < 1000
+    del robot
+    gc.collect()
+
+
+@linux
+def test_code_for_which_the_system_has_no_more_room_is_memory_error() -> None:
+    """Linux gives a process some 65,000 regions of memory; here all but a few are taken before."""
+    script = """
+import mmap
+import numpy as np
+import featherweight as fw
+
+def maps():
+    with open("/proc/self/maps") as file:
+        return sum(1 for _ in file)
+
+with open("/proc/sys/vm/max_map_count") as file:
+    most = int(file.read())
+robots = [fw.build(fw.generators.chain(2, seed=seed)) for seed in range(60)]
+robots[0].bias_force(np.zeros(2), np.zeros(2))
+taken, rights = [], (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
+try:
+    while True:
+        taken.append(mmap.mmap(-1, mmap.PAGESIZE, prot=rights[len(taken) % 2]))
+except OSError:
+    del taken[-60:]
+failed = 0
+for robot in robots:
+    try:
+        robot.bias_force(np.zeros(2), np.zeros(2))
+    except MemoryError:
+        failed += 1
+del taken
+assert robots[-1].bias_force(np.zeros(2), np.zeros(2)).shape == (2,)
+print(failed)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert 0 < int(done.stdout) < 60
+
+
+def run(script: str, *arguments: Any, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
+    """A process with this folder's helpers."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    }
+    command = [sys.executable, "-X", "faulthandler", "-c", script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+
+
+WORKING = """
+import os, signal, sys, threading, time
+import numpy as np
+from engine.kernels import expected, swinging
+
+n, way = int(sys.argv[1]), sys.argv[2]
+f, x = swinging(n), np.linspace(-3, 3, n * 50_000).reshape(-1, n)
+
+def work():
+    while True:
+        f(x, x, threads=2), f(x[0], x[0]), swinging(n % 7 + 2)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+print("working", flush=True)
+time.sleep(float(sys.argv[3]))
+if way == "exit":
+    sys.exit(3)
+if way == "_exit":
+    os._exit(3)
+if way == "raise":
+    raise SystemExit(3)
+os.kill(os.getpid(), getattr(signal, way))
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("way", ["exit", "_exit", "raise", "SIGINT", "SIGTERM", "SIGKILL"])
+def test_processes_end_in_the_middle(way: str, rounds: Rounds) -> None:
+    for rng in rounds(0.005, 50):
+        done = run(WORKING, rng.integers(2, 9), way, rng.uniform(0, 0.3))
+        status = 3 if not way.startswith("SIG") else -signal.SIGINT if way == "SIGINT" else -getattr(signal, way)
+        assert done.returncode == status, done.stderr
+        assert "Fatal" not in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_children_of_a_process_at_work_compute_too(rounds: Rounds) -> None:
+    for rng in rounds(0.01, 200):
+        n = int(rng.integers(2, 30))
+        f, x = swinging(n), rng.standard_normal((20_000, n))
+        wanted = expected(x, x)
+        f(x, x)  # in the middle of a compilation Python and LLVM hold locks, which a child would wait for
+        ended = threading.Event()
+
+        def work(f: Any = f, x: Any = x, ended: threading.Event = ended) -> None:
+            while not ended.is_set():
+                f(x, x, threads=2)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        children = []
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                fine = np.allclose(f(x, x, threads=3), wanted, atol=1e-12)
+                os._exit(0 if fine else 1)
+            children.append(child)
+        statuses = [os.waitpid(child, 0)[1] for child in children]
+        ended.set()
+        for thread in threads:
+            thread.join()
+        assert statuses == [0, 0, 0]
+
+
+def test_threads_race_from_the_first_call_on(rounds: Rounds) -> None:
+    for rng in rounds(0.02, 1000):
+        robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), seed=int(rng.integers(KINDS))))
+        q, wrong = rng.standard_normal((3, 40, robot.nq)), []
+        barrier = threading.Barrier(6)
+
+        def work(k: int, robot: Any = robot, q: Any = q, wrong: list[Any] = wrong, barrier: Any = barrier) -> None:
+            try:
+                barrier.wait()
+                one = robot.inverse_dynamics(*q[:, 0]) if k % 2 else robot.inverse_dynamics(*q)[0]
+                single = robot.mass_matrix(q[0].astype(np.float32))
+                np.testing.assert_array_equal(one, robot.inverse_dynamics(*q, threads=2)[0])
+                assert single.dtype == np.float32
+            except BaseException as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+
+
+def compute_for_ever(f: Any, x: Any, threads: int) -> None:
+    while True:
+        f(x, x, out=x, threads=threads)
+
+
+def test_ctrl_c_ends_a_long_batch(rounds: Rounds) -> None:
+    """Within 0.2 seconds, at any time; one of a few may find the machine at something else."""
+    f, late, tried = swinging(12), 0, 0
+    x = np.zeros((4_000_000, 12))
+    f(x[:8], x[:8])
+    for rng in rounds(0.01, 200):
+        tried += 1
+        wait = rng.uniform(0.02, 0.3)
+        sent = [0.0]
+
+        def press(wait: float = wait, sent: list[float] = sent) -> None:
+            time.sleep(wait)
+            sent[0] = time.perf_counter()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=press)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            compute_for_ever(f, x, int(rng.integers(1, 4)))
+        late += time.perf_counter() - sent[0] > 0.2
+        thread.join()
+    assert late <= 0.2 * tried
