@@ -1,9 +1,9 @@
-"""What a trace gives in 50 digits, and how far from it a computation with rounding may lie at most.
+"""What a function gives in 50 digits, and how far from it a computation with rounding may lie at most.
 
 Beside each value goes a bound of its error in double and in single precision, operation by operation: a running error
 analysis (Wilkinson 1963; Higham 2002, section 3.3), with what products of errors, denormal numbers and overflow add. Nothing is
 fitted, and nothing is relative to a guessed condition: where a trace cancels, its bound grows. It is the condition of the
-computation at hand, and holds for every execution that does the trace's operations in any of the ways that IEEE 754 allows.
+computation at hand, and holds for every machine that does these operations in any of the ways that IEEE 754 allows.
 """
 
 from __future__ import annotations
@@ -53,13 +53,27 @@ class Bounded(NamedTuple):
             return True
         return math.isfinite(result) and abs(mpmath.mpf(float(result)) - self.value) <= bound
 
-    def __add__(self, other: Bounded) -> Bounded:  # type: ignore[override]
-        return _sum(self.value + other.value, self, other)
+    def __add__(self, other: Any) -> Any:  # type: ignore[override]
+        if isinstance(other, (float, int)):
+            return self + constant(other) if other else self
+        return _sum(self.value + other.value, self, other) if isinstance(other, Bounded) else NotImplemented
 
-    def __sub__(self, other: Bounded) -> Bounded:
-        return _sum(self.value - other.value, self, other)
+    def __radd__(self, other: float) -> Any:
+        return self + other
 
-    def __mul__(self, other: Bounded) -> Bounded:  # type: ignore[override]
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, (float, int)):
+            return self - constant(other) if other else self
+        return _sum(self.value - other.value, self, other) if isinstance(other, Bounded) else NotImplemented
+
+    def __rsub__(self, other: float) -> Any:
+        return constant(other) - self if other else -self
+
+    def __mul__(self, other: Any) -> Any:  # type: ignore[override]
+        if isinstance(other, (float, int)):
+            return self * constant(other) if other not in (0.0, 1.0) else self if other else 0.0
+        if not isinstance(other, Bounded):
+            return NotImplemented
         y, a, b = self.value * other.value, _size(self.value), _size(other.value)
 
         def error(f: Format, e: float, d: float) -> float:
@@ -67,7 +81,14 @@ class Bounded(NamedTuple):
 
         return Bounded(y, error(DOUBLE, self.double, other.double), error(SINGLE, self.single, other.single))
 
-    def __truediv__(self, other: Bounded) -> Bounded:
+    def __rmul__(self, other: float) -> Any:  # type: ignore[override]
+        return self * other
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, (float, int)):
+            other = constant(other)
+        if not isinstance(other, Bounded):
+            return NotImplemented
         if not other.value:
             return Bounded(mpmath.mpf(0), math.inf, math.inf)
         y, b = self.value / other.value, _size(other.value)
@@ -76,6 +97,9 @@ class Bounded(NamedTuple):
             return f.rounded(_size(y), (e + d * _size(y)) / (b - d)) if d < b else math.inf
 
         return Bounded(y, error(DOUBLE, self.double, other.double), error(SINGLE, self.single, other.single))
+
+    def __rtruediv__(self, other: float) -> Any:
+        return constant(other) / self if other else 0.0
 
     def __neg__(self) -> Bounded:
         return self._replace(value=-self.value)
@@ -123,10 +147,15 @@ BOUNDED = fw.Arithmetic(constant, Bounded.sqrt, Bounded.sin, Bounded.cos)
 
 
 def exact_results(f: fw.CompiledFunction, arguments: Sequence[Any]) -> list[Bounded]:
-    """The results of a function one after the other, for arguments that both precisions hold, or that are double."""
+    """The results of a function one after the other, for arguments that both precisions hold, or that are double.
+
+    The bounds are of what runs: of the trace, or of the kernel as it stands, in which nothing cancels before it is computed.
+    """
     with mpmath.workdps(DIGITS):
         numbers = [[Bounded(mpmath.mpf(float(x)), 0.0, 0.0) for x in np.ravel(a)] for a in arguments]
-        return fw.evaluate(f.trace, numbers, BOUNDED)
+        if f.execution == "traced":
+            return fw.evaluate(f.trace, numbers, BOUNDED)
+        return [y if isinstance(y, Bounded) else constant(y) for y in f.program.flat(*numbers)]
 
 
 def flat(results: Any) -> Any:
