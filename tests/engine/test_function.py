@@ -337,3 +337,14 @@ def test_division_by_zero_gives_infinity_and_nan_in_every_execution(execution: s
     f = CompiledFunction(KernelProgram("inverses", inverses, (), (Input("x", (2,)),), (Output("out", (2,)),)), execution)
     np.testing.assert_array_equal(f([0.0, 2.0]), [np.inf, 0.5])
     np.testing.assert_array_equal(f([[0.0, 0.0], [1.0, -0.0], [2.0, 4.0]]), [[np.nan] * 2, [-np.inf] * 2, [1.0, 0.75]])
+
+
+@pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])
+def test_results_of_single_precision_are_the_same_in_arrays_of_double(execution: str) -> None:
+    if execution == "rolled":
+        pytest.importorskip("numba")
+    f = swinging(3, execution)
+    x, y = np.random.default_rng(0).standard_normal((2, 5, 3)).astype(np.float32)
+    out = np.zeros((5, 3))
+    f(x, y, out=out)
+    np.testing.assert_array_equal(out, f(x, y))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import array
 import ctypes
 import functools
-import mmap
 import tempfile
 import warnings
 from collections import deque
@@ -438,19 +437,19 @@ def at_edge(x: Array, at_end: bool) -> Array:
     return (one[1:] if at_end else one[:0]).reshape(x.shape)
 
 
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name != "interpreted"])  # Python steps beyond no array
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("at_end", [True, False])
-def test_nothing_is_read_or_written_beyond_arrays_at_the_edge_of_memory(rounds: Rounds, dtype: Any, at_end: bool) -> None:
-    sizes = [(), *((n,) for n in range(71)), (3, 5), (0, 4)]
-    for rng in rounds(0.005, most=len(ENTRIES)):
-        f, _ = entry(list(ENTRIES)[int(rng.integers(len(ENTRIES)))])
-        for batch in sizes if mmap.PAGESIZE <= 65536 else sizes[::8]:
-            given = [rng.uniform(-2.0, 2.0, (*batch, *a.shape)).astype(dtype) for a in f.program.inputs]
-            wanted = as_tuple(f(*given))
-            edge = [at_edge(x, at_end) for x in given]
-            out = tuple(at_edge(np.full(np.shape(w), np.nan, dtype), at_end) for w in wanted)
-            for r, w in zip(as_tuple(f(*edge)), wanted, strict=True):
-                np.testing.assert_array_equal(r, w)
-            f(*edge, out=out if len(out) > 1 else out[0])
-            for o, w in zip(out, wanted, strict=True):
-                np.testing.assert_array_equal(o, w)
+def test_nothing_is_read_or_written_beyond_arrays_at_the_edge_of_memory(name: str, dtype: Any, at_end: bool) -> None:
+    f, _ = entry(name)
+    rng = np.random.default_rng(0)
+    for batch in ((), *((n,) for n in range(71)), (3, 5), (0, 4)):
+        given = [rng.uniform(-2.0, 2.0, (*batch, *a.shape)).astype(dtype) for a in f.program.inputs]
+        wanted = as_tuple(f(*given))
+        edge = [at_edge(x, at_end) for x in given]
+        out = tuple(at_edge(np.full(np.shape(w), np.nan, dtype), at_end) for w in wanted)
+        for r, w in zip(as_tuple(f(*edge)), wanted, strict=True):
+            np.testing.assert_array_equal(r, w)
+        f(*edge, out=out if len(out) > 1 else out[0])
+        for o, w in zip(out, wanted, strict=True):
+            np.testing.assert_array_equal(o, w)
