@@ -71,7 +71,9 @@ class Bounded(NamedTuple):
 
     def __mul__(self, other: Any) -> Any:  # type: ignore[override]
         if isinstance(other, (float, int)):
-            return self * constant(other) if other not in (0.0, 1.0) else self if other else 0.0
+            if other == 0.0 and self.double < math.inf and self.single < math.inf:
+                return 0.0  # which zero times infinity is not
+            return self if other == 1.0 else self * constant(other)
         if not isinstance(other, Bounded):
             return NotImplemented
         y, a, b = self.value * other.value, _size(self.value), _size(other.value)
