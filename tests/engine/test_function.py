@@ -332,8 +332,10 @@ def inverses(x: Any, out: Any) -> None:
         out[i] = 1.0 / x[i] + x[0] / x[1]
 
 
-@pytest.mark.parametrize("execution", ["traced", "interpreted"])
+@pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])
 def test_division_by_zero_gives_infinity_and_nan_in_every_execution(execution: str) -> None:
+    if execution == "rolled":
+        pytest.importorskip("numba")
     f = CompiledFunction(KernelProgram("inverses", inverses, (), (Input("x", (2,)),), (Output("out", (2,)),)), execution)
     np.testing.assert_array_equal(f([0.0, 2.0]), [np.inf, 0.5])
     np.testing.assert_array_equal(f([[0.0, 0.0], [1.0, -0.0], [2.0, 4.0]]), [[np.nan] * 2, [-np.inf] * 2, [1.0, 0.75]])

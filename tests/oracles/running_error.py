@@ -142,7 +142,9 @@ def _wave(y: Any, slope: float, x: Bounded) -> Bounded:
 
 
 def constant(x: float) -> Bounded:
-    return Bounded(mpmath.mpf(x), 0.0, SINGLE.rounded(abs(x), 0.0) if float(np.float32(x)) != x else 0.0)
+    with np.errstate(over="ignore"):
+        held = float(np.float32(x)) == x
+    return Bounded(mpmath.mpf(x), 0.0, 0.0 if held else SINGLE.rounded(abs(x), 0.0))
 
 
 BOUNDED = fw.Arithmetic(constant, Bounded.sqrt, Bounded.sin, Bounded.cos)
