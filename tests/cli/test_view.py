@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,13 @@ def test_view_serves_the_page_until_it_is_interrupted(
     monkeypatch.setattr("featherweight.cli.console.time.sleep", interrupted)
     assert cli.main(["view", arm, "--port", "0"]) == 0
     assert seen == [200]
+
+
+def test_view_says_that_a_port_is_taken(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert cli.main(["view", arm, "--port", str(port)]) == 1
+    assert f"port {port} of 127.0.0.1 is taken; choose another" in capsys.readouterr().err
 
 
 def test_view_saves_a_recording_and_ends(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,6 +104,8 @@ def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) ->
         assert window.trajectory is motion
         window.show(motion.q[-1])
         np.testing.assert_array_equal(window.q, sim.q)
+    sim.run(0.01)  # whose window is closed
+    assert window.trajectory is motion
     motion.save(tmp_path / "motion.npz")
     kept = read_trajectory(tmp_path / "motion.npz", robot)
     for name in ("times", "q", "v", "first", "points", "forces"):

@@ -290,6 +290,8 @@ def wrong_calls() -> list[tuple[str, Callable[[CompiledFunction], Any], type[Exc
         ("number among outs", lambda f: f(x, s, A, out=(0.0, y, B)), ValueError, ["out for total", "float"]),
         ("outs of whole numbers", lambda f: f(x, s, A, out=(t, y.astype(int), B)), TypeError, ["out for y", "int64"]),
         ("outs of a batch of whole numbers", lambda f: f(X, s, A, out=outs((5,), int)), TypeError, ["out for total"]),
+        ("outs of words", lambda f: f(x, s, A, out=(t, y.astype("U8"), B)), TypeError, ["out for y", "<U8"]),
+        ("outs of a batch of objects", lambda f: f(X, s, A, out=outs((5,), object)), TypeError, ["out for total", "object"]),
         ("read-only out", lambda f: f(x, s, A, out=(t, read_only, B)), ValueError, ["out for y", "read-only"]),
         ("broadcast out", lambda f: f(x, s, A, out=(t, np.broadcast_to(0.0, 3), B)), ValueError, ["out for y", "read-only"]),
         ("outs on each other", lambda f: f(x, s, A, out=(t, area[:3], area[2:8].reshape(3, 2))), ValueError, ["B", "overlaps"]),

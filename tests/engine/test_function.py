@@ -316,3 +316,37 @@ def test_without_fused_multiply_add_products_are_rounded(monkeypatch: pytest.Mon
     monkeypatch.setattr("featherweight.engine.backends.llvm.backend.host", lambda: real._replace(fma=False))
     x, y = RNG.standard_normal((2, 30, 7))
     np.testing.assert_allclose(swinging(7)(x, y), expected(x, y), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("execution", ["traced", "interpreted"])
+def test_single_precision_overflows_to_infinity_without_a_word(execution: str) -> None:
+    f = swinging(3, execution)
+    x, y = np.full(3, 1e20, np.float32), np.full(3, -1e20, np.float32)
+    np.testing.assert_array_equal(f(x, y), np.full(3, np.inf, np.float32))
+    out = np.zeros(3, np.float32)
+    assert (f(x, y, out=out) == np.inf).all()
+
+
+def inverses(x: Any, out: Any) -> None:
+    for i in range(2):
+        out[i] = 1.0 / x[i] + x[0] / x[1]
+
+
+@pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])
+def test_division_by_zero_gives_infinity_and_nan_in_every_execution(execution: str) -> None:
+    if execution == "rolled":
+        pytest.importorskip("numba")
+    f = CompiledFunction(KernelProgram("inverses", inverses, (), (Input("x", (2,)),), (Output("out", (2,)),)), execution)
+    np.testing.assert_array_equal(f([0.0, 2.0]), [np.inf, 0.5])
+    np.testing.assert_array_equal(f([[0.0, 0.0], [1.0, -0.0], [2.0, 4.0]]), [[np.nan] * 2, [-np.inf] * 2, [1.0, 0.75]])
+
+
+@pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])
+def test_results_of_single_precision_are_the_same_in_arrays_of_double(execution: str) -> None:
+    if execution == "rolled":
+        pytest.importorskip("numba")
+    f = swinging(3, execution)
+    x, y = np.random.default_rng(0).standard_normal((2, 5, 3)).astype(np.float32)
+    out = np.zeros((5, 3))
+    f(x, y, out=out)
+    np.testing.assert_array_equal(out, f(x, y))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import featherweight
 from featherweight import Body, Inertia, Joint, JointType, Loop, LoopType, Mechanism, Pose
+from featherweight.model.types import Shape, ShapeType
 from featherweight.robot.robot import Robot
 
 ARM = """<robot name="arm">
@@ -28,6 +29,13 @@ ARM = """<robot name="arm">
 </robot>"""
 
 
+HOSTILE = (
+    "a</script><script>window.ran=1</script><img src=x onerror=window.ran=1>"
+    "![x](/etc/passwd) `b` &amp;\n\n# *c* [d](javascript:window.ran=1)"
+)
+"""A name that runs, or reads a file, where it is taken for markup."""
+
+
 def arm(folder: Path, base: str = "fixed") -> Robot:
     """Two links: a red box, and one without shapes."""
     path = folder / "arm.urdf"
@@ -36,6 +44,16 @@ def arm(folder: Path, base: str = "fixed") -> Robot:
 
 
 def linkage() -> Robot:
+    """A four-bar linkage whose names say what they are."""
+    return four_bar("")
+
+
+def hostile_linkage(name: str) -> Robot:
+    """The linkage with a name for everything that has one, before what it is, and for a mesh that does not exist."""
+    return four_bar(name)
+
+
+def four_bar(before: str) -> Robot:
     """A four-bar linkage in the plane y = 0 that moves with its crank, which cannot turn round.
 
     The pivots of crank (0.9 m) and rocker (0.5 m) are 0.5 m apart, and the coupler is 0.6 m long: two of the lengths together
@@ -45,13 +63,23 @@ def linkage() -> Robot:
     along_y = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0))
 
     def hinge(name: str, parent: str, at: tuple[float, float, float]) -> Joint:
-        return Joint(f"{name}_hinge", JointType.REVOLUTE, parent, name, Pose(p=at), (0.0, 1.0, 0.0))
+        return Joint(f"{before}{name}_hinge", JointType.REVOLUTE, before + parent, before + name, Pose(p=at), (0.0, 1.0, 0.0))
 
-    pin = Loop("pin", LoopType.REVOLUTE, "coupler", "rocker", Pose(along_y, (0.0, 0.0, 0.6)), Pose(along_y, (0.0, 0.0, 0.5)))
+    pin = Loop(
+        before + "pin",
+        LoopType.REVOLUTE,
+        before + "coupler",
+        before + "rocker",
+        Pose(along_y, (0.0, 0.0, 0.6)),
+        Pose(along_y, (0.0, 0.0, 0.5)),
+    )
     joints = [
         hinge("crank", "base", (0.0, 0.0, 0.0)),
         hinge("coupler", "crank", (0.0, 0.0, 0.9)),
         hinge("rocker", "base", (0.5, 0.0, 0.0)),
     ]
-    bodies = [Body("base"), *(Body(name, rod) for name in ("crank", "coupler", "rocker"))]
-    return featherweight.build(Mechanism(bodies, joints, loops=[pin], independent=["crank_hinge"]))
+    bodies = [Body(before + "base"), *(Body(before + name, rod) for name in ("crank", "coupler", "rocker"))]
+    shapes = [Shape(before, before + "crank", ShapeType.MESH, (1.0, 1.0, 1.0), path=f"/{before}.stl")] if before else []
+    return featherweight.build(
+        Mechanism(bodies, joints, loops=[pin], shapes=shapes, independent=[before + "crank_hinge"], name=before or "linkage")
+    )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from featherweight.robot.trajectory import Trajectory
-from viewer.robots import arm
+from viewer.robots import HOSTILE, arm, hostile_linkage
 
 pytest.importorskip("viser")
 pytest.importorskip("selenium")
@@ -19,6 +19,7 @@ pytest.importorskip("selenium")
 from chromium import CHROMIUM, DRIVER, Page, chromium
 
 from featherweight.viewer import Window
+from featherweight.viewer.marks import Mark
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="no chromium and chromedriver on this machine")
 
@@ -137,3 +138,26 @@ def test_a_recording_plays_from_its_file_without_a_network(page: Page, window: W
         until(moves, "the recording does not move")
         assert green(page).sum() > 50, "the recording shows no contact force"
         assert [e["message"] for e in page.driver.get_log("browser") if e["level"] == "SEVERE"] == []
+
+
+def test_names_of_files_are_shown_and_not_run(page: Page, tmp_path: Path) -> None:
+    """In the panels, beside the frames, in notifications, and in the recording."""
+    from selenium.webdriver.common.by import By
+
+    path = tmp_path / "page.html"
+    with Window(hostile_linkage(HOSTILE), port=0) as window:
+        window._scene.marks.show(Mark.NAMES, True)
+        page.open(window.url)
+        until(lambda: window._server.get_clients(), "no page is open")
+        [client] = window._server.get_clients().values()
+        client.add_notification("The loops cannot be closed", HOSTILE)
+        for folder in ("Loops and couplings", "Show"):
+            fold = f"//*[text()='{folder}']"
+            heading = until(lambda at=fold: page.driver.find_elements(By.XPATH, at), f"there is no folder {folder}")
+            page.driver.execute_script("arguments[0].click()", heading[0])
+        until(lambda: page.driver.page_source.count("[x](/etc/passwd)") >= 4, "the names are not shown")
+        assert page.driver.execute_script("return window.ran") is None
+        window.save(path)
+    page.open(path.as_uri())
+    until(lambda: page.picture().std() > 5.0, "the recording shows nothing")
+    assert page.driver.execute_script("return window.ran") is None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ import featherweight
 from featherweight.model.generators import MOVING, random_tree
 from featherweight.model.types import JointType
 from featherweight.robot.trajectory import Trajectory
-from viewer.robots import arm, linkage
+from viewer.robots import HOSTILE, arm, hostile_linkage, linkage
 
 pytest.importorskip("viser")
 
@@ -24,7 +26,7 @@ from featherweight.viewer import Window
 from featherweight.viewer.clock import Clock, frames_to_draw, instant_at
 from featherweight.viewer.coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from featherweight.viewer.figure import Layer
-from featherweight.viewer.loop_lines import loop_lines, loops_text
+from featherweight.viewer.loop_lines import loop_lines, loops_told
 from featherweight.viewer.marks import Mark
 
 
@@ -170,7 +172,7 @@ def test_lines_of_a_closed_loop_meet() -> None:
     assert a == pytest.approx(placements["coupler"][:3, 3], abs=1e-6)
     assert b == pytest.approx(placements["rocker"][:3, 3], abs=1e-6)
     assert np.linalg.norm(at_b - b) == pytest.approx(0.5, rel=1e-6)
-    assert "`pin`: revolute, coupler – rocker" in loops_text(robot)
+    assert "pin: revolute, coupler – rocker" in loops_told(robot)
 
 
 def test_marks_and_layers_can_all_be_shown() -> None:
@@ -263,6 +265,109 @@ def test_a_recording_is_one_file_that_names_no_server(window: Window, tmp_path: 
     assert "__VISER_EMBED_DATA__" in text
     assert window.url.rsplit(":", 1)[1] not in text[:2000]
     assert path.stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 10**20])
+def test_what_is_no_port_is_refused(tmp_path: Path, port: int) -> None:
+    with pytest.raises(ValueError, match=rf"port must be from 0 .*got {port}"):
+        Window(arm(tmp_path), port=port)
+
+
+def test_a_port_that_is_taken_is_refused_by_name(window: Window, tmp_path: Path) -> None:
+    port = int(window.url.rsplit(":", 1)[1])
+    with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 is taken; choose another"):
+        Window(arm(tmp_path), port=port)
+
+
+def test_without_a_port_the_next_free_one_is_taken_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        for module in ("server", "window"):
+            monkeypatch.setattr(f"featherweight.viewer.{module}.PORT", taken)
+        with Window(arm(tmp_path)) as window:
+            assert int(window.url.rsplit(":", 1)[1]) in range(taken + 1, taken + 100)
+            assert capsys.readouterr().err == f"featherweight: port {taken} is taken; the window is at {window.url}\n"
+
+
+def test_a_window_that_is_closed_says_so(tmp_path: Path) -> None:
+    with Window(arm(tmp_path), port=0) as window:
+        trajectory = swing(window.robot)
+    window.close()
+    calls = {
+        "show": lambda: window.show([0.0, 0.0]),
+        "live": lambda: window.live([0.0, 0.0]),
+        "play": lambda: window.play(trajectory),
+        "look": lambda: window.look([1.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+        "add_heights": lambda: window.add_heights([0.0, 1.0], [0.0, 1.0], np.zeros((2, 2))),
+        "save": lambda: window.save(tmp_path / "page.html"),
+        "picture": lambda: window.picture((10, 10)),
+    }
+    for name, call in calls.items():
+        with pytest.raises(RuntimeError, match=f"^{name}: the window at {window.url} is closed; open another"):
+            call()
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_opening_and_closing_print_nothing_and_leave_standard_output_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other threads print meanwhile: `sys.stdout` is never exchanged."""
+    seen = set()
+    out = sys.stdout
+
+    def watch(frame: object, event: str, arg: object) -> None:
+        seen.add(sys.stdout is out)
+
+    robot = arm(tmp_path)
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    try:
+        with Window(robot, port=0) as window:
+            thread = window._server._websock_server._server_thread
+        thread.join(timeout=20.0)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert not thread.is_alive()
+    assert seen == {True}
+    assert capfd.readouterr() == ("", "")
+
+
+class Tags(HTMLParser):
+    """The elements of a page, and its words."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.words = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_names_and_paths_of_files_are_words_in_the_page_and_nothing_else(tmp_path: Path) -> None:
+    with Window(hostile_linkage(HOSTILE), port=0) as window:
+        messages = list(window._server._websock_server._broadcast_buffer.message_from_id.values())
+        pages = [m.props.content for m in messages if type(m).__name__ == "GuiHtmlMessage"]
+        pages += [m.updates["content"] for m in messages if "content" in getattr(m, "updates", {})]
+        markdown = [m.updates["_markdown"] for m in messages if "_markdown" in getattr(m, "updates", {})]
+    told = [Tags(p) for p in set(pages) if p]
+    assert len(told) == 2
+    for page in told:
+        assert page.tags == {"div", "ul", "li"}
+        assert HOSTILE in page.words
+    assert not [m for m in markdown if "window.ran" in m]
+
+
+def test_a_page_cannot_ask_for_a_tunnel_to_the_world(window: Window) -> None:
+    assert window._server.request_share_url() is None
+    assert window._server._share_tunnel is None
 
 
 def test_no_page_no_picture(window: Window) -> None:

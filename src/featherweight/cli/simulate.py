@@ -167,7 +167,7 @@ def _energies(sim: Simulation) -> list[float]:
 def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> None:
     from ..viewer import Window  # brings viser
 
-    with Window(robot, motion, port=8080 if view else 0, ground=0.0) as window:
+    with Window(robot, motion, port=None if view else 0, ground=0.0) as window:
         console = make_console()
         if save is not None:
             window.save(save)

@@ -27,7 +27,10 @@ def view_robot(
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one HTML file, and end.")] = None,
     ground: Annotated[float | None, typer.Option(help="Height of the ground [m].", show_default="under the robot")] = None,
     host: Annotated[str, typer.Option(help="Who may see the page: 0.0.0.0 lets other machines.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is; 0 for any that is free.")] = 8080,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Where the page is; 0 for any.", show_default="8080, or the next that is free"),
+    ] = None,
 ) -> None:
     """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
     from ..viewer import Window  # brings viser

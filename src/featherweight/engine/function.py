@@ -234,7 +234,7 @@ class CompiledFunction:
             what = "out" if len(outputs) == 1 else f"out for {output.name}"
             if not isinstance(array, np.ndarray) or array.shape != shape:
                 raise ValueError(f"{self.name}: {what} must be an array of shape {shape}; got {_described(array)}")
-            if not np.can_cast(_DOUBLE, array.dtype, "same_kind"):
+            if array.dtype.kind not in "fc":  # NumPy would cast to words and objects, too
                 raise TypeError(f"{self.name}: {what} must hold floating-point numbers; got dtype {array.dtype}")
             if isinstance(array, np.ma.MaskedArray):
                 raise TypeError(f"{self.name}: {what} must be an array without a mask")

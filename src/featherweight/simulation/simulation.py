@@ -198,18 +198,18 @@ class Simulation:
             else:
                 done += self._steps(min(every - done % every, steps - done), tau, control)
             recorder.note(done, last=done == steps)
-            for window in self._windows:
+            for window in self._open_windows():
                 window.live(self._stepper.q[0], *self.contacts()[:2])
         trajectory = recorder.trajectory()
-        for window in self._windows if self._single else ():
+        for window in self._open_windows() if self._single else ():
             window.play(trajectory, start=False)
         return trajectory
 
-    def view(self, host: str = "127.0.0.1", port: int = 8080) -> Window:
+    def view(self, host: str = "127.0.0.1", port: int | None = None) -> Window:
         """A page in the browser that shows the robot (the first of many), at `.url`.
 
         `run` moves it, and what was run last is in its time line. Only this machine can see it unless `host` says
-        otherwise. Raises ImportError without viser.
+        otherwise. `port` is as of `Window`. Raises ImportError without viser.
         """
         from ..viewer import Window
 
@@ -220,6 +220,11 @@ class Simulation:
             window.add_heights(*_heights(self.ground))
         self._windows.append(window)
         return window
+
+    def _open_windows(self) -> list[Window]:
+        """The windows that nobody has closed meanwhile."""
+        self._windows = [w for w in self._windows if not w.closed]
+        return self._windows
 
     def _steps(self, steps: int, tau: Any, control: Any) -> int:
         """Take at least one step and at most `steps`, under constant forces; how many."""

@@ -69,6 +69,10 @@ class Force(NamedTuple):
         return a.ang.dot(m.ang) + a.lin.dot(m.lin)
 
 
+for _kind in (Motion, Force):
+    _kind.__array_ufunc__ = None  # type: ignore[union-attr]  # so that numbers and arrays of NumPy leave products to them
+
+
 def unit_motion(k: int, s: Scalar) -> Motion:
     """The motion s along axis k: 0, 1, 2 angular, 3, 4, 5 linear x, y, z."""
     return Motion(

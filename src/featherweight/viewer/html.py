@@ -1,41 +1,16 @@
-"""A motion as one HTML file that plays in any browser, without a server or a network."""
+"""A motion as one HTML file that plays in any browser, without a server or a network; words of files as HTML."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import socket
-import threading
-
-import viser
+import html
+from collections.abc import Sequence
 
 from ..robot.trajectory import Trajectory
 from .clock import frames_to_draw
 from .nodes import RobotScene
 
 RATE = 30.0  # frames recorded of each second of simulated time
-PATIENCE = 0.5  # [s]
-
-
-def serve(host: str, port: int, label: str | None = None) -> viser.ViserServer:
-    """A viser server, without its announcement on standard output.
-
-    Raises OSError for a host that is not this machine's: the server would look for a free port forever.
-    """
-    family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
-    socket.create_server((host, 0), family=family).close()
-    with contextlib.redirect_stdout(io.StringIO()):
-        server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
-    server.gui.configure_theme(show_logo=False, show_share_button=False)
-    return server
-
-
-def stop(server: viser.ViserServer) -> None:
-    """Stop a server, without its farewell. It waits seconds for browsers that keep a connection; nobody else has to."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        stopping = threading.Thread(target=server.stop, daemon=True)
-        stopping.start()
-        stopping.join(timeout=PATIENCE)
+TEXT = "padding: 0 0.75rem 0.5rem; font-size: 0.875rem; overflow-wrap: anywhere"  # as viser has its Markdown
 
 
 def html_of(scene: RobotScene, trajectory: Trajectory | None = None, rate: float = RATE) -> str:
@@ -49,3 +24,13 @@ def html_of(scene: RobotScene, trajectory: Trajectory | None = None, rate: float
         scene.move(trajectory.q[k], *trajectory.contacts(int(k)))
         recorder.insert_sleep(float(last))
     return str(recorder.as_html())
+
+
+def listed(lines: Sequence[str], title: str = "") -> str:
+    """A list of plain lines under a title as HTML, in which nothing of them is markup.
+
+    Names and paths are a file's, and may hold anything. viser's Markdown runs what they hold, and reads the files that
+    they name: text of files goes through here instead.
+    """
+    rows = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    return f'<div style="{TEXT}">{html.escape(title)}<ul style="margin: 0; padding-left: 1.2rem">{rows}</ul></div>'

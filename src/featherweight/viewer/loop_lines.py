@@ -51,12 +51,12 @@ def _origins(robot: Robot, link: str, pose: Pose, placements: dict[str, Array]) 
     return T[:3, 3], (T @ homogeneous_matrix(pose))[:3, 3]
 
 
-def loops_text(robot: Robot) -> str:
-    """The loops and couplings of a robot in Markdown; nothing without any."""
+def loops_told(robot: Robot) -> list[str]:
+    """The loops and couplings of a robot in words, a line each."""
     d = loop_description(robot)
     if d is None:
-        return ""
-    lines = [f"- `{loop.name}`: {loop.type}, {loop.predecessor} – {loop.successor}" for loop in d.loops]
+        return []
+    lines = [f"{loop.name}: {loop.type}, {loop.predecessor} – {loop.successor}" for loop in d.loops]
     for c in d.couplings:
         terms = [
             f"{coefficient:.4g} {name}" + (f"^{power}" if power > 1 else "")
@@ -64,6 +64,5 @@ def loops_text(robot: Robot) -> str:
             for power, coefficient in enumerate(coefficients, 1)
             if coefficient
         ]
-        lines.append(f"- `{c.joint}` = {' + '.join([*terms, *([f'{c.offset:.4g}'] if c.offset else [])]) or '0'}")
-    lines += [f"- `{c.name}`: {', '.join(c.joints)}" for c in d.closures]
-    return "\n".join(lines)
+        lines.append(f"{c.joint} = {' + '.join([*terms, *([f'{c.offset:.4g}'] if c.offset else [])]) or '0'}")
+    return lines + [f"{c.name}: {', '.join(c.joints)}" for c in d.closures]

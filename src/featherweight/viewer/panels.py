@@ -11,7 +11,8 @@ import viser
 
 from .coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from .figure import Layer
-from .loop_lines import loops_text
+from .html import listed
+from .loop_lines import loops_told
 from .marks import Mark
 from .nodes import RobotScene
 
@@ -73,7 +74,7 @@ class LookPanel:
 
     def __init__(self, gui: viser.GuiApi, scene: RobotScene, lock: threading.RLock) -> None:
         self.scene, self.lock = scene, lock
-        marks = [m for m in Mark if m != Mark.LOOPS or loops_text(scene.robot)]
+        marks = [m for m in Mark if m != Mark.LOOPS or loops_told(scene.robot)]
         with gui.add_folder("Show", order=0.0):
             self.layer = gui.add_dropdown("shapes", tuple(x.value for x in Layer), initial_value=scene.layer.value)
             self.layer.on_update(self._show_layer)
@@ -84,10 +85,10 @@ class LookPanel:
                 box.on_update(self._handler(mark))
             self.scale = gui.add_slider("force arrows", 0.1, 5.0, 0.1, scene.marks.force_scale)
             self.scale.on_update(self._scale_forces)
-            self.notes = gui.add_markdown("", visible=False)
-        if text := loops_text(scene.robot):
+            self.notes = gui.add_html("", visible=False)
+        if told := loops_told(scene.robot):
             with gui.add_folder("Loops and couplings", order=2.0, expand_by_default=False):
-                gui.add_markdown(text)
+                gui.add_html(listed(told))
         self._note()
 
     def _show_layer(self, _: viser.GuiEvent[Any]) -> None:
@@ -115,4 +116,4 @@ class LookPanel:
         notes = self.scene.figure.notes
         self.notes.visible = bool(notes)
         if notes:
-            self.notes.content = "Meshes not read, drawn from inertias:\n" + "\n".join(f"- `{n}`" for n in notes)
+            self.notes.content = listed(notes, "Meshes not read, drawn from inertias:")

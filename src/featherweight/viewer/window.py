@@ -6,6 +6,8 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,15 +16,15 @@ import numpy as np
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .figure import FACES, Figure, Layer
-from .html import RATE, html_of, serve, stop
+from .html import RATE, html_of
 from .nodes import FIELD, RobotScene
 from .panels import JointsPanel, LookPanel
 from .player import Player
 from .poses import looking_at
+from .server import LOOPBACK, PORT, serve, stop
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LOOPBACK = "127.0.0.1"
 LIVE_RATE = 60.0  # states a second that `live` sends at most
 
 
@@ -31,9 +33,10 @@ class Window:
 
     `ground` is the height of a grid [m], None for no grid, or "below" for one under the robot as it is at first.
     `faces` is about how many triangles the meshes are given together; the page can show them all. Only this machine can see the
-    page unless `host` says otherwise; `port` 0 takes any that is free, and one that is taken gives way to the next.
+    page unless `host` says otherwise, and pages of other sites are refused. `port` 0 takes any that is free; without one it is
+    8080, or the next that is free, and a line on standard error says which. Raises OSError where the port is taken.
 
-    Usable from several threads. A context manager: leaving it closes the window.
+    Usable from several threads. A context manager: leaving it closes the window, after which it raises RuntimeError.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class Window:
         robot: Robot,
         trajectory: Trajectory | None = None,
         host: str = LOOPBACK,
-        port: int = 8080,
+        port: int | None = None,
         *,
         q: Any = None,
         ground: float | Literal["below"] | None = "below",
@@ -55,7 +58,10 @@ class Window:
         self._due = -np.inf
         start = q if q is not None else trajectory.q[0] if trajectory is not None and len(trajectory) else robot.neutral()
         self._heights: list[tuple[Array, Array, Array]] = []
+        self.closed = False
         self._server = serve(host, port, robot.name)
+        if port is None and self._server.get_port() != PORT:
+            print(f"featherweight: port {PORT} is taken; the window is at {self.url}", file=sys.stderr)
         try:
             self._scene = RobotScene(self._server, self.figure, self._configuration(start))
             self._ground = self._lowest() if ground == "below" else ground
@@ -92,7 +98,7 @@ class Window:
     def show(self, q: Any, points: Any = None, forces: Any = None) -> None:
         """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world."""
         q = self._configuration(q)
-        with self._lock:
+        with self._opened("show"):
             self._scene.move(q, points, forces)
             self._joints.follow(q)
 
@@ -101,7 +107,7 @@ class Window:
         now = time.perf_counter()
         if now >= self._due:
             self._due = max(self._due + 1.0 / LIVE_RATE, now)
-            with self._lock:
+            with self._opened("live"):
                 self._scene.move(self._configuration(q), points, forces)
 
     def play(self, trajectory: Trajectory, *, start: bool = True) -> None:
@@ -109,6 +115,7 @@ class Window:
         if not len(trajectory):
             raise ValueError("play: the trajectory has no states")
         self._configuration(trajectory.q[0])
+        self._check_open("play")
         if self._player is not None:
             self._player.close()
         self.trajectory = trajectory
@@ -123,12 +130,12 @@ class Window:
 
     def look(self, position: Any, at: Any) -> None:
         """Put the camera at a position (3,) [m] in the world, looking at a point (3,) [m]."""
-        with self._lock:
+        with self._opened("look"):
             self._scene.look(position, at)
 
     def add_heights(self, x: Any, y: Any, z: Any) -> None:
         """Draw ground of heights z (n, m) [m] above the points x (n,) and y (m,) [m]."""
-        with self._lock:
+        with self._opened("add_heights"):
             self._scene.add_heights(x, y, z)
             self._heights.append((x, y, z))
 
@@ -139,6 +146,7 @@ class Window:
 
         `rate` is how many states are kept of each second of simulated time.
         """
+        self._check_open("save")
         server = serve(LOOPBACK, 0)
         try:
             with self._lock:
@@ -158,6 +166,7 @@ class Window:
 
         `size` is (width, height). Raises RuntimeError where no page is open, TimeoutError where it does not answer.
         """
+        self._check_open("picture")
         clients = list(self._server.get_clients().values())
         if not clients:
             raise RuntimeError(f"picture: no browser has {self.url} open")
@@ -169,11 +178,14 @@ class Window:
         return mixed
 
     def close(self) -> None:
-        """Stop serving the page."""
+        """Stop serving the page. Once is enough; more does nothing."""
+        with self._lock:
+            was_closed, self.closed = self.closed, True
         if self._player is not None:
             self._player.close()
             self._player = None
-        stop(self._server)
+        if not was_closed:
+            stop(self._server)
 
     def __enter__(self) -> Window:
         return self
@@ -182,6 +194,16 @@ class Window:
         self.close()
 
     # within
+
+    def _check_open(self, method: str) -> None:
+        if self.closed:
+            raise RuntimeError(f"{method}: the window at {self.url} is closed; open another Window")
+
+    @contextmanager
+    def _opened(self, method: str) -> Iterator[None]:
+        with self._lock:
+            self._check_open(method)
+            yield
 
     def _configuration(self, q: Any) -> Array:
         given: Array = np.asarray(q, dtype=np.float64)

@@ -37,10 +37,18 @@ class PlainPython:
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
         rows = rows_of(self.program, arrays, batch)
-        states = [self.program.flat(*([float(x) for x in a[i].ravel()] for a in rows)) for i in range(len(rows[0]))]
+        states = [self._state([a[i].ravel() for a in rows]) for i in range(len(rows[0]))]
         flat = np.array(states, dtype=np.float64).reshape(len(rows[0]), sum(r.size for r in self.program.outputs))
         ends = np.cumsum([r.size for r in self.program.outputs])[:-1]
         return delivered(self.program, np.split(flat, ends, axis=1), batch, dtype, out)
+
+    def _state(self, inputs: Sequence[Array]) -> list[Any]:
+        """The results of one state."""
+        try:
+            return self.program.flat(*(x.tolist() for x in inputs))
+        except ZeroDivisionError:  # which NumPy's numbers give no error for, but infinity and NaN, as machine code does
+            with np.errstate(all="ignore"):
+                return self.program.flat(*(list(x) for x in inputs))
 
 
 def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -> list[Array]:
@@ -55,9 +63,11 @@ def delivered(
     program: Program, results: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
 ) -> Sequence[Any]:
     """Results of all states, one after the other, as arrays (*batch, *core) of `dtype`, or in `out`."""
-    shaped = [
-        r.reshape(batch + output.shape).astype(dtype, copy=False) for r, output in zip(results, program.outputs, strict=True)
-    ]
+    with np.errstate(over="ignore"):  # single precision overflows to infinity, as it does where it is computed with
+        shaped = [
+            r.reshape(batch + output.shape).astype(dtype, copy=False)
+            for r, output in zip(results, program.outputs, strict=True)
+        ]
     if out is None:
         return [r if r.ndim else r[()] for r in shaped]
     for o, r in zip(out, shaped, strict=True):

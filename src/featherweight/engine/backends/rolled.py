@@ -62,7 +62,7 @@ class RolledLoops:
     ) -> Sequence[Any]:
         rows = rows_of(self.program, arrays, batch)
         shapes = [(len(rows[0]), *r.shape) for r in self.program.outputs]
-        straight = out is not None and all(o.dtype == np.float64 and o.flags.c_contiguous for o in out)
+        straight = out is not None and all(o.dtype == dtype == np.float64 and o.flags.c_contiguous for o in out)
         straight = straight and not any(np.may_share_memory(o, r) for o in out or () for r in rows)
         if straight and out is not None:
             results = [o.reshape(shape) for o, shape in zip(out, shapes, strict=True)]
