@@ -9,7 +9,7 @@ demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
 
 test: $(VENV)/.test lint
-	$(BIN)/pytest -n 2 $(if $(COVERAGE),--cov=featherweight)
+	$(BIN)/pytest -n 2 --dist loadgroup $(if $(COVERAGE),--cov=featherweight)
 
 # Half as slow again as `make test`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
 coverage:
