@@ -86,7 +86,7 @@ class Joint:
 
     name: str
     type: JointType
-    parent: str  # body, or WORLD
+    parent: str | None  # body, or the ground: None, or WORLD
     child: str
     placement: Pose = Pose()
     axis: Vector = (0.0, 0.0, 1.0)
@@ -120,7 +120,7 @@ class Loop:
 
     name: str
     type: LoopType
-    predecessor: str  # body, or WORLD
+    predecessor: str | None  # body, or the ground: None, or WORLD
     successor: str
     predecessor_frame: Pose = Pose()
     successor_frame: Pose = Pose()
@@ -173,7 +173,7 @@ class Shape:
     """
 
     name: str
-    body: str  # link of the file, or WORLD; in a robot: its moving body, or "world"
+    body: str | None  # link of the file, or the ground: None, or WORLD; in a robot: its moving body, or None
     type: ShapeType
     size: tuple[float, ...]
     placement: Pose = Pose()
@@ -207,7 +207,7 @@ class Frame:
     """A named frame fixed to a body."""
 
     name: str
-    body: str
+    body: str | None  # or the ground: None, or WORLD
     placement: Pose = Pose()
 
 
@@ -237,7 +237,7 @@ class Description:
 
 
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
-WORLD = "world"  # the parent of a joint that hangs on the ground in files that name no root body (MJCF)
+WORLD = "world"  # the ground, in descriptions that have no body of this name
 
 
 def plain(x: Any) -> Any:

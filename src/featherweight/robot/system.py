@@ -60,7 +60,7 @@ class System:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """What the file draws or lets touch, on moving bodies or "world", in their frames of the file."""
+        """What the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
         return self.model.shapes
 
     @property

@@ -102,7 +102,7 @@ def moved(path: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 def in_world(shape: fw.Shape, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
-    body = data.body(shape.body)
+    body = data.body(shape.body or "world")
     R = body.xmat.reshape(3, 3)
     return R @ shape.placement.R, R @ shape.placement.p + body.xpos
 
@@ -125,7 +125,7 @@ def test_primitives_are_where_mujoco_has_them(tmp_path):
         assert shape.color == pytest.approx(tuple(model.geom_rgba[i]), rel=SINGLE)
         assert shape.friction == model.geom_friction[i, 0]
     assert {s.name: s.body for s in robot.shapes}["plate"] == "trunk"
-    assert [s.name for s in robot.shapes if s.body == "world"] == ["floor", "board"]
+    assert [s.name for s in robot.shapes if s.body is None] == ["floor", "board"]
     assert robot.report() == {}
 
 

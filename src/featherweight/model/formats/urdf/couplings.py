@@ -46,7 +46,7 @@ class Paths:
 
     def __init__(self, links: Iterable[str], joints: Iterable[Joint]) -> None:
         self._links = set(links)
-        self._inward = {joint.child: joint for joint in joints}
+        self._inward: dict[str | None, Joint] = {joint.child: joint for joint in joints}
 
     def between(self, element: Element, where: str) -> tuple[list[Joint], list[Joint]]:
         """Moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
@@ -63,10 +63,11 @@ class Paths:
         return list(filter(moves, a[common:])), list(filter(moves, b[common:]))
 
     def _from_root(self, link: str) -> list[Joint]:
-        path = []
-        while link in self._inward:
-            path.append(self._inward[link])
-            link = path[-1].parent
+        path: list[Joint] = []
+        above: str | None = link
+        while above in self._inward:
+            path.append(self._inward[above])
+            above = path[-1].parent
         return path[::-1]
 
 

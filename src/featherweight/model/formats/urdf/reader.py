@@ -178,8 +178,8 @@ def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str)
 
 def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) -> None:
     """Every joint joins two links of the file, and all links hang on one root."""
-    inward: dict[str, Joint] = {}
-    known = set(links)
+    inward: dict[str | None, Joint] = {}
+    known: set[str | None] = {*links}
     for joint in joints:
         where = f"{source}: joint '{joint.name}'"
         for role, link in (("parent", joint.parent), ("child", joint.child)):
@@ -199,10 +199,10 @@ def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) ->
     _refuse_cycle(links, inward, source)
 
 
-def _refuse_cycle(links: list[str], inward: dict[str, Joint], source: str) -> None:
-    rooted: set[str] = set()
+def _refuse_cycle(links: Iterable[str | None], inward: Mapping[str | None, Joint], source: str) -> None:
+    rooted: set[str | None] = set()
     for link in links:
-        path: dict[str, None] = {}  # insertion order matters, and so does the look-up
+        path: dict[str | None, None] = {}  # insertion order matters, and so does the look-up
         while link not in rooted and link in inward:
             if link in path:
                 members = list(path)
