@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -212,3 +214,20 @@ def test_inspect_shows_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path.write_text(f'<robot name="geared"><link name="base"/>{links}{joints}</robot>')
     assert cli.main(["inspect", str(path)]) == 0
     assert "'spin' drive spin –" in squeezed(capsys.readouterr().out)
+
+
+def test_the_package_is_the_command_and_prints_in_any_encoding(coupled_arm: str) -> None:
+    command = [sys.executable, "-m", "featherweight", "inspect", coupled_arm]
+    done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
+    out = squeezed(done.stdout.decode("latin-1").replace("|", " "))
+    assert "0 shoulder revolute world -> upper 0 0 -1.5 ... 1.25 rad -" in out
+    assert "gravity (0, 0, -9.81) m/s²" in out
+
+
+def test_a_warning_is_one_line_on_stderr(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(arm).write_text(Path(arm).read_text().replace('izz="0.01"', 'izz="0.09"'))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert cli.main(["inspect", arm]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("warning: ") and err.count("\n") == 1 and "'upper' by 50 %" in err

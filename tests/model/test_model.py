@@ -245,6 +245,33 @@ def test_a_link_called_world_moves_where_a_joint_moves_it() -> None:
     assert [(j.parent, j.child) for j in hung.joints] == [(None, "world")]
 
 
+@pytest.mark.parametrize(
+    ("inertia", "words"),
+    [
+        (SOLID._replace(mass=5e-324), "body 'b': the mass .* too small"),
+        (SOLID._replace(mass=-1.0), "body 'b': the mass is negative"),
+        (SOLID._replace(center=(1e160, 0.0, 0.0)), "body 'b' has the number 1e[+]160"),
+        (SOLID._replace(rotational=(1e308, 0.0, 0.0, 1e308, 0.0, 1e308)), "body 'b' has the number 1e[+]308"),
+        (SOLID._replace(mass=math.nan), "body 'b' has the number nan"),
+    ],
+)
+def test_inertias_that_nothing_can_be_computed_of_are_refused(inertia: Inertia, words: str) -> None:
+    with pytest.raises(ModelError, match=f"robot.file: {words}"):
+        build_model(described(hinge("a", "b"), bodies={"b": inertia}))
+
+
+@pytest.mark.parametrize("more", [{"lower": math.nan}, {"lower": 1.0, "upper": 0.0}, {"zero": 1e31}, {"upper": 1e308}])
+def test_numbers_of_joints_that_nothing_can_be_computed_of_are_refused(more: dict[str, float]) -> None:
+    with pytest.raises(ModelError, match=r"robot\.file: joint 'a-b'"):
+        build_model(described(hinge("a", "b", **more)))
+
+
+def test_inertia_that_is_too_little_to_divide_by_is_none() -> None:
+    dust = Inertia(1.0, rotational=(1e-320, 0.0, 0.0, 1e-320, 0.0, 1e-320))
+    with pytest.raises(ModelError, match="'a-b' moves a body without mass"):
+        build(described(hinge("a", "b"), bodies={"b": dust}))
+
+
 def test_a_robot_that_cannot_move_is_refused() -> None:
     with pytest.raises(ModelError, match=r"no joint of the robot moves.*floating"):
         build_model(described(weld("a", "b")))

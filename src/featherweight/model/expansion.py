@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from .checks import principal_moments, require_sound_numbers
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
+    LARGEST,
     ROUNDING_RADIUS,
+    SMALLEST_INERTIA,
     WORLD,
     Description,
     Frame,
@@ -57,9 +58,10 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     `base` is "fixed" (the root is where the file leaves it) or "floating" (a free-flyer carries it); `gravity` [m/s²] is
     the file's unless given. Raises ModelError for a robot whose motion is not defined.
     """
+    require_sound_numbers(description)
     g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
-    if len(g) != 3 or not all(map(math.isfinite, g)):
-        raise ModelError(f"{description.source}: gravity must be three finite numbers; got {gravity!r}")
+    if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
+        raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")
     return _Expansion(description, _ordered_joints(description, base)).model((g[0], g[1], g[2]))
 
 
@@ -244,11 +246,13 @@ class _Expansion:
 
     def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
         """Refuse bodies of indefinite inertia, and note whether all have mass and inertia about every axis."""
-        for joint in self.moving:
-            row = joint.v_slice.stop - 1
+        last = [joint.v_slice.stop - 1 for joint in self.moving]
+        about = [_about_center(inertias.get(row, ZERO_RIGID)) for row in last]
+        moments = principal_moments([tuple(r) for r in about])
+        for joint, row, (lowest, _, largest) in zip(self.moving, last, moments.tolist(), strict=True):
             I = inertias.get(row, ZERO_RIGID)
-            lowest, highest = _principal(I)
-            self.solid &= I.mass > 0.0 and lowest > 1e-9 * highest
+            highest = max(abs(largest), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
+            self.solid &= I.mass > 0.0 and lowest > max(1e-9 * highest, SMALLEST_INERTIA)
             if lowest < -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass:
                 raise ModelError(
                     f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
@@ -306,10 +310,5 @@ def _mat3(R: object) -> Mat3:
     return Mat3(*(Vec3(*row) for row in R))  # type: ignore[attr-defined]
 
 
-def _principal(I: RigidInertia) -> tuple[float, float]:
-    """Least and greatest principal moment about the centre of mass."""
-    about = I.translate(-1.0 / I.mass * I.moment) if I.mass else I
-    r = about.rotational
-    values = np.linalg.eigvalsh([[r.xx, r.xy, r.xz], [r.xy, r.yy, r.yz], [r.xz, r.yz, r.zz]])
-    scale = max(abs(values[-1]), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
-    return float(values[0]), float(scale)
+def _about_center(I: RigidInertia) -> Sym3:
+    return (I.translate(-1.0 / I.mass * I.moment) if I.mass else I).rotational

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pkgutil
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -138,11 +138,11 @@ class ClosedRobot(Robot):
         raise ValueError(f"{self.name}: no closed configuration was found near zero; give `close` a guess of your own")
 
     def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+        self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
     ) -> Array:
         """Closed configurations (*size, nq) in general position; raises ValueError where none is found."""
         rng = np.random.default_rng(rng)
-        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        shape = configuration.shape_of(size)
         wanted = int(np.prod(shape, dtype=int))
         q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
         open_ = np.arange(wanted)

@@ -7,7 +7,7 @@ from ...algorithms.kinematics import joint_transforms, rigid_inertia
 from ...model.configuration import Coordinates, random_configuration
 from ...model.model import Model
 from ...model.tree import INNER
-from ...model.types import ModelError
+from ...model.types import SMALLEST_INERTIA, ModelError
 from ...spatial import ZERO_ARTICULATED
 
 NOTHING = 1e-12  # of the inertia that a joint moves when all further joints are held: rounding leaves 1e-16
@@ -43,7 +43,7 @@ def _loose_row(model: Model, q: list[float]) -> int | None:
             articulated[j] = articulated[j] + rigid_inertia(tree, j).articulated()
         U = articulated[j].column(k)
         moved = U.component(k) + tree.armature[j]
-        if moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
+        if moved <= SMALLEST_INERTIA or moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
             return j
         if p >= 0:
             Ia = articulated[j].minus_dyad(U, (1.0 / moved) * U)

@@ -264,6 +264,17 @@ def test_shapes_made_in_python_follow_fixed_joints_and_keep_their_arrays():
     assert all(math.isfinite(x) for x in palm.size)
 
 
+@pytest.mark.parametrize("name", ["m" * 5000, "data:model/stl;base64," + 5000 * "A", "package://p/" + "m" * 300, "a\0b"])
+def test_mesh_names_that_are_no_paths_are_meshes_not_found(tmp_path, name):
+    link = f'<link name="l"><visual><geometry><mesh filename="{name.replace(chr(0), "?")}"/></geometry></visual></link>'
+    path = tmp_path / "r.urdf"
+    path.write_text(f'<robot name="r">{link}</robot>')
+    description = load_description(path)
+    assert find_mesh(name, tmp_path) == name
+    assert dict(description.unused)["meshes not found"].startswith("1, the first is")
+    assert len(dict(description.unused)["meshes not found"]) < 600
+
+
 def test_a_shape_or_frame_on_no_body_is_refused_by_name():
     body = fw.Body("arm", fw.Inertia(1.0))
     with pytest.raises(ModelError, match="shape 'palm': 'hand' is no body"):

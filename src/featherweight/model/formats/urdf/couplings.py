@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ...types import Coupling, Joint, JointType, ModelError
+from ...types import LARGEST, Coupling, Joint, JointType, ModelError
 from ..xml import attribute, named, only, read_scalar, required
 
 COUPLING_TYPES = ("rolling", "gear", "belt")
@@ -221,6 +221,9 @@ def _check_marks(equations: list[Equation], solved: Mapping[str, Equation], mark
 
 def _solution(equation: Equation, joint: str, row: Row) -> Coupling:
     """Of a row with factor 1 for the joint."""
+    if any(abs(value) > LARGEST for value in row.values()):
+        problem = f"with the others it lets joint '{joint}' follow with a number beyond ±{LARGEST:g}"
+        raise ModelError(f"{equation.where}: {problem}; correct their ratios")
     terms = tuple((key, (float(-value),)) for key, value in row.items() if key not in (joint, CONSTANT))
     if not terms:
         remedy = 'remove a coupling, or make the joint type="fixed"'
