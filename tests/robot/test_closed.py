@@ -220,6 +220,15 @@ def test_a_joint_without_mass_must_always_move_what_follows_it() -> None:
     assert fw.build(follower((1.0, 0.0, 2.0))).nv == 1
 
 
+def test_a_joint_without_mass_that_follows_leaves_the_spanning_tree_without_multipliers() -> None:
+    wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 2.0)))
+    joints = [fw.Joint("a", HINGE, None, "wheel"), fw.Joint("b", HINGE, None, "pointer")]
+    needle = fw.Mechanism([fw.Body("pointer"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", (3.0,)),))])
+    robot = fw.build(needle, execution="interpreted")
+    assert "multipliers" not in robot.forward_dynamics.candidates
+    assert robot.forward_dynamics([0.1], [0.2], [4.0]) == pytest.approx([2.0])
+
+
 def test_couplings_alone_leave_no_residual() -> None:
     robot = fw.build(follower((1.0,)))
     assert robot.residual(robot.random_configuration(0)).shape == (0,)

@@ -25,6 +25,7 @@ from ..model.configuration import Coordinates
 from ..model.model import MovingJoint
 from ..model.topology import Topology
 from .closing.loops import CLOSED, FACING_AT_LEAST, STEPS, Loops, newton_step
+from .closing.soundness import loose_joint
 from .robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -306,7 +307,8 @@ class ClosedRobot(Robot):
 
         By the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), by the mass matrix and
         its sparse factors ("crba-ltdl"), or, for comparison, by the "projection" of the spanning tree's equations or by
-        "multipliers" (section II-D), whichever takes fewer operations; `algorithm=` insists on one.
+        "multipliers" (section II-D), whichever takes fewer operations; `algorithm=` insists on one. There are no multipliers
+        where a joint moves no mass but by what follows it: the spanning tree alone then has no dynamics.
         """
         inputs = ("q", "v", "tau")
         member = ClosedRobot.forward_dynamics
@@ -314,8 +316,9 @@ class ClosedRobot(Robot):
             "aba": aba.aba,
             "crba-ltdl": crba_ltdl.crba_ltdl,
             "projection": baselines.projection,
-            "multipliers": baselines.multipliers,
         }
+        if loose_joint(self.model) is None:
+            kernels["multipliers"] = baselines.multipliers
         return cheapest({name: self._with_forces(member, k, inputs, "a", name) for name, k in kernels.items()})
 
     @cached_property

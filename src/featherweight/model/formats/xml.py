@@ -17,10 +17,11 @@ from ..types import LARGEST, ModelError, Vector
 # --- the file and its elements
 
 
-def require_regular(path: str) -> None:
-    """Refuse pipes and devices, which may be read for ever. A path with nothing there passes."""
+def require_regular(path: str, where: str = "") -> None:
+    """Refuse pipes and devices, which may be read for ever, named by what stands at `where`. A path to nothing passes."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        raise ModelError(f"{path}: a pipe, socket or device, not a file; copy its contents to a file, and name that")
+        named_by = f"{where}: " if where else ""
+        raise ModelError(f"{named_by}{path}: a pipe, socket or device, not a file; copy its contents to a file, and name that")
 
 
 def parse_xml(source: str) -> Element:

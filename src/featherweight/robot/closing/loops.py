@@ -26,7 +26,7 @@ from .declared import Declared, first_row
 Array = np.ndarray[Any, np.dtype[Any]]
 
 CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
-ATTEMPTS, STEPS, SAMPLES = 40, 60, 4
+ATTEMPTS, STEPS, STALLED, SAMPLES = 40, 60, 15, 4
 FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; one where loops are closed
 NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
 RANK = 1e-8  # of the largest singular value
@@ -212,10 +212,12 @@ class Loops(Declared):
         columns = moving(cluster)
         chosen = [columns.index(r) for r in free]
         scale = max(1.0, self.size)
+        best, since = math.inf, 0  # the least residual, and the steps since it fell by a tenth
         for _ in range(STEPS):
             phi = self.residual(cluster, q)
             worst = float(np.abs(phi).max(initial=0.0))
-            if not math.isfinite(worst):
+            best, since = (worst, 0) if worst < 0.9 * best else (best, since + 1)
+            if not math.isfinite(worst) or since == STALLED:
                 return None
             if worst < CLOSED * scale:
                 return q if self._faces(cluster, q) else None

@@ -116,7 +116,7 @@ def _require_readable(mesh: Any, spec: Any, source: str) -> None:
     """Refuse a file that MuJoCo would not come back from."""
     name, folder = _sought(mesh, spec, source)
     path = os.path.join(folder, name)
-    require_regular(path)
+    require_regular(path, f"{source}: mesh '{mesh.name}'")
     if os.path.isfile(path) and (size := os.path.getsize(path)) > MESH_BYTES:
         problem = f"its file '{name}' has {size / 1e6:.0f} MB, more than {MESH_BYTES / 1e6:.0f}, to take an inertia from"
         raise ModelError(f"{source}: mesh '{mesh.name}': {problem}; give the body an <inertial>, or simplify the mesh")

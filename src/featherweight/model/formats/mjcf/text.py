@@ -70,7 +70,7 @@ def _places(source: str, root: Element) -> Iterator[_Place]:
         pending.extend(_Place(place.file, child, owner, inside) for child in element)
         if element.tag in ("include", "model") and element.get("file"):
             other = os.path.join(os.path.dirname(source), element.get("file", ""))
-            require_regular(other)
+            require_regular(other, place.where)
             if os.path.isfile(other) and os.path.realpath(other) not in seen and not other.endswith(".urdf"):
                 seen.add(os.path.realpath(other))
                 pending.append(_Place(other, parse_xml(other), owner, inside))
