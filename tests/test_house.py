@@ -30,6 +30,7 @@ BELOW = {  # what each package may import
     "simulation": {"viewer", "robot", *BELOW_ROBOT},
     "cli": {"simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
     "version": set[str](),
+    "__main__": {"cli"},
 }
 MIRRORED = (("algorithms.mechanisms", "algorithms"), ("model.formats.mjcf", "model.formats.urdf"))  # same name, same role
 CALLED_BY_KEYWORDS = {*featherweight.__all__}  # public functions, and the constructors of public classes

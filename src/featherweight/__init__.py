@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .engine.function import CompiledFunction
@@ -23,6 +24,7 @@ from .model.types import (
     Loop,
     LoopType,
     ModelError,
+    ModelWarning,
     Pose,
     Shape,
     ShapeType,
@@ -66,6 +68,7 @@ __all__ = [
     "LoopType",
     "Mechanism",
     "ModelError",
+    "ModelWarning",
     "OperationalSpace",
     "Operations",
     "Plane",
@@ -97,6 +100,13 @@ _LATER = {
     "Trajectory": ".robot.trajectory",
 }
 """What only some programs need, and where it is; imported when it is asked for."""
+
+_EXTRAS = {"Window": ("viser", "trimesh")}
+"""Packages without which a name cannot be imported: `from featherweight import *` then leaves it out."""
+
+for _name, _packages in _EXTRAS.items():
+    if not all(map(find_spec, _packages)):
+        __all__.remove(_name)
 
 
 def __getattr__(name: str) -> Any:

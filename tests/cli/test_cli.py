@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -230,3 +232,20 @@ def test_cache_shows_what_is_kept_and_removes_it(
     assert cli.main(["cache", "--clear"]) == 0
     assert f"Removed {len(files)} files" in squeezed(capsys.readouterr().out)
     assert files and not list((tmp_path / "kept").glob("*.bin"))
+
+
+def test_the_package_is_the_command_and_prints_in_any_encoding(coupled_arm: str) -> None:
+    command = [sys.executable, "-m", "featherweight", "inspect", coupled_arm]
+    done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
+    out = squeezed(done.stdout.decode("latin-1").replace("|", " "))
+    assert "0 shoulder revolute world -> upper 0 0 -1.5 ... 1.25 rad -" in out
+    assert "gravity (0, 0, -9.81) m/s²" in out
+
+
+def test_a_warning_is_one_line_on_stderr(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(arm).write_text(Path(arm).read_text().replace('izz="0.01"', 'izz="0.09"'))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert cli.main(["inspect", arm]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("warning: ") and err.count("\n") == 1 and "'upper' by 50 %" in err

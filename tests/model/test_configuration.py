@@ -298,3 +298,13 @@ def test_random_bases_stay_within_a_metre():
     q = random_configuration(coordinates(JointType.FLOATING, JointType.PLANAR), 11, 0, size=2000)
     assert 0.99 < np.abs(q[:, [0, 1, 2, 7, 8]]).max() <= 1
     np.testing.assert_allclose(np.linalg.norm(q[:, 9:], axis=1), 1, atol=1e-15)
+
+
+def test_limits_of_zero_and_minus_zero_are_a_point():
+    coords = [Coordinates(JointType.REVOLUTE, slice(0, 1), slice(0, 1), 0.0, -0.0)]
+    np.testing.assert_array_equal(random_configuration(coords, 1, 0, 5), np.zeros((5, 1)))
+
+
+@pytest.mark.parametrize("size", [np.int64(3), (np.int32(3),), [3], np.array([3])])
+def test_sizes_may_be_numbers_of_numpy(size):
+    assert random_configuration(coordinates(JointType.REVOLUTE), 1, 0, size).shape == (3, 1)

@@ -23,7 +23,7 @@ SOLID = Inertia(2.0, (0.1, 0.0, 0.0), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 
 
 def described(*joints: Joint, bodies: dict[str, Inertia] | None = None, **more: Any) -> Description:
-    names = dict.fromkeys([n for j in joints for n in (j.parent, j.child) if n != "world"])
+    names = dict.fromkeys([n for j in joints for n in (j.parent, j.child) if n not in ("world", None)])
     inertias = dict.fromkeys(names, SOLID) | (bodies or {})
     return Description("robot", "robot.file", tuple(Body(n, i) for n, i in inertias.items()), joints, **more)
 
@@ -40,7 +40,7 @@ def test_joints_are_in_depth_first_order_of_the_file() -> None:
     model = build_model(described(hinge("a", "b"), hinge("c", "d"), hinge("a", "c"), hinge("b", "e")))
     assert [j.child for j in model.joints] == ["b", "e", "c", "d"]
     assert model.topology.parent == (-1, 0, -1, 2)
-    assert [j.parent for j in model.joints] == ["world", "b", "world", "c"]
+    assert [j.parent for j in model.joints] == [None, "b", None, "c"]
 
 
 def test_links_that_are_fixed_together_are_one_body_with_all_their_frames() -> None:
@@ -57,7 +57,7 @@ def test_links_that_are_fixed_together_are_one_body_with_all_their_frames() -> N
     assert list(frames) == ["base", "arm", "hand", "finger", "tip", "nail"]
     assert frames["hand"].body == "arm"
     assert frames["hand"].placement.p == (0.0, 0.0, 1.0)
-    assert frames["base"].body == "world"
+    assert frames["base"].body is None
     assert frames["nail"].placement.p == (0.0, 0.2, 0.0)
 
 
@@ -229,6 +229,47 @@ def test_a_free_flyer_needs_one_root_that_does_not_move_yet() -> None:
 def test_a_link_may_be_called_world() -> None:
     model: Model = build_model(described(weld("world", "base"), hinge("base", "arm"), bodies={"world": Inertia()}))
     assert [j.child for j in model.joints] == ["arm"]
+
+
+def test_a_link_called_world_moves_where_a_joint_moves_it() -> None:
+    base = described(weld("world", "base"), hinge("base", "arm"), bodies={"world": SOLID})
+    base = replace(base, frames=(Frame("mark", "world"), Frame("ground", None)))
+    flying = build_model(base, "floating")
+    assert [(j.parent, j.child) for j in flying.joints] == [(None, "world"), ("world", "arm")]
+    assert {f.name: f.body for f in flying.frames} == {
+        "world": "world", "base": "world", "mark": "world", "arm": "arm", "ground": None
+    }  # fmt: skip
+    tip = build_model(described(hinge("base", "world"), hinge("world", "arm"), bodies={"world": SOLID}))
+    assert [(j.parent, j.child) for j in tip.joints] == [(None, "world"), ("world", "arm")]
+    hung = build_model(described(Joint("pin", JointType.REVOLUTE, None, "world"), bodies={"world": SOLID}))
+    assert [(j.parent, j.child) for j in hung.joints] == [(None, "world")]
+
+
+@pytest.mark.parametrize(
+    ("inertia", "words"),
+    [
+        (SOLID._replace(mass=5e-324), "body 'b': the mass .* too small"),
+        (SOLID._replace(mass=-1.0), "body 'b': the mass is negative"),
+        (SOLID._replace(center=(1e160, 0.0, 0.0)), "body 'b' has the number 1e[+]160"),
+        (SOLID._replace(rotational=(1e308, 0.0, 0.0, 1e308, 0.0, 1e308)), "body 'b' has the number 1e[+]308"),
+        (SOLID._replace(mass=math.nan), "body 'b' has the number nan"),
+    ],
+)
+def test_inertias_that_nothing_can_be_computed_of_are_refused(inertia: Inertia, words: str) -> None:
+    with pytest.raises(ModelError, match=f"robot.file: {words}"):
+        build_model(described(hinge("a", "b"), bodies={"b": inertia}))
+
+
+@pytest.mark.parametrize("more", [{"lower": math.nan}, {"lower": 1.0, "upper": 0.0}, {"zero": 1e31}, {"upper": 1e308}])
+def test_numbers_of_joints_that_nothing_can_be_computed_of_are_refused(more: dict[str, float]) -> None:
+    with pytest.raises(ModelError, match=r"robot\.file: joint 'a-b'"):
+        build_model(described(hinge("a", "b", **more)))
+
+
+def test_inertia_that_is_too_little_to_divide_by_is_none() -> None:
+    dust = Inertia(1.0, rotational=(1e-320, 0.0, 0.0, 1e-320, 0.0, 1e-320))
+    with pytest.raises(ModelError, match="'a-b' moves a body without mass"):
+        build(described(hinge("a", "b"), bodies={"b": dust}))
 
 
 def test_a_robot_that_cannot_move_is_refused() -> None:

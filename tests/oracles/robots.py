@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sysconfig
+import warnings
 from pathlib import Path
 
 import featherweight as fw
@@ -45,7 +46,9 @@ def path(name: str) -> Path:
 def example(name: str, execution: str = "auto") -> fw.Robot:
     """Legged and flying robots with a floating base, all others with a fixed one; mimic joints move by themselves."""
     base = "floating" if name in FLOATING else "fixed"
-    return fw.load(path(name), base=base, mimic="independent", execution=execution)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fw.ModelWarning)  # of romeo's inertias, which are used as they are
+        return fw.load(path(name), base=base, mimic="independent", execution=execution)
 
 
 def robot_of(name: str) -> fw.Robot:

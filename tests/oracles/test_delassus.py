@@ -75,7 +75,7 @@ def contact_set(robot: fw.Robot, what: str) -> list[fw.Contact]:
     names = [body.name for body in robot.bodies]
     tips = [name for name in names if name not in {joint.parent for joint in robot.joints}]
     longest = max((path_to(robot, tip) for tip in tips), key=len)
-    ground = [frame.name for frame in robot.frames if frame.body == "world"]
+    ground = [frame.name for frame in robot.frames if frame.body is None]
     ends = [tips[k] for k in sorted({0, len(tips) // 3, 2 * len(tips) // 3, len(tips) - 1})]
     if what == "one":
         return [fw.Contact(longest[-1])]
@@ -91,7 +91,7 @@ def contact_set(robot: fw.Robot, what: str) -> list[fw.Contact]:
         bodies = (names[0], *ends, longest[len(longest) // 2])
         return [contact(body, size, size) for body, size in zip(bodies, (12, 1, 4, 7, 2, 5), strict=False)]
     if what == "rigid":  # frames that are no body's own
-        frames = [frame.name for frame in robot.frames if frame.name not in names and frame.body != "world"]
+        frames = [frame.name for frame in robot.frames if frame.name not in names and frame.body is not None]
         return [
             fw.Contact(frame, kind)
             for frame, kind in zip(frames[:: len(frames) // 3 + 1], itertools.cycle(KINDS), strict=False)

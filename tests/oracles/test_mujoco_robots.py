@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.formats.registry import load_description
 from oracles import mujoco_models
-from oracles.robots import FLOATING, NAMES, path
+from oracles.robots import FLOATING, NAMES, example, path
 from oracles.states import assert_close, assert_same_solutions, random_states
 
 STATES = 5
@@ -64,7 +64,7 @@ def test_dynamics_agree_with_mujoco(name: str) -> None:
 @pytest.mark.parametrize("name", FLOATING)
 def test_a_free_flyer_of_the_file_is_the_free_flyer_of_load(name: str) -> None:
     robot = fw.build(described(name))
-    loaded = fw.load(path(name), base="floating", mimic="independent")
+    loaded = example(name)
     assert [j.name for j in loaded.joints] == [j.name for j in robot.joints]
     states = random_states(robot, STATES)
     np.testing.assert_array_equal(loaded.inverse_dynamics(*states), robot.inverse_dynamics(*states))

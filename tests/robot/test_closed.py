@@ -204,3 +204,33 @@ def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], messag
     independent = change.get("independent", ())
     with pytest.raises(fw.ModelError, match=message):
         fw.Mechanism(bodies("arm", "hand"), joints, independent=independent)  # type: ignore[arg-type]
+
+
+def follower(coefficients: tuple[float, ...], **leader: float) -> fw.Description:
+    """A wheel that follows a joint which moves no mass itself."""
+    wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    joints = [fw.Joint("a", HINGE, None, "crank", **leader), fw.Joint("b", HINGE, None, "wheel")]
+    return fw.Mechanism([fw.Body("crank"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", coefficients),))])
+
+
+def test_a_joint_without_mass_must_always_move_what_follows_it() -> None:
+    with pytest.raises(fw.ModelError, match=r"joint 'a' can move.* where 'a' is -0\.25; give"):
+        fw.build(follower((1.0, 2.0)))
+    assert fw.build(follower((1.0, 2.0), lower=0.0, upper=1.0)).nv == 1
+    assert fw.build(follower((1.0, 0.0, 2.0))).nv == 1
+
+
+def test_a_joint_without_mass_that_follows_leaves_the_spanning_tree_without_multipliers() -> None:
+    wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 2.0)))
+    joints = [fw.Joint("a", HINGE, None, "wheel"), fw.Joint("b", HINGE, None, "pointer")]
+    needle = fw.Mechanism([fw.Body("pointer"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", (3.0,)),))])
+    robot = fw.build(needle, execution="interpreted")
+    assert "multipliers" not in robot.forward_dynamics.candidates
+    assert robot.forward_dynamics([0.1], [0.2], [4.0]) == pytest.approx([2.0])
+
+
+def test_couplings_alone_leave_no_residual() -> None:
+    robot = fw.build(follower((1.0,)))
+    assert robot.residual(robot.random_configuration(0)).shape == (0,)
+    assert robot.residual(robot.random_configuration(0, 7)).shape == (7, 0)
+    assert robot.random_configuration(0, np.int64(3)).shape == (3, 1)

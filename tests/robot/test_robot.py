@@ -192,7 +192,7 @@ def test_functions_of_frames_are_made_once(panda: fw.Robot) -> None:
 def test_frames_of_the_world_do_not_move(panda: fw.Robot) -> None:
     q, v, _ = random_states(panda, 4)
     name = panda.frames[0].name
-    assert panda.frames[0].body == "world"
+    assert panda.frames[0].body is None
     np.testing.assert_array_equal(panda.frame_velocity([name])(q, v), np.zeros((4, 1, 6)))
     np.testing.assert_array_equal(panda.frame_jacobian([name])(q), np.zeros((4, 1, 6, 9)))
 
@@ -258,3 +258,25 @@ def test_a_fresh_robot_gives_the_same_bits(panda: fw.Robot) -> None:
     x = state(panda, 1)
     fresh = fw.load(path("panda"), mimic="independent")
     np.testing.assert_array_equal(fresh.inverse_dynamics(*x), panda.inverse_dynamics(*x))
+
+
+FLAT = """<robot name="r"><link name="base"/><link name="plate"><inertial><mass value="1"/>
+  <inertia ixx="0.01" iyy="0.01" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="plate"/></joint></robot>"""
+
+
+def test_files_with_inertias_that_no_body_has_are_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "plate.urdf"
+    path.write_text(FLAT.format(izz="0.03"))
+    with pytest.warns(fw.ModelWarning, match=r"plate\.urdf: inertias .* of 'plate' by 50 %") as caught:
+        fw.load(path)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    path.write_text(FLAT.format(izz="0.0201"))  # three digits, rounded
+    fw.load(path)
+
+
+def test_everything_is_imported_that_is_installed() -> None:
+    shown = "print(Simulation.__name__, 'Window' in dir())"
+    program = f"import sys\nsys.modules['viser'] = None\nfrom featherweight import *\n{shown}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["Simulation", "False"]

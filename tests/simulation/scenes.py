@@ -106,7 +106,7 @@ def momentum(robot: fw.Robot, q: Array, v: Array) -> Array:
     total = np.zeros(6)
     h = robot.mass_matrix(q) @ v
     for joint in robot.joints:
-        if joint.parent == WORLD:
+        if joint.parent is None:
             assert joint.type is FREE
             R, p = Rotation.from_quat(q[joint.q_slice][3:]), q[joint.q_slice][:3]
             linear, angular = R.apply(h[joint.v_slice][:3]), R.apply(h[joint.v_slice][3:])

@@ -59,6 +59,18 @@ def slid(angle: float, friction: float, *, heading: float = 0.0, pyramid: bool =
     return np.asarray(R.inv().apply(sim.q[:3])) - [0.0, 0.0, 0.05]
 
 
+@pytest.mark.parametrize("touching", ["points", "shapes"])
+def test_a_flying_body_called_world_lands_on_the_ground(touching: str) -> None:
+    box = fw.Shape("box", "world", fw.ShapeType.BOX, SIDES)
+    joints = [fw.Joint("fixed", fw.JointType.FIXED, "world", "plate", fw.Pose(p=(0.0, 0.0, -0.05)))]
+    made = fw.Mechanism([fw.Body("world", solid_box(2.0, SIDES)), fw.Body("plate")], joints, shapes=[box])
+    flat = [fw.Point("plate", (x, y, 0.0)) for x in (-0.1, 0.1) for y in (-0.15, 0.15)]
+    on: dict[str, Any] = {"spheres": flat} if touching == "points" else {"shapes": True}
+    sim = fw.Simulation(fw.build(made, "floating"), H, q=pose((0.0, 0.0, 0.06)), ground=fw.Plane(), **on)
+    sim.run(0.3, every=10**6)
+    assert sim.q[2] == pytest.approx(0.05, abs=1e-4)
+
+
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("friction", [0.3, 0.7])
 def test_a_block_sticks_below_the_friction_angle(friction: float, pyramid: bool) -> None:

@@ -51,5 +51,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for reports in terminalreporter.stats.values():
         for report in reports:
             for key, value in getattr(report, "user_properties", ()):
-                if getattr(report, "when", "") == "teardown" and key == "rounds":
-                    terminalreporter.write_line(f"{value:9d} rounds  {report.nodeid.rpartition('/')[2]}")
+                if getattr(report, "when", "") == "teardown" and isinstance(value, int):
+                    terminalreporter.write_line(f"{value:9d} {key}  {report.nodeid.rpartition('/')[2]}")

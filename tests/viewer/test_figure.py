@@ -61,7 +61,7 @@ def test_layers_have_the_shapes_that_the_file_gives_and_inertias_elsewhere(tmp_p
     assert np.array([box.vertices.min(axis=0), box.vertices.max(axis=0)]) == pytest.approx(
         np.array([[-0.08, -0.08, 0.0], [0.08, 0.08, 0.5]])
     )
-    assert set(visual) == {"world", "upper", "lower"}
+    assert set(visual) == {None, "upper", "lower"}
     assert set(figure.layer(Layer.COLLISION)) == {"upper"}
     assert set(figure.layer(Layer.INERTIA)) == {"upper", "lower"}
     for a, b in zip(visual["lower"], figure.layer(Layer.INERTIA)["lower"], strict=True):
@@ -146,3 +146,12 @@ def test_the_layer_of_every_triangle_has_every_triangle(tmp_path: Path) -> None:
     [full], [light] = figure.layer(Layer.FULL)["body"], figure.layer(Layer.VISUAL)["body"]
     assert len(full.faces) == len(ball.faces)
     assert len(light.faces) < 450
+
+
+def test_a_moving_body_called_world_is_not_the_ground() -> None:
+    solid = Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    box = Shape("box", "world", ShapeType.BOX, (1.0, 1.0, 1.0))
+    hinge = Joint("hinge", JointType.REVOLUTE, "world", "arm")
+    made = Mechanism([Body("world", solid), Body("arm", solid)], [hinge], shapes=[box])
+    assert set(Figure(featherweight.build(made)).layer(Layer.VISUAL)) == {None, "arm"}
+    assert set(Figure(featherweight.build(made, "floating")).layer(Layer.VISUAL)) == {"world", "arm"}

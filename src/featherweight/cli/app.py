@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,6 +15,7 @@ from ..model.types import ModelError
 from ..version import __version__
 from .bench import bench_robot
 from .cached import show_cache
+from .console import write_plainly
 from .demo import show_demo
 from .inspect import inspect_robot
 from .ops import count_operations
@@ -47,8 +50,11 @@ app.command("cache")(show_cache)
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; errors that a user can put right are one line on stderr, and exit code 1."""
+    write_plainly(sys.stdout)
     try:
-        app(None if arguments is None else list(arguments), prog_name="featherweight")
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            app(None if arguments is None else list(arguments), prog_name="featherweight")
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 0
     except OSError as error:
@@ -59,6 +65,14 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
-    line = " ".join(message.split())
-    Console(stderr=True).print(Text(f"error: {line}", style="bold red"), soft_wrap=True)
+    _tell(f"error: {message}", "bold red")
     return 1
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _tell(f"warning: {message}", "yellow")
+
+
+def _tell(message: str, style: str) -> None:
+    """One line on stderr."""
+    Console(stderr=True).print(Text(" ".join(message.split()), style=style), soft_wrap=True)

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 NARROWEST = 120  # columns, where no terminal says how many there are
+
+
+PLAIN = {"→": "->", "←": "<-", "–": "-", "…": "...", "µ": "u", "²": "2", "·": "*"}
+
+
+def write_plainly(stream: TextIO) -> None:
+    """Let a stream write what its encoding has no letters for in plain ones, in place of an error."""
+    codecs.register_error("featherweight.plain", _in_plain_letters)
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="featherweight.plain")
+
+
+def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAIN.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
 
 
 def make_console() -> Console:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ..engine.function import CompiledFunction
 from ..model.model import MovingBody, MovingJoint
-from ..model.types import JointType
+from ..model.types import WORLD, JointType
 from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
 from .measure import Timing
@@ -29,7 +29,7 @@ def joints_table(robot: Robot) -> Table:
             str(j.index),
             j.name,
             j.type.value,
-            f"{j.parent} → {j.child}",
+            f"{j.parent or WORLD} → {j.child}",
             _slice(j.q_slice),
             _slice(j.v_slice),
             _limits(j),
@@ -131,7 +131,7 @@ def timings_table(timings: Sequence[Timing], batch: int, threads: int) -> Table:
 
 def depth(robot: Robot) -> int:
     """Joints between the ground and the body that is farthest from it."""
-    depths: dict[str, int] = {}
+    depths: dict[str | None, int] = {}
     for j in robot.joints:
         depths[j.child] = depths.get(j.parent, 0) + 1
     return max(depths.values(), default=0)

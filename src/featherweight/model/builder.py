@@ -38,7 +38,8 @@ def Mechanism(  # reads as what it makes
 ) -> Description:
     """A description for `featherweight.build`: bodies, the joints of a spanning tree, and what closes its loops.
 
-    Each body hangs on one joint, whose parent is another body or "world"; a body without a joint is a root. `couplings` let
+    Each body hangs on one joint, whose parent is another body, or None for the ground ("world" too, unless a
+    body has that name); a body without a joint is a root. `couplings` let
     joints follow others, `loops` join two bodies, `closures` are constraints of one's own on joint coordinates. Of the joints
     in loops, `independent` names those that the velocities are to be those of, `dependent` those that are to follow; where
     neither says, the choice is the best conditioned one.
@@ -68,16 +69,17 @@ def _require_names(d: Description) -> None:
     for what, names in (("bodies", [b.name for b in d.bodies]), ("joints", [j.name for j in d.joints])):
         if twice := [n for n, count in Counter(names).items() if count > 1]:
             raise ModelError(f"{d.source}: two {what} have the name {twice[0]!r}; rename one of them")
-    known = {b.name for b in d.bodies} | {WORLD}
+    known = {b.name for b in d.bodies} | {WORLD, None}
     for j in d.joints:
         for role, body in (("parent", j.parent), ("child", j.child)):
             if body not in known:
                 raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is no body; add it or correct the name")
     if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
         raise ModelError(f"{d.source}: body {twice[0]!r} hangs on two joints; make one of them a Loop")
-    for shape in d.shapes:
-        if shape.body not in known:
-            raise ModelError(f"{d.source}: shape {shape.name!r}: {shape.body!r} is no body; add it or correct the name")
+    for what, on_body in (("shape", d.shapes), ("frame", d.frames)):
+        for each in on_body:
+            if each.body not in known:
+                raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is no body; add it or correct the name")
     joints = {j.name: j for j in d.joints}
     for actuator in d.actuators:
         if actuator.joint not in joints or joints[actuator.joint].type.nv != 1:

@@ -17,8 +17,9 @@ Every function treats all joints of a group at once, over all leading axes. Leng
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,7 @@ def random_configuration(
     coords: Sequence[Coordinates],
     nq: int,
     rng: np.random.Generator | int | None = None,
-    size: int | tuple[int, ...] | None = None,
+    size: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> Array:
     """Random configurations (*size, nq); a single one (nq,) if `size` is None.
 
@@ -63,12 +64,19 @@ def random_configuration(
     of planar and floating joints uniform in [-1, 1] m. `rng` is a generator, or a seed for a new one.
     """
     rng = np.random.default_rng(rng)
-    shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+    shape = shape_of(size)
     q = np.zeros((*shape, nq))
     for group, joints, rows, _ in _groups(coords):
         low, high = np.array([_interval(joint) for joint in joints]).T
         q[..., rows] = group.sample(rng, low, high, (*shape, len(joints)))
     return q
+
+
+def shape_of(size: SupportsIndex | Sequence[SupportsIndex] | None) -> tuple[int, ...]:
+    """The leading axes that `size` asks for, as NumPy's generators read it."""
+    if size is None:
+        return ()
+    return tuple(map(operator.index, np.atleast_1d(np.asarray(size))))
 
 
 def integrate(coords: Sequence[Coordinates], q: npt.ArrayLike, v: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -227,7 +235,7 @@ def _se2_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[
 
 
 def _line_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    return rng.uniform(low, high, shape)[..., None]
+    return np.asarray(low + (high - low) * rng.random(shape))[..., None]  # `uniform` refuses limits of 0 and -0
 
 
 class _Group(NamedTuple):

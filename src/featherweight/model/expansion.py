@@ -11,13 +11,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from .checks import principal_moments, require_sound_numbers
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
-from .types import ROUNDING_RADIUS, WORLD, Description, Inertia, Joint, JointType, ModelError, Pose, Shape, Vector, rotate
+from .types import (
+    LARGEST,
+    ROUNDING_RADIUS,
+    SMALLEST_INERTIA,
+    WORLD,
+    Description,
+    Frame,
+    Inertia,
+    Joint,
+    JointType,
+    ModelError,
+    Pose,
+    Shape,
+    Vector,
+    rotate,
+)
 
 _KIND = {
     JointType.REVOLUTE: (REVOLUTE, (2,)),
@@ -33,7 +47,7 @@ _KIND = {
 class _Carrier(NamedTuple):
     """Where a link of the file ended up: the row of its moving body, and its pose in that body's internal frame."""
 
-    body: str
+    body: str | None  # None for the ground
     row: int
     pose: Pose
 
@@ -44,9 +58,10 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     `base` is "fixed" (the root is where the file leaves it) or "floating" (a free-flyer carries it); `gravity` [m/s²] is
     the file's unless given. Raises ModelError for a robot whose motion is not defined.
     """
+    require_sound_numbers(description)
     g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
-    if len(g) != 3 or not all(map(math.isfinite, g)):
-        raise ModelError(f"{description.source}: gravity must be three finite numbers; got {gravity!r}")
+    if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
+        raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")
     return _Expansion(description, _ordered_joints(description, base)).model((g[0], g[1], g[2]))
 
 
@@ -57,21 +72,21 @@ def _ordered_joints(d: Description, base: str) -> list[Joint]:
     moved = {j.child for j in d.joints}
     names = {b.name for b in d.bodies}
     roots = [b.name for b in d.bodies if b.name not in moved]
-    joints = [Joint(f"{r}_to_world", JointType.FIXED, WORLD, r) for r in roots] + list(d.joints)
-    top = [j for j in joints if j.child in roots or (j.parent == WORLD and WORLD not in names)]
+    joints = [Joint(f"{r}_to_world", JointType.FIXED, None, r) for r in roots] + [_on_ground(j, names) for j in d.joints]
+    top = [j for j in joints if j.parent is None]
     if base == "floating" and not (len(top) == 1 and top[0].type == JointType.FLOATING):
         if len(top) != 1 or top[0].type != JointType.FIXED:
             raise ModelError(
                 f'{d.source}: base="floating" needs one root body that is fixed to the world; this file has '
                 + ", ".join(f"{j.child!r} ({j.type})" for j in top)
             )
-        flyer = Joint("root_joint", JointType.FLOATING, WORLD, top[0].child)
-        joints[joints.index(top[0])] = top[0] = flyer
-    children: dict[str, list[Joint]] = {}
+        flyer = Joint("root_joint", JointType.FLOATING, None, top[0].child)
+        joints[joints.index(top[0])] = flyer
+    children: dict[str | None, list[Joint]] = {}
     for j in joints:
-        children.setdefault("" if j in top or j.child in roots else j.parent, []).append(j)
+        children.setdefault(j.parent, []).append(j)
     ordered: list[Joint] = []
-    stack = list(reversed(children.get("", [])))
+    stack = list(reversed(children.get(None, [])))
     while stack:
         joint = stack.pop()
         ordered.append(joint)
@@ -80,6 +95,11 @@ def _ordered_joints(d: Description, base: str) -> list[Joint]:
         lost = sorted({j.name for j in joints} - {j.name for j in ordered})
         raise ModelError(f"{d.source}: joints {', '.join(lost)} are not connected to the root")
     return ordered
+
+
+def _on_ground(joint: Joint, bodies: set[str]) -> Joint:
+    """The joint, without a parent if that is the ground."""
+    return replace(joint, parent=None) if joint.parent == WORLD and WORLD not in bodies else joint
 
 
 class _Load(NamedTuple):
@@ -97,13 +117,13 @@ class _Load(NamedTuple):
         return (x, y, z)
 
 
-def _loads(d: Description, joints: list[Joint]) -> dict[str, _Load]:
+def _loads(d: Description, joints: list[Joint]) -> dict[str | None, _Load]:
     """For each moving body what it carries."""
     inertias = {b.name: b.inertia for b in d.bodies}
-    loads: dict[str, _Load] = {}
-    links: dict[str, tuple[str, Pose]] = {}  # link -> moving body, and its pose there
+    loads: dict[str | None, _Load] = {}
+    links: dict[str | None, tuple[str | None, Pose]] = {None: (None, Pose())}  # link -> moving body, and its pose there
     for joint in joints:
-        body, pose = links.get(joint.parent, (WORLD, Pose()))
+        body, pose = links[joint.parent]
         at = pose @ joint.placement
         if joint.type != JointType.FIXED:
             if joint.type in ALONG_Z and body in loads:
@@ -131,14 +151,12 @@ class _Expansion:
         self.longest = max((math.hypot(*j.placement.p) for j in joints), default=0.0)  # files have -1.11e-16 for zero
 
     def model(self, gravity: Vector) -> Model:
-        ground = _Carrier(WORLD, -1, Pose())
-        names = {b.name for b in self.d.bodies}
+        ground = _Carrier(None, -1, Pose())
         for joint in self.joints:
-            inside = joint.parent in self.carriers and (joint.parent != WORLD or WORLD in names)
-            parent = self.carriers[joint.parent] if inside else ground
+            parent = ground if joint.parent is None else self.carriers[joint.parent]
             if joint.type == JointType.FIXED:
                 self.carriers[joint.child] = _Carrier(parent.body, parent.row, parent.pose @ joint.placement)
-                if parent.row >= 0:
+                if parent.body is not None:
                     self.links[parent.body].append(joint.child)
             else:
                 self._add_joint(joint, parent)
@@ -228,11 +246,13 @@ class _Expansion:
 
     def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
         """Refuse bodies of indefinite inertia, and note whether all have mass and inertia about every axis."""
-        for joint in self.moving:
-            row = joint.v_slice.stop - 1
+        last = [joint.v_slice.stop - 1 for joint in self.moving]
+        about = [_about_center(inertias.get(row, ZERO_RIGID)) for row in last]
+        moments = principal_moments([tuple(r) for r in about])
+        for joint, row, (lowest, _, largest) in zip(self.moving, last, moments.tolist(), strict=True):
             I = inertias.get(row, ZERO_RIGID)
-            lowest, highest = _principal(I)
-            self.solid &= I.mass > 0.0 and lowest > 1e-9 * highest
+            highest = max(abs(largest), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
+            self.solid &= I.mass > 0.0 and lowest > max(1e-9 * highest, SMALLEST_INERTIA)
             if lowest < -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass:
                 raise ModelError(
                     f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
@@ -249,12 +269,12 @@ class _Expansion:
 
     def _frames(self, ground: _Carrier) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:
         """One frame for each link, then the file's own."""
-        named = [(b.name, b.name, Pose()) for b in self.d.bodies if b.name not in self.d.virtual]
-        named += [(f.name, f.body, f.placement) for f in self.d.frames]
+        of_links = [Frame(b.name, b.name) for b in self.d.bodies if b.name not in self.d.virtual]
         taken: set[str] = set()
         frames, placed = [], []
-        for name, link, pose in named:
-            carrier = self.carriers.get(link, ground)
+        for frame in (*of_links, *self.d.frames):
+            name, link, pose = frame.name, frame.body, frame.placement
+            carrier = ground if link is None else self.carriers.get(link, ground)
             while name in taken:
                 name += "_frame"
             taken.add(name)
@@ -265,10 +285,10 @@ class _Expansion:
     def _in_body(self, carrier: _Carrier, pose: Pose) -> Pose:
         """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
         internal = carrier.pose @ pose
-        return tidy(internal if carrier.row < 0 else self.carriers[carrier.body].pose.inverse() @ internal)
+        return tidy(internal if carrier.body is None else self.carriers[carrier.body].pose.inverse() @ internal)
 
     def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
-        carrier = self.carriers.get(shape.body, ground)
+        carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)
         return replace(shape, body=carrier.body, placement=self._in_body(carrier, shape.placement))
 
     def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:
@@ -290,10 +310,5 @@ def _mat3(R: object) -> Mat3:
     return Mat3(*(Vec3(*row) for row in R))  # type: ignore[attr-defined]
 
 
-def _principal(I: RigidInertia) -> tuple[float, float]:
-    """Least and greatest principal moment about the centre of mass."""
-    about = I.translate(-1.0 / I.mass * I.moment) if I.mass else I
-    r = about.rotational
-    values = np.linalg.eigvalsh([[r.xx, r.xy, r.xz], [r.xy, r.yy, r.yz], [r.xz, r.yz, r.zz]])
-    scale = max(abs(values[-1]), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
-    return float(values[0]), float(scale)
+def _about_center(I: RigidInertia) -> Sym3:
+    return (I.translate(-1.0 / I.mass * I.moment) if I.mass else I).rotational

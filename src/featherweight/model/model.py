@@ -18,7 +18,7 @@ class MovingJoint:
     index: int
     name: str
     type: JointType
-    parent: str  # moving body, or "world"
+    parent: str | None  # moving body; None for the ground
     child: str
     axis: Vector  # in the child's frame of the file
     q_slice: slice
@@ -51,10 +51,10 @@ class MovingBody:
 
 @dataclass(frozen=True, slots=True)
 class ModelFrame:
-    """A named frame: the moving body that carries it (or "world") and its pose there, in the frames of the file."""
+    """A named frame: the moving body that carries it (None for the ground) and its pose there, in the frames of the file."""
 
     name: str
-    body: str
+    body: str | None
     placement: Pose
 
 
@@ -79,7 +79,7 @@ class Model:
     placed_bodies: tuple[Placed, ...]  # the file's frame of each moving body
     unused: tuple[tuple[str, str], ...]
     solid: bool  # every moving body has mass, and inertia about every axis
-    shapes: tuple[Shape, ...] = ()  # on moving bodies, or on "world", in those bodies' frames of the file
+    shapes: tuple[Shape, ...] = ()  # on moving bodies, or on the ground (None), in those bodies' frames of the file
     actuators: tuple[Actuator, ...] = ()
 
     @property

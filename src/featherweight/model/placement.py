@@ -58,7 +58,10 @@ def internal_frame(joint: Joint, children: Sequence[Line] = (), center: Vector |
         along = dot(add(center, scale(-1.0, joint.anchor)), joint.axis)
         foot = add(joint.anchor, scale(along, joint.axis))
         return common_normal_frame(Line(foot, joint.axis), Line(center, joint.axis))
-    candidates = [plain, *(common_normal_frame(Line(joint.anchor, joint.axis), child) for child in children)]
+    axis = Line(joint.anchor, joint.axis)
+    candidates = list(dict.fromkeys((plain, *(common_normal_frame(axis, child) for child in children))))
+    if len(candidates) == 1:
+        return plain
     return min(candidates, key=lambda frame: sum(_to_line(frame, child).cost for child in children))
 
 
@@ -128,8 +131,9 @@ def frame_with_z(axis: Vector) -> Matrix:
 
 def tidy(pose: Pose) -> Pose:
     """The pose with entries of its rotation that are rounding errors of 0 and ±1 made exact."""
-    rows = tuple(tuple(_exact(x) for x in row) for row in pose.R)
-    return Pose(rows, pose.p)  # type: ignore[arg-type]
+    (a, b, c), (d, e, f), (g, h, i) = pose.R
+    rows = ((_exact(a), _exact(b), _exact(c)), (_exact(d), _exact(e), _exact(f)), (_exact(g), _exact(h), _exact(i)))
+    return Pose(rows, pose.p)
 
 
 def exact_zeros(p: Vector, size: float) -> Vector:
@@ -147,9 +151,10 @@ def _exact_turn(t: Turn) -> Turn:
 
 
 def _exact(x: float) -> float:
-    if abs(x) < 1e-15:
+    size = abs(x)
+    if size < 1e-15:
         return 0.0
-    return math.copysign(1.0, x) if abs(abs(x) - 1.0) < 1e-15 else x
+    return math.copysign(1.0, x) if -1e-15 < size - 1.0 < 1e-15 else x
 
 
 def _unit(k: int, sign: float) -> Vector:

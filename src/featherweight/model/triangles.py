@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -78,6 +79,8 @@ def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
 
 def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """The meshes of a file. Readers of foreign formats raise what they like: all of it becomes a MeshError."""
+    if not os.path.isfile(path):  # a pipe may be read for ever
+        raise MeshError(f"{path}: no such file")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

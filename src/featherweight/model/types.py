@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -19,6 +20,10 @@ DTYPE = "dtype"  # in the metadata of a field that stays an array: as tuples, a 
 
 class ModelError(ValueError):
     """A robot description that is damaged, inconsistent, or not supported. The message names file and element."""
+
+
+class ModelWarning(UserWarning):
+    """A robot description that is used as it is, but that no robot can have. The message names file and element."""
 
 
 class JointType(StrEnum):
@@ -86,7 +91,7 @@ class Joint:
 
     name: str
     type: JointType
-    parent: str  # body, or WORLD
+    parent: str | None  # body, or the ground: None, or WORLD
     child: str
     placement: Pose = Pose()
     axis: Vector = (0.0, 0.0, 1.0)
@@ -120,7 +125,7 @@ class Loop:
 
     name: str
     type: LoopType
-    predecessor: str  # body, or WORLD
+    predecessor: str | None  # body, or the ground: None, or WORLD
     successor: str
     predecessor_frame: Pose = Pose()
     successor_frame: Pose = Pose()
@@ -173,7 +178,7 @@ class Shape:
     """
 
     name: str
-    body: str  # link of the file, or WORLD; in a robot: its moving body, or "world"
+    body: str | None  # link of the file, or the ground: None, or WORLD; in a robot: its moving body, or None
     type: ShapeType
     size: tuple[float, ...]
     placement: Pose = Pose()
@@ -207,7 +212,7 @@ class Frame:
     """A named frame fixed to a body."""
 
     name: str
-    body: str
+    body: str | None  # or the ground: None, or WORLD
     placement: Pose = Pose()
 
 
@@ -236,23 +241,40 @@ class Description:
     actuators: tuple[Actuator, ...] = ()
 
 
+LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow
+SMALLEST_MASS = 1e-30  # [kg] of an electron: its reciprocal is no larger than other numbers
+SMALLEST_INERTIA = 1e-40  # [kg m², kg] that moves with a joint: below it, reciprocals get too large
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
-WORLD = "world"  # the parent of a joint that hangs on the ground in files that name no root body (MJCF)
+WORLD = "world"  # the ground, in descriptions that have no body of this name
 
 
 def plain(x: Any) -> Any:
     """The same description, or part of one, with Python's numbers and tuples in place of NumPy's and lists, meshes aside."""
+    kind = type(x)
+    if kind in _PLAIN:
+        return x
+    if isinstance(x, tuple):
+        if _PLAIN.issuperset(map(type, x)):
+            return x
+        return kind(*map(plain, x)) if hasattr(x, "_fields") else tuple(map(plain, x))
+    if isinstance(x, list):
+        return tuple(map(plain, x))
     if isinstance(x, (np.floating, np.integer)):
         return x.item()
     if isinstance(x, np.ndarray):
         return plain(x.tolist())
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(plain, x))
-    if isinstance(x, (tuple, list)):
-        return tuple(map(plain, x))
-    if is_dataclass(x) and not isinstance(x, type):
-        return replace(x, **{f.name: _plain_field(getattr(x, f.name), f.metadata.get(DTYPE)) for f in fields(x)})
+    if is_dataclass(kind):
+        return kind(**{name: _plain_field(getattr(x, name), dtype) for name, dtype in _dtypes(kind)})
     return x
+
+
+_PLAIN = {float, int, bool, str, type(None)}
+
+
+@functools.cache
+def _dtypes(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """The fields of a class, and which of them stay arrays, of what numbers."""
+    return tuple((f.name, f.metadata.get(DTYPE)) for f in fields(kind))
 
 
 def _plain_field(value: Any, dtype: Any) -> Any:
@@ -277,7 +299,9 @@ def matmul(a: Matrix, b: Matrix) -> Matrix:
 
 
 def rotate(R: Matrix, v: Vector) -> Vector:
-    return (dot(R[0], v), dot(R[1], v), dot(R[2], v))
+    (a, b, c), (d, e, f), (g, h, i) = R
+    x, y, z = v
+    return (a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z)
 
 
 def transpose(a: Matrix) -> Matrix:

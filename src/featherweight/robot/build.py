@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ..model.checks import impossible_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
-from ..model.types import Description, plain
+from ..model.types import Description, ModelWarning, plain
 from .closing.soundness import require_mass
 from .robot import Robot
 
@@ -30,9 +32,18 @@ def load(
     of, in place of what the file says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
     robot; with loops or couplings it is never rolled.
 
-    Raises ModelError, which names the file, the element and what to do.
+    Raises ModelError, which names the file, the element and what to do. Warns (ModelWarning) of moving bodies with inertias
+    that no body can have, by more than moments of three digits are rounded.
     """
-    return build(load_description(path, mimic=mimic), base, gravity, independent=independent, execution=execution)
+    robot = build(load_description(path, mimic=mimic), base, gravity, independent=independent, execution=execution)
+    if bodies := impossible_bodies(robot.model):
+        warnings.warn(
+            f"{robot.model.source}: inertias that no body can have: the greatest principal moment exceeds the sum of the "
+            f"others, of {bodies}. Motions come out accordingly; correct them in the file",
+            ModelWarning,
+            stacklevel=2,
+        )
+    return robot
 
 
 def build(
@@ -43,7 +54,7 @@ def build(
     independent: Iterable[str] | None = None,
     execution: str = "auto",
 ) -> Robot:
-    """A robot from a description made in Python; arguments as for `load`."""
+    """A robot from a description made in Python; arguments and errors as for `load`."""
     description = plain(description)
     if independent is not None:
         description = replace(description, independent=tuple(independent), dependent=())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pkgutil
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..model.configuration import Coordinates
 from ..model.model import MovingJoint
 from ..model.topology import Topology
 from .closing.loops import CLOSED, FACING_AT_LEAST, STEPS, Loops, newton_step
+from .closing.soundness import loose_joint
 from .robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -138,11 +139,11 @@ class ClosedRobot(Robot):
         raise ValueError(f"{self.name}: no closed configuration was found near zero; give `close` a guess of your own")
 
     def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+        self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
     ) -> Array:
         """Closed configurations (*size, nq) in general position; raises ValueError where none is found."""
         rng = np.random.default_rng(rng)
-        shape = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        shape = configuration.shape_of(size)
         wanted = int(np.prod(shape, dtype=int))
         q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
         open_ = np.arange(wanted)
@@ -306,7 +307,8 @@ class ClosedRobot(Robot):
 
         By the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), by the mass matrix and
         its sparse factors ("crba-ltdl"), or, for comparison, by the "projection" of the spanning tree's equations or by
-        "multipliers" (section II-D), whichever takes fewer operations; `algorithm=` insists on one.
+        "multipliers" (section II-D), whichever takes fewer operations; `algorithm=` insists on one. There are no multipliers
+        where a joint moves no mass but by what follows it: the spanning tree alone then has no dynamics.
         """
         inputs = ("q", "v", "tau")
         member = ClosedRobot.forward_dynamics
@@ -314,8 +316,9 @@ class ClosedRobot(Robot):
             "aba": aba.aba,
             "crba-ltdl": crba_ltdl.crba_ltdl,
             "projection": baselines.projection,
-            "multipliers": baselines.multipliers,
         }
+        if loose_joint(self.model) is None:
+            kernels["multipliers"] = baselines.multipliers
         return cheapest({name: self._with_forces(member, k, inputs, "a", name) for name, k in kernels.items()})
 
     @cached_property

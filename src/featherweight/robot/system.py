@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class System:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """What the file draws or lets touch, on moving bodies or "world", in their frames of the file."""
+        """What the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
         return self.model.shapes
 
     @property
@@ -94,7 +94,7 @@ class System:
         return configuration.neutral(self._coordinates, self.nq)
 
     def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+        self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
     ) -> Array:
         """Configurations (*size, nq), uniform within limits; without, angles in ±pi, lengths in ±1 m."""
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import trimesh
 
 from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
-from ..model.types import WORLD, Shape, ShapeType
+from ..model.types import Shape, ShapeType
 from ..robot.robot import Robot
 from .drawn_meshes import shaded, shares, simplified
 
@@ -44,7 +45,7 @@ class BodySurface(NamedTuple):
 
 
 class _BodyPart(NamedTuple):
-    body: str
+    body: str | None
     mesh: trimesh.Trimesh
     color: RGB
     opacity: float | None
@@ -62,10 +63,10 @@ class Figure:
         self.robot = robot
         self.faces = faces
         self.notes: list[str] = []
-        self._layers: dict[Layer, dict[str, list[BodySurface]]] = {}
+        self._layers: dict[Layer, dict[str | None, list[BodySurface]]] = {}
 
-    def layer(self, layer: Layer) -> dict[str, list[BodySurface]]:
-        """The surfaces of each body, and of the "world"."""
+    def layer(self, layer: Layer) -> dict[str | None, list[BodySurface]]:
+        """The surfaces of each body, and of the ground (None)."""
         if layer not in self._layers:
             parts = self._parts(layer)
             self._layers[layer] = _surfaces(parts if layer == Layer.FULL else self._lighter(parts))
@@ -75,7 +76,7 @@ class Figure:
         """Planes of a layer, which have no ends."""
         return [s for s in self._shapes(layer) if s.type == ShapeType.PLANE]
 
-    def points(self, layer: Layer, placements: dict[str, Array]) -> Array:
+    def points(self, layer: Layer, placements: Mapping[Any, Array]) -> Array:
         """Vertices (n, 3) in the world of the bodies whose placements (4, 4) are given."""
         vertices = [np.zeros((0, 3))]
         for body, T in placements.items():
@@ -90,7 +91,7 @@ class Figure:
 
     def _parts(self, layer: Layer) -> list[_BodyPart]:
         parts: list[_BodyPart] = []
-        unread: set[str] = set()
+        unread: set[str | None] = set()
         for shape in self._shapes(layer):
             if shape.type == ShapeType.PLANE:
                 continue
@@ -126,12 +127,12 @@ class Figure:
         return [p if p.exact else p._replace(mesh=simplified(p.mesh, next(kept))) for p in parts]
 
 
-def _surfaces(parts: list[_BodyPart]) -> dict[str, list[BodySurface]]:
+def _surfaces(parts: list[_BodyPart]) -> dict[str | None, list[BodySurface]]:
     """One surface for each colour of a body: browsers are slow at many small things."""
-    groups: dict[tuple[str, RGB, float | None], list[trimesh.Trimesh]] = {}
+    groups: dict[tuple[str | None, RGB, float | None], list[trimesh.Trimesh]] = {}
     for p in parts:
         groups.setdefault((p.body, p.color, p.opacity), []).append(p.mesh)
-    surfaces: dict[str, list[BodySurface]] = {}
+    surfaces: dict[str | None, list[BodySurface]] = {}
     for (body, color, opacity), many in groups.items():
         vertices, faces = _joined([shaded(m) for m in many])
         surfaces.setdefault(body, []).append(BodySurface(vertices, faces, color, opacity))
@@ -150,6 +151,5 @@ def _parts_of(shape: Shape, plain: RGB) -> list[_BodyPart]:
     if shape.color is not None:
         r, g, b, a = shape.color
         given, opacity = (round(255 * r), round(255 * g), round(255 * b)), a if a < 1.0 else None
-    body = shape.body or WORLD
     exact = shape.type != ShapeType.MESH
-    return [_BodyPart(body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]
+    return [_BodyPart(shape.body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]

@@ -42,11 +42,11 @@ def loop_description(robot: Robot) -> Description | None:
     return robot.loops.d if isinstance(robot, ClosedRobot) else None
 
 
-def _origins(robot: Robot, link: str, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
+def _origins(robot: Robot, link: str | None, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
     """The origins of a link, and of a frame on it, in the world."""
     frame = next((f for f in robot.frames if f.name == link), None)
     T = np.eye(4) if frame is None else homogeneous_matrix(frame.placement)
-    if frame is not None and frame.body != WORLD:
+    if frame is not None and frame.body is not None:
         T = placements[frame.body] @ T
     return T[:3, 3], (T @ homogeneous_matrix(pose))[:3, 3]
 
@@ -56,7 +56,7 @@ def loops_told(robot: Robot) -> list[str]:
     d = loop_description(robot)
     if d is None:
         return []
-    lines = [f"{loop.name}: {loop.type}, {loop.predecessor} – {loop.successor}" for loop in d.loops]
+    lines = [f"{loop.name}: {loop.type}, {loop.predecessor or WORLD} – {loop.successor}" for loop in d.loops]
     for c in d.couplings:
         terms = [
             f"{coefficient:.4g} {name}" + (f"^{power}" if power > 1 else "")

@@ -31,7 +31,7 @@ class Mark(StrEnum):
 class MarkNodes:
     """Nodes that are made when they are first shown."""
 
-    def __init__(self, server: viser.ViserServer, robot: Robot, bodies: dict[str, Any], size: float) -> None:
+    def __init__(self, server: viser.ViserServer, robot: Robot, bodies: dict[str | None, Any], size: float) -> None:
         self.scene, self.robot, self.bodies, self.size = server.scene, robot, bodies, size
         self.force_scale = 1.0
         self.shown = {Mark.FORCES}

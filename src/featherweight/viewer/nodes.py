@@ -9,7 +9,6 @@ import numpy as np
 import viser
 
 from ..model.triangles import homogeneous_matrix
-from ..model.types import WORLD
 from .figure import Figure, Layer
 from .marks import MarkNodes
 from .poses import quaternions
@@ -49,8 +48,10 @@ class RobotScene:
         self._shown: dict[Layer, list[_ShownSurface]] = {}
         self.opacity = 1.0
         self._light()
-        self._nodes = {b: server.scene.add_frame(f"/robot/{k}", show_axes=False) for k, b in enumerate(self._bodies)}
-        self._nodes[WORLD] = server.scene.add_frame("/world", show_axes=False)
+        self._nodes: dict[str | None, Any] = {
+            b: server.scene.add_frame(f"/robot/{k}", show_axes=False) for k, b in enumerate(self._bodies)
+        }
+        self._nodes[None] = server.scene.add_frame("/world", show_axes=False)
         self.layer = Layer.VISUAL
         self.show_layer(Layer.VISUAL)
         self.marks = MarkNodes(server, self.robot, self._nodes, self.size)
@@ -118,7 +119,7 @@ class RobotScene:
     def box(self) -> Array:
         """The least and greatest coordinates (2, 3) [m] of the robot where the scene began."""
         moving = _extent(self.figure.points(Layer.VISUAL, self.placements(self.q)))
-        fixed = self.figure.points(Layer.VISUAL, {WORLD: np.eye(4)})
+        fixed = self.figure.points(Layer.VISUAL, {None: np.eye(4)})
         if len(fixed) and np.ptp(_extent(fixed), axis=0).max() <= np.ptp(moving, axis=0).max():  # a foot, and not a landscape
             moving = _extent(np.concatenate([moving, fixed]))
         return moving

@@ -215,6 +215,7 @@ def test_what_no_number_of_a_joint_can_say_is_listed(tmp_path):
         ('<joint name="j" damping="-1"/>', "damping is negative"),
         ('<joint name="j" stiffness="-1"/>', "stiffness is negative"),
         ('<joint name="j" frictionloss="-1"/>', "friction is negative"),
+        ('<joint name="j" armature="-3"/>', "armature is negative"),
     ],
 )
 def test_negative_numbers_of_mjcf_joints_are_refused_by_name(tmp_path, joint, word):
@@ -228,7 +229,21 @@ def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path, key):
         load_description(mjcf(tmp_path, f'<joint name="j" {key}="nan"/>'))
 
 
+@pytest.mark.skipif(not hasattr(mujoco.MjsActuator, "armature"), reason="this MuJoCo has no armature of actuators")
+def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path):
+    motor = '<actuator><motor name="a" joint="j" armature="-3"/></actuator>'
+    with pytest.raises(ModelError, match=r"robot\.xml: actuator 'a': the armature is negative"):
+        load_description(mjcf(tmp_path, '<joint name="j"/>', motor))
+
+
 # --- robots made in Python
+
+
+@pytest.mark.parametrize("key", ["armature", "damping", "friction", "stiffness", "effort"])
+def test_negative_numbers_of_joints_made_in_python_are_refused_by_name(key):
+    joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **{key: -1.0})
+    with pytest.raises(ModelError, match=f"joint 'j': the {key} is negative"):
+        fw.build(fw.Mechanism([fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))], [joint]))
 
 
 def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom():

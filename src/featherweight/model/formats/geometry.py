@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..types import Shape, ShapeType
+from .xml import shortened
 
 PACKAGES = ("package://", "model://")
 SEARCH_PATHS = (("ROS_PACKAGE_PATH", ""), ("AMENT_PREFIX_PATH", "share"))  # and where packages lie in their folders
@@ -34,7 +35,7 @@ def find_mesh(filename: str, folder: Path) -> str:
     and then where ROS_PACKAGE_PATH and AMENT_PREFIX_PATH say.
     """
     for path in _candidates(filename, Path(os.path.abspath(folder))):
-        if path.is_file():
+        if os.path.isfile(path):  # of names that are too long for a path Path says OSError
             return os.path.abspath(path)
     return filename
 
@@ -60,4 +61,4 @@ def _missing_meshes(shapes: Iterable[Shape]) -> Iterator[tuple[str, str]]:
     """How many mesh files of these shapes were not found, in words."""
     files = dict.fromkeys(s.path for s in shapes if s.type == ShapeType.MESH and s.path)
     if missing := [f for f in files if not os.path.isfile(f)]:
-        yield "meshes not found", f"{len(missing)}, the first is '{missing[0]}'"
+        yield "meshes not found", f"{len(missing)}, the first is '{shortened(missing[0])}'"

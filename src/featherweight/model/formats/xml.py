@@ -5,20 +5,28 @@
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped, unused-ignore]
 from defusedxml import ElementTree as SafeElementTree
 
-from ..types import ModelError, Vector
+from ..types import LARGEST, ModelError, Vector
 
 # --- the file and its elements
 
 
+def require_regular(path: str, where: str = "") -> None:
+    """Refuse pipes and devices, which may be read for ever, named by what stands at `where`. A path to nothing passes."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        named_by = f"{where}: " if where else ""
+        raise ModelError(f"{named_by}{path}: a pipe, socket or device, not a file; copy its contents to a file, and name that")
+
+
 def parse_xml(source: str) -> Element:
     """The root element of an XML file; `ModelError` if it is damaged or defines entities."""
+    require_regular(source)
     with open(source, "rb") as stream:
         try:
             root: Element = SafeElementTree.parse(stream).getroot()
@@ -70,13 +78,18 @@ def attribute(element: Element, key: str, where: str) -> str:
     return text
 
 
+def shortened(text: str) -> str:
+    """What a message quotes: names may be data themselves, as in data: URIs."""
+    return text if len(text) <= 500 else f"{text[:400]} … {text[-80:]}"
+
+
 # --- numbers
 
 
 def _numbers(text: str, count: int, key: str, where: str) -> list[float]:
     words = text.split()
     if len(words) != count:
-        raise ModelError(f"{where}: '{key}' needs {count} number{'s' * (count > 1)}, not {len(words)} ('{text}')")
+        raise ModelError(f"{where}: '{key}' needs {count} number{'s' * (count > 1)}, not {len(words)} ('{shortened(text)}')")
     return [_number(word, key, where) for word in words]
 
 
@@ -84,9 +97,10 @@ def _number(text: str, key: str, where: str) -> float:
     try:
         value = float(text.replace("_", "?"))  # Python reads 1_000 as a number, no other reader does
     except ValueError:
-        raise ModelError(f"{where}: '{key}' is not a number: '{text}'; correct it") from None
-    if not math.isfinite(value):
-        raise ModelError(f"{where}: '{key}' is {value}; give a finite number, or leave it out where it is optional")
+        raise ModelError(f"{where}: '{key}' is not a number: '{shortened(text)}'; correct it") from None
+    if not abs(value) <= LARGEST:
+        remedy = f"give a finite number within ±{LARGEST:g}, or leave it out where it is optional"
+        raise ModelError(f"{where}: '{key}' is {value}; {remedy}")
     return value
 
 

@@ -78,8 +78,8 @@ class Declared:
             ordered |= {r: asked[r][1] for r in ready}
         return ordered
 
-    def _attached(self, link: str, pose: Pose, where: str) -> Attached:
-        if link == WORLD and link not in {b.name for b in self.d.bodies}:
+    def _attached(self, link: str | None, pose: Pose, where: str) -> Attached:
+        if link is None or (link == WORLD and link not in {b.name for b in self.d.bodies}):
             placed = Placed(-1, Pose())
         else:
             places = [p for f, p in zip(self.model.frames, self.model.placed_frames, strict=True) if f.name == link]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from ...algorithms.kinematics import joint_transforms
 from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
@@ -18,14 +19,14 @@ from ...algorithms.mechanisms.maps import constraint_matrix, spanning_configurat
 from ...model import configuration
 from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
 from ...model.configuration import Coordinates
-from ...model.model import Model
-from ...model.types import Description, ModelError
+from ...model.model import Model, MovingJoint
+from ...model.types import SMALLEST_INERTIA, Description, ModelError
 from .declared import Declared, first_row
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
-ATTEMPTS, STEPS, SAMPLES = 40, 60, 4
+ATTEMPTS, STEPS, STALLED, SAMPLES = 40, 60, 15, 4
 FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; one where loops are closed
 NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
 RANK = 1e-8  # of the largest singular value
@@ -48,36 +49,58 @@ class Loops(Declared):
         return other
 
     def _require_mass(self) -> None:
-        """Refuse independent velocities that move no mass."""
+        """Refuse independent velocities that move no mass, in general position or where a follower stands still."""
         n = len(self.mechanism.parent)
         if n == 0:
             raise ModelError(f"{self.d.source}: loops and couplings hold all joints; nothing of the robot moves")
-        rng = np.random.default_rng(1)
-        q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, rng))
+        q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, np.random.default_rng(1)))
         for c in self.mechanism.clusters:
             for coordinates, row in zip(self.coordinates, self._first_rows, strict=True):
                 if row in c.rows and c.rows in self._start:
                     q[coordinates.q] = self._start[c.rows][coordinates.q]
+        for at, there in ((q, ""), *self._standstills(q)):
+            lost = self._massless(at)
+            if lost is not None:
+                rows = [r for c in self.mechanism.clusters for r in c.independent]
+                name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost] < j.v_slice.stop)
+                raise ModelError(
+                    f"{self.d.source}: joint {name!r} can move, with what loops and couplings let go along, while all mass "
+                    f"stays where it is{there}; give the bodies an inertia"
+                )
+
+    def _massless(self, q: Array) -> int | None:
+        """An independent velocity that moves no mass, by its number."""
+        n = len(self.mechanism.parent)
         H = [[0.0] * n for _ in range(n)]
         crba(self.mechanism, [float(x) for x in q], H)
         M = np.array(H)
-        size = np.sqrt(np.diag(M))
-        lost = [k for k in range(n) if not size[k] > 0.0]
-        if not lost:
-            values, vectors = np.linalg.eigh(M / np.outer(size, size))
-            lost = [int(np.abs(vectors[:, 0]).argmax())] if values[0] < NO_MASS else []
-        if lost:
-            rows = [r for c in self.mechanism.clusters for r in c.independent]
-            name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost[0]] < j.v_slice.stop)
-            raise ModelError(
-                f"{self.d.source}: joint {name!r} can move, with what loops and couplings let go along, while all mass stays "
-                "where it is; give the bodies an inertia"
-            )
+        size = np.sqrt(np.maximum(np.diag(M), 0.0))
+        light = [k for k in range(n) if not size[k] > math.sqrt(SMALLEST_INERTIA)]
+        if light:
+            return light[0]
+        values, vectors = np.linalg.eigh(M / np.outer(size, size))
+        return int(np.abs(vectors[:, 0]).argmax()) if values[0] < NO_MASS else None
+
+    def _standstills(self, q: Array) -> Iterator[tuple[Array, str]]:
+        """Where a joint that is not at its limits moves one that follows it not at all: q with that coordinate, and words."""
+        place = {row: (c, j) for row, c, j in zip(self._first_rows, self.coordinates, self._joints_in_q, strict=True)}
+        for row, coefficients in {term for f in self.followers.values() for term in f.terms}:
+            if row in place and len(coefficients) > 1:
+                coordinates, joint = place[row]
+                for x in _stationary(coefficients):
+                    if joint.lower <= x <= joint.upper:
+                        at = q.copy()
+                        at[coordinates.q] = x
+                        yield at, f" where {joint.name!r} is {x:.4g}"
+
+    @cached_property
+    def _joints_in_q(self) -> list[MovingJoint]:
+        return [j for j in self.model.joints if j.v_slice.start not in self.followers]
 
     @cached_property
     def _first_rows(self) -> list[int]:
         """For each joint in q the first of its rows."""
-        return [j.v_slice.start for j in self.model.joints if j.v_slice.start not in self.followers]
+        return [j.v_slice.start for j in self._joints_in_q]
 
     # clusters
 
@@ -189,10 +212,12 @@ class Loops(Declared):
         columns = moving(cluster)
         chosen = [columns.index(r) for r in free]
         scale = max(1.0, self.size)
+        best, since = math.inf, 0  # the least residual, and the steps since it fell by a tenth
         for _ in range(STEPS):
             phi = self.residual(cluster, q)
             worst = float(np.abs(phi).max(initial=0.0))
-            if not math.isfinite(worst):
+            best, since = (worst, 0) if worst < 0.9 * best else (best, since + 1)
+            if not math.isfinite(worst) or since == STALLED:
                 return None
             if worst < CLOSED * scale:
                 return q if self._faces(cluster, q) else None
@@ -304,6 +329,15 @@ class Loops(Declared):
     def redundant(self, cluster: Cluster) -> int:
         """Constraint rows that follow from others."""
         return constraint_count(cluster) - len(cluster.kept)
+
+
+def _stationary(coefficients: Sequence[float]) -> list[float]:
+    """Where the derivative of c1 x + c2 x² + ... is zero, for numbers that are not beyond reason."""
+    slope = np.array([float(k * c) for k, c in enumerate(coefficients, 1)])
+    slope /= max(np.abs(slope).max(), SMALLEST_INERTIA)
+    significant = np.flatnonzero(np.abs(slope) > 1e-60)  # of smaller ones the roots are out of reach
+    roots: Any = Polynomial(slope[: significant[-1] + 1]).roots() if len(significant) else ()
+    return [float(x.real) for x in roots if x.imag == 0.0]
 
 
 def newton_step(K: Array, phi: Array) -> Array:

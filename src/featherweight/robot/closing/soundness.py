@@ -5,31 +5,36 @@ from __future__ import annotations
 from ...algorithms.composite import composite_inertias
 from ...algorithms.kinematics import joint_transforms, rigid_inertia
 from ...model.configuration import Coordinates, random_configuration
-from ...model.model import Model
+from ...model.model import Model, MovingJoint
 from ...model.tree import INNER
-from ...model.types import ModelError
+from ...model.types import SMALLEST_INERTIA, ModelError
 from ...spatial import ZERO_ARTICULATED
 
 NOTHING = 1e-12  # of the inertia that a joint moves when all further joints are held: rounding leaves 1e-16
 
 
 def require_mass(model: Model) -> None:
-    """Raise ModelError for a robot with a joint that some motion of the further joints frees of all inertia.
+    """Raise ModelError for a robot with a loose joint."""
+    joint = loose_joint(model)
+    if joint is None:
+        return
+    raise ModelError(
+        f"{model.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} can move along it while all mass "
+        "stays where it is. Give it an inertia, or make the joint fixed"
+    )
+
+
+def loose_joint(model: Model) -> MovingJoint | None:
+    """A joint that some motion of the further joints frees of all inertia.
 
     Bodies without mass are fine between joints if what follows has mass in every direction. Where all bodies are solid
     nothing can be loose; else a configuration in general position tells.
     """
     if model.solid:
-        return
+        return None
     coordinates = [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in model.joints]
     row = _loose_row(model, [float(x) for x in random_configuration(coordinates, model.nq, 0)])
-    if row is None:
-        return
-    [joint] = [j for j in model.joints if j.v_slice.start <= row < j.v_slice.stop]
-    raise ModelError(
-        f"{model.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} can move along it while all mass "
-        "stays where it is. Give it an inertia, or make the joint fixed"
-    )
+    return next((j for j in model.joints if row is not None and j.v_slice.start <= row < j.v_slice.stop), None)
 
 
 def _loose_row(model: Model, q: list[float]) -> int | None:
@@ -43,7 +48,7 @@ def _loose_row(model: Model, q: list[float]) -> int | None:
             articulated[j] = articulated[j] + rigid_inertia(tree, j).articulated()
         U = articulated[j].column(k)
         moved = U.component(k) + tree.armature[j]
-        if moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
+        if moved <= SMALLEST_INERTIA or moved <= NOTHING * (composite[j].column(k).component(k) + tree.armature[j]):
             return j
         if p >= 0:
             Ia = articulated[j].minus_dyad(U, (1.0 / moved) * U)

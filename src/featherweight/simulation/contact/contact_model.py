@@ -80,7 +80,7 @@ def bodies_with_spheres(robot: Robot, spheres: Sequence[Sphere]) -> tuple[list[s
         if s.frame not in frames:
             raise ValueError(f"{robot.name} has no frame {s.frame!r}; it has {', '.join(frames)}")
         f = frames[s.frame]
-        if f.body == "world":
+        if f.body is None:
             raise ValueError(f"the {_kind(s)} on {s.frame!r} is fixed to the world: only moving bodies touch")
         if f.body not in bodies:
             bodies.append(f.body)

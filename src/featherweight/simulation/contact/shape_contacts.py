@@ -39,7 +39,7 @@ class ShapeContacts:
             raise ImportError("contacts of shapes need coal: pip install 'featherweight[shapes]'") from error
         self._coal = coal
         self.shapes = [s for s in robot.shapes if s.collision and s.type is not ShapeType.PLANE]
-        self.bodies = list(dict.fromkeys(s.body for s in self.shapes if s.body != WORLD))
+        self.bodies = list(dict.fromkeys(s.body for s in self.shapes if s.body is not None))
         self._geometry = [self._geometry_of(s) for s in self.shapes]
         self._radius = np.array([float(g.aabb_radius) for g in self._geometry])
         self._center = np.array(
@@ -54,7 +54,7 @@ class ShapeContacts:
             and frozenset((a.body, b.body)) not in joined
             and (wanted is None or frozenset((a.body, b.body)) in wanted)
         ]
-        grounded = [k for k, s in enumerate(self.shapes) if s.body != WORLD and s.type not in EXACT_ON_A_PLANE]
+        grounded = [k for k, s in enumerate(self.shapes) if s.body is not None and s.type not in EXACT_ON_A_PLANE]
         if isinstance(ground, Plane):
             self._geometry.append(coal.Halfspace(np.array(ground.normal), float(np.dot(ground.normal, ground.point))))
             candidates += [(k, len(self.shapes)) for k in grounded]
@@ -71,8 +71,8 @@ class ShapeContacts:
         if ground is None:
             return []
         plane = isinstance(ground, Plane)
-        standing = [s for s in self.shapes if s.body != WORLD and (not plane or s.type in EXACT_ON_A_PLANE)]
-        return [sphere for shape in standing for sphere in stand_ins(shape)]
+        standing = [(s.body, s) for s in self.shapes if s.body is not None and (not plane or s.type in EXACT_ON_A_PLANE)]
+        return [sphere for body, shape in standing for sphere in stand_ins(shape, body)]
 
     def surfaces(self, ground: Ground | None) -> list[tuple[SurfaceValues, SurfaceValues]]:
         """Friction and restitution of both sides of each candidate for contact."""
@@ -82,7 +82,7 @@ class ShapeContacts:
 
     def names(self) -> list[str]:
         """What touches, for each candidate."""
-        of = [f"the shape {s.name!r} on {s.body!r}" for s in self.shapes]
+        of = [f"the shape {s.name!r} on {s.body or WORLD!r}" for s in self.shapes]
         texts = [of[i] if j == len(of) else f"{of[i]} and {of[j]}" for i, j in self.pairs]
         return [text for text in texts for _ in range(ROOM)]
 
@@ -113,16 +113,21 @@ class ShapeContacts:
                 points = [np.array(patch.getPoint(n)) for n in range(patch.size())] or points
             for slot, x in enumerate(_spread(points)):
                 contacts.candidate[count] = first + ROOM * k + slot
-                contacts.a[count] = number.get(self.shapes[i].body, -1)
-                contacts.b[count] = -1 if j == len(self.shapes) else number.get(self.shapes[j].body, -1)
+                contacts.a[count] = self._number_of(i, number)
+                contacts.b[count] = self._number_of(j, number)
                 contacts.point[count], contacts.normal[count], contacts.gap[count] = x, normal, contact.penetration_depth
                 count += 1
         return count
 
+    def _number_of(self, k: int, number: dict[str, int]) -> int:
+        """The number of the body of a geometry; -1 for the ground."""
+        body = None if k == len(self.shapes) else self.shapes[k].body
+        return -1 if body is None else number[body]
+
     def _near(self, placement: Array, number: dict[str, int], reach: float) -> Any:
         """Pairs with gaps below `reach`: their numbers, coal's results, and the poses of all shapes."""
         coal = self._coal
-        whole = [np.eye(4) if s.body == WORLD else placement[number[s.body]] for s in self.shapes]
+        whole = [np.eye(4) if s.body is None else placement[number[s.body]] for s in self.shapes]
         centers = np.array([T[:3, :3] @ c + T[:3, 3] for T, c in zip(whole, self._center, strict=True)]).reshape(-1, 3)
         poses: dict[int, Any] = {}
         self._request.security_margin = reach

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...model.equivalent_box import body_inertias, equivalent_box
-from ...model.types import WORLD, Shape, ShapeType
+from ...model.types import Shape, ShapeType
 from ...robot.robot import Robot
 from ..scene import Sphere
 
@@ -27,14 +27,14 @@ def spheres_of(robot: Robot) -> list[Sphere]:
     ellipsoids and meshes those that reach farthest in 26 directions. A body whose mesh cannot be read (or without trimesh), and
     all bodies of a robot without any collision shapes, have the corners of the box with the body's inertia.
     """
-    shapes = [s for s in robot.shapes if s.collision and s.body != WORLD and s.type is not ShapeType.PLANE]
+    shapes = [(s.body, s) for s in robot.shapes if s.collision and s.body is not None and s.type is not ShapeType.PLANE]
     spheres: list[Sphere] = []
     boxes = [] if shapes else [b.name for b in robot.bodies]
-    for shape in shapes:
+    for body, shape in shapes:
         try:
-            spheres += stand_ins(shape)
+            spheres += stand_ins(shape, body)
         except (ImportError, ValueError):  # a mesh that nothing here can read
-            boxes.append(shape.body)
+            boxes.append(body)
     inertias = body_inertias(robot.model) if boxes else {}
     for body in dict.fromkeys(boxes):
         box = equivalent_box(inertias[body])
@@ -44,13 +44,13 @@ def spheres_of(robot: Robot) -> list[Sphere]:
     return spheres
 
 
-def stand_ins(shape: Shape) -> list[Sphere]:
-    """Spheres and points for one shape, on its body. Raises ValueError or ImportError for a mesh that cannot be read."""
+def stand_ins(shape: Shape, body: str) -> list[Sphere]:
+    """Spheres and points for one shape, on its moving body. Raises ValueError or ImportError for a mesh that cannot be read."""
     R, p = np.array(shape.placement.R), np.array(shape.placement.p)
     radius, points = _local(shape)
     if shape.type is ShapeType.MESH:
-        return [Sphere(shape.body, 0.0, tuple(x), shape.friction) for x in points]
-    return [Sphere(shape.body, radius, _at(R, p, x), shape.friction) for x in points]
+        return [Sphere(body, 0.0, tuple(x), shape.friction) for x in points]
+    return [Sphere(body, radius, _at(R, p, x), shape.friction) for x in points]
 
 
 def _local(shape: Shape) -> tuple[float, Any]:

@@ -20,6 +20,7 @@ BODIES = f"""
     <body name="c" pos="1 0 1" euler="-10 0 30"><joint name="jc" axis="0 0 1" ref="10"/>{WEIGHT}
       <site name="there" pos="-0.1 0.2 0.3" euler="0 30 0"/></body>
     <body name="d"><joint name="jd" type="slide" ref="-2"/>{WEIGHT}</body>
+    <body name="f"><joint name="jf"/>{WEIGHT}</body>
     <body name="e" pos="3 0 0"><joint type="ball" name="je"/>{WEIGHT}</body>"""
 
 
@@ -151,6 +152,11 @@ REFUSED = {
     "ball joint": ('<joint name="pin" joint1="je" joint2="jb"/>', ["pin"]),
     "bodies in one piece": ('<weld name="pin" body1="b" body2="tip"/>', ["equality 'pin'", "'b'", "'tip'", "no joint"]),
     "NaN": ('<connect name="pin" body1="b" anchor="0 nan 0"/>', ["connect 'pin'", "anchor", "finite"]),
+    "degree": (
+        """<joint name="one" joint1="ja" joint2="jb" polycoef="0 0 0 0 1"/><joint joint1="jb" joint2="jc" polycoef="0 0 0 0 1"/>
+           <joint joint1="jc" joint2="jd" polycoef="0 0 0 0 1"/><joint joint1="jd" joint2="jf" polycoef="0 0 0 0 1"/>""",
+        ["equality 'one'", "'ja'", "degree above 64"],
+    ),
     "overflow": ('<joint name="pin" joint1="ja" joint2="jb" polycoef="0 1e999 0 0 0"/>', ["joint 'pin'", "polycoef", "finite"]),
 }
 

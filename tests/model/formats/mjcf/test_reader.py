@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
+import os
+import re
 from pathlib import Path
 
 import mujoco
@@ -291,7 +293,45 @@ def test_actuator_armature_away_from_hinge_and_slide_joints_is_refused_by_name(t
 
 def test_flexible_bodies_are_refused_by_name(tmp_path):
     cloth = '<flexcomp name="cloth" type="grid" dim="2" count="3 3 1" spacing=".1 .1 .1" mass="1" radius=".01"/>'
-    assert "flex 'cloth'" in message(tmp_path, cloth)
+    assert "flexcomp 'cloth'" in message(tmp_path, cloth)
+
+
+ENDLESS = {
+    "copies": ('<replicate count="1e9" offset="0.1 0 0"><geom size="0.1"/></replicate>', "", ["<replicate>", "1e+09 copies"]),
+    "copies of copies": (
+        '<body name="a"><replicate count="100"><replicate count="100"><site/></replicate></replicate></body>',
+        "",
+        ["<replicate> of body 'a'", "1.01e+04 copies"],
+    ),
+    "height field": ("", '<asset><hfield name="h" nrow="99999" ncol="99999" size="1 1 1 1"/></asset>', ["'h'", "1e+10 cells"]),
+    "keyframes": ("", '<size nkey="2000000000"/>', ["<size>", "'nkey'", "2000000000"]),
+    "flexible": ('<flexcomp name="f" type="grid" count="100000 100000 1" dim="2"/>', "", ["flexcomp 'f'", "not supported"]),
+}
+
+
+@pytest.mark.parametrize(("bodies", "rest", "words"), ENDLESS.values(), ids=ENDLESS)
+def test_what_mujoco_would_not_come_back_from_is_refused_by_name(tmp_path, bodies, rest, words):
+    assert all(word in message(tmp_path, arm() + bodies, rest) for word in words)
+
+
+def test_copies_count_in_included_files_too(tmp_path):
+    (tmp_path / "part.xml").write_text('<mujocoinclude><replicate count="600"><site/></replicate></mujocoinclude>')
+    path = write(tmp_path, '<worldbody><replicate count="2"><include file="part.xml"/></replicate></worldbody>')
+    with pytest.raises(ModelError, match=r"part.xml: <replicate>: the file asks for 1202 copies"):
+        load_description(path)
+
+
+def test_some_copies_are_made(tmp_path):
+    robot = load(tmp_path, f'<replicate count="9" offset="0.1 0 0">{arm()}</replicate>')
+    assert len(robot.bodies) == 9
+
+
+@pytest.mark.parametrize(
+    ("rest", "tag"), [('<include file="pipe"/>', "include"), ('<asset><model name="m" file="pipe"/></asset>', "model")]
+)
+def test_pipes_in_place_of_files_are_refused_by_name(tmp_path, rest, tag):
+    os.mkfifo(tmp_path / "pipe")
+    assert re.search(rf"robot\.xml: <{tag}>.*pipe: a pipe, socket or device", message(tmp_path, arm(), rest))
 
 
 DAMAGED = {
@@ -324,8 +364,10 @@ def test_included_files_are_checked_and_named(tmp_path):
 
 
 def test_numbers_that_overflow_are_refused_by_name(tmp_path):
-    heavy = '<geom name="g" type="box" size="1e100 1e100 1e100" density="1e300"/>'
-    assert "body 'arm'" in message(tmp_path, arm(weight=heavy))
+    heavy = '<geom name="g" type="box" size="1e20 1e20 1e20" density="1e30"/>'
+    assert "body 'arm': mass is not finite, or beyond 1e+30" in message(tmp_path, arm(weight=heavy))
+    large = '<geom name="g" type="box" size="1e100 1e100 1e100"/>'
+    assert "<geom> of geom 'g': 'size'" in message(tmp_path, arm(weight=large))
 
 
 BOMB = '<!DOCTYPE m [<!ENTITY a "aaaa">]><mujoco model="&a;"/>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight import ShapeType
+from featherweight import ModelError, ShapeType
 from featherweight.model.formats.registry import load_description
 
 SINGLE = 1e-6  # MuJoCo keeps vertices in single precision
@@ -102,7 +103,7 @@ def moved(path: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 def in_world(shape: fw.Shape, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
-    body = data.body(shape.body)
+    body = data.body(shape.body or "world")
     R = body.xmat.reshape(3, 3)
     return R @ shape.placement.R, R @ shape.placement.p + body.xpos
 
@@ -125,7 +126,7 @@ def test_primitives_are_where_mujoco_has_them(tmp_path):
         assert shape.color == pytest.approx(tuple(model.geom_rgba[i]), rel=SINGLE)
         assert shape.friction == model.geom_friction[i, 0]
     assert {s.name: s.body for s in robot.shapes}["plate"] == "trunk"
-    assert [s.name for s in robot.shapes if s.body == "world"] == ["floor", "board"]
+    assert [s.name for s in robot.shapes if s.body is None] == ["floor", "board"]
     assert robot.report() == {}
 
 
@@ -264,3 +265,34 @@ def test_what_no_shape_can_say_is_listed(tmp_path):
 def test_numbers_that_are_not_finite_are_refused(tmp_path):
     with pytest.raises(fw.ModelError, match=r"robot\.xml: <geom> of geom 'g': 'rgba'"):
         shapes(tmp_path, '<geom name="g" size="1" rgba="nan 0 0 1"/>')
+
+
+WEIGHED = '<body name="b"><joint/><geom type="mesh" mesh="m"/></body>'
+
+
+@pytest.mark.parametrize(
+    ("asset", "words"),
+    [
+        ('vertex="0 0 0 1 0 0 0 1 0 0 0"', "mesh 'm': 'vertex' has 11 numbers"),
+        ('vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 2 3"', "mesh 'm': 'face' has 4 numbers"),
+        ('vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 4"', "mesh 'm': 'face' names a vertex that is not there"),
+        ('file="m.stl" refquat="0 0 0 0"', "mesh 'm': 'refquat' is zero"),
+        (f'file="{"m" * 5000}.stl"', "body 'b': its inertia comes from mesh"),
+        ('file="pipe.stl"', r"mesh 'm': .*pipe\.stl: a pipe, socket or device"),
+    ],
+)
+def test_meshes_that_cannot_be_are_refused_by_name(tmp_path: Path, asset: str, words: str) -> None:
+    os.mkfifo(tmp_path / "pipe.stl")
+    path = tmp_path / "robot.xml"
+    path.write_text(f'<mujoco><asset><mesh name="m" {asset}/></asset><worldbody>{WEIGHED}</worldbody></mujoco>')
+    with pytest.raises(ModelError, match=words):
+        fw.load(path)
+
+
+def test_a_mesh_file_too_large_to_weigh_is_refused_by_name(tmp_path: Path) -> None:
+    with open(tmp_path / "m.stl", "wb") as file:
+        file.truncate(60_000_000)
+    path = tmp_path / "robot.xml"
+    path.write_text(f'<mujoco><asset><mesh name="m" file="m.stl"/></asset><worldbody>{WEIGHED}</worldbody></mujoco>')
+    with pytest.raises(ModelError, match=r"mesh 'm': its file 'm\.stl' has 60 MB"):
+        fw.load(path)

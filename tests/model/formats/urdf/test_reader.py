@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sysconfig
 from pathlib import Path
 from xml.etree import ElementTree
@@ -159,6 +160,10 @@ def test_inertias_that_no_rigid_body_can_have_are_listed(tmp_path):
 
 # --- what is refused
 
+CHAIN_OF_MIMICS = "".join(
+    f'<link name="c{k}"/>' + joint(f"c{k}", "base", f"c{k}", f'<mimic joint="{leader}" multiplier="1e20"/>')
+    for k, leader in enumerate(("elbow", "c0", "c1", "c2"))
+)
 CYCLE = "".join(f'<link name="{name}"/>' for name in "rabc") + "".join(joint(f"{a}{b}", a, b) for a, b in ("ab", "bc", "ca"))
 DAMAGED = {
     "no link": ("", ["no link"]),
@@ -187,6 +192,13 @@ DAMAGED = {
         ["elbow", "upper", "inf", "leave it out"],
     ),
     "overflow": (inertial(ixx="1e999"), ["base", "ixx", "inf"]),
+    "number too large": (inertial(ixx="1e31"), ["base", "ixx", "1e+31", "within ±1e+30"]),
+    "limit too large": (LINKS + joint("elbow", "base", "arm", '<limit upper="1e308"/>'), ["elbow", "upper", "leave it out"]),
+    "axis too large": (LINKS + joint("elbow", "base", "arm", '<axis xyz="1e308 1e308 0"/>'), ["elbow", "xyz", "within"]),
+    "factor too large": (
+        LINKS + joint("elbow", "base", "arm") + CHAIN_OF_MIMICS,
+        ["joint 'c1'", "follow with a number beyond ±1e+30"],
+    ),
     "zero axis": (LINKS + joint("elbow", "base", "arm", '<axis xyz="0 0 0"/>'), ["elbow", "axis is zero"]),
     "limits exchanged": (LINKS + joint("elbow", "base", "arm", '<limit lower="1" upper="0"/>'), ["elbow", "above"]),
     "two origins": (LINKS + joint("elbow", "base", "arm", "<origin/><origin/>"), ["elbow", "2 <origin>"]),
@@ -203,6 +215,18 @@ def test_damage_is_named_with_file_and_element(tmp_path, inside, words):
         load(tmp_path, inside)
     for word in [str(tmp_path / "robot.urdf"), *words]:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("digit", ["1", "5e-324", "1e-308", "1e30"])
+def test_axes_of_any_length_become_unit_vectors(tmp_path, digit):
+    (read,) = load(tmp_path, LINKS + joint("elbow", "base", "arm", f'<axis xyz="{digit} 0 {digit}"/>')).joints
+    assert read.axis == pytest.approx((math.sqrt(0.5), 0.0, math.sqrt(0.5)), rel=1e-15)
+
+
+def test_a_pipe_in_place_of_a_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "robot.urdf")
+    with pytest.raises(ModelError, match=r"robot\.urdf: a pipe, socket or device"):
+        load_description(tmp_path / "robot.urdf")
 
 
 BOMB = '<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>'

@@ -64,7 +64,7 @@ def test_bodies_poses_sizes_and_meshes_are_pinocchios(file: str, collision: bool
     kind = pinocchio.COLLISION if collision else pinocchio.VISUAL
     theirs = {g.name: g for g in pinocchio.buildGeomFromUrdf(model, path, kind, [str(SHARE)]).geometryObjects}
     robot = fw.load(path, mimic="independent")
-    joint_of = {j.child: j.name for j in robot.joints} | {"world": "universe"}
+    joint_of = {j.child: j.name for j in robot.joints} | {None: "universe"}
     seen: dict[str, int] = {}
     for link, ours in zip(load_description(path).shapes, robot.shapes, strict=True):
         if ours.collision != collision:
@@ -88,7 +88,7 @@ def test_bodies_poses_sizes_and_meshes_are_pinocchios(file: str, collision: bool
 def test_shapes_of_a_robot_with_mimic_joints_are_on_its_bodies() -> None:
     robot = fw.load(ROBOTS / "panda_description/urdf/panda.urdf")
     assert type(robot).__name__ == "ClosedRobot"
-    assert {s.body for s in robot.shapes} == {"world"} | {b.name for b in robot.bodies}
+    assert {s.body for s in robot.shapes} == {None} | {b.name for b in robot.bodies}
 
 
 # --- sizes, names and colors
@@ -260,11 +260,24 @@ def test_shapes_made_in_python_follow_fixed_joints_and_keep_their_arrays():
     palm, floor = fw.build(mechanism).shapes
     assert (palm.body, palm.placement) == ("arm", fw.Pose(p=(1.0, 2.0, 0.0)))
     assert palm.vertices is vertices and palm.faces.dtype == np.int64
-    assert (floor.body, floor.placement.p) == ("world", (0.0, 0.0, 5.0))
+    assert (floor.body, floor.placement.p) == (None, (0.0, 0.0, 5.0))
     assert all(math.isfinite(x) for x in palm.size)
 
 
-def test_a_shape_on_no_body_is_refused_by_name():
+@pytest.mark.parametrize("name", ["m" * 5000, "data:model/stl;base64," + 5000 * "A", "package://p/" + "m" * 300, "a\0b"])
+def test_mesh_names_that_are_no_paths_are_meshes_not_found(tmp_path, name):
+    link = f'<link name="l"><visual><geometry><mesh filename="{name.replace(chr(0), "?")}"/></geometry></visual></link>'
+    path = tmp_path / "r.urdf"
+    path.write_text(f'<robot name="r">{link}</robot>')
+    description = load_description(path)
+    assert find_mesh(name, tmp_path) == name
+    assert dict(description.unused)["meshes not found"].startswith("1, the first is")
+    assert len(dict(description.unused)["meshes not found"]) < 600
+
+
+def test_a_shape_or_frame_on_no_body_is_refused_by_name():
     body = fw.Body("arm", fw.Inertia(1.0))
     with pytest.raises(ModelError, match="shape 'palm': 'hand' is no body"):
         fw.Mechanism([body], [], shapes=[Shape("palm", "hand", ShapeType.SPHERE, (1.0,))])
+    with pytest.raises(ModelError, match="frame 'tip': 'hand' is no body"):
+        fw.Mechanism([body], [], frames=[fw.Frame("tip", "hand")])

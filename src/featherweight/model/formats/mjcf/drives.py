@@ -45,11 +45,13 @@ class MujocoForces:
         stiffness = _first(model.jnt_stiffness[j]) if springs else 0.0
         damping = self._same("dof_damping", "damping", j, name) + self.dampers.get(j, 0.0)
         friction = self._same("dof_frictionloss", "friction", j, name)
-        for what, value in (("damping", damping), ("friction", friction), ("stiffness", stiffness)):
+        armature = self._same("dof_armature", "armature", j, name)
+        values = (("armature", armature), ("damping", damping), ("friction", friction), ("stiffness", stiffness))
+        for what, value in values:
             if value < 0.0:
                 raise ModelError(f"{self.source}: joint '{name}': the {what} is negative ({value:g}); correct it")
         return PassiveForces(
-            self._same("dof_armature", "armature", j, name) + self.rotors.get(j, 0.0),
+            armature + self.rotors.get(j, 0.0),
             0.0 if self._off("DAMPER") else damping,
             0.0 if self._off("FRICTIONLOSS") else friction,
             stiffness,
@@ -78,6 +80,9 @@ class MujocoForces:
         reflected: dict[int, float] = {}
         for a in np.flatnonzero(values):
             j, gear = int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0])
+            if values[a] < 0.0:
+                name, what = self._name(int(a)), field.removeprefix("actuator_")
+                raise ModelError(f"{self.source}: actuator '{name}': the {what} is negative ({float(values[a]):g}); correct it")
             if self._transmission(int(a)) == "joint":
                 reflected[j] = reflected.get(j, 0.0) + gear**2 * float(values[a])
         return reflected
@@ -85,10 +90,13 @@ class MujocoForces:
     def _refuse_armature_elsewhere(self) -> None:
         for a in map(int, np.flatnonzero(self._of_actuators("actuator_armature"))):
             if self._transmission(a) != "joint":
-                name = self.model.actuator(a).name or f"number {a}"
+                name = self._name(a)
                 problem = "armature is supported on hinge and slide joints only"
                 remedy = "set its armature to zero, or move it to the joint"
                 raise ModelError(f"{self.source}: actuator '{name}': {problem}; {remedy}")
+
+    def _name(self, a: int) -> str:
+        return self.model.actuator(a).name or f"number {a}"
 
     def _of_actuators(self, field: str) -> Any:
         """A number of each actuator, zero where MuJoCo's version has no such field."""

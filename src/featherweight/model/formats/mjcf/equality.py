@@ -15,6 +15,8 @@ from numpy.polynomial import Polynomial
 from ...types import Coupling, Loop, LoopType, ModelError, Pose, as_vector
 from .numbers import as_pose
 
+DEGREE = 64  # of couplings put into one another, the highest: three of the fourth degree
+
 
 class _Follower(NamedTuple):
     """A joint whose coordinate is a polynomial in that of another."""
@@ -110,6 +112,9 @@ def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
             cycle = ", ".join(f"'{name}'" for name in path[path.index(leader) :])
             raise ModelError(f"{first.where}: joints that follow each other in a circle: {cycle}; remove one equality")
         path.append(leader)
+        if polynomial.degree() * followers[leader].polynomial.degree() > DEGREE:
+            problem = f"joint '{joint}' follows '{leader}', which follows another, by a polynomial of a degree above {DEGREE}"
+            raise ModelError(f"{first.where}: {problem}; let it follow the last joint itself")
         polynomial, leader = polynomial(followers[leader].polynomial), followers[leader].leader
     offset, *coefficients = (float(c) for c in polynomial.coef)
     return Coupling(first.name, joint, ((leader, tuple(coefficients)),), offset)

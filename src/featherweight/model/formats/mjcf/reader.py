@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...types import (
+    LARGEST,
     WORLD,
     Body,
     Description,
@@ -32,19 +33,14 @@ from ...types import (
     matmul,
     transpose,
 )
-from ..xml import Names, parse_xml
+from ..xml import Names, shortened
 from .drives import MujocoForces
 from .equality import read_couplings, read_loops, refuse_unsupported_equalities
 from .numbers import as_pose, as_rotation, disabled, snap
 from .shapes import Drawing, read_shapes, take_appearance
+from .text import check_text
 
-PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
-EQUATING = {"anchor", "relpose", "polycoef", "torquescale"}
-WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
-PULLING = {"damping", "frictionloss", "stiffness", "springref", "springdamper", "actuatorfrcrange", "ctrlrange", "forcerange"}
-PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}
-SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat"}
-READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
+FOREIGN = (ValueError, RuntimeError, MemoryError)  # what MuJoCo raises for a file that it cannot use
 
 
 def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
@@ -64,10 +60,10 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
         import mujoco  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise ImportError("reading MJCF needs the package mujoco: pip install featherweight[mjcf]") from error
-    _check_text(source)
+    check_text(source)
     try:
         spec = mujoco.MjSpec.from_file(source)
-    except ValueError as error:
+    except FOREIGN as error:
         raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
     refuse_unsupported_equalities(mujoco, spec, source)
     _refuse_unsupported(spec, source)
@@ -78,39 +74,8 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     return _Elements(mujoco, model, source).description(spec.modelname or Path(source).stem, counts, drawings)
 
 
-# --- the file before MuJoCo
-
-
-def _check_text(source: str) -> None:
-    """Refuse what is not MJCF, and numbers that are not finite: MuJoCo takes those and writes a log file."""
-    root = parse_xml(source)
-    if root.tag != "mujoco":
-        raise ModelError(f"{source}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
-    pending, seen = [(source, root, "")], {source}
-    while pending:
-        file, element, owner = pending.pop()
-        if name := element.get("name"):
-            owner = f" of {element.tag} '{name}'"
-        for key in READ & element.attrib.keys():
-            text = element.attrib[key]
-            if not all(_is_finite(word) for word in text.split()):
-                raise ModelError(f"{file}: <{element.tag}>{owner}: '{key}' is '{text}'; give finite numbers")
-        pending.extend((file, child, owner) for child in element)
-        included = os.path.join(os.path.dirname(source), element.get("file", ""))
-        if element.tag == "include" and included not in seen and os.path.isfile(included):
-            seen.add(included)
-            pending.append((included, parse_xml(included), owner))
-
-
-def _is_finite(word: str) -> bool:
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return True  # not a number at all: MuJoCo says so better, with the line
-
-
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return shortened(" ".join(str(error).split()))
 
 
 # --- the file before MuJoCo compiles it
@@ -143,9 +108,10 @@ def _compile(spec: Any, source: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they point out is checked here, with names
             return spec.compile()
-    except ValueError as error:
+    except FOREIGN as error:
         message = _one_line(error)
-        files = {mesh.name: mesh.file for mesh in spec.meshes if mesh.file and mesh.file in message}
+        named = (mesh for mesh in spec.meshes if mesh.file and mesh.file[:200] in str(error))  # MuJoCo cuts long names
+        files = {mesh.name: shortened(mesh.file) for mesh in named}
         bodies = dict.fromkeys(geom.parent.name for geom in spec.geoms if geom.meshname in files)
         if bodies:
             owners = ", ".join(f"'{body}'" for body in bodies)
@@ -171,12 +137,17 @@ def _check_finite(model: Any, source: str) -> None:
     }
     for kind, names in fields.items():
         for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
-            for row in np.flatnonzero(~np.isfinite(np.atleast_2d(getattr(model, field).T)).all(axis=0)):
+            for row in np.flatnonzero(~_usable(np.atleast_2d(getattr(model, field).T)).all(axis=0)):
                 name = getattr(model, kind)(int(row)).name or f"number {row}"
-                raise ModelError(f"{source}: {kind} '{name}': {field.split('_')[1]} is not finite; give finite numbers")
+                problem = f"{field.split('_')[1]} is not finite, or beyond {LARGEST:g}"
+                raise ModelError(f"{source}: {kind} '{name}': {problem}; give finite numbers")
     for field in ("dof_armature", "dof_damping", "dof_frictionloss", "qpos0", "qpos_spring"):
-        if not np.isfinite(getattr(model, field)).all():
-            raise ModelError(f"{source}: {field} is not finite; give finite numbers to every joint")
+        if not _usable(getattr(model, field)).all():
+            raise ModelError(f"{source}: {field} is not finite, or beyond {LARGEST:g}; give finite numbers to every joint")
+
+
+def _usable(x: Any) -> Any:
+    return np.abs(x) <= LARGEST
 
 
 class _Elements:

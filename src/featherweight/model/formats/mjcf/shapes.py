@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import Color, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
+from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
-from ..xml import Names
+from ..xml import Names, require_regular
 from .numbers import as_pose, as_rotation, disabled
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
+MESH_BYTES = 50_000_000  # of a file that gives a body its mass: MuJoCo reads it and makes its hull
 SEEN_GROUPS = 3  # geoms of this group and above are for collision only, by MuJoCo's custom
 
 
@@ -59,7 +60,7 @@ def take_appearance(mujoco: Any, spec: Any, source: str) -> list[Drawing]:
         own = _color(geom.rgba)
         color = own if own != UNPAINTED else materials.get(geom.material)
         drawings.append(Drawing(geom, color, meshes.get(geom.meshname), geom.type))
-    _strip(mujoco, spec)
+    _strip(mujoco, spec, source)
     return drawings
 
 
@@ -71,15 +72,28 @@ def _color(rgba: Any) -> Color:
 def _mesh(mesh: Any, spec: Any, source: str) -> Mesh:
     stretch = as_vector(mesh.scale)
     path = _path(mesh, spec, source) if mesh.file else None
-    vertices = np.array(mesh.uservert, dtype=np.float64).reshape(-1, 3) if len(mesh.uservert) else None
-    faces = np.array(mesh.userface, dtype=np.int64).reshape(-1, 3) if len(mesh.userface) else None
-    return Mesh(path, vertices, faces, stretch, _asset_placement(mesh, stretch))
+    where = f"{source}: mesh '{mesh.name}'"
+    vertices = _rows_of_three(mesh.uservert, np.float64, "vertex", where)
+    faces = _rows_of_three(mesh.userface, np.int64, "face", where)
+    if faces is not None and (vertices is None or faces.min() < 0 or faces.max() >= len(vertices)):
+        raise ModelError(f"{where}: 'face' names a vertex that is not there; correct it")
+    return Mesh(path, vertices, faces, stretch, _asset_placement(mesh, stretch, where))
 
 
-def _asset_placement(mesh: Any, stretch: Vector) -> Pose | None:
+def _rows_of_three(numbers: Any, dtype: Any, key: str, where: str) -> Any:
+    """Numbers (3 n,) as an array (n, 3); None for none."""
+    if len(numbers) % 3:
+        raise ModelError(f"{where}: '{key}' has {len(numbers)} numbers, not three for each; correct it")
+    return np.array(numbers, dtype=dtype).reshape(-1, 3) if len(numbers) else None
+
+
+def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
     """MuJoCo puts a vertex x at S R'(x - p), with the asset's refpos p, refquat R and scale S."""
     quaternion = np.asarray(mesh.refquat, dtype=np.float64)
-    R = transpose(as_rotation(quaternion / np.linalg.norm(quaternion)))
+    length = float(np.linalg.norm(quaternion))
+    if not length > 0.0:
+        raise ModelError(f"{where}: 'refquat' is zero; give it a rotation")
+    R = transpose(as_rotation(quaternion / length))
     if Pose().R != R and len(set(stretch)) > 1:
         return None
     x, y, z = (-s * a for s, a in zip(stretch, rotate(R, as_vector(mesh.refpos)), strict=True))
@@ -88,13 +102,27 @@ def _asset_placement(mesh: Any, stretch: Vector) -> Pose | None:
 
 def _path(mesh: Any, spec: Any, source: str) -> str:
     """A file is sought in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
-    name = os.path.basename(mesh.file) if spec.strippath else mesh.file
-    folder = Path(spec.modelfiledir or os.path.dirname(source)) / getattr(mesh, "compiler", spec.compiler).meshdir
+    name, folder = _sought(mesh, spec, source)
     path = find_mesh(name, folder)
     return path if os.path.isabs(path) else mesh.file
 
 
-def _strip(mujoco: Any, spec: Any) -> None:
+def _sought(mesh: Any, spec: Any, source: str) -> tuple[str, Path]:
+    name = os.path.basename(mesh.file) if spec.strippath else mesh.file
+    return name, Path(spec.modelfiledir or os.path.dirname(source)) / getattr(mesh, "compiler", spec.compiler).meshdir
+
+
+def _require_readable(mesh: Any, spec: Any, source: str) -> None:
+    """Refuse a file that MuJoCo would not come back from."""
+    name, folder = _sought(mesh, spec, source)
+    path = os.path.join(folder, name)
+    require_regular(path, f"{source}: mesh '{mesh.name}'")
+    if os.path.isfile(path) and (size := os.path.getsize(path)) > MESH_BYTES:
+        problem = f"its file '{name}' has {size / 1e6:.0f} MB, more than {MESH_BYTES / 1e6:.0f}, to take an inertia from"
+        raise ModelError(f"{source}: mesh '{mesh.name}': {problem}; give the body an <inertial>, or simplify the mesh")
+
+
+def _strip(mujoco: Any, spec: Any, source: str) -> None:
     spec.compiler.fusestatic = False  # all bodies of the file keep their names
     spec.compiler.discardvisual = False  # and all geoms are there to be read
     file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
@@ -117,6 +145,8 @@ def _strip(mujoco: Any, spec: Any) -> None:
         mesh.material = ""
         if mesh.name not in needed:
             spec.delete(mesh)
+        elif mesh.file:
+            _require_readable(mesh, spec, source)
     for elements in (spec.sensors, spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
         for element in list(elements):
             spec.delete(element)

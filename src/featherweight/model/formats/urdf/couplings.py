@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ...types import Coupling, Joint, JointType, ModelError
+from ...types import LARGEST, Coupling, Joint, JointType, ModelError
 from ..xml import attribute, named, only, read_scalar, required
 
 COUPLING_TYPES = ("rolling", "gear", "belt")
@@ -46,7 +46,7 @@ class Paths:
 
     def __init__(self, links: Iterable[str], joints: Iterable[Joint]) -> None:
         self._links = set(links)
-        self._inward = {joint.child: joint for joint in joints}
+        self._inward: dict[str | None, Joint] = {joint.child: joint for joint in joints}
 
     def between(self, element: Element, where: str) -> tuple[list[Joint], list[Joint]]:
         """Moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
@@ -63,10 +63,11 @@ class Paths:
         return list(filter(moves, a[common:])), list(filter(moves, b[common:]))
 
     def _from_root(self, link: str) -> list[Joint]:
-        path = []
-        while link in self._inward:
-            path.append(self._inward[link])
-            link = path[-1].parent
+        path: list[Joint] = []
+        above: str | None = link
+        while above in self._inward:
+            path.append(self._inward[above])
+            above = path[-1].parent
         return path[::-1]
 
 
@@ -220,6 +221,9 @@ def _check_marks(equations: list[Equation], solved: Mapping[str, Equation], mark
 
 def _solution(equation: Equation, joint: str, row: Row) -> Coupling:
     """Of a row with factor 1 for the joint."""
+    if any(abs(value) > LARGEST for value in row.values()):
+        problem = f"with the others it lets joint '{joint}' follow with a number beyond ±{LARGEST:g}"
+        raise ModelError(f"{equation.where}: {problem}; correct their ratios")
     terms = tuple((key, (float(-value),)) for key, value in row.items() if key not in (joint, CONSTANT))
     if not terms:
         remedy = 'remove a coupling, or make the joint type="fixed"'

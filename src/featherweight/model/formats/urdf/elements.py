@@ -62,6 +62,8 @@ def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:
     """The unit vector that <axis> gives, x without one."""
     element = only(joint, tag, where)
     x, y, z = (1.0, 0.0, 0.0) if element is None else read_vector(element, "xyz", "1 0 0", where)
+    _, exponent = math.frexp(max(abs(x), abs(y), abs(z)))
+    x, y, z = (math.ldexp(c, -exponent) for c in (x, y, z))  # the least numbers have too few digits to divide by
     length = math.hypot(x, y, z)
     if length == 0.0:
         raise ModelError(f"{where}: the {tag} is zero; give it a direction")

@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-import numpy as np
-
-from ...types import ROUNDING_RADIUS, Body, Description, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
+from ...checks import excess_moments
+from ...types import Body, Description, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
 from ..xml import attribute, named, only, read_scalar, required
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
@@ -117,22 +116,6 @@ def _inertia(link: Element, where: str) -> Inertia:
     return Inertia(mass, origin.p, (xx, xy, xz, yy, yz, zz))
 
 
-def _principal_moments(inertia: Inertia) -> list[float]:
-    xx, xy, xz, yy, yz, zz = inertia.rotational
-    moments: list[float] = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).tolist()
-    return moments
-
-
-def _is_impossible(inertia: Inertia) -> bool:
-    """No distribution of mass has this inertia: a moment exceeds the two others' sum, or turning without mass.
-
-    It is only listed here: what counts is the inertia of all links that are fixed together.
-    """
-    small, middle, large = _principal_moments(inertia)
-    slack = ROUNDING_RADIUS**2 * inertia.mass
-    return large > (small + middle) * (1 + 1e-6) + slack or (inertia.mass == 0.0 and large > 0.0)
-
-
 # --- joints
 
 
@@ -178,8 +161,8 @@ def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str)
 
 def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) -> None:
     """Every joint joins two links of the file, and all links hang on one root."""
-    inward: dict[str, Joint] = {}
-    known = set(links)
+    inward: dict[str | None, Joint] = {}
+    known: set[str | None] = {*links}
     for joint in joints:
         where = f"{source}: joint '{joint.name}'"
         for role, link in (("parent", joint.parent), ("child", joint.child)):
@@ -199,10 +182,10 @@ def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) ->
     _refuse_cycle(links, inward, source)
 
 
-def _refuse_cycle(links: list[str], inward: dict[str, Joint], source: str) -> None:
-    rooted: set[str] = set()
+def _refuse_cycle(links: Iterable[str | None], inward: Mapping[str | None, Joint], source: str) -> None:
+    rooted: set[str | None] = set()
     for link in links:
-        path: dict[str, None] = {}  # insertion order matters, and so does the look-up
+        path: dict[str | None, None] = {}  # insertion order matters, and so does the look-up
         while link not in rooted and link in inward:
             if link in path:
                 members = list(path)
@@ -231,7 +214,9 @@ def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tupl
         yield "unknown elements", unknown
     if unknown := _listing(_unknown_attributes(robot)):
         yield "unknown attributes", unknown
-    if impossible := [body.name for body in bodies if _is_impossible(body.inertia)]:
+    bodies = tuple(bodies)
+    excess = excess_moments([body.inertia for body in bodies])
+    if impossible := [body.name for body, e in zip(bodies, excess, strict=True) if e > 1e-6]:
         yield "inertias that no rigid body can have", ", ".join(impossible)
 
 

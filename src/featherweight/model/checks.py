@@ -1,0 +1,111 @@
+"""What must hold of a description's numbers, whatever it was read from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .model import Model
+from .types import LARGEST, ROUNDING_RADIUS, SMALLEST_MASS, Description, Inertia, ModelError, Pose
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort")
+
+
+ROUNDED = 0.01  # what moments of three digits, each rounded, may be apart from those of a flat body
+
+
+def require_sound_numbers(d: Description) -> None:
+    """Raise ModelError for the first number that is none, or negative where it must not be, or so large or small that what is
+    computed of it overflows."""
+    for element, numbers in _numbers(d):
+        if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also where it is no number
+            worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
+            raise ModelError(f"{d.source}: {element} has the number {worst:g}; give numbers within ±{LARGEST:g}, in SI units")
+    for b in d.bodies:
+        mass = b.inertia.mass
+        if mass < 0.0:
+            raise ModelError(f"{d.source}: body {b.name!r}: the mass is negative ({mass:g}); correct it")
+        if 0.0 < mass < SMALLEST_MASS:
+            raise ModelError(f"{d.source}: body {b.name!r}: the mass {mass:g} kg is too small to compute with; make it zero")
+    for j in d.joints:
+        for key in NONNEGATIVE:
+            if getattr(j, key) < 0.0:
+                raise ModelError(f"{d.source}: joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it")
+        if j.lower > j.upper:
+            problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
+
+
+def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """The numbers of each element, but for limits that are infinite: there is none."""
+    for b in d.bodies:
+        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational)
+    for j in d.joints:
+        limits = (x for x in (j.lower, j.upper, j.effort) if not math.isinf(x))
+        own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *limits)
+        yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
+    for f in d.frames:
+        yield f"frame {f.name!r}", _of_pose(f.placement)
+    for loop in d.loops:
+        yield f"loop {loop.name!r}", (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
+    for c in d.couplings:
+        yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
+    for s in d.shapes:
+        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size)
+
+
+def _of_pose(pose: Pose) -> tuple[float, ...]:
+    return (*pose.R[0], *pose.R[1], *pose.R[2], *pose.p)
+
+
+# --- inertias that no body has
+
+
+def principal_moments(rotational: Sequence[Sequence[float]] | Array) -> Array:
+    """In ascending order (n, 3), of tensors (n, 6) as in `Inertia`."""
+    xx, xy, xz, yy, yz, zz = np.asarray(rotational, dtype=float).reshape(-1, 6).T
+    tensors = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(-1, 3, 3)
+    return np.asarray(np.linalg.eigvalsh(tensors))
+
+
+def excess_moments(inertias: Sequence[Inertia]) -> Array:
+    """By how much the greatest principal moment (n,) exceeds the sum of the two others, as a fraction of that; infinite for
+    turning without mass. No distribution of mass exceeds it."""
+    if not inertias:
+        return np.zeros(0)
+    moments = principal_moments([i.rotational for i in inertias])
+    mass = np.array([i.mass for i in inertias])
+    others = np.maximum(moments[:, 0] + moments[:, 1], 0.0)
+    excess = np.maximum(moments[:, 2] - others - ROUNDING_RADIUS**2 * mass, 0.0)
+    with np.errstate(divide="ignore"):
+        relative = np.divide(excess, others, out=np.zeros(len(mass)), where=excess > 0.0)
+    return np.asarray(np.where((mass == 0.0) & (moments[:, 2] > 0.0), np.inf, relative))
+
+
+def impossible_bodies(model: Model) -> str:
+    """In words, the moving bodies with mass whose inertia no body has, and by how much; nothing for none.
+
+    What counts is the inertia of all links that are fixed together, not that of each.
+    """
+    tree = model.tree
+    rows = [placed.row for placed in model.placed_bodies]
+    bodies = [(b, row) for b, row in zip(model.bodies, rows, strict=True) if tree.mass[row] > 0.0]
+    inertias = [_about_center(tree.mass[row], tree.moment[row], tree.inertia[row]) for _, row in bodies]
+    excess = excess_moments(inertias)
+    found = [f"{bodies[k][0].name!r} by {100 * excess[k]:.3g} %" for k in np.flatnonzero(excess > ROUNDED)]
+    return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+def _about_center(mass: float, moment: tuple[float, ...], inertia: tuple[float, ...]) -> Inertia:
+    x, y, z = (h / mass for h in moment)
+    xx, xy, xz, yy, yz, zz = inertia
+    about = (
+        xx - mass * (y * y + z * z), xy + mass * x * y, xz + mass * x * z,
+        yy - mass * (x * x + z * z), yz + mass * y * z, zz - mass * (x * x + y * y),
+    )  # fmt: skip
+    return Inertia(mass, (x, y, z), about)

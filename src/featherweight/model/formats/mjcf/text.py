@@ -1,0 +1,116 @@
+"""The text of MJCF files, before MuJoCo reads it: what it takes though it means nothing, or never comes back from.
+
+MuJoCo takes numbers that are not finite and writes a log file; it makes whatever number of copies and cells it is asked for;
+and it waits at pipes. It copies with the square of the number of copies in time, two seconds for a thousand.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...types import LARGEST, ModelError
+from ..xml import parse_xml, require_regular, shortened
+
+PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
+EQUATING = {"anchor", "relpose", "polycoef", "torquescale"}
+WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
+PULLING = {"damping", "frictionloss", "stiffness", "springref", "springdamper", "actuatorfrcrange", "ctrlrange", "forcerange"}
+PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}
+SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat"}
+READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
+
+COPIES = 1_000  # of what stands in <replicate>, and elements of <composite>, in the whole file
+CELLS = 10_000_000  # of a height field
+SIZES = 10_000  # that <size> asks for, of each kind
+TIMES = {"replicate", "composite"}  # elements with a `count`
+
+
+class _Place(NamedTuple):
+    """An element, the file it is in, the named element around it, and how often all that is around it is copied."""
+
+    file: str
+    element: Element
+    owner: str
+    copies: float
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}: <{self.element.tag}>{self.owner}"
+
+
+def check_text(source: str) -> None:
+    """Raise ModelError, with file and element, for a file that MuJoCo should not be given."""
+    root = parse_xml(source)
+    if root.tag != "mujoco":
+        raise ModelError(f"{source}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
+    copies = 0.0
+    for place in _places(source, root):
+        _check_numbers(place)
+        _check_sizes(place)
+        if place.element.tag in TIMES:
+            copies += place.copies * _count(place)
+            if copies > COPIES:
+                problem = f"the file asks for {copies:.4g} copies, of which MuJoCo makes {COPIES} in some seconds"
+                raise ModelError(f"{place.where}: {problem}; write fewer, or leave it out")
+
+
+def _places(source: str, root: Element) -> Iterator[_Place]:
+    """All elements of a file and of those that it includes or attaches, each file once."""
+    pending, seen = [_Place(source, root, "", 1.0)], {os.path.realpath(source)}
+    while pending:
+        place = pending.pop()
+        element = place.element
+        owner = f" of {element.tag} '{element.get('name')}'" if element.get("name") else place.owner
+        place = place._replace(owner=owner)
+        yield place
+        inside = place.copies * _count(place) if element.tag in TIMES else place.copies
+        pending.extend(_Place(place.file, child, owner, inside) for child in element)
+        if element.tag in ("include", "model") and element.get("file"):
+            other = os.path.join(os.path.dirname(source), element.get("file", ""))
+            require_regular(other, place.where)
+            if os.path.isfile(other) and os.path.realpath(other) not in seen and not other.endswith(".urdf"):
+                seen.add(os.path.realpath(other))
+                pending.append(_Place(other, parse_xml(other), owner, inside))
+
+
+def _check_numbers(place: _Place) -> None:
+    for key in READ & place.element.attrib.keys():
+        text = place.element.attrib[key]
+        if not all(abs(x) <= LARGEST for x in _numbers(text)):
+            raise ModelError(f"{place.where}: '{key}' is '{shortened(text)}'; give finite numbers within ±{LARGEST:g}")
+
+
+def _check_sizes(place: _Place) -> None:
+    element = place.element
+    if element.tag in ("flexcomp", "flex"):
+        name = element.get("name", "")
+        raise ModelError(f"{place.file}: {element.tag} '{name}': flexible bodies are not supported; remove it")
+    if element.tag == "hfield" and (cells := _product(f"{element.get('nrow', '')} {element.get('ncol', '')}")) > CELLS:
+        raise ModelError(f"{place.where}: {cells:.4g} cells are more than {CELLS:.4g}; make it coarser, or leave it out")
+    if element.tag == "size":
+        for key, text in element.attrib.items():
+            if key != "memory" and any(x > SIZES for x in _numbers(text)):
+                raise ModelError(f"{place.where}: '{key}' is '{text}', more than {SIZES}; leave it out")
+
+
+def _count(place: _Place) -> float:
+    return max(1.0, _product(place.element.get("count", "")))
+
+
+def _product(text: str) -> float:
+    product = 1.0
+    for x in _numbers(text):
+        product *= x
+    return product
+
+
+def _numbers(text: str) -> Iterator[float]:
+    """What of the words are numbers: of others MuJoCo says better, with the line, that they are none."""
+    for word in text.split():
+        try:
+            yield float(word)
+        except ValueError:
+            continue

@@ -1,0 +1,129 @@
+"""A process that loads damaged files, and checks what came of them; watched from outside, so that it may hang or crash."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import sys
+import traceback
+import warnings
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import featherweight as fw
+from featherweight.algorithms import aba
+
+MEMORY = 4 << 30  # bytes of address space: libraries reserve more than they use
+RESIDENT = 1 << 30  # bytes in memory at most
+SECONDS = 5.0  # of computing, and
+PATIENCE = 20.0  # of waiting, where the machine is busy or the file is a pipe
+JOINTS = 40  # of robots whose dynamics are checked in plain Python
+COMPILED = 8  # degrees of freedom of robots that may be counted and compiled too
+SAID = re.compile(r"['<\"]|line \d|\d")  # what a message is about: an element in quotes or brackets, or a place in the file
+
+
+class Mutant(NamedTuple):
+    """A damaged file, and how it is loaded."""
+
+    suffix: str
+    text: bytes
+    base: str
+    mimic: str
+    compiled: bool  # whether to choose algorithms for it, and to compile it, if it is small
+
+
+def serve(pipe: Connection, folder: str) -> None:
+    """Answer each mutant with what is wrong: nothing, or words; and whether it was loaded."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.chdir(folder)  # MuJoCo writes its log where it runs
+    warnings.simplefilter("error")
+    warnings.simplefilter("ignore", fw.ModelWarning)
+    while (mutant := pipe.recv()) is not None:
+        pipe.send(verdict(mutant, Path(folder)))
+
+
+def verdict(mutant: Mutant, folder: Path) -> tuple[str, bool]:
+    path = folder / f"mutant{mutant.suffix}"
+    path.write_bytes(mutant.text)
+    loaded = False
+    try:
+        robot = fw.load(path, mutant.base, mimic=mutant.mimic, execution="interpreted")
+        loaded = True
+        if robot.nv <= JOINTS:
+            _check(robot, robot.forward_dynamics if mutant.compiled and robot.nv <= COMPILED else _articulated(robot))
+            if mutant.compiled and robot.nv <= COMPILED:
+                _check_compiled(robot, fw.load(path, mutant.base, mimic=mutant.mimic))
+    except fw.ModelError as error:
+        about = str(error).replace(str(path), "")
+        if loaded or str(folder) not in str(error) or not SAID.search(about):
+            return f"a ModelError that does not name file and element, or comes late: {error}", loaded
+    except BaseException:
+        return traceback.format_exc(), loaded
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return (f"{used / 1e6:.0f} MB of memory" if used > RESIDENT else ""), loaded
+
+
+def _articulated(robot: fw.Robot) -> Any:
+    """Forward dynamics without the choice of an algorithm, which takes longer than to load the robot."""
+    return robot._with_forces(fw.Robot.forward_dynamics, aba.aba, ("q", "v", "tau"), "a", "aba")
+
+
+def _configuration(robot: fw.Robot) -> Any:
+    """A random one; nothing where loops have none that is found."""
+    try:
+        return robot.random_configuration(0)
+    except ValueError as error:
+        if robot.closed and "no closed configuration" in str(error):
+            return None
+        raise
+
+
+def _check_compiled(robot: fw.Robot, fast: fw.Robot) -> None:
+    """What is compiled gives what plain Python gives."""
+    q = _configuration(robot)
+    if q is not None:
+        M = np.asarray(robot.mass_matrix(q))
+        size = np.sqrt(np.diag(M))
+        scale = np.outer(size, size)
+        np.testing.assert_allclose(fast.mass_matrix(q) / scale, M / scale, atol=ROUNDING * spread(robot, size))
+
+
+def _check(robot: fw.Robot, forward_dynamics: Any) -> None:
+    """The mass matrix is finite, symmetric, and positive definite to rounding; forward dynamics undo inverse dynamics."""
+    q = _configuration(robot)
+    if q is None:
+        return
+    v, a = np.random.default_rng(0).standard_normal((2, robot.nv))
+    M = np.asarray(robot.mass_matrix(q))
+    assert np.isfinite(M).all(), f"M is not finite: {M}"
+    assert (M == M.T).all(), f"M is not symmetric: {M}"
+    size = np.sqrt(np.diag(M))
+    assert (size > 0.0).all(), f"the diagonal of M is not positive: {np.diag(M)}"
+    eigenvalues = np.linalg.eigvalsh(M / np.outer(size, size))
+    assert eigenvalues[0] > -ROUNDING * spread(robot, size), f"M is not positive definite: {eigenvalues[0]:.3g}"
+    if eigenvalues[-1] * spread(robot, size) < REGULAR * eigenvalues[0]:
+        tau = np.asarray(robot.inverse_dynamics(q, v, a))
+        again = np.asarray(forward_dynamics(q, v, tau))
+        bias = np.asarray(robot.bias_force(q, v))
+        scale = max(float(np.abs(x).max()) for x in (tau / size, bias / size, a * size))
+        error = float(np.abs((again - a) * size).max())
+        allowed = ROUNDING * scale * spread(robot, size) * eigenvalues[-1] / eigenvalues[0]
+        assert error <= allowed, f"forward dynamics miss inverse dynamics by {error:.3g}, {allowed:.3g} allowed"
+
+
+ROUNDING = 1e-13  # of terms that cancel: some hundred roundings
+REGULAR = 1e9  # what of digits may be lost where dynamics are compared
+
+
+def spread(robot: fw.Robot, size: Any) -> float:
+    """How much larger the moments that the links have as far away as they can be are than those that joints move: what is
+    lost where large moments cancel."""
+    tree = robot.model.tree
+    reach = 1.0 + sum(float(np.abs(p).sum()) for p in tree.translation) + sum(abs(float(x)) for x in tree.slide)
+    masses = sum(tree.mass)
+    moments = masses * reach**2 + 2 * reach * float(np.abs(tree.moment).sum()) + float(np.abs(tree.inertia).sum())
+    return max(1.0, (moments + masses + float(np.sum(tree.armature))) / float(size.min()) ** 2)
