@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import warnings
 from pathlib import Path
@@ -218,6 +219,17 @@ def test_a_joint_without_mass_must_always_move_what_follows_it() -> None:
         fw.build(follower((1.0, 2.0)))
     assert fw.build(follower((1.0, 2.0), lower=0.0, upper=1.0)).nv == 1
     assert fw.build(follower((1.0, 0.0, 2.0))).nv == 1
+
+
+def test_a_joint_of_a_loop_is_not_put_where_what_follows_it_stands_still() -> None:
+    """The loop would be open there, and its constraints may be singular."""
+    base = MECHANISMS["four_bar"]()
+    wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    joints = (*base.joints, fw.Joint("gear", HINGE, None, "wheel"))
+    coupling = fw.Coupling("cam", "gear", (("joint1", (0.0, 1.0)),))
+    robot = fw.build(dataclasses.replace(base, bodies=(*base.bodies, wheel), joints=joints, couplings=(coupling,)))
+    assert isinstance(robot, fw.ClosedRobot) and len(robot.clusters) == 1
+    assert list(robot.loops._standstills(robot.neutral())) == []
 
 
 def test_a_joint_without_mass_that_follows_leaves_the_spanning_tree_without_multipliers() -> None:

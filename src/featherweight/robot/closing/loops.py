@@ -82,10 +82,12 @@ class Loops(Declared):
         return int(np.abs(vectors[:, 0]).argmax()) if values[0] < NO_MASS else None
 
     def _standstills(self, q: Array) -> Iterator[tuple[Array, str]]:
-        """Where a joint that is not at its limits moves one that follows it not at all: q with that coordinate, and words."""
+        """Where a joint within its limits moves one that follows it not at all: q with that coordinate, and words. Joints in
+        clusters with loops, which cannot be put anywhere, are left out."""
         place = {row: (c, j) for row, c, j in zip(self._first_rows, self.coordinates, self._joints_in_q, strict=True)}
         for row, coefficients in {term for f in self.followers.values() for term in f.terms}:
-            if row in place and len(coefficients) > 1:
+            cluster = self.mechanism.clusters[self.mechanism.owner[row]]
+            if row in place and len(coefficients) > 1 and not cluster.alignments and not cluster.closings:
                 coordinates, joint = place[row]
                 for x in _stationary(coefficients):
                     if joint.lower <= x <= joint.upper:
