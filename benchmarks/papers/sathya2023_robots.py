@@ -52,7 +52,9 @@ def with_hand(robot: Description, hand: Description, link: str, prefix: str) -> 
     """The robot with a hand fixed to a link, in whose frame the forearm's lies as it does in the world."""
     bodies = (replace(b, name=prefix + b.name) for b in hand.bodies)
     joints = (
-        replace(j, name=prefix + j.name, parent=link if j.parent == WORLD else prefix + j.parent, child=prefix + j.child)
+        replace(
+            j, name=prefix + j.name, parent=link if j.parent in (None, WORLD) else f"{prefix}{j.parent}", child=prefix + j.child
+        )
         for j in hand.joints
     )
     return replace(robot, bodies=(*robot.bodies, *bodies), joints=(*robot.joints, *joints))

@@ -51,7 +51,7 @@ class Peer:
         self.tree = fw.build(replace(d, loops=(), couplings=(), closures=()))
         self.model = pin.Model()
         self.model.gravity = pin.Motion(np.array([*self.tree.gravity, 0.0, 0.0, 0.0]))
-        self.at: dict[str, tuple[int, Any]] = {WORLD: (0, pin.SE3.Identity())}
+        self.at: dict[str | None, tuple[int, Any]] = {ground: (0, pin.SE3.Identity()) for ground in (WORLD, None)}
         inertias = {b.name: b.inertia for b in d.bodies}
         children = {j.child: j for j in d.joints}
         for moving in self.tree.joints:
