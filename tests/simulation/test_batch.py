@@ -104,6 +104,18 @@ def test_contacts_of_a_batch_by_runge_kutta_agree() -> None:
         np.testing.assert_allclose(together, single, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
+def test_a_robot_in_the_air_is_as_alone_beside_one_that_touches(integrator: str) -> None:
+    """Bit for bit."""
+    q, v = thrown()
+    q[1:, 2] += 10.0
+    q[0, 2], v[0] = 0.05, 0.0
+    sim = on_ground(box(), integrator)
+    together, single = sim.rollout(q, v, STEPS), alone(sim, q, v)
+    for x, y in zip(together, single, strict=True):
+        np.testing.assert_array_equal(x[1:], y[1:])
+
+
 @functools.cache
 def legged() -> fw.Robot:
     """A trunk on a floating base with two legs, whose joints have limits, dampers, springs and dry friction."""

@@ -128,10 +128,48 @@ def test_a_loop_that_a_long_step_tears_says_so(integrator: str) -> None:
     lengths = (0.9, 0.8, 0.6, 0.4)
     robot = fw.build(four_bar(lengths))
     q = robot.close(four_bar_configuration(1.0, lengths))
-    sim = fw.Simulation(robot, 0.3, integrator, q=q, v=[30.0])
+    sim = fw.Simulation(robot, 0.05, integrator, q=q)
     with pytest.raises(fw.SimulationError, match=r"closed|midpoint"):
-        sim.run(6.0)
+        sim.run(6.0, tau=[1e4])
     assert np.abs(robot.residual(sim.q)).max() < 1e-9
+
+
+def spinning_chain(integrator: str = "semi-implicit") -> fw.Simulation:
+    """Its velocities overflow in a second step; zero gravity and no friction have nothing to tell of it but that."""
+    robot = fw.build(fw.generators.chain(5))
+    return fw.Simulation(
+        robot, H, integrator, v=[3e160] * 5, spheres=[fw.Sphere("body4", 0.05)], ground=fw.Plane(point=(0, 0, -9)),
+        joint_limits=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
+@pytest.mark.parametrize("way", ["step", "run", "every", "controller", "rollout"])
+def test_what_overflows_is_told_however_it_is_stepped(integrator: str, way: str) -> None:
+    sim = spinning_chain(integrator)
+    q, v = sim.q, sim.v
+    ways: dict[str, Any] = {
+        "step": sim.step,
+        "run": lambda: sim.run(0.02),
+        "every": lambda: sim.run(0.02, every=10),
+        "controller": lambda: sim.run(0.02, lambda t, q, v: np.zeros(5)),
+        "rollout": lambda: sim.rollout(np.stack([0.0 * q, q]), np.stack([0.0 * v, v]), steps=20),
+    }
+    with pytest.raises(fw.SimulationError, match=r"^at t = 0 s.*(velocity|configuration|gains energy|midpoint)") as caught:
+        ways[way]()
+    assert caught.value.robot == (way == "rollout")
+    np.testing.assert_array_equal(np.atleast_2d(sim.q)[-1], q)
+    np.testing.assert_array_equal(np.atleast_2d(sim.v)[-1], v)
+
+
+@pytest.mark.parametrize("speed", [300.0, 1e5, 1e80, 1e154])
+def test_a_run_without_controller_never_returns_what_is_not_finite(speed: float) -> None:
+    sim = spinning_chain()
+    sim.v = [speed] * 5
+    with pytest.raises(fw.SimulationError):
+        sim.run(1.0, every=10)
+    assert np.isfinite(sim.q).all()
+    assert np.isfinite(sim.v).all()
 
 
 def test_an_error_is_one_of_featherweights() -> None:
@@ -176,6 +214,85 @@ BOX = (0.2, 0.3, 0.1)
 def test_arguments_of_a_simulation_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fw.Simulation(free_bodies(BALL), **arguments)
+
+
+UNTURNED = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        (np.zeros(7), r"quaternion of joint 'free0'.*, q\[3:7\], must have unit length and has 0; robot.neutral"),
+        ([0, 0, 0, 0, 0, 0, 2.0], "quaternion of joint 'free0'.* has 2; divide it by that"),
+        ([0, 0, 0, 0, 0, 0, 1.002], "must have unit length"),
+        ([0, 0, math.nan, 0, 0, 0, 1], "q must be finite numbers; number 2, of joint 'free0'"),
+        ([UNTURNED, np.zeros(7)], "quaternion of joint 'free0' of robot 1"),
+        (np.zeros((0, 7)), r"one robot or more; got shape \(0, 7\)"),
+        ("upright", "q must be an array of real numbers"),
+        (np.zeros(7, complex), "q must be an array of real numbers: it has the type complex128"),
+        ([[0.0], [0.0, 1.0]], "q must be an array of real numbers"),
+    ],
+)
+def test_configurations_that_are_none(q: Any, message: str) -> None:
+    """Given at first, in `reset`, by assignment or to `rollout`; the state is kept."""
+    robot = free_bodies(BALL)
+    with pytest.raises(ValueError, match=message):
+        fw.Simulation(robot, q=q)
+    sim = fw.Simulation(robot)
+    for give in (sim.reset, lambda x: setattr(sim, "q", x), lambda x: sim.rollout(x, steps=3)):
+        with pytest.raises(ValueError, match=message):
+            give(q)
+    sim.step()
+    np.testing.assert_array_equal(sim.q[3:], UNTURNED[3:])
+
+
+def test_rounded_quaternions_are_normalized_and_exact_ones_kept() -> None:
+    sim = fw.Simulation(free_bodies(BALL, gravity=NO_GRAVITY), q=[0, 0, 0, 0.7071, 0, 0, 0.7071])
+    np.testing.assert_allclose(sim.q[3:], [math.sqrt(0.5), 0, 0, math.sqrt(0.5)], rtol=1e-15)
+    q = sim.q + np.array([0, 0, 0, 1e-10, 0, 0, 0])
+    sim.q = q
+    np.testing.assert_array_equal(sim.q, q)
+    planar = fw.build(fw.Mechanism([fw.Body("puck", BALL)], [fw.Joint("table", fw.JointType.PLANAR, "world", "puck")]))
+    np.testing.assert_allclose(fw.Simulation(planar, q=[0, 0, 0.7071, 0.7071]).q[2:], math.sqrt(0.5), rtol=1e-15)
+    with pytest.raises(ValueError, match=r"cosine and sine of joint 'table', q\[2:4\]"):
+        fw.Simulation(planar, q=[0, 0, 1, 1])
+
+
+def test_states_are_assigned_whole_and_checked() -> None:
+    sim = fw.Simulation(arm(), H, q=[0.1, 0.2])
+    sim.step()
+    sim.q, sim.v = [0.5, 0.6], [1.0, 2.0]
+    assert sim.steps == 1
+    np.testing.assert_array_equal([*sim.q, *sim.v], [0.5, 0.6, 1.0, 2.0])
+    for bad, message in (([math.nan, 0.0], "finite"), ([0.0], "shape"), (np.zeros((2, 2)), "as many robots")):
+        with pytest.raises(ValueError, match=message):
+            sim.v = bad
+        with pytest.raises(ValueError, match=message):
+            sim.q = bad
+    with pytest.raises(ValueError, match="read-only"):
+        sim.q[0] = math.nan
+    np.testing.assert_array_equal([*sim.q, *sim.v], [0.5, 0.6, 1.0, 2.0])
+
+
+def test_pairs_that_never_part_are_refused() -> None:
+    """On one body, or on one that is fixed to it."""
+    bodies = [fw.Body("hand", BALL), fw.Body("tool", BALL), fw.Body("other", BALL)]
+    joints = [
+        fw.Joint("free", fw.JointType.FLOATING, "world", "hand"),
+        fw.Joint("grip", fw.JointType.FIXED, "hand", "tool"),
+        fw.Joint("free2", fw.JointType.FLOATING, "world", "other"),
+    ]
+    robot = fw.build(fw.Mechanism(bodies, joints))
+    spheres = [
+        fw.Sphere("hand", 0.1),
+        fw.Sphere("tool", 0.1, (0.05, 0, 0)),
+        fw.Sphere("other", 0.1, (9, 0, 0)),
+        fw.Point("hand"),
+    ]
+    for pair, names in (((0, 1), "sphere 0 on 'hand' and the sphere 1 on 'tool'"), ((0, 3), "sphere 0 on .*point 3 on 'hand'")):
+        with pytest.raises(ValueError, match=f"pair.*{names} are both fixed to body 'hand'"):
+            fw.Simulation(robot, spheres=spheres, pairs=[pair])
+    fw.Simulation(robot, spheres=spheres, pairs=[(0, 2), (1, 2)]).step()
 
 
 def test_batches_of_q_and_v_must_agree() -> None:
@@ -248,16 +365,91 @@ def test_forces_of_a_wrong_shape(integrator: str, arguments: dict[str, Any], mes
         ({"tau": np.zeros((3, 5, 2))}, "shape"),
         ({"control": np.zeros((2, 5, 3))}, "shape"),
         ({"steps": 5, "every": 0}, "every must be at least 1"),
+        ({"steps": 5, "every": 2.0}, "every must be at least 1, a whole number"),
+        ({"steps": -1}, "steps must be at least 0"),
+        ({"steps": 2.5}, "steps must be at least 0, a whole number"),
+        ({"steps": 3, "v": np.zeros(3)}, "v must have shape"),
+        ({"steps": 3, "v": [math.nan, 0.0]}, "v must be finite numbers; number 0, of joint 'shoulder'"),
     ],
 )
 def test_rollouts_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fw.Simulation(arm(), H).rollout(np.zeros((2, 2)), **arguments)
+    sim = fw.Simulation(arm(), H, q=[0.1, 0.2])
+    with pytest.raises(ValueError, match=message):
+        sim.rollout(np.zeros((2, 2)), **arguments)
+    np.testing.assert_array_equal(sim.q, [0.1, 0.2])
 
 
-def test_runs_that_make_no_sense() -> None:
-    with pytest.raises(ValueError, match="every must be at least 1"):
-        fw.Simulation(arm(), H).run(1.0, every=0)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"duration": 1.0, "every": 0}, "every must be at least 1"),
+        ({"duration": 1.0, "every": 1.5}, "every must be at least 1, a whole number"),
+        ({"duration": math.nan}, "duration must be zero or more seconds; got nan"),
+        ({"duration": math.inf}, "duration must be zero or more"),
+        ({"duration": -0.1}, "duration must be zero or more"),
+        ({"duration": "1"}, "duration must be zero or more"),
+        ({"duration": 1.0, "tau": "strong"}, "tau must be an array of real numbers"),
+        ({"duration": 1.0, "tau": [1j, 0.0]}, "tau must be an array of real numbers"),
+    ],
+)
+def test_runs_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
+    sim = fw.Simulation(arm(), H)
+    with pytest.raises(ValueError, match=message):
+        sim.run(**arguments)
+    assert sim.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, "controller must return joint forces tau, or a pair .* got None"),
+        ((1.0, 2.0, 3.0), "got a tuple of 3"),
+        (np.zeros(3), r"tau must have shape \(2,\)"),
+        ((None, np.zeros(3)), r"control must have shape \(2,\)"),
+        ("none", "tau must be an array of real numbers"),
+        ([math.nan, 0.0], "tau at joint 'shoulder' is nan"),
+    ],
+)
+def test_controllers_that_answer_nonsense(answer: Any, message: str) -> None:
+    """The state is that before the step; so it is where a controller raises."""
+    sim = fw.Simulation(arm(), H, q=[0.1, 0.2])
+    with pytest.raises((ValueError, fw.SimulationError), match=message):
+        sim.run(0.1, lambda t, q, v: answer if t > 0.0045 else np.zeros(2))
+    assert sim.steps == 5
+
+    def fails(time: float, q: Any, v: Any) -> Any:
+        raise KeyError("gait")
+
+    q = sim.q
+    with pytest.raises(KeyError, match="gait"):
+        sim.run(0.1, fails)
+    assert sim.steps == 5
+    np.testing.assert_array_equal(sim.q, q)
+
+
+@pytest.mark.parametrize("robots", [1, 3])
+def test_a_controller_cannot_move_the_robot(robots: int) -> None:
+    """States are for reading, also later on, and what it returns may be its own array."""
+    q = np.zeros(2) if robots == 1 else np.zeros((3, 2))
+    sim, alone = fw.Simulation(arm(), H, q=q), fw.Simulation(arm(), H, q=q)
+    seen, force = [], np.zeros_like(q)
+
+    def controller(time: float, q: Any, v: Any) -> Any:
+        for x in (q, v):
+            with pytest.raises(ValueError, match="read-only"):
+                x -= 1.0
+        seen.append((q, q.copy()))
+        force[...] = math.sin(1e3 * time)
+        return force
+
+    motion = sim.run(0.02, controller)
+    for view, copy in seen:
+        np.testing.assert_array_equal(view, copy)
+    for k in range(20):
+        alone.step(np.full_like(q, math.sin(1e3 * (k * H))))
+    np.testing.assert_array_equal(motion.q[-1], alone.q)
 
 
 def test_an_open_loop_is_refused() -> None:

@@ -134,6 +134,41 @@ def test_asymmetric_body_tumbles_as_elliptic_functions_say(integrator: str, tole
     np.testing.assert_allclose(motion.v, np.stack([w1 * dn, -a2 * sn, w3 * cn], axis=1), atol=tolerance)
 
 
+@pytest.mark.parametrize("turns", [0.5, 10.0, 2.0 * np.pi])
+def test_a_free_ball_goes_straight_on_however_far_it_turns_in_a_step(turns: float) -> None:
+    robot = free_bodies(fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1)), gravity=NO_GRAVITY)
+    sim = fw.Simulation(robot, 1.0, v=[1.0, 2.0, 0.0, 0.0, 0.0, turns])
+    sim.step()
+    np.testing.assert_allclose(sim.q[:3], [1.0, 2.0, 0.0], atol=1e-14)
+    turn = Rotation.from_quat(sim.q[3:].copy())
+    np.testing.assert_allclose(turn.as_matrix(), Rotation.from_rotvec([0.0, 0.0, turns]).as_matrix(), atol=1e-14)
+    np.testing.assert_allclose(turn.apply(sim.v[:3].copy()), [1.0, 2.0, 0.0], atol=1e-14)
+
+
+def test_a_planar_body_goes_straight_on_however_far_it_turns_in_a_step() -> None:
+    body = fw.Body("puck", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1)))
+    robot = fw.build(fw.Mechanism([body], [fw.Joint("table", fw.JointType.PLANAR, "world", "puck")], gravity=NO_GRAVITY))
+    sim = fw.Simulation(robot, 1.0, v=[1.0, 2.0, 10.0])
+    sim.step()
+    np.testing.assert_allclose(sim.q, [1.0, 2.0, np.cos(10.0), np.sin(10.0)], atol=1e-14)
+
+
+def test_a_base_of_a_mechanism_goes_straight_on_however_far_it_turns_in_a_step() -> None:
+    """A wheel geared to another on a body that flies: their axes are those of the spin, which stays."""
+    wheel = fw.Inertia(0.5, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
+    joints = [
+        fw.Joint("free", FREE, WORLD, "base"),
+        fw.Joint("a", fw.JointType.REVOLUTE, "base", "one", axis=(0.0, 0.0, 1.0)),
+        fw.Joint("b", fw.JointType.REVOLUTE, "base", "two", axis=(0.0, 0.0, 1.0)),
+    ]
+    bodies = [fw.Body(name, wheel) for name in ("base", "one", "two")]
+    robot = fw.build(fw.Mechanism(bodies, joints, couplings=[fw.Coupling("gear", "b", (("a", (2.0,)),))], gravity=NO_GRAVITY))
+    sim = fw.Simulation(robot, 1.0, v=[1.0, 2.0, 0.0, 0.0, 0.0, 10.0, 0.0])
+    sim.step()
+    np.testing.assert_allclose(sim.q[:3], [1.0, 2.0, 0.0], atol=1e-13)
+    np.testing.assert_allclose(np.hypot(*sim.v[:2]), np.sqrt(5.0), rtol=1e-12)
+
+
 def test_angular_momentum_and_energy_of_a_tumbling_body_are_kept() -> None:
     """In the world. Runge-Kutta to h⁴ times some 10 for 5 s; the midpoint rule keeps the energy to rounding, L to h²."""
     robot = free_bodies(fw.Inertia(2.0, (0.05, -0.1, 0.2), (0.3, 0.02, -0.01, 0.25, 0.03, 0.1)), gravity=NO_GRAVITY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,6 +88,28 @@ def test_a_mesh_is_taken_for_its_convex_hull() -> None:
     sim = fw.Simulation(robot, 1e-3, q=at(robot, [(0.0, 0.0, height + 1e-3)]), shapes=True, ground=fw.Plane())
     sim.run(0.2)
     assert sim.q[2] == pytest.approx(height, abs=2e-5)
+
+
+FLAT = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.1, 0.1, 0.0], [0.0, 0.1, 0.0]])
+FACES = np.array([[0, 1, 2], [0, 2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("vertices", "faces"), [(FLAT, FACES), (FLAT, None), (FLAT[:3], FACES[:1]), (FLAT[:3] @ np.eye(3)[[1, 2, 0]], None)]
+)
+def test_a_flat_mesh_is_refused_with_its_name(vertices: np.ndarray, faces: np.ndarray | None) -> None:
+    robot = free_bodies([fw.Shape("sheet", "b", ShapeType.MESH, (1.0, 1.0, 1.0), vertices=vertices, faces=faces)])
+    with pytest.raises(ValueError, match=r"the mesh 'sheet' on 'b' is flat.*give it thickness"):
+        fw.Simulation(robot, shapes=True, ground=fw.Plane())
+
+
+def test_a_flat_mesh_is_refused_with_its_file(tmp_path: Path) -> None:
+    trimesh = pytest.importorskip("trimesh")
+    file = tmp_path / "sheet.stl"
+    trimesh.Trimesh(FLAT, FACES).export(file)
+    robot = free_bodies([fw.Shape("sheet", "b", ShapeType.MESH, (1.0, 1.0, 1.0), path=str(file))])
+    with pytest.raises(ValueError, match=r"the mesh 'sheet' \(.*sheet\.stl\) on 'b' is flat"):
+        fw.Simulation(robot, shapes=True, ground=fw.Plane())
 
 
 def test_shapes_of_the_world_are_obstacles() -> None:

@@ -17,8 +17,6 @@ from ..spatial import (
     exp_se2,
     exp_se3,
     exp_so3,
-    inverse_left_jacobian,
-    inverse_left_jacobian_in_plane,
     quaternion_at,
     sincos,
     sqrt,
@@ -52,19 +50,27 @@ def floating(j: int, k: int, q, v, result) -> None:
     result[k] = q[k] + moved.x
     result[k + 1] = q[k + 1] + moved.y
     result[k + 2] = q[k + 2] + moved.z
-    end = start.product(e)
-    # on the side of the quaternion before, by the sign of cos h
-    write_quaternion(Quaternion(e.s * end.u, e.s * end.s).normalized(), result, k + 3)
+    turned(start, e, result, k + 3)
 
 
 def planar(j: int, k: int, q, v, result) -> None:
     x, y, turn_c, turn_s = exp_se2(v[j], v[j + 1], v[j + 2])
-    scale = 1.0 / sqrt(q[k + 2] * q[k + 2] + q[k + 3] * q[k + 3])
-    cosine0, sine0 = scale * q[k + 2], scale * q[k + 3]
+    cosine0, sine0 = unit_pair(q, k + 2)
     result[k] = q[k] + cosine0 * x - sine0 * y
     result[k + 1] = q[k + 1] + sine0 * x + cosine0 * y
     result[k + 2] = cosine0 * turn_c - sine0 * turn_s
     result[k + 3] = sine0 * turn_c + cosine0 * turn_s
+
+
+def turned(start: Quaternion, turn: Quaternion, result, k: int) -> None:
+    """Write the quaternion after a turn, on the side of the one before, by the sign of cos h."""
+    end = start.product(turn)
+    write_quaternion(Quaternion(turn.s * end.u, turn.s * end.s).normalized(), result, k)
+
+
+def unit_pair(q, k: int):
+    scale = 1.0 / sqrt(q[k] * q[k] + q[k + 1] * q[k + 1])
+    return scale * q[k], scale * q[k + 1]
 
 
 def write_quaternion(x: Quaternion, result, k: int) -> None:
@@ -120,31 +126,53 @@ def free_velocity(turning, v, a, h, result) -> None:
             result[i + 1] = result[i + 1] + h * (v[i + 2] * v[i])
 
 
-def carry(turning, u, d, h, results) -> None:
-    """The tangent x that moves by h u + d, origins straight on, and the velocity u in the axes of the end.
+def advance(tree: Tree, q, u, d, h, results) -> None:
+    """Where the velocity u, in the axes of the step's start, and a displacement d lead from q, and u in the axes of the end.
 
-    q exp(x) moves an origin by V(w) x_l, so x_l = V(w)⁻¹ l.
+    Origins move straight on, by l = h u + d: through the exponential they would have to begin with V(w)⁻¹ l, which has no value
+    for a whole turn w.
     """
-    tangent, velocity = results
-    n = len(turning)
-    for i in range(n):
-        tangent[i] = h * u[i] + d[i]
+    ahead, velocity = results
+    n = len(tree.parent)
+    x = [0.0] * n
+    for j in range(n):
+        x[j] = h * u[j] + d[j]
+    carry(tree.kind, u, d, h, velocity)
+    for j in range(n):
+        kind = tree.kind[j]
+        k = tree.q_index[j]
+        if kind == SPHERICAL:
+            spherical(j, k, q, x, ahead)
+        elif kind == FLOATING:
+            start = quaternion_at(q, k + 3).normalized()
+            moved = start.matrix() @ Vec3(x[j], x[j + 1], x[j + 2])
+            ahead[k] = q[k] + moved.x
+            ahead[k + 1] = q[k + 1] + moved.y
+            ahead[k + 2] = q[k + 2] + moved.z
+            turned(start, exp_so3(Vec3(x[j + 3], x[j + 4], x[j + 5])), ahead, k + 3)
+        elif kind == PLANAR:
+            cosine, sine = unit_pair(q, k + 2)
+            ahead[k] = q[k] + cosine * x[j] - sine * x[j + 1]
+            ahead[k + 1] = q[k + 1] + sine * x[j] + cosine * x[j + 1]
+            turn_s, turn_c = sincos(x[j + 2])
+            ahead[k + 2] = cosine * turn_c - sine * turn_s
+            ahead[k + 3] = sine * turn_c + cosine * turn_s
+        elif kind != INNER:
+            ahead[k] = q[k] + x[j]
+
+
+def carry(turning, u, d, h, velocity) -> None:
+    """The velocity u, in the axes of the start, in those of the end, to which h u and a displacement d turn them."""
+    for i in range(len(turning)):
         velocity[i] = u[i]
-    for i in range(n):
+    for i in range(len(turning)):
         if turning[i] == FLOATING:
             w = Vec3(h * u[i + 3] + d[i + 3], h * u[i + 4] + d[i + 4], h * u[i + 5] + d[i + 5])
-            l = Vec3(h * u[i] + d[i], h * u[i + 1] + d[i + 1], h * u[i + 2] + d[i + 2])
-            x = inverse_left_jacobian(w, l)
             back = exp_so3(w).rotate_back(Vec3(u[i], u[i + 1], u[i + 2]))
-            tangent[i] = x.x
-            tangent[i + 1] = x.y
-            tangent[i + 2] = x.z
             velocity[i] = back.x
             velocity[i + 1] = back.y
             velocity[i + 2] = back.z
         elif turning[i] == PLANAR:
-            angle = h * u[i + 2] + d[i + 2]
-            tangent[i], tangent[i + 1] = inverse_left_jacobian_in_plane(angle, h * u[i] + d[i], h * u[i + 1] + d[i + 1])
-            sine, cosine = sincos(angle)
+            sine, cosine = sincos(h * u[i + 2] + d[i + 2])
             velocity[i] = cosine * u[i] + sine * u[i + 1]
             velocity[i + 1] = cosine * u[i + 1] - sine * u[i]

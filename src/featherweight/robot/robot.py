@@ -74,21 +74,26 @@ class Robot(System):
     @cached_property
     def _free_velocity(self) -> CompiledFunction:
         """v + h v' (nv) after a step h [s], in the axes of its start; a is v'."""
-        return self._of_steps(integration.free_velocity, ("v", "a"), ("velocity",))
+        return self._of_steps(integration.free_velocity, ("v", "a"))
 
     @cached_property
     def _carry(self) -> CompiledFunction:
-        """Of a velocity u in the axes of a step's start, and a displacement d: the tangent that they move along, and u in the
-        axes of the end."""
-        return self._of_steps(integration.carry, ("u", "d"), ("tangent", "velocity"))
+        """A velocity u (nv) in the axes of a step's start in those of the end, h u and a displacement d (nv) on."""
+        return self._of_steps(integration.carry, ("u", "d"))
 
-    def _of_steps(self, kernel: Any, velocities: Sequence[str], results: Sequence[str]) -> CompiledFunction:
+    @cached_property
+    def _advance(self) -> CompiledFunction:
+        """Of q, a velocity u in the axes of a step's start, and a displacement d: q after a step h, and u in the axes there."""
+        outputs = Output("ahead", (self.nq,)), Output("velocity", (self.nv,))
+        return self.bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
+
+    def _of_steps(self, kernel: Any, velocities: Sequence[str]) -> CompiledFunction:
         turning = [INNER] * self.nv
         for j in self.joints:
             if j.type in (JointType.FLOATING, JointType.PLANAR) and j.independent:
                 turning[j.v_slice.start] = FLOATING if j.type is JointType.FLOATING else PLANAR
         inputs = (*(Input(name, (self.nv,)) for name in velocities), Input("h", ()))
-        outputs = tuple(Output(name, (self.nv,)) for name in results)
+        outputs = (Output("velocity", (self.nv,)),)
         program = KernelProgram(kernel.__name__, kernel, (tuple(turning),), inputs, outputs, kernel.__doc__ or "")
         return CompiledFunction(program, self.execution)
 
@@ -203,6 +208,11 @@ class Robot(System):
     def potential_energy(self) -> CompiledFunction:
         """Energy in gravity [J], zero with the centre of mass at the world's origin."""
         return self._function(Robot.potential_energy, energy.potential_energy, ("q",), Output("energy", ()))
+
+    @cached_property
+    def _energy(self) -> CompiledFunction:
+        """Both, () and () [J]."""
+        return self.together(self.kinetic_energy, self.potential_energy)
 
     @cached_property
     def center_of_mass(self) -> CompiledFunction:

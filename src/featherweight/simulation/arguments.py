@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from ..model.types import JointType
 from ..robot.robot import Robot
 from .scene import Ground, Sphere
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+EXACT = 1e-9  # of the length of quaternions, which integration leaves to rounding
+ROUNDED = 1e-3  # what is left of it in numbers of four digits
+
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
 
 def check_step(step: float, integrator: str) -> None:
-    if not (math.isfinite(step) and step > 0.0):
+    if not (isinstance(step, (int, float, np.number)) and math.isfinite(step) and step > 0.0):
         raise ValueError(f"step must be a positive number of seconds; got {step!r}")
     if integrator not in INTEGRATORS:
         raise ValueError(f"integrator must be one of {', '.join(INTEGRATORS)}; got {integrator!r}")
@@ -42,16 +46,97 @@ def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[Sphere], gro
         raise ValueError("the spheres have nothing to touch: give ground=, or pairs= of them")
 
 
+def check_duration(duration: float, every: int) -> None:
+    if not (isinstance(duration, (int, float, np.number)) and math.isfinite(duration) and duration >= 0.0):
+        raise ValueError(f"duration must be zero or more seconds; got {duration!r}")
+    check_count("every", every, 1)
+
+
+def check_count(name: str, count: Any, least: int) -> int:
+    """A whole number."""
+    if not isinstance(count, (int, np.integer)) or count < least:
+        raise ValueError(f"{name} must be at least {least}, a whole number; got {count!r}")
+    return int(count)
+
+
+def check_inputs(names_and_sizes: dict[str, tuple[Any, int]], robots: int, steps: int | None) -> int:
+    """The number of steps of a rollout, for inputs (robots or 1, steps, size) or None."""
+    for name, (x, size) in names_and_sizes.items():
+        if x is None:
+            continue
+        if x.ndim != 3 or (steps is not None and x.shape[1] != steps) or x.shape[0] not in (1, robots) or x.shape[2] != size:
+            wanted = f"({robots} or 1, {'steps' if steps is None else steps}, {size})"
+            raise ValueError(f"{name} of a rollout must have shape {wanted}; got {x.shape}")
+        steps = x.shape[1]
+    if steps is None:
+        raise ValueError("a rollout needs steps=, or tau or control for each step")
+    return check_count("steps", steps, 0)
+
+
+def numbers(name: str, x: Any) -> Array:
+    """An array that is no one else's."""
+    try:
+        given = np.asarray(x)
+        if given.dtype.kind in "cSUMm":
+            raise TypeError(f"it has the type {given.dtype}")
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+
+
+def given_forces(answer: Any) -> tuple[Any, Any] | tuple[Any]:
+    """What a controller returned: tau, or tau and control."""
+    if answer is None or (isinstance(answer, tuple) and len(answer) != 2):
+        got = "None" if answer is None else f"a tuple of {len(answer)}"
+        raise ValueError(f"a controller must return joint forces tau, or a pair of tau (or None) and controls; got {got}")
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+def with_unit_rotations(robot: Robot, q: Array) -> Array:
+    """q with quaternions, and cosine and sine of planar joints, of unit length where digits were rounded.
+
+    Those that are to `EXACT` are left as they are, so that a state goes on to the bit. Raises ValueError for others.
+    """
+    for j in robot.joints:
+        first = {JointType.SPHERICAL: 0, JointType.FLOATING: 3, JointType.PLANAR: 2}.get(j.type)
+        if first is None or j.q_slice.stop - j.q_slice.start != j.type.nq:
+            continue
+        rows = slice(j.q_slice.start + first, j.q_slice.stop)
+        length = np.linalg.norm(q[..., rows], axis=-1)
+        wrong = np.argwhere(np.atleast_1d(np.abs(length - 1.0)) > ROUNDED)
+        if len(wrong):
+            what = "cosine and sine" if j.type is JointType.PLANAR else "quaternion"
+            where = f" of robot {wrong[0, 0]}" if q.ndim > 1 else ""
+            found = float(np.atleast_1d(length)[wrong[0, 0]])
+            raise ValueError(
+                f"q: the {what} of joint {j.name!r}{where}, q[{rows.start}:{rows.stop}], must have unit length and has "
+                f"{found:.9g}; " + ("divide it by that" if found > 0.0 else "robot.neutral() has one that turns nothing")
+            )
+        if (np.abs(length - 1.0) > EXACT).any():
+            q = q.copy()
+            q[..., rows] = np.where(np.abs(length - 1.0)[..., None] > EXACT, q[..., rows] / length[..., None], q[..., rows])
+    return q
+
+
 def states(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
-    """States (nq,) and (nv,) of a robot, or (robots, nq) and (robots, nv) of many: the neutral one at rest unless given."""
+    """States (nq,) and (nv,) of a robot, or (robots, nq) and (robots, nv) of many: the neutral one at rest unless given.
+
+    Arrays of their own. Raises ValueError for what is no state, with the joint.
+    """
     nq, nv = robot.nq, robot.nv
-    q = np.array(robot.neutral() if q is None else q, dtype=np.float64)
-    v = np.zeros((*q.shape[:-1], nv)) if v is None else np.array(v, dtype=np.float64)
+    q = numbers("q", robot.neutral() if q is None else q)
+    v = np.zeros((*q.shape[:-1], nv)) if v is None else numbers("v", v)
     for name, x, n in (("q", q, nq), ("v", v, nv)):
         if x.ndim == 0 or x.ndim > 2 or x.shape[-1] != n:
             raise ValueError(f"{name} must have shape ({n},) or (robots, {n}); got {x.shape}")
+        if len(x) == 0:
+            raise ValueError(f"{name} must be of one robot or more; got shape {x.shape}")
         if not np.isfinite(x).all():
-            raise ValueError(f"{name} must be finite numbers")
+            *_, place = (int(k) for k in np.argwhere(~np.isfinite(x))[0])
+            rows = {j.name: j.q_slice if name == "q" else j.v_slice for j in robot.joints}
+            joint = next(j for j, s in rows.items() if s.start <= place < s.stop)
+            raise ValueError(f"{name} must be finite numbers; number {place}, of joint {joint!r}, is not")
+    q = with_unit_rotations(robot, q)
     if q.ndim == v.ndim == 2 and len(q) != len(v):
         raise ValueError(f"q and v must be of as many robots; got {len(q)} and {len(v)}")
     if q.ndim != v.ndim or q.shape[:-1] != v.shape[:-1]:

@@ -22,6 +22,11 @@ def jitable(function: F) -> F:
     return register_jitable(function)  # type: ignore[no-any-return]
 
 
+def rounded_alike(function: F) -> F:
+    """As `jitable`, with each operation rounded by itself, so that NumPy has the same bits."""
+    return register_jitable(fastmath=False)(function)  # type: ignore[no-any-return]
+
+
 def compiled(function: F) -> F:
     """The function as machine code that runs without the GIL and is kept on disk, where there is a place for it."""
     options: dict[str, Any] = dict(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..model.types import JointType
 from ..robot.robot import Robot
+from ..spatial import Vec3, quaternion_at
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Acceleration = Callable[[Array, Array], Array]
@@ -27,6 +28,24 @@ ROUNDING = 4e-16  # of velocities and energies
 STAGNANT = 1e-10  # change below which one that no longer shrinks is rounding
 WAITED = 3  # iterations without a lesser change
 TURNING = 1e-8  # of the kinetic energy, below which that at the mean velocity is none
+
+
+def put_straight(robot: Robot, q: Array, x: Array, ahead: Array) -> Array:
+    """`ahead` (..., nq) with the origins of independent floating and planar joints straight on from q by x (..., nv)."""
+    result = np.array(ahead)
+    for j in robot.joints:
+        if not j.independent or j.type not in (JointType.FLOATING, JointType.PLANAR):
+            continue
+        at, row, size = j.q_slice.start, j.v_slice.start, 3 if j.type is JointType.FLOATING else 2
+        start, l = np.moveaxis(q, -1, 0), np.moveaxis(x, -1, 0)
+        if size == 3:
+            moved: Any = quaternion_at(start, at + 3).normalized().matrix() @ Vec3(l[row], l[row + 1], l[row + 2])
+        else:
+            turned = (start[at + 2] + 1j * start[at + 3]) * (l[row] + 1j * l[row + 1]) / np.hypot(start[at + 2], start[at + 3])
+            moved = turned.real, turned.imag
+        for k in range(size):
+            result[..., at + k] = q[..., at + k] + moved[k]
+    return result
 
 
 class Patience:
@@ -42,7 +61,11 @@ class Patience:
 
 
 class NotConverged(Exception):
-    """The implicit step was not found."""
+    """The implicit step of a robot was not found."""
+
+    def __init__(self, what: str, robot: int) -> None:
+        super().__init__(what)
+        self.robot = robot
 
 
 def bracket(robot: Robot, a: Array, b: Array) -> Array:
@@ -122,8 +145,10 @@ def settled(
         half = 0.5 * (v + after)
         middle = robot.integrate(q, 0.5 * h * half)
         guess = v + h * acceleration(middle, half) + gain[..., None] * half
-        change = float(np.abs(guess - after).max()) / scale
+        changes = np.atleast_2d(np.abs(guess - after)).max(axis=-1)
+        change = float(changes.max()) / scale
         after = guess
         if patience.ends(change):
             return after, middle
-    raise NotConverged(f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {change:.2g})")
+    what = f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {change:.2g})"
+    raise NotConverged(what, int(np.argmax(np.where(np.isnan(changes), np.inf, changes))))

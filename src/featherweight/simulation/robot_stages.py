@@ -9,7 +9,6 @@ Arrays have a leading axis of one, as for `Stepper`: both call the same compiled
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..robot.robot import Robot
-from .compiling import by_reference, compiled, jitable
+from .compiling import by_reference, compiled, jitable, rounded_alike
 from .contact.contact_model import ContactModel
 from .contact.contact_problem import BodyDelassus
 from .contact.contact_solver import (
@@ -33,12 +32,13 @@ from .contact.contact_stage import ContactStage
 from .contact.delassus_by_inverse import InverseFactors, write_delassus_of_robots
 from .contact.detection import find_contacts_of_robots
 from .contact.joint_rows import write_active, write_gaps, write_speeds
+from .energy_guard import SLOW, excess_energy, greatest_work
 from .forces import Springs, spring_force
 from .step import take_step
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-jitable(take_step), jitable(spring_force)
+jitable(take_step), rounded_alike(spring_force), jitable(excess_energy), jitable(greatest_work)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -78,8 +78,15 @@ class RobotStages(NamedTuple):
     pushed_acceleration: Any
     after: Any  # velocity, in the axes of the start
     displacement: Any
-    tangent: Any
     ahead: Any  # q after the step
+    end: Any  # velocity, in the axes of the end
+    no_displacement: Any
+    straight: Any  # q after the step, had nothing been parted
+    straight_end: Any  # velocity there
+    kinetic: Any  # (2, 1) [J], before and after the step
+    potential: Any
+    least_energy: float  # [J]
+    bounces: Any  # bool, whether any surface does
     h: Any  # (1,) [s]
     springs: Any  # Springs
     spheres: Any  # detection.Spheres
@@ -107,10 +114,14 @@ class RobotStages(NamedTuple):
     pushed_dynamics: Any
     free_velocity: Any
     pushed_velocity: Any
-    carry: Any
-    integrate: Any
+    advance: Any
+    advance_straight: Any
+    energy_before: Any
+    energy_after: Any
+    potential_straight: Any
     placement: Any
     velocity: Any
+    velocity_before: Any
     body_delassus: Any  # of bodies that may touch
     delassus_with_rows: Any  # and of joint rows
     jacobian: Any  # of bodies that may touch
@@ -127,10 +138,7 @@ class RobotStages(NamedTuple):
         copy(self.free[0], self.after[0])
 
     def is_finite(self) -> bool:
-        total = 0.0
-        for x in self.after[0]:
-            total += x
-        return isfinite(total)
+        return all_finite(self.after[0])
 
     def detect(self) -> bool:
         write_gaps(self.rows, self.q, self.kinematics.gap)
@@ -153,6 +161,9 @@ class RobotStages(NamedTuple):
     def resolve(self) -> bool:
         if len(self.bodies) > 0:
             call_machine(self.velocity)
+            if self.bounces:
+                call_machine(self.velocity_before)
+                write_speeds(self.rows, self.v, self.kinematics.speed_before)
         report = self.report
         state = ContactState(self.contacts, self.counts, self.kinematics, self.impulses, report)
         model = ContactModel(self.width, self.friction, self.restitution, self.rows, self.settings)
@@ -176,14 +187,56 @@ class RobotStages(NamedTuple):
         forget(self.one, self.impulses, self.report)
 
     def move(self) -> None:
-        call_machine(self.carry)
-        call_machine(self.integrate)
+        call_machine(self.advance)
+
+    def is_sound(self) -> bool:
+        if not all_finite(self.ahead[0]) or not all_finite(self.end[0]):
+            return False
+        h, farthest = self.h[0], 0.0
+        for x in self.after[0]:
+            farthest = max(farthest, h * abs(x))
+        if farthest <= SLOW:
+            return True
+        return excess(self) <= 0.0
+
+    def arrive(self) -> None:
         copy(self.ahead[0], self.q[0])
+        copy(self.end[0], self.v[0])
 
 
 @jitable
 def call_machine(function: Any) -> None:
     call_address(function.address, function.pointers.ctypes.data)
+
+
+@jitable
+def all_finite(x: Any) -> bool:
+    """One by one: the compiler may add numbers in any order, and knows that x - x is zero."""
+    finite = True
+    for y in x:
+        finite &= abs(y) < np.inf
+    return finite
+
+
+@jitable
+def excess(stages: Any) -> float:
+    """`excess_energy` of the step."""
+    call_machine(stages.advance_straight)
+    call_machine(stages.energy_before)
+    call_machine(stages.energy_after)
+    call_machine(stages.potential_straight)
+    kinetic, potential, s = stages.kinetic, stages.potential, stages.springs
+    springs_before = springs_after = work = 0.0
+    for i in range(len(stages.v[0])):
+        before, after = stages.q[0, s.at[i]] - s.rest[i], stages.straight[0, s.at[i]] - s.rest[i]
+        springs_before += 0.5 * s.stiffness[i] * before * before
+        springs_after += 0.5 * s.stiffness[i] * after * after
+        work += greatest_work(stages.tau[0, i], stages.v[0, i], stages.end[0, i], stages.h[0])
+    return excess_energy(  # type: ignore[no-any-return]
+        (kinetic[0, 0], kinetic[1, 0]),
+        (potential[0, 0] + springs_before, potential[1, 0] + springs_after),
+        work, stages.least_energy,
+    )  # fmt: skip
 
 
 @jitable
@@ -234,14 +287,23 @@ def take_steps(stages: Any, steps: int) -> int:
 
 
 def robot_stages(
-    robot: Robot, contacts: ContactStage, springs: Springs | None, step: float, max_penetration: float
+    moving: Robot,
+    robot: Robot,
+    contacts: ContactStage,
+    springs: Springs | None,
+    step: float,
+    max_penetration: float,
+    least_energy: float,
 ) -> RobotStages | None:
-    """The stages of a robot's steps, if its functions are machine code; `contacts` has been reset for one."""
-    inertia, nv = contacts.inertia, robot.nv
+    """The stages of a robot's steps, if its functions are machine code; `contacts` has been reset for one.
+
+    `moving` is the robot with the armature that meets springs and dampers at the step's end.
+    """
+    inertia, nv = contacts.inertia, moving.nv
     if contacts.shapes is not None or inertia.by_sets:
         return None
-    arrays, delassus = _motion_arrays(robot, step), _delassus_arrays(robot, contacts)
-    calls = _calls(robot, contacts, arrays, delassus)
+    arrays, delassus = _motion_arrays(moving, step), _delassus_arrays(moving, contacts)
+    calls = _calls(moving, contacts, arrays, delassus) | _energy_calls(robot, arrays)
     if any(c.address is None for c in calls.values()):
         return None
     none, one = np.zeros(nv), np.zeros(1, np.int64)
@@ -249,6 +311,7 @@ def robot_stages(
         **arrays, **delassus, **calls, **contacts.model._asdict(), **contacts.state._asdict(), spheres=contacts.spheres,
         springs=springs or Springs(none, none, none, np.zeros(nv, np.int64)), bodies=contacts.numbers,
         dofs=contacts.joint_dofs.astype(np.int64), near=np.zeros(1, bool), one=one, max_penetration=float(max_penetration),
+        least_energy=float(least_energy), bounces=contacts.bounces,
     )  # fmt: skip
 
 
@@ -277,10 +340,13 @@ def _motion_arrays(robot: Robot, step: float) -> dict[str, Any]:
         "pushed_acceleration",
         "after",
         "displacement",
-        "tangent",
+        "end",
+        "no_displacement",
+        "straight_end",
     )
     arrays = {name: np.zeros((1, robot.nv)) for name in names}
-    arrays |= {name: np.zeros((1, robot.nq)) for name in ("q", "ahead")}
+    arrays |= {name: np.zeros((1, robot.nq)) for name in ("q", "ahead", "straight")}
+    arrays |= {name: np.zeros((2, 1)) for name in ("kinetic", "potential")}
     return {**arrays, "forces": np.zeros((1, len(robot.bodies), 6)), "h": np.array([step])}
 
 
@@ -296,14 +362,26 @@ def _calls(robot: Robot, contacts: ContactStage, m: dict[str, Array], delassus: 
         "pushed_dynamics": _machine_call(pushed, q, v, m["pushed_load"], m["forces"], m["pushed_acceleration"]),
         "free_velocity": _machine_call(robot._free_velocity, v, m["acceleration"], h, m["free"]),
         "pushed_velocity": _machine_call(robot._free_velocity, v, m["pushed_acceleration"], h, m["after"]),
-        "carry": _machine_call(robot._carry, m["after"], m["displacement"], h, m["tangent"], v),
-        "integrate": _machine_call(robot._integrate, q, m["tangent"], m["ahead"]),
+        "advance": _machine_call(robot._advance, q, m["after"], m["displacement"], h, m["ahead"], m["end"]),
+        "advance_straight": _machine_call(
+            robot._advance, q, m["after"], m["no_displacement"], h, m["straight"], m["straight_end"]
+        ),
         "placement": _machine_call(contacts.body_placements, q, k.placement),
         "velocity": _machine_call(contacts.body_velocities, q, m["free"], k.velocity),
+        "velocity_before": _machine_call(contacts.body_velocities, q, v, k.velocity_before),
         "body_delassus": _machine_call(inertia.function_of_bodies, q, bodies.G),
         "delassus_with_rows": _machine_call(inertia.function_of_all, q, with_rows.G),
         "jacobian": _machine_call(jacobian, q, factors.J),
         "inverse": _machine_call(robot.inverse_mass_matrix, q, factors.Minv),
+    }
+
+
+def _energy_calls(robot: Robot, m: dict[str, Array]) -> dict[str, MachineCall]:
+    energy, kinetic, potential = robot._energy, m["kinetic"], m["potential"]
+    return {
+        "energy_before": _machine_call(energy, m["q"], m["v"], kinetic[0], potential[0]),
+        "energy_after": _machine_call(energy, m["ahead"], m["end"], kinetic[1], potential[1]),
+        "potential_straight": _machine_call(robot.potential_energy, m["straight"], potential[1]),
     }
 
 

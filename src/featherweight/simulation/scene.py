@@ -117,6 +117,7 @@ class ContactSettings(NamedTuple):
     bounce: float  # [m/s] approach below which nothing bounces
     tolerance: float  # of the residual, times the greatest velocity
     pyramid: bool
+    in_step: bool  # velocities are of the time of positions, not of half a step before: a bounce comes before the motion
 
 
 def check_surface(what: str, friction: float | None, restitution: float | None) -> None:

@@ -12,7 +12,17 @@ from ..model.types import Actuator
 from ..robot.constraints.contact import Contact
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory
-from .arguments import check_pairs, check_step, check_tolerances, states
+from .arguments import (
+    check_count,
+    check_duration,
+    check_inputs,
+    check_pairs,
+    check_step,
+    check_tolerances,
+    given_forces,
+    numbers,
+    states,
+)  # fmt: skip
 from .forces import ForcesAtJoints
 from .scene import ContactSettings, Ground, HeightField, Plane, Sphere, TouchingParts, check_surface
 from .stepper import Stepper
@@ -30,10 +40,11 @@ SHOWN = 3.0  # [m] on each side of an inclined plane's point
 class Simulation:
     """The motion of a robot, or of many alike, with contacts.
 
-    The state is `time` [s], `q` (..., nq) and `v` (..., nv), with a leading axis for many robots at once. A step of `step`
-    seconds first moves the robot as if nothing touched, by one of the integrators "semi-implicit" (Euler; damping and
-    springs of joints are met at the end of the step), "rk4" or "midpoint" (implicit; keeps energy). Then impulses at
-    contacts, joint limits and joints with dry friction change the velocity, by maximum dissipation (see `impulses`).
+    The state is `time` [s], `q` (..., nq) and `v` (..., nv), with a leading axis for many robots at once. Quaternions in q must
+    have unit length; they are normalized where only digits were rounded. A step of `step` seconds first moves the robot as if
+    nothing touched, by one of the integrators "semi-implicit" (Euler; damping and springs of joints are met at the end of the
+    step), "rk4" or "midpoint" (implicit; keeps energy). Then impulses at contacts, joint limits and joints with dry friction
+    change the velocity, by maximum dissipation (see `impulses`).
 
     `spheres` of the robot (points are spheres without radius) touch the `ground`, a `Plane` or `HeightField`, and `pairs` of
     them (by their numbers) touch each other; with `shapes`, the collision shapes of the robot's file do all that (by coal, an
@@ -47,6 +58,11 @@ class Simulation:
     `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
     pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the residual
     that the solver aims at, as a part of the greatest velocity; a step with more than 10⁵ times that left is not taken.
+
+    Nor is a step taken that leads to what is not finite, or that brings energy for which no force has worked, more than a
+    tenth of the kinetic energy (see `energy_guard`): it is too long for the speeds. "semi-implicit" takes velocity products as
+    they are at its beginning, which adds some (h w)² of their energy in each step to bodies that tumble at w: where h w comes
+    near 0.1 rad, take "rk4" or "midpoint", or a shorter step.
 
     Raises ValueError for arguments that make no sense and SimulationError for a step that cannot be taken.
     """
@@ -94,7 +110,8 @@ class Simulation:
         if spheres or limits or dry_friction or shapes:
             parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits, dry_friction)
             bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
-            settings = ContactSettings(float(step), float(margin), float(slop), float(bounce), float(tolerance), bool(pyramid))
+            lengths = float(step), float(margin), float(slop), float(bounce), float(tolerance)
+            settings = ContactSettings(*lengths, bool(pyramid), in_step=integrator != "semi-implicit")
             self._stepper.contacts = _contact_stage(self._stepper.moving, self.forces, parts, settings, delassus)
         self._windows: list[Window] = []
         self.steps = 0
@@ -105,27 +122,55 @@ class Simulation:
     def reset(self, q: Any = None, v: Any = None, time: float = 0.0) -> None:
         """Begin at a configuration q (..., nq), the neutral one unless given, and velocity v (..., nv), zero unless given.
 
-        Raises ValueError for wrong shapes, numbers that are not finite, or loops that are open.
+        Raises ValueError for wrong shapes, numbers that are not finite, quaternions that are not of unit length (those of four
+        digits or more are normalized), or loops that are open.
         """
-        q, v = states(self.robot, q, v)
-        if self._stepper.looped:
-            opening = float(np.abs(self.robot.residual(q)).max())  # type: ignore[attr-defined]
-            if opening > 1e-6:
-                raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
+        q, v = self._checked(q, v)
+        if not math.isfinite(time):
+            raise ValueError(f"time must be a finite number of seconds; got {time!r}")
         self._single = q.ndim == 1
         self.time, self.steps = float(time), 0
         self._start = self.time
         self._stepper.reset(*((q[None], v[None]) if self._single else (q, v)))
 
+    def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
+        q, v = states(self.robot, q, v)
+        if self._stepper.looped:
+            opening = float(np.abs(self.robot.residual(q)).max())  # type: ignore[attr-defined]
+            if opening > 1e-6:
+                raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
+        return q, v
+
     @property
     def q(self) -> Array:
-        """The configuration, (nq,) or (robots, nq)."""
-        return np.asarray(self._stepper.q[0]) if self._single else self._stepper.q
+        """The configuration, (nq,) or (robots, nq), to be read only; another one may be assigned, as in `reset`."""
+        return self._seen(self._stepper.q)
+
+    @q.setter
+    def q(self, q: Any) -> None:
+        self._put(q, self._stepper.v[0] if self._single else self._stepper.v)
 
     @property
     def v(self) -> Array:
-        """The velocity, (nv,) or (robots, nv)."""
-        return np.asarray(self._stepper.v[0]) if self._single else self._stepper.v
+        """The velocity, (nv,) or (robots, nv), to be read only; another one may be assigned."""
+        return self._seen(self._stepper.v)
+
+    @v.setter
+    def v(self, v: Any) -> None:
+        self._put(self._stepper.q[0] if self._single else self._stepper.q, v)
+
+    def _seen(self, x: Array) -> Array:
+        """A state as others see it. Steps make new arrays, so what was read stays as it was."""
+        view = x[0] if self._single else x[:]
+        view.flags.writeable = False
+        return view
+
+    def _put(self, q: Any, v: Any) -> None:
+        """Go on from another state of as many robots; time does not begin anew."""
+        q, v = self._checked(q, v)
+        if q.shape != self.q.shape:
+            raise ValueError(f"q and v must be of as many robots as there are: shapes {self.q.shape} and {self.v.shape}")
+        self._stepper.q, self._stepper.v = (q[None], v[None]) if self._single else (q, v)
 
     def energy(self) -> Any:
         """Kinetic, potential and spring energy [J], () or (robots,)."""
@@ -184,15 +229,19 @@ class Simulation:
         """Steps for `duration` seconds, one state in `every` recorded, the first and the last included.
 
         `controller(time, q, v)` is called before each step and returns joint forces tau (..., nv), or a pair of tau (or None)
-        and controls. Of many robots, the contacts of the first are recorded.
+        and controls. q and v are to be read only. Of many robots, the contacts of the first are recorded.
+
+        Raises ValueError for arguments and answers of the controller that make no sense, and SimulationError as `step` does;
+        the state is that before the step in question, and errors of the controller leave it so too.
         """
+        check_duration(duration, every)
         steps = round(duration / self.step_size)
         recorder = Recorder(self, every)
         done = 0
         while done < steps:
             if controller is not None:
-                answer = controller(self.time, self.q, self.v)
-                tau, control = answer if isinstance(answer, tuple) else (answer, control)
+                tau, *controls = given_forces(controller(self.time, self.q, self.v))
+                control = controls[0] if controls else control
                 self.step(tau, control)
                 done += 1
             else:
@@ -244,23 +293,19 @@ class Simulation:
 
         tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) are given for each step; both may be left out, and
         `steps` then says how many there are. One state in `every` is returned, the first included.
+
+        Raises ValueError for arguments that make no sense, before anything moves, and SimulationError as `step` does.
         """
-        given = [np.asarray(x, dtype=np.float64) for x in (tau, control) if x is not None]
-        for x in given:
-            if x.ndim != 3 or (steps is not None and x.shape[1] != steps):
-                raise ValueError(
-                    f"tau and control of a rollout must have shape (robots or 1, {steps or 'steps'}, n); got {x.shape}"
-                )
-            steps = x.shape[1]
-        if steps is None:
-            raise ValueError("a rollout needs steps=, or tau or control for each step")
-        self.reset(np.atleast_2d(np.asarray(q, dtype=np.float64)), None if v is None else np.atleast_2d(np.asarray(v)))
-        if every < 1:
-            raise ValueError(f"every must be at least 1; got {every}")
-        robots, kept = len(self._stepper.q), 1 + steps // every
+        check_count("every", every, 1)
+        q = np.atleast_2d(numbers("q", q))
+        q, v = self._checked(q, None if v is None else np.atleast_2d(numbers("v", v)))
+        forces, controls = (None if x is None else numbers(n, x) for n, x in (("tau", tau), ("control", control)))
+        robots = len(q)
+        steps = check_inputs({"tau": (forces, self.robot.nv), "control": (controls, self.forces.nu)}, robots, steps)
+        self.reset(q, v)
+        kept = 1 + steps // every
         qs, vs = np.empty((robots, kept, self.robot.nq)), np.empty((robots, kept, self.robot.nv))
         qs[:, 0], vs[:, 0] = self._stepper.q, self._stepper.v
-        forces, controls = (None if x is None else np.asarray(x, dtype=np.float64) for x in (tau, control))
         for k in range(steps):
             here = [None if x is None else x[0, k] if len(x) == 1 else x[:, k] for x in (forces, controls)]
             self.step(*here)

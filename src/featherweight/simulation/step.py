@@ -43,7 +43,13 @@ class Stages(Protocol):
         """There are none, and none to start from in the next step."""
 
     def move(self) -> None:
-        """Move by the velocity and the displacement."""
+        """Where the velocity and the displacement lead."""
+
+    def is_sound(self) -> bool:
+        """Whether that is finite, and no energy came from nowhere (see `energy_guard`)."""
+
+    def arrive(self) -> None:
+        """Be there."""
 
 
 def take_step(stages: Stages) -> bool:
@@ -62,4 +68,7 @@ def take_step(stages: Stages) -> bool:
     else:
         stages.forget_impulses()
     stages.move()
+    if not stages.is_sound():
+        return False
+    stages.arrive()
     return True

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..robot.robot import Robot
+from .arguments import numbers
+from .energy_guard import SLOW, excess_energy
 from .failure import SimulationError
 from .forces import ForcesAtJoints
-from .integrators import NotConverged, midpoint, runge_kutta
+from .integrators import NotConverged, midpoint, put_straight, runge_kutta
 from .step import take_step
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -27,8 +29,11 @@ class Stepper:
     v: Array
     free: Array  # the velocity after the step, where nothing touches
     after: Array  # and with the impulses
-    ahead: Array | None  # q after the step, from integrators that give it
+    smooth: Array | None  # q after the step, where nothing touches, from integrators that give it
+    ahead: Array  # q after the step
+    end: Array  # and the velocity
     displacement: Array | None
+    touched: Array  # (robots,) bool, where contacts, limits or dry friction act
     acceleration: Array  # from which changes by impulses are counted
 
     def __init__(
@@ -41,7 +46,8 @@ class Stepper:
         if passive and integrator == "semi-implicit":
             self.moving = robot.with_armature(forces.implicit_armature(h))
         self.contacts: Any = None
-        self.opened = 0.0
+        self.opened = self._opening = 0.0
+        self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
 
     @cached_property
     def looped(self) -> bool:
@@ -58,7 +64,10 @@ class Stepper:
     def advance(self, tau: Any, control: Any, time: float) -> None:
         """Take a step. Raises SimulationError where it cannot be taken; the state is then the one before."""
         self.time, self.control = time, control
-        self.load = self.forces_on_joints(tau, control)
+        self.given = self.forces_on_joints(tau, control)
+        self.load = self.given
+        if self.passive and self.integrator == "semi-implicit":
+            self.load = self.load + self.forces.of_springs(self.q, self.v, self.h)
         taken = take_step(self)
         assert taken, "a stage that fails raises"
 
@@ -70,7 +79,9 @@ class Stepper:
         from .robot_stages import robot_stages
 
         springs = self.forces.springs if self.passive else None
-        return robot_stages(self.moving, self.contacts, springs, self.h, self.max_penetration)
+        return robot_stages(
+            self.moving, self.robot, self.contacts, springs, self.h, self.max_penetration, self.least_energy
+        )  # fmt: skip
 
     def advance_many(self, steps: int, tau: Any, time: float) -> int:
         """Take steps under constant forces, without Python in between, as far as that can be done; how many."""
@@ -80,34 +91,37 @@ class Stepper:
 
         self.time = time
         one = self.one_robot
-        one.q[:], one.v[:], one.tau[:] = self.q, self.v, self.forces_on_joints(tau, None, passive=False)
+        one.q[:], one.v[:], one.tau[:] = self.q, self.v, self.forces_on_joints(tau, None)
         taken = int(take_steps(one, steps))
         self.q, self.v = one.q.copy(), one.v.copy()
         return taken
 
-    def energy(self, q: Array, v: Array) -> Array:
-        """Kinetic, potential and spring energy (robots,) [J]."""
-        total = self.robot.kinetic_energy(q, v) + self.robot.potential_energy(q)
-        return np.asarray(total + self.forces.spring_energy(q) if self.passive else total)
+    def energies(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Kinetic energy, and that of gravity and springs, both (robots,) [J]."""
+        potential = self.robot.potential_energy(q)
+        return self.robot.kinetic_energy(q, v), potential + self.forces.spring_energy(q) if self.passive else potential
 
-    def forces_on_joints(self, tau: Any, control: Any, passive: bool = True) -> Array:
-        """Forces of the user, of drives and, in the semi-implicit step, of damping and springs at its end."""
+    def energy(self, q: Array, v: Array) -> Array:
+        """Both (robots,) [J]."""
+        kinetic, potential = self.energies(q, v)
+        return np.asarray(kinetic + potential)
+
+    def forces_on_joints(self, tau: Any, control: Any) -> Array:
+        """Forces of the user and, in the semi-implicit step, of drives."""
         q, v = self.q, self.v
         total = np.zeros_like(v)
         if tau is not None:
-            tau = np.asarray(tau, dtype=np.float64)
+            tau = numbers("tau", tau)
             if tau.shape[-1:] != (self.robot.nv,) or tau.ndim > 2 or (tau.ndim == 2 and len(tau) != len(v)):
                 raise ValueError(f"tau must have shape ({self.robot.nv},) or (robots, {self.robot.nv}); got {tau.shape}")
             self._require_finite(tau, "joint force tau")
             total = total + self.forces.limited(tau)
         if control is not None and self.integrator == "semi-implicit":
             total = total + self._driven(q, v, control)
-        if passive and self.passive and self.integrator == "semi-implicit":
-            total = total + self.forces.of_springs(q, v, self.h)
         return total
 
     def _driven(self, q: Array, v: Array, control: Any) -> Array:
-        u, nu = np.asarray(control, dtype=np.float64), self.forces.nu
+        u, nu = numbers("control", control), self.forces.nu
         if u.shape[-1:] != (nu,) or u.ndim > 2 or (u.ndim == 2 and len(u) != len(v)):
             raise ValueError(f"control must have shape ({nu},) or (robots, {nu}), one for each actuator; got {u.shape}")
         self._require_finite(u, "control")
@@ -116,14 +130,14 @@ class Stepper:
     # the stages of `step`
 
     def move_freely(self) -> None:
-        """Semi-implicit Euler leaves q to be moved by the velocity that contacts leave; others give `ahead`, the q after."""
-        self.ahead = None
+        """Semi-implicit Euler leaves q to be moved by the velocity that contacts leave; others give `smooth`, the q after."""
+        self.smooth = None
         self.displacement = None
         try:
             with np.errstate(all="ignore"):  # what is not finite is told by the next stage, with its place
                 self._integrate()
         except NotConverged as error:
-            raise SimulationError(f"{error}; take a shorter step", self.time) from None
+            raise SimulationError(f"{error}; take a shorter step", self.time, error.robot, len(self.v)) from None
         except ValueError as error:
             if not self.looped:
                 raise
@@ -145,12 +159,13 @@ class Stepper:
             return False
         self.map = self.forces.map(self.q)
         self.near = self.contacts.near(self.free, self.map)
-        return bool((self.near | (self.contacts.state.counts > 0)).any())
+        self.touched = self.near | (self.contacts.state.counts > 0)
+        return bool(self.touched.any())
 
     def resolve(self) -> bool:
-        self.contacts.resolve(self.q, self.free, self.map, self.near, self.threads)
+        self.contacts.resolve(self.q, self.v, self.free, self.map, self.near, self.threads)
         self.contacts.require_converged(self.time)
-        if self.ahead is not None:  # what impulses change is counted from the start of the step
+        if self.smooth is not None:  # what impulses change is counted from the start of the step
             self.acceleration = self.moving.forward_dynamics(self.q, self.v, self.load)
         return True
 
@@ -165,47 +180,65 @@ class Stepper:
     def apply_impulses(self) -> None:
         impulses = self.contacts.state.impulses
         changed = self._pushed_acceleration(impulses.wrench, impulses.joint)
-        if self.ahead is None:
-            self.after = self.robot._free_velocity(self.v, changed, self.h)
+        if self.smooth is None:
+            after = self.robot._free_velocity(self.v, changed, self.h)
         else:
-            self.after = self.free + self.h * (changed - self.acceleration)
+            after = self.free + self.h * (changed - self.acceleration)
+        self.after = np.where(self.touched[:, None], after, self.free)  # the others as if alone, to the bit
 
     def forget_impulses(self) -> None:
         if self.contacts is not None:
             self.contacts.forget(np.arange(len(self.q)))
 
     def move(self) -> None:
-        if self.ahead is None:
-            tangent, velocity = self._carried(self.after, self.displacement)
-            self.q, self.v = self._moved(tangent), velocity
-            return
-        if self.after is not self.free or self.displacement is not None:
-            moved = self.robot.difference(self.q, self.ahead) + self.h * (self.after - self.free)
-            self.ahead = self._moved(moved if self.displacement is None else moved + self.displacement)
-        if self.looped:
-            raw = self.robot.tangent_step(self.q, self.robot.difference(self.q, self.ahead))  # type: ignore[attr-defined]
-            self.opened = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
-        self.q, self.v = self.ahead, self.after
+        with np.errstate(all="ignore"):
+            self.ahead, self.end = self._led_to(self.displacement)
+
+    def is_sound(self) -> bool:
+        """`energy_guard` says what counts as energy that the displacement brings."""
+        self._require_finite(self.end, "velocity after the step")
+        self._require_finite(self.ahead, "configuration after the step")
+        fast = self.h * np.abs(self.after).max(axis=-1) > SLOW
+        if not fast.any():
+            return True
+        kinetic, potential = zip(self.energies(self.q, self.v), self.energies(self.ahead, self.end), strict=True)
+        if self.displacement is not None:
+            straight, end = self._led_to(None)
+            potential = potential[0], self.energies(straight, end)[1]
+        powers = self._given_at(self.q, self.v) * self.v, self._given_at(self.ahead, self.end) * self.end
+        most = np.maximum(np.maximum(*powers), 0.0)
+        excess = excess_energy(kinetic, potential, self.h * most.sum(axis=-1), self.least_energy)
+        lost = np.flatnonzero(fast & ~(excess <= 0.0))
+        if len(lost):
+            self._refuse_gain(int(lost[0]), kinetic, potential)
+        return True
+
+    def arrive(self) -> None:
+        self.q, self.v, self.opened = self.ahead, self.end, self._opening
 
     # what they are made of
 
     def _integrate(self) -> None:
-        """`free`, the velocity after a step in which nothing touches, and `ahead`."""
+        """`free`, the velocity after a step in which nothing touches, and `smooth`."""
         q, v, h = self.q, self.v, self.h
         if self.integrator == "semi-implicit":
             self.acceleration = self.moving.forward_dynamics(q, v, self.load, threads=self.threads)
             self.free = self.robot._free_velocity(v, self.acceleration, h)
         elif self.integrator == "rk4":
-            self.ahead, self.free = runge_kutta(self.robot, q, v, h, self._acceleration_at)
+            self.smooth, self.free = runge_kutta(self.robot, q, v, h, self._acceleration_at)
         else:
-            self.ahead, self.free = midpoint(self.robot, q, v, h, self._acceleration_at, self.energy, self._power_at)
+            self.smooth, self.free = midpoint(self.robot, q, v, h, self._acceleration_at, self.energy, self._power_at)
 
     def _forces_at(self, q: Array, v: Array) -> Array:
         """Within a step, where drives, damping and springs follow the state."""
-        total = self.load
-        if self.control is not None:
-            total = total + self._driven(q, v, self.control)
+        total = self._given_at(q, v)
         return total + self.forces.of_springs(q, v) if self.passive else total
+
+    def _given_at(self, q: Array, v: Array) -> Array:
+        """Those of the user and of drives."""
+        if self.control is None or self.integrator == "semi-implicit":
+            return self.given
+        return self.given + self._driven(q, v, self.control)
 
     def _acceleration_at(self, q: Array, v: Array) -> Array:
         acceleration: Array = self.robot.forward_dynamics(q, v, self._forces_at(q, v), threads=self.threads)
@@ -225,26 +258,53 @@ class Stepper:
         acceleration: Array = self.moving.forward_dynamics(self.q, self.v, tau, external_forces=forces, threads=self.threads)
         return acceleration
 
-    def _carried(self, u: Array, displacement: Array | None) -> tuple[Array, Array]:
-        """The tangent that a velocity u in the axes of the start and a displacement move along, and u in those of the end."""
-        result: tuple[Array, Array] = self.robot._carry(
-            u, np.zeros(self.robot.nv) if displacement is None else displacement, self.h
-        )
-        return result
+    def _led_to(self, displacement: Array | None) -> tuple[Array, Array]:
+        """Configuration and velocity at the end of the step, with a displacement or without."""
+        d = np.zeros(self.robot.nv) if displacement is None else displacement
+        if self.smooth is None:
+            if not self.robot.closed:
+                ahead, end = self.robot._advance(self.q, self.after, d, self.h)
+                return ahead, end
+            x = self.h * self.after + d
+            raw = put_straight(self.robot, self.q, x, self.robot.tangent_step(self.q, x))  # type: ignore[attr-defined]
+            return self._closed(raw), self.robot._carry(self.after, d, self.h)
+        if self.after is self.free and displacement is None:
+            ahead = self.smooth
+            if self.looped:
+                self._note_opening(self.robot.tangent_step(self.q, self.robot.difference(self.q, ahead)))  # type: ignore[attr-defined]
+            return ahead, self.after
+        x = self.robot.difference(self.q, self.smooth) + self.h * (self.after - self.free) + d
+        ahead = self._closed(self.robot.tangent_step(self.q, x)) if self.robot.closed else self.robot.integrate(self.q, x)  # type: ignore[attr-defined]
+        return np.where(self.touched[:, None], ahead, self.smooth), self.after
 
-    def _moved(self, tangent: Array) -> Array:
-        """q exp(tangent), with loops closed."""
-        if not self.robot.closed:
-            return self.robot.integrate(self.q, tangent)
-        raw: Array = self.robot.tangent_step(self.q, tangent)  # type: ignore[attr-defined]
+    def _note_opening(self, raw: Array) -> None:
+        self._opening = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
+
+    def _closed(self, raw: Array) -> Array:
+        """With loops closed."""
         if not self.looped:
             return raw
-        self.opened = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
+        self._note_opening(raw)
         try:
             closed: Array = self.robot.close(raw)  # type: ignore[attr-defined]
         except ValueError as error:
             raise SimulationError(str(error), self.time) from None
         return closed
+
+    def _refuse_gain(self, robot: int, kinetic: Any, potential: Any) -> None:
+        """`kinetic` and `potential` are those (robots,) before and after."""
+        before, after = (float(k[robot] + p[robot]) for k, p in zip(kinetic, potential, strict=True))
+        turn = self.h * np.abs(self.after[robot])
+        name = self._joint_of(int(turn.argmax()))
+        raise SimulationError(
+            f"the step gains energy that no force has worked for: {before:.6g} J before it, {after:.6g} J after; "
+            f"joint {name!r} moves by {turn.max():.3g} rad or m in it, take a shorter step",
+            self.time, robot, len(self.v),
+        )  # fmt: skip
+
+    def _joint_of(self, row: int) -> str:
+        """The joint of a velocity (nv,)."""
+        return next(j.name for j in self.robot.joints if j.v_slice.start <= row < j.v_slice.stop)
 
     def _require_finite(self, x: Array, what: str) -> None:
         if np.isfinite(x).all():
@@ -252,7 +312,8 @@ class Stepper:
         bad = np.argwhere(~np.isfinite(np.atleast_2d(x)))
         robot, place = (int(k) for k in bad[0])
         name = f"number {place}"
-        for j in self.robot.joints:
-            if what != "control" and j.v_slice.start <= place < j.v_slice.stop:
+        for j in self.robot.joints if what != "control" else ():
+            rows = j.q_slice if what.startswith("configuration") else j.v_slice
+            if rows.start <= place < rows.stop:
                 name = f"joint {j.name!r}"
         raise SimulationError(f"the {what} at {name} is {np.atleast_2d(x)[robot, place]}", self.time, robot, len(self.v))

@@ -90,22 +90,6 @@ def exp_se2(x: Scalar, y: Scalar, angle: Scalar) -> tuple[Scalar, Scalar, Scalar
     return sinc * (c * x - sine * y), sinc * (sine * x + c * y), c * c - sine * sine, 2.0 * sine * c
 
 
-def inverse_left_jacobian(w: Vec3, l: Vec3) -> Vec3:
-    """V(w)^-1 l for turns below a radian, by its series."""
-    once = w.cross(l)
-    s = w.dot(w)
-    bend = 1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0))
-    x: Vec3 = l - 0.5 * once + bend * w.cross(once)
-    return x
-
-
-def inverse_left_jacobian_in_plane(angle: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
-    """The same in the plane."""
-    s = angle * angle
-    along = 1.0 - s * (1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30240.0 + s / 1209600.0)))
-    return along * x + 0.5 * angle * y, along * y - 0.5 * angle * x
-
-
 # Logarithms, of arrays
 
 SMALL = 0.25  # [rad]: below, the truncated series is exact to rounding

@@ -89,6 +89,14 @@ def bodies_with_spheres(robot: Robot, spheres: Sequence[Sphere]) -> tuple[list[s
     return bodies, np.array(owner, dtype=np.int64), np.array(center, dtype=float).reshape(-1, 3)
 
 
+def check_pairs_part(parts: TouchingParts, owner: Array, bodies: Sequence[str]) -> None:
+    """Raise ValueError for pairs of spheres that cannot move against each other."""
+    for i, j in parts.pairs:
+        if owner[i] == owner[j]:
+            a, b = (f"the {_kind(s)} {k} on {s.frame!r}" for k, s in ((i, parts.spheres[i]), (j, parts.spheres[j])))
+            raise ValueError(f"pair {(i, j)}: {a} and {b} are both fixed to body {bodies[owner[i]]!r}, and never move apart")
+
+
 def sphere_arrays(parts: TouchingParts, owner: Array, center: Array) -> Spheres:
     """Spheres, pairs and ground for `find_contacts`."""
     ground = parts.ground

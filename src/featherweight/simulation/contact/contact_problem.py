@@ -25,6 +25,8 @@ class ContactKinematics(NamedTuple):
     velocity: Any  # (bodies, 6), linear and angular in the body's axes
     gap: Any  # (joint rows,)
     speed: Any  # (joint rows,)
+    velocity_before: Any  # (bodies, 6) at the beginning of the step, where anything bounces
+    speed_before: Any  # (joint rows,)
 
 
 class BodyDelassus(NamedTuple):
@@ -54,6 +56,7 @@ class AssembledProblem(NamedTuple):
 
     problem: Any  # Problem
     approach: Any  # (m,) velocities before impulses, without gaps
+    before: Any  # (m,) velocities at the beginning of the step, where anything bounces
     restitution: Any  # (contacts,), zero for what does not bounce
     rows: Any  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
     axes: Any  # (contacts, 3, 3) normal and tangents in the world
@@ -119,7 +122,7 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
     h, k, n = settings.step, len(contacts.gap), len(active)
     m = 3 * k + n
     rows, axes = np.empty((k, 2, 3, 6)), np.empty((k, 3, 3))
-    b, approach, start = np.empty(m), np.zeros(m), np.zeros(m)
+    b, approach, before, start = np.empty(m), np.zeros(m), np.zeros(m), np.zeros(m)
     mu, restitution = np.empty(k), np.empty(k)
     for c in range(k):
         candidate = contacts.candidate[c]
@@ -132,24 +135,26 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
                 for i in range(3):
                     for j in range(6):
                         approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
+                        before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
         for i in range(3):
             b[3 * c + i] = approach[3 * c + i]
             for j in range(3):
                 start[3 * c + i] += axes[c, i, j] * impulses.last_force[candidate, j]
-        bounces = restitution[c] > 0.0 and approach[3 * c] < -settings.bounce
-        if not bounces:
+        if not before[3 * c] < -settings.bounce:
             restitution[c] = 0.0
+        if restitution[c] == 0.0:
             b[3 * c] += max(contacts.gap[c], 0.0) / h
     lower, upper = np.empty(n), np.empty(n)
     for i in range(n):
         r = active[i]
-        approach[3 * k + i] = kinematics.speed[r]
+        approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
         b[3 * k + i] = kinematics.speed[r] + (0.0 if joint_rows.friction[r] else max(kinematics.gap[r], 0.0) / h)
         lower[i], upper[i] = joint_rows.lower[r], joint_rows.upper[r]
         start[3 * k + i] = impulses.last_row[r]
     A = np.empty((m, m))
     write_contact_delassus(model, contacts, rows, active, delassus, A)
-    return AssembledProblem(Problem(A, b, mu, lower, upper, settings.pyramid), approach, restitution, rows, axes, start, active)
+    problem = Problem(A, b, mu, lower, upper, settings.pyramid)
+    return AssembledProblem(problem, approach, before, restitution, rows, axes, start, active)
 
 
 @jitable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..compiling import compiled, jitable
 from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, body_of
 from .detection import points_of
-from .impulses import GOOD, Problem, greatest_of, solve_problem
+from .impulses import GOOD, Problem, Solution, greatest_of, solve_problem
 from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -37,44 +38,73 @@ class ContactState(NamedTuple):
     report: Any  # SolverReport
 
 
-@jitable
-def add_restitution(p: Any, f: Any) -> bool:
-    """Add the impulses of restitution to those of compression, f, in place; whether any contact takes off into another.
+def finder_of_impulses(solve: Callable[[Any, Any, float], Any]) -> Callable[[Any, bool, float], Any]:
+    """A function that finds the impulses of a step, and what they took, by a solver of problems.
 
-    Poisson's: the restitution times the normal impulse of compression, of all contacts the same part less where together
-    with friction they would add kinetic energy (Kane and Levinson 1985 show that they may).
+    Poisson's restitution: a contact that bounces gives the restitution times its normal impulse of compression once more. That
+    is for the velocities of the step's beginning, since forces of a step are none of an impact. Where velocities belong half a
+    step before positions (semi-implicit Euler) a ball then leaves as fast as it came, which keeps the energy that such steps
+    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins.
     """
-    A, b = p.problem.A, p.problem.b
-    k, m = len(p.restitution), len(f)
+
+    def find_impulses(p: Any, in_step: bool, tolerance: float) -> Any:
+        problem, guess = p.problem, p.start
+        f, worst = np.zeros(len(guess)), 0.0
+        sweeps = steps = 0
+        if p.restitution.any():
+            impact = solve(impact_problem(p), guess, tolerance)
+            sweeps, steps, worst = impact.sweeps, impact.newton_steps, impact.residual
+            f = impact.impulses.copy()
+            if not in_step:
+                solution = solve(problem, guess, tolerance)
+                sweeps, steps = sweeps + solution.sweeps, steps + solution.newton_steps
+                worst = max(worst, solution.residual)
+                f = solution.impulses.copy()
+            add_restitution(p, in_step, impact.impulses, f)
+            problem, guess = problem_after(problem, f), np.zeros(len(f))  # where that leads bodies into one another
+        solution = solve(problem, guess, tolerance)
+        return Solution(
+            f + solution.impulses, max(worst, solution.residual), sweeps + solution.sweeps, steps + solution.newton_steps
+        )
+
+    return find_impulses
+
+
+@jitable
+def impact_problem(p: Any) -> Any:
+    """That of the velocities at the beginning of the step, with the gaps that count in the step."""
+    problem = p.problem
+    b = problem.b - p.approach + p.before
+    return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid)
+
+
+@jitable
+def add_restitution(p: Any, in_step: bool, compression: Any, f: Any) -> None:
+    """Add the impulses of restitution to f, in place: of all contacts the same part less where they would add energy.
+
+    With friction they may (Kane and Levinson 1985). The work of impulses f is fᵀ (u + u') / 2, for the velocities u and u'
+    before and after them: those of the step, or of an impact at its beginning.
+    """
+    A = p.problem.A
+    m = len(f)
     back = np.zeros(m)
-    any_bounces = False
-    for c in range(k):
-        if p.restitution[c] > 0.0 and f[3 * c] > 0.0:
-            back[3 * c] = p.restitution[c] * f[3 * c]
-            any_bounces = True
-    if not any_bounces:
-        return False
-    before = first = second = 0.0  # kinetic energy gained: before + s first + s² second, by the part s of `back`
+    for c in range(len(p.restitution)):
+        back[3 * c] = p.restitution[c] * compression[3 * c]
+    before = first = second = 0.0  # the work: before + s first + s² second, by the part s of `back`
     for i in range(m):
         Af = Ab = 0.0
         for j in range(m):
             Af += A[i, j] * f[j]
             Ab += A[i, j] * back[j]
-        before += f[i] * (0.5 * Af + p.approach[i])
-        first += back[i] * (Af + p.approach[i])
+        mean = p.before[i] if in_step else 0.5 * (p.before[i] + p.approach[i])
+        before += f[i] * (0.5 * Af + mean)
+        first += back[i] * (Af + mean)
         second += 0.5 * back[i] * Ab
     part = 1.0
     if before + first + second > 0.0 and second > 0.0:
         part = min(max((sqrt(max(first * first - 4.0 * second * before, 0.0)) - first) / (2.0 * second), 0.0), 1.0)
     for i in range(m):
         f[i] += part * back[i]
-    for c in range(k):
-        u = b[3 * c]
-        for j in range(m):
-            u += A[3 * c, j] * f[j]
-        if u < -1e-12:
-            return True
-    return False
 
 
 @jitable
@@ -99,7 +129,7 @@ def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, i
     for c in range(k):
         overlap |= contacts.gap[c] < -slop
     if overlap:
-        write_push(model, contacts, kinematics, p, impulses)
+        write_push(model, contacts, kinematics, p, f, impulses)
     return overlap
 
 
@@ -113,18 +143,23 @@ def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
 
 
 @jitable
-def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, impulses: Any) -> None:
-    """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l."""
-    rows, slop = model.rows, model.settings.slop
+def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any) -> None:
+    """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
+
+    Gaps are those to which the impulses f lead: what bounces parts by itself, and would else gain height.
+    """
+    rows, slop, h = model.rows, model.settings.slop, model.settings.step
     k, n = len(p.restitution), len(p.active)
     index = np.empty(k + n, np.int64)
     gap = np.empty(k + n)
     for c in range(k):
-        index[c], gap[c] = 3 * c, contacts.gap[c] + slop
+        opening = max(p.approach[3 * c] + np.dot(p.problem.A[3 * c], f), 0.0)
+        index[c], gap[c] = 3 * c, contacts.gap[c] + h * opening + slop
     kept = k
     for i in range(n):
         if not rows.friction[p.active[i]]:
-            index[kept], gap[kept] = 3 * k + i, kinematics.gap[p.active[i]] + slop
+            opening = max(p.approach[3 * k + i] + np.dot(p.problem.A[3 * k + i], f), 0.0)
+            index[kept], gap[kept] = 3 * k + i, kinematics.gap[p.active[i]] + h * opening + slop
             kept += 1
     A = np.empty((kept, kept))
     for i in range(kept):
@@ -141,24 +176,19 @@ def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, impulses: Any
         impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
+find_impulses = jitable(finder_of_impulses(solve_problem))
+
+
 @jitable
 def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any) -> Any:
     """One robot's impulses, written, and the solver's report."""
     p = assembled(model, contacts, kinematics, delassus, impulses)
     tolerance = model.settings.tolerance * greatest_of(p.problem.b)
     allowed = GOOD * tolerance
-    f, problem, guess = np.zeros(len(p.start)), p.problem, p.start
-    swept = steps = 0
-    residual = 0.0
-    for again in range(2):  # once more, without bouncing, where restitution leads bodies into one another
-        solution = solve_problem(problem, guess, tolerance)
-        f, swept, steps = f + solution.impulses, swept + solution.sweeps, steps + solution.newton_steps
-        residual = solution.residual
-        if again or not residual <= allowed or not add_restitution(p, f):
-            break
-        problem, guess = problem_after(p.problem, f), np.zeros(len(f))
-    overlap = residual <= allowed and write_impulses(model, contacts, kinematics, p, f, impulses)
-    return SolverReport(residual, allowed, swept, steps, overlap)
+    solution = find_impulses(p, model.settings.in_step, tolerance)
+    residual = solution.residual
+    overlap = residual <= allowed and write_impulses(model, contacts, kinematics, p, solution.impulses, impulses)
+    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, overlap)
 
 
 @jitable
@@ -196,7 +226,7 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
 def kinematics_of(kinematics: Any, robot: int) -> Any:
     """Those of one robot."""
     k, i = kinematics, robot
-    return ContactKinematics(k.placement[i], k.velocity[i], k.gap[i], k.speed[i])
+    return ContactKinematics(k.placement[i], k.velocity[i], k.gap[i], k.speed[i], k.velocity_before[i], k.speed_before[i])
 
 
 @jitable

@@ -21,11 +21,10 @@ from .contact_solver import (
     ContactState,
     SolverReport,
     add_joint_forces,
-    add_restitution,
+    finder_of_impulses,
     forget,
     impulses_of,
     kinematics_of,
-    problem_after,
     resolve_robots,
     write_displacement,
     write_external_forces,
@@ -59,6 +58,7 @@ class ContactStage:
             self.shapes = ShapeContacts(robot, parts.ground)
             parts = parts._replace(spheres=(*parts.spheres, *self.shapes.points(parts.ground)))
         self.bodies, owner, center = contact_model.bodies_with_spheres(robot, parts.spheres)
+        contact_model.check_pairs_part(parts, owner, self.bodies)
         self.names = contact_model.candidate_names(parts)
         self._first_of_shapes = len(self.names)
         if self.shapes is not None:
@@ -103,7 +103,7 @@ class ContactStage:
         self.state = ContactState(
             ContactPoints(*numbers, zeros(most, 3), zeros(most, 3), zeros(most)),  # type: ignore[call-arg]
             np.zeros(batch, np.int64),
-            ContactKinematics(zeros(bodies, 4, 4), zeros(bodies, 6), zeros(rows), zeros(rows)),
+            ContactKinematics(zeros(bodies, 4, 4), zeros(bodies, 6), zeros(rows), zeros(rows), zeros(bodies, 6), zeros(rows)),
             ContactImpulses(
                 zeros(most, 3), zeros(bodies, 6), zeros(joints), zeros(bodies, 6), zeros(joints), zeros(most, 3), zeros(rows)
             ),
@@ -141,16 +141,24 @@ class ContactStage:
         """
         k = self.state.kinematics
         near = np.empty(len(v), bool)
-        write_speeds(self.rows, np.ascontiguousarray(v if S is None else np.einsum("brv,bv->br", S, v)), k.speed)
+        self._write_speeds(v, S, k.speed)
         write_active(self.rows, k.gap, k.speed, self.settings, near)
         return near
+
+    def _write_speeds(self, v: Array, S: Array | None, speed: Array) -> None:
+        write_speeds(self.rows, np.ascontiguousarray(v if S is None else np.einsum("brv,bv->br", S, v)), speed)
 
     def forget(self, robots: Array) -> None:
         """No impulses for these."""
         forget(robots, self.state.impulses, self.state.report)
 
-    def resolve(self, q: Array, v: Array, S: Array | None, near: Array, threads: int | None) -> None:
-        """Impulses for the velocities v (batch, nv) that there would be without.
+    @property
+    def bounces(self) -> bool:
+        """Whether any surface does."""
+        return bool(self.model.restitution.any())
+
+    def resolve(self, q: Array, before: Array, v: Array, S: Array | None, near: Array, threads: int | None) -> None:
+        """Impulses for the velocities v (batch, nv) that there would be without; `before` are those before the step.
 
         Robots that are `near` limits of joints take the rows of joints too; those that nothing touches have no impulses.
         """
@@ -158,6 +166,9 @@ class ContactStage:
         self.forget(np.flatnonzero(idle))
         if self.body_velocities is not None:
             self.state.kinematics.velocity[:] = self.body_velocities(q, v)
+            if self.bounces:
+                self.state.kinematics.velocity_before[:] = self.body_velocities(q, before)
+                self._write_speeds(before, S, self.state.kinematics.speed_before)
         for robots, joints in ((np.flatnonzero(~near & ~idle), False), (np.flatnonzero(near), True)):
             for k in range(0, len(robots), BLOCK):
                 some = robots[k : k + BLOCK]
@@ -200,12 +211,8 @@ class ContactStage:
         if not all(np.isfinite(x).all() for x in (p.problem.A, p.problem.b)):
             return
         tolerance = self.settings.tolerance * greatest_of(p.problem.b)
-        solution: Solution = solve_by_cones(p.problem, p.start, tolerance)
-        f = solution.impulses.copy()
-        if compiled(add_restitution)(p, f):
-            solution = solve_by_cones(problem_after(p.problem, f), np.zeros_like(f), tolerance)
-            f = f + solution.impulses
-        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, f, impulses)
+        solution: Solution = finder_of_impulses(solve_by_cones)(p, self.settings.in_step, tolerance)
+        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses)
         values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, overlap
         for array, value in zip(s.report, values, strict=True):
             array[i] = value

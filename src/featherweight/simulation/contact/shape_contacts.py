@@ -19,13 +19,14 @@ from ...robot.robot import Robot
 from ..scene import Ground, Plane, Sphere
 from .contact_model import SurfaceValues
 from .detection import ContactPoints
-from .standins import stand_ins
+from .standins import mesh_vertices, stand_ins
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ROOM = 8  # contacts of one pair
 PATCH = 1e-5  # [m] what lies within it of a contact's plane is of its patch
 OVERLAP = 1e-3  # [m] at the beginning, from which on two shapes are taken for parts of one
+FLAT = 1e-9  # of the greatest extent of a mesh
 EXACT_ON_A_PLANE = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX)
 
 
@@ -167,13 +168,18 @@ class ShapeContacts:
         return geometry
 
     def _hull(self, shape: Shape) -> Any:
-        """The convex hull of a mesh, in its body's frame."""
-        from ...model.triangles import shape_meshes
-
+        """The convex hull of a mesh, in its body's frame. Raises ValueError for one without volume."""
+        vertices = mesh_vertices(shape)
+        extents = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
+        if len(extents) < 3 or not extents[2] > FLAT * extents[0]:
+            file = f" ({shape.path})" if shape.path else ""
+            raise ValueError(
+                f"the mesh {shape.name!r}{file} on {shape.body!r} is flat, and bodies would pass through it: "
+                "give it thickness, take a box in its place, or leave it out of the collision shapes"
+            )
         points = self._coal.StdVec_Vec3s()
-        for mesh, _ in shape_meshes(shape):
-            for x in np.asarray(mesh.convex_hull.vertices):
-                points.append(x)
+        for x in vertices:
+            points.append(x)
         return self._coal.Convex.convexHull(points, True, "Qt")
 
 

@@ -70,10 +70,18 @@ def _local(shape: Shape) -> tuple[float, Any]:
         case ShapeType.ELLIPSOID:
             axes = np.array(size)
             return 0.0, axes**2 * DIRECTIONS / np.linalg.norm(axes * DIRECTIONS, axis=1)[:, None]
+    vertices = mesh_vertices(shape)
+    return 0.0, vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]
+
+
+def mesh_vertices(shape: Shape) -> Array:
+    """Those (n, 3) of a mesh in its body's frame [m]. Raises ValueError or ImportError where it cannot be read."""
+    if shape.vertices is not None:
+        scaled = np.asarray(shape.vertices, dtype=float) * np.array(shape.size)
+        return np.asarray(scaled @ np.array(shape.placement.R).T + np.array(shape.placement.p))
     from ...model.triangles import shape_meshes
 
-    vertices = np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
-    return 0.0, vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]
+    return np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
 
 
 def _corners(size: Any) -> Iterator[tuple[float, float, float]]:

@@ -1,0 +1,30 @@
+"""Energy that a step brings though no force has worked for it: the sign of a step that is too long.
+
+Gravity and springs have potentials, what else works on joints is given, and contacts, limits, friction and dampers only take.
+What a step has more is its own error. Of smooth motion that is of the order of (h v)², but the motion after an impact, or of
+bodies that turn by a good part of a radian in a step, may be anything: velocity products are those of the step's beginning.
+The displacement that parts bodies may lift them, which is no gain; but velocities must not grow by it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+SLOW = 0.02  # [rad, m] of any joint in a step, below which nothing is looked at: velocity products are small
+ALLOWED = 0.05  # of the kinetic energy before and after
+ROUNDING = 1e-12  # of the potential energy
+
+
+def excess_energy(kinetic: Any, potential: Any, work: Any, least: float) -> Any:
+    """What is beyond the energy that a step may bring [J]; of numbers or arrays.
+
+    `kinetic` and `potential` are those before and after the step, `work` is the most that forces of users and drives did, and
+    `least` the energy of a body that falls for a step, which is as small as errors of a step get.
+    """
+    gained = kinetic[1] - kinetic[0] + (potential[1] - potential[0]) - work
+    return gained - ALLOWED * (kinetic[0] + kinetic[1]) - least - ROUNDING * (abs(potential[0]) + abs(potential[1]))
+
+
+def greatest_work(force: Any, start: Any, end: Any, h: Any) -> Any:
+    """The most that a joint's force may have done in a step [J], for its velocities at the start and the end; of numbers."""
+    return h * max(force * start, force * end, 0.0)

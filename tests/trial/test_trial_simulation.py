@@ -1,0 +1,247 @@
+"""Hostile use of simulation: random scenes of random robots, and controllers that misbehave."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.model.types import WORLD
+from featherweight.robots.linkages import four_bar
+from featherweight.simulation.contact.contact_solver import MOST_PUSHED
+from oracles.mechanisms import MECHANISMS
+from oracles.states import Array
+from simulation.scenes import FREE, free_bodies, momentum, solid_box
+from trial.conftest import Rounds
+
+REFUSED = r"gains energy|m deep in|did not converge|midpoint|cannot be closed|velocity|configuration"
+STEPS = 20
+TREES = 6  # machine code is of a robot: scenes differ in all else
+STEP_SIZES = (1e-4, 1e-3, 3e-3, 1e-2)
+
+
+@functools.cache
+def tree(number: int) -> fw.Robot:
+    """Every third on a floating base; half with dampers, springs, dry friction and limits at joints."""
+    rng = np.random.default_rng(number)
+    kinds = ("revolute", "continuous", "prismatic", "spherical", "planar", "floating")[: 4 + number % 3]
+    made = fw.generators.random_tree(int(rng.integers(2, 5)), seed=number, joint_types=kinds, masses=(0.2, 5.0))
+    joints = list(made.joints)
+    if number % 3 == 0:
+        joints[0] = fw.Joint("base", FREE, WORLD, "body0")
+    if number % 2:
+        joints = [
+            dataclasses.replace(
+                j, damping=float(rng.choice([0.0, 0.1, 10.0])), friction=float(rng.choice([0.0, 0.5])),
+                stiffness=float(rng.choice([0.0, 1.0, 300.0])) if j.type.nq == 1 else 0.0,
+            )
+            for j in joints
+        ]  # fmt: skip
+    return fw.build(dataclasses.replace(made, joints=tuple(joints)))
+
+
+@functools.cache
+def robots() -> tuple[fw.Robot, ...]:
+    loops = [four_bar(), MECHANISMS["geared"]()]
+    free = [free_bodies(solid_box(1.0, (0.1, 0.2, 0.3))), free_bodies(*(solid_box(m, (0.1, 0.1, 0.1)) for m in (0.01, 10.0)))]
+    return (*map(tree, range(TREES)), *free, *map(fw.build, loops))
+
+
+class Scene(NamedTuple):
+    robot: fw.Robot
+    arguments: dict[str, Any]
+    tau: Array
+    lowest: float  # overlap at first [m]
+
+    def start(self) -> fw.Simulation:
+        return fw.Simulation(self.robot, **self.arguments)
+
+
+def height_field(rng: np.random.Generator, height: float, surface: dict[str, float]) -> fw.HeightField:
+    grid = height + 0.05 * rng.uniform(-1.0, 0.0, (9, 9))
+    return fw.HeightField(grid, (-2.0, 2.0), (-2.0, 2.0), **surface)
+
+
+def random_scene(rng: np.random.Generator) -> Scene | None:
+    """From rest to 10 rad/s, above the ground or a little in it; None where loops cannot be closed at random."""
+    robot = robots()[int(rng.integers(len(robots())))]
+    q = robot.random_configuration(rng)
+    if robot.closed:
+        try:
+            q = robot.close(q)  # type: ignore[attr-defined]
+        except ValueError:
+            return None
+    names = [b.name for b in robot.bodies][-3:]
+    spheres = [
+        fw.Sphere(
+            name, float(rng.choice([0.0, rng.uniform(0.01, 0.1)])), tuple(map(float, rng.uniform(-0.2, 0.2, 3))),
+            restitution=None if rng.random() < 0.8 else float(rng.random()),
+        )
+        for name in names for _ in range(int(rng.integers(2, 4)))
+    ]  # fmt: skip
+    x, radii = centers(robot, spheres, q), np.array([s.radius for s in spheres])
+    gap = float(rng.choice([rng.uniform(-0.01, 0.0), rng.uniform(0.0, 0.02), 1e-4]))
+    surface = {} if rng.random() < 0.7 else {"friction": float(rng.uniform(0.0, 2.0))}
+    normal = np.array([*rng.uniform(-0.5, 0.5, 2), 1.0])
+    ground: Any = fw.Plane(tuple(((x @ normal / np.linalg.norm(normal) - radii).min() - gap) * normal / np.linalg.norm(normal)),
+                           tuple(normal), **surface)  # fmt: skip
+    if rng.random() < 0.3:
+        ground = height_field(rng, float((x[:, 2] - radii).min() - gap), surface)
+    apart = np.linalg.norm(x[:, None] - x[None], axis=-1) - radii[:, None] - radii[None]
+    pairs = [
+        (i, j) for i in range(len(spheres)) for j in range(i)
+        if spheres[i].frame != spheres[j].frame and apart[i, j] > 0.0 and radii[i] + radii[j] > 0.0 and rng.random() < 0.3
+    ]  # fmt: skip
+    arguments: dict[str, Any] = {
+        "step": 1e-3 if (np.array([j.damping for j in robot.joints]) > 0.0).any() else float(rng.choice(STEP_SIZES)),
+        "q": q,
+        "v": float(rng.choice([0.0, 0.3, 3.0, 10.0])) * rng.standard_normal(robot.nv),
+        "spheres": spheres,
+        "pairs": pairs,
+        "ground": ground,
+        "friction": float(rng.choice([0.0, rng.uniform(0.0, 2.0)])),
+        "restitution": float(rng.choice([0.0, rng.random(), 1.0])),
+        "pyramid": bool(rng.random() < 0.2),
+        "integrator": str(rng.choice(["semi-implicit", "rk4", "midpoint"], p=[0.7, 0.15, 0.15])),
+        "joint_limits": bool(rng.random() < 0.5) and not robot.closed,
+    }
+    tau = float(rng.choice([0.0, 1.0, 20.0])) * rng.standard_normal(robot.nv)
+    return Scene(robot, arguments, tau, gap)
+
+
+def centers(robot: fw.Robot, spheres: list[fw.Sphere], q: Array) -> Array:
+    T = robot.frame_placement([s.frame for s in spheres])(q)
+    return np.einsum("sij,sj->si", T[:, :3, :3], np.array([s.center for s in spheres])) + T[:, :3, 3]
+
+
+def outcome(go: Any, *given: Any, **more: Any) -> str | None:
+    """What was said, if a step was refused."""
+    try:
+        go(*given, **more)
+    except fw.SimulationError as error:
+        return str(error)
+    return None
+
+
+def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, float]) -> None:
+    """Energy that no force has worked for: of steps that go far no more than the guard lets through, of others their order.
+
+    What parts bodies that overlap may lift them and bend springs.
+    """
+    robot, h = scene.robot, sim.step_size
+    q, v, energy = before
+    assert np.isfinite(sim.q).all()
+    assert np.isfinite(sim.v).all()
+    kinetic = float(robot.kinetic_energy(q, v)), float(robot.kinetic_energy(sim.q, sim.v))
+    tau = sim.forces.limited(scene.tau)
+    work = h * np.maximum(np.maximum(tau * v, tau * sim.v), 0.0).sum()
+    weight = robot.mass * float(np.linalg.norm(robot.gravity))
+    springs = sim.forces.stiffness * (np.abs(q[sim.forces.at] - sim.forces.rest) + MOST_PUSHED)
+    touched = scene.lowest < 0.0 or len(sim.contacts()[1]) > 0
+    lifted = MOST_PUSHED * (weight + float(np.where(springs > 0.0, springs, 0.0).sum())) if touched else 0.0
+    least = weight**2 * h * h / robot.mass + 1e-9 * (1.0 + abs(energy))
+    assert sim.energy() - energy <= work + 0.06 * sum(kinetic) + least + lifted
+
+
+def check_momentum(robot: fw.Robot, sim: fw.Simulation, before: tuple[Array, Array, float], tau: Array) -> None:
+    """Of free bodies: linear momentum changes by the forces of the step, in the world."""
+    q, v, _ = before
+    h = sim.step_size
+    _, forces, names = sim.contacts()
+    outside = np.array([f for f, n in zip(forces, names, strict=True) if " and " not in n]).reshape(-1, 3).sum(axis=0)
+    given = sum(
+        robot.frame_placement(b.name)(q)[:3, :3] @ tau[j.v_slice][:3] for b, j in zip(robot.bodies, robot.joints, strict=True)
+    )
+    change = (np.array(momentum(robot, sim.q, sim.v)) - np.array(momentum(robot, q, v)))[:3] / h
+    expected = outside + given + robot.mass * np.array(robot.gravity)
+    scale = np.abs(forces).sum() + np.abs(expected).max() + np.abs(momentum(robot, q, v)).max() / h
+    np.testing.assert_allclose(change, expected, atol=1e-8 * scale)
+
+
+def test_scenes_gain_nothing_and_however_stepped_are_the_same(rounds: Rounds) -> None:
+    """Steps one by one, in runs that record some, and in a batch with another state: the same to the bit, or refused alike.
+
+    By other integrators than the semi-implicit one, rounding of a batch is not that of one robot (see `test_batch`).
+    """
+    for rng in rounds(0.2):
+        scene = random_scene(rng)
+        if scene is None:
+            continue
+        robot, sim = scene.robot, scene.start()
+        states = [(sim.q, sim.v)]
+        said = None
+        for _ in range(STEPS):
+            before = sim.q, sim.v, sim.energy()
+            said = outcome(sim.step, scene.tau)
+            if said:
+                assert np.array_equal(sim.q, before[0])
+                assert np.array_equal(sim.v, before[1])
+                break
+            check_step(scene, sim, before)
+            if sim.integrator == "semi-implicit" and robot.name == "mechanism" and not robot.closed:
+                check_momentum(robot, sim, before, scene.tau)
+            states.append((sim.q, sim.v))
+        run = scene.start()
+        assert outcome(run.run, STEPS * run.step_size, every=int(rng.integers(2, 9)), tau=scene.tau) == said
+        assert run.steps == sim.steps
+        np.testing.assert_array_equal(run.q, sim.q)
+        np.testing.assert_array_equal(run.v, sim.v)
+        compare_batch(scene, states)
+
+
+def compare_batch(scene: Scene, states: list[tuple[Array, Array]]) -> None:
+    """The scene beside one that begins a step later, to the bit; by other integrators some steps, to the solver's tolerance."""
+    exact = scene.arguments["integrator"] == "semi-implicit"
+    taken = len(states) - 1 if exact else min(len(states) - 1, 3)
+    if taken < 2:
+        return
+    batch = scene.start()
+    q, v = (np.stack([states[0][k], states[1][k]]) for k in range(2))
+    qs, vs = batch.rollout(q, v, tau=np.broadcast_to(scene.tau, (1, taken - 1, len(scene.tau))))
+    size = 1.0 + float(np.abs(vs).max())
+    for k in range(taken):
+        for together, alone in ((qs[0, k], states[k][0]), (vs[0, k], states[k][1])):
+            np.testing.assert_allclose(together, alone, rtol=0.0, atol=0.0 if exact else 1e-5 * size)
+
+
+class Broken(Exception):
+    pass
+
+
+def test_controllers_that_misbehave_leave_the_state_as_it_was(rounds: Rounds) -> None:
+    """They raise, answer nonsense, write to what they are given, or keep it and write to what they gave."""
+    answers: list[Any] = [None, "go", math.nan, (1.0,), (None, None, None), [[1.0]], 1j, np.zeros((2, 2, 2)), object()]
+    for rng in rounds(0.02):
+        robot = tree(int(rng.integers(TREES)))
+        sim = fw.Simulation(robot, 1e-3, str(rng.choice(["semi-implicit", "rk4"])), q=robot.random_configuration(rng))
+        at, kind, good = int(rng.integers(1, 6)), int(rng.integers(4)), 0.1 * rng.standard_normal(robot.nv)
+        kept: list[tuple[Array, Array]] = []
+
+        def controller(time: float, q: Array, v: Array) -> Any:
+            kept.append((q, q.copy()))  # noqa: B023
+            force = good.copy()  # noqa: B023
+            if len(kept) <= at:  # noqa: B023
+                return force
+            if kind == 0:  # noqa: B023
+                raise Broken
+            if kind == 1:  # noqa: B023
+                bad = answers[int(rng.integers(len(answers)))]  # noqa: B023
+                return np.full(robot.nv, math.nan) if bad is math.nan else bad  # noqa: B023
+            if kind == 2:  # noqa: B023
+                q[...] = math.nan
+            return np.zeros(robot.nv + 1)  # noqa: B023
+
+        with pytest.raises((Broken, ValueError, fw.SimulationError)):
+            sim.run(0.01, controller)
+        assert sim.steps == at
+        for seen, copy in kept:
+            np.testing.assert_array_equal(seen, copy)
+        alone = fw.Simulation(robot, 1e-3, sim.integrator, q=kept[0][1])
+        alone.run(at * 1e-3, tau=good, every=at)
+        np.testing.assert_array_equal(alone.q, sim.q)
+        np.testing.assert_array_equal(alone.v, sim.v)
