@@ -172,6 +172,22 @@ def test_a_run_without_controller_never_returns_what_is_not_finite(speed: float)
     assert np.isfinite(sim.v).all()
 
 
+def test_a_step_that_was_refused_leaves_no_trace() -> None:
+    """Also not in the impulses that the next step starts from: it is to the bit the step that would have been taken."""
+    steps = []
+    for refused in (False, True):
+        sim = on_ground(free_bodies(solid_box(2.0, (0.2, 0.3, 0.1))))
+        sim.reset(pose((0, 0, 0.05)), [0.5, 0.2, 0.0, 0.0, 0.0, 1.0])
+        sim.run(0.02, every=7)
+        if refused:
+            with pytest.raises(fw.SimulationError, match="velocity after the step"):
+                sim.step(tau=[1e308, 0.0, -1e308, 0.0, 0.0, 0.0])
+        sim.step(tau=[3.0, 0.0, 0.0, 0.0, 0.0, 0.1])
+        steps.append((sim.q, sim.v))
+    np.testing.assert_array_equal(steps[0][0], steps[1][0])
+    np.testing.assert_array_equal(steps[0][1], steps[1][1])
+
+
 def test_an_error_is_one_of_featherweights() -> None:
     assert issubclass(fw.SimulationError, RuntimeError)
 

@@ -24,6 +24,7 @@ from .contact.contact_solver import (
     ContactState,
     add_joint_forces,
     forget,
+    keep_impulses,
     resolve_robots,
     write_displacement,
     write_external_forces,
@@ -202,6 +203,7 @@ class RobotStages(NamedTuple):
     def arrive(self) -> None:
         copy(self.ahead[0], self.q[0])
         copy(self.end[0], self.v[0])
+        keep_impulses(self.impulses)
 
 
 @jitable

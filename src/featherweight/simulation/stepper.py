@@ -215,6 +215,8 @@ class Stepper:
 
     def arrive(self) -> None:
         self.q, self.v, self.opened = self.ahead, self.end, self._opening
+        if self.contacts is not None:
+            self.contacts.arrive()
 
     # what they are made of
 

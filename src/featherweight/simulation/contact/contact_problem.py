@@ -49,6 +49,8 @@ class ContactImpulses(NamedTuple):
     joint_push: Any
     last_force: Any  # (candidates, 3) in the world, to start from in the next step
     last_row: Any  # (joint rows,)
+    next_force: Any  # (candidates, 3), the last ones once the step is taken
+    next_row: Any  # (joint rows,)
 
 
 class AssembledProblem(NamedTuple):

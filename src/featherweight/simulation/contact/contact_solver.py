@@ -111,20 +111,20 @@ def add_restitution(p: Any, in_step: bool, compression: Any, f: Any) -> None:
 def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any) -> bool:
     """Impulses on bodies and joints, and those of the displacement where bodies overlap; whether there are any."""
     k, rows, slop = len(p.restitution), model.rows, model.settings.slop
-    impulses.wrench[:], impulses.joint[:], impulses.last_force[:], impulses.last_row[:] = 0.0, 0.0, 0.0, 0.0
+    impulses.wrench[:], impulses.joint[:], impulses.next_force[:], impulses.next_row[:] = 0.0, 0.0, 0.0, 0.0
     for c in range(k):
         for j in range(3):
             total = 0.0
             for i in range(3):
                 total += p.axes[c, i, j] * f[3 * c + i]
             impulses.force[c, j] = total
-            impulses.last_force[contacts.candidate[c], j] = total
+            impulses.next_force[contacts.candidate[c], j] = total
         add_wrench(contacts, c, p.rows, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
     overlap = False
     for i in range(len(p.active)):
         r = p.active[i]
         impulses.joint[rows.joint[r]] += rows.sign[r] * f[3 * k + i]
-        impulses.last_row[r] = f[3 * k + i]
+        impulses.next_row[r] = f[3 * k + i]
         overlap |= kinematics.gap[r] < -slop and not rows.friction[r]
     for c in range(k):
         overlap |= contacts.gap[c] < -slop
@@ -218,8 +218,14 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
     """No impulses, for robots that nothing touches."""
     for i in robots:
         impulses.wrench[i], impulses.joint[i] = 0.0, 0.0
-        impulses.last_force[i], impulses.last_row[i] = 0.0, 0.0
+        impulses.next_force[i], impulses.next_row[i] = 0.0, 0.0
         report.residual[i], report.overlap[i] = 0.0, False
+
+
+@jitable
+def keep_impulses(impulses: Any) -> None:
+    """Those of the step are what the next one starts from: it was taken."""
+    impulses.last_force[:], impulses.last_row[:] = impulses.next_force, impulses.next_row
 
 
 @jitable
@@ -233,7 +239,10 @@ def kinematics_of(kinematics: Any, robot: int) -> Any:
 def impulses_of(impulses: Any, robot: int) -> Any:
     """Those of one robot."""
     f, i = impulses, robot
-    return ContactImpulses(f.force[i], f.wrench[i], f.joint[i], f.push[i], f.joint_push[i], f.last_force[i], f.last_row[i])
+    return ContactImpulses(
+        f.force[i], f.wrench[i], f.joint[i], f.push[i], f.joint_push[i], f.last_force[i], f.last_row[i], f.next_force[i],
+        f.next_row[i],
+    )  # fmt: skip
 
 
 @compiled

@@ -24,6 +24,7 @@ from .contact_solver import (
     finder_of_impulses,
     forget,
     impulses_of,
+    keep_impulses,
     kinematics_of,
     resolve_robots,
     write_displacement,
@@ -105,7 +106,15 @@ class ContactStage:
             np.zeros(batch, np.int64),
             ContactKinematics(zeros(bodies, 4, 4), zeros(bodies, 6), zeros(rows), zeros(rows), zeros(bodies, 6), zeros(rows)),
             ContactImpulses(
-                zeros(most, 3), zeros(bodies, 6), zeros(joints), zeros(bodies, 6), zeros(joints), zeros(most, 3), zeros(rows)
+                zeros(most, 3),
+                zeros(bodies, 6),
+                zeros(joints),
+                zeros(bodies, 6),
+                zeros(joints),
+                zeros(most, 3),
+                zeros(rows),
+                zeros(most, 3),
+                zeros(rows),
             ),
             SolverReport(zeros(), zeros(), np.zeros(batch, np.int64), np.zeros(batch, np.int64), np.zeros(batch, bool)),
         )
@@ -151,6 +160,10 @@ class ContactStage:
     def forget(self, robots: Array) -> None:
         """No impulses for these."""
         forget(robots, self.state.impulses, self.state.report)
+
+    def arrive(self) -> None:
+        """The step was taken."""
+        keep_impulses(self.state.impulses)
 
     @property
     def bounces(self) -> bool:
