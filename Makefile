@@ -17,7 +17,7 @@ coverage:
 
 # Twenty minutes of hostile use, of which `make test` has one: MINUTES and SEED say how long and which, and are printed.
 trial: $(VENV)/.test
-	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 tests/trial
+	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 --dist worksteal tests/trial
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

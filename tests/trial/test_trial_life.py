@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
+import operator
 import os
 import signal
 import subprocess
@@ -186,6 +188,18 @@ def test_children_of_a_process_at_work_compute_too(rounds: Rounds) -> None:
         for thread in threads:
             thread.join()
         assert statuses == [0, 0, 0]
+
+
+def test_spawned_processes_compute_the_same_bits(rounds: Rounds) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        for rng in rounds(0.005, 500):
+            robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), seed=int(rng.integers(KINDS))))
+            q = rng.standard_normal((6, 50, robot.nq))
+            f = robot.together(robot.forward_dynamics, robot.mass_matrix) if rng.random() < 0.3 else robot.forward_dynamics
+            jobs = pool.starmap_async(operator.call, [(f, *q[k : k + 3]) for k in range(4)])  # functions go as pickles
+            for k, theirs in enumerate(jobs.get(60)):
+                for a, b in zip(f(*q[k : k + 3]), theirs, strict=True):
+                    np.testing.assert_array_equal(a, b)
 
 
 def test_threads_race_from_the_first_call_on(rounds: Rounds) -> None:
