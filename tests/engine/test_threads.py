@@ -96,6 +96,7 @@ import os, signal, sys, threading, time
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from engine.kernels import swinging
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for processes in the background
 f, sent = swinging(12, sys.argv[2]), []
 x = np.zeros((int(sys.argv[4]), 12))
 f(x[:3], x[:3])

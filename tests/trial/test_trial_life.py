@@ -127,6 +127,7 @@ import os, signal, sys, threading, time
 import numpy as np
 from engine.kernels import expected, swinging
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for processes in the background
 n, way = int(sys.argv[1]), sys.argv[2]
 f, x = swinging(n), np.linspace(-3, 3, n * 50_000).reshape(-1, n)
 
@@ -231,6 +232,15 @@ def compute_for_ever(f: Any, x: Any, threads: int) -> None:
         f(x, x, out=x, threads=threads)
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Heard as usual, also where a shell has had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_long_batch(rounds: Rounds) -> None:
     """Within 0.2 seconds, at any time; one of a few may find the machine at something else."""
     f, late, tried = swinging(12), 0, 0
