@@ -3,7 +3,7 @@
 Gravity and springs have potentials, what else works on joints is given, and contacts, limits, friction and dampers only take.
 What a step has more is its own error. Of smooth motion that is of the order of (h v)², but the motion after an impact, or of
 bodies that turn by a good part of a radian in a step, may be anything: velocity products are those of the step's beginning.
-The displacement that parts bodies may lift them, which is no gain; but velocities must not grow by it.
+The displacement that parts bodies may lift them, which is no gain; where velocities would grow by it, it is left out.
 """
 
 from __future__ import annotations

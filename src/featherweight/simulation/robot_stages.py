@@ -194,8 +194,8 @@ class RobotStages(NamedTuple):
         if not all_finite(self.ahead[0]) or not all_finite(self.end[0]):
             return False
         h, farthest = self.h[0], 0.0
-        for x in self.after[0]:
-            farthest = max(farthest, h * abs(x))
+        for i in range(len(self.after[0])):
+            farthest = max(farthest, h * abs(self.after[0, i]), abs(self.displacement[0, i]))
         if farthest <= SLOW:
             return True
         return excess(self) <= 0.0

@@ -18,6 +18,12 @@ from .step import take_step
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def farthest(x: Array, displacement: Array | None) -> Array:
+    """How far any joint of each robot moves."""
+    most: Array = np.abs(x).max(axis=-1)
+    return most if displacement is None else np.maximum(most, np.abs(displacement).max(axis=-1))
+
+
 class Stepper:
     """Takes robots from one state to the next: q (robots, nq) and v (robots, nv). Its stages are those of `step`.
 
@@ -195,23 +201,30 @@ class Stepper:
             self.ahead, self.end = self._led_to(self.displacement)
 
     def is_sound(self) -> bool:
-        """`energy_guard` says what counts as energy that the displacement brings."""
+        """Bodies stay as they are where to part them would speed them up (see `energy_guard`)."""
         self._require_finite(self.end, "velocity after the step")
         self._require_finite(self.ahead, "configuration after the step")
-        fast = self.h * np.abs(self.after).max(axis=-1) > SLOW
+        fast = farthest(self.h * self.after, self.displacement) > SLOW
         if not fast.any():
             return True
-        kinetic, potential = zip(self.energies(self.q, self.v), self.energies(self.ahead, self.end), strict=True)
+        before, after = self.energies(self.q, self.v), self.energies(self.ahead, self.end)
         if self.displacement is not None:
             straight, end = self._led_to(None)
-            potential = potential[0], self.energies(straight, end)[1]
-        powers = self._given_at(self.q, self.v) * self.v, self._given_at(self.ahead, self.end) * self.end
-        most = np.maximum(np.maximum(*powers), 0.0)
-        excess = excess_energy(kinetic, potential, self.h * most.sum(axis=-1), self.least_energy)
-        lost = np.flatnonzero(fast & ~(excess <= 0.0))
-        if len(lost):
-            self._refuse_gain(int(lost[0]), kinetic, potential)
+            without = self.energies(straight, end)
+            lost = fast & ~(self._excess(before, (after[0], without[1]), self.end) <= 0.0)
+            self.ahead, self.end = np.where(lost[:, None], straight, self.ahead), np.where(lost[:, None], end, self.end)
+            after = np.where(lost, without[0], after[0]), without[1]
+        lost = fast & ~(self._excess(before, after, self.end) <= 0.0)
+        if lost.any():
+            self._refuse_gain(int(lost.argmax()), before, after)
         return True
+
+    def _excess(self, before: Any, after: Any, end: Array) -> Array:
+        """`excess_energy` (robots,), of kinetic and potential energies before and after, for velocities at the end."""
+        powers = self._given_at(self.q, self.v) * self.v, self._given_at(self.ahead, end) * end
+        work = self.h * np.maximum(np.maximum(*powers), 0.0).sum(axis=-1)
+        excess: Array = excess_energy((before[0], after[0]), (before[1], after[1]), work, self.least_energy)
+        return excess
 
     def arrive(self) -> None:
         self.q, self.v, self.opened = self.ahead, self.end, self._opening
@@ -293,9 +306,9 @@ class Stepper:
             raise SimulationError(str(error), self.time) from None
         return closed
 
-    def _refuse_gain(self, robot: int, kinetic: Any, potential: Any) -> None:
-        """`kinetic` and `potential` are those (robots,) before and after."""
-        before, after = (float(k[robot] + p[robot]) for k, p in zip(kinetic, potential, strict=True))
+    def _refuse_gain(self, robot: int, *energies: Any) -> None:
+        """`energies` are kinetic and potential ones (robots,) before and after."""
+        before, after = (float(kinetic[robot] + potential[robot]) for kinetic, potential in energies)
         turn = self.h * np.abs(self.after[robot])
         name = self._joint_of(int(turn.argmax()))
         raise SimulationError(
