@@ -210,11 +210,6 @@ class Robot(System):
         return self._function(Robot.potential_energy, energy.potential_energy, ("q",), Output("energy", ()))
 
     @cached_property
-    def _energy(self) -> CompiledFunction:
-        """Both, () and () [J]."""
-        return self.together(self.kinetic_energy, self.potential_energy)
-
-    @cached_property
     def center_of_mass(self) -> CompiledFunction:
         """Centre of mass of the moving bodies (3) in the world [m]."""
         return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), Output("center", (3,)))

@@ -117,8 +117,9 @@ class RobotStages(NamedTuple):
     pushed_velocity: Any
     advance: Any
     advance_straight: Any
-    energy_before: Any
-    energy_after: Any
+    kinetic_before: Any
+    kinetic_after: Any
+    potential_before: Any
     potential_straight: Any
     placement: Any
     velocity: Any
@@ -224,8 +225,9 @@ def all_finite(x: Any) -> bool:
 def excess(stages: Any) -> float:
     """`excess_energy` of the step."""
     call_machine(stages.advance_straight)
-    call_machine(stages.energy_before)
-    call_machine(stages.energy_after)
+    call_machine(stages.kinetic_before)
+    call_machine(stages.kinetic_after)
+    call_machine(stages.potential_before)
     call_machine(stages.potential_straight)
     kinetic, potential, s = stages.kinetic, stages.potential, stages.springs
     springs_before = springs_after = work = 0.0
@@ -379,10 +381,11 @@ def _calls(robot: Robot, contacts: ContactStage, m: dict[str, Array], delassus: 
 
 
 def _energy_calls(robot: Robot, m: dict[str, Array]) -> dict[str, MachineCall]:
-    energy, kinetic, potential = robot._energy, m["kinetic"], m["potential"]
+    kinetic, potential = m["kinetic"], m["potential"]
     return {
-        "energy_before": _machine_call(energy, m["q"], m["v"], kinetic[0], potential[0]),
-        "energy_after": _machine_call(energy, m["ahead"], m["end"], kinetic[1], potential[1]),
+        "kinetic_before": _machine_call(robot.kinetic_energy, m["q"], m["v"], kinetic[0]),
+        "kinetic_after": _machine_call(robot.kinetic_energy, m["ahead"], m["end"], kinetic[1]),
+        "potential_before": _machine_call(robot.potential_energy, m["q"], potential[0]),
         "potential_straight": _machine_call(robot.potential_energy, m["straight"], potential[1]),
     }
 
