@@ -169,7 +169,7 @@ def test_scenes_gain_nothing_and_however_stepped_are_the_same(rounds: Rounds) ->
 
     By other integrators than the semi-implicit one, rounding of a batch is not that of one robot (see `test_batch`).
     """
-    for rng in rounds(0.15):
+    for rng in rounds(0.3):
         scene = random_scene(rng)
         if scene is None:
             continue
