@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ import pytest
 
 from engine.kernels import expected, swinging
 from featherweight.engine.cache_folder import kept_files
-
-Rounds = Callable[..., Iterator[np.random.Generator]]
+from trial.conftest import MINUTES, Rounds
 
 WRITERS = 50
 PROGRAM = """
@@ -67,7 +65,7 @@ def test_many_writers_at_once(tmp_path: Path, rounds: Rounds) -> None:
     """Fifty, or three where there is little time; all want the same entries."""
     for k, rng in enumerate(rounds(0.05, 4)):
         folder, sizes = tmp_path / f"{k}", some(rng)
-        writers = WRITERS if float(os.environ.get("TRIAL_MINUTES", "1")) > 5 else 3
+        writers = WRITERS if MINUTES > 5 else 3
         for process in [start(folder, *random.Random(i).sample(sizes, len(sizes))) for i in range(writers)]:
             assert ended(process) == ""
         assert not list(folder.glob("*.part"))

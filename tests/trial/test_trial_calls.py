@@ -12,7 +12,7 @@ import functools
 import tempfile
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ import featherweight as fw
 from engine.guard import guarded
 from engine.kernels import SEVERAL
 from featherweight.engine.function import CompiledFunction
+from trial.conftest import Rounds
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Rounds = Callable[..., Iterator[np.random.Generator]]
 
 REAL = "efdg" + "bhilqBHILQ?"  # NumPy's letters of real numbers
 
@@ -347,14 +347,20 @@ class Place:
 DTYPES_OF_OUT = ("f8", "f8", "f8", "f4", "f4", "f2", ">f8", ">f4", "c16")
 
 
+def random_call(rng: np.random.Generator) -> tuple[str, Any, tuple[int, ...], Any, list[Any], tuple[Any, ...]]:
+    """An entry's name and function, a batch and a precision, arguments, and results in new arrays."""
+    name = str(rng.choice(list(ENTRIES)))
+    f, _ = entry(name)
+    batch = random_batch(rng)
+    dtype = np.float64 if rng.random() < 0.6 else np.float32
+    given = [rng.uniform(-2.0, 2.0, (*batch, *a.shape)).astype(dtype) for a in f.program.inputs]
+    wanted = as_tuple(f(*given))
+    return name, f, batch, dtype, given, wanted
+
+
 def test_results_go_where_they_should_and_nowhere_else(rounds: Rounds) -> None:
     for rng in rounds(0.025):
-        name = str(rng.choice(list(ENTRIES)))
-        f, _ = entry(name)
-        batch = random_batch(rng)
-        dtype = np.float64 if rng.random() < 0.6 else np.float32
-        given = [rng.uniform(-2.0, 2.0, (*batch, *a.shape)).astype(dtype) for a in f.program.inputs]
-        wanted = as_tuple(f(*given))
+        name, f, batch, dtype, given, wanted = random_call(rng)
         places = [Place((*batch, *r.shape), rng.choice(DTYPES_OF_OUT), int(rng.integers(1, 4)), rng) for r in f.program.outputs]
         out = tuple(p.view for p in places)
         what = (name, batch, dtype, [(v.dtype.str, v.shape, v.strides) for v in out])
@@ -406,12 +412,7 @@ def test_arrays_that_are_no_place_for_results_are_refused_by_name(rounds: Rounds
 def test_results_on_arguments_are_what_they_are_elsewhere(rounds: Rounds) -> None:
     """`out` overlaps with an argument anyhow: nothing is read that was overwritten."""
     for rng in rounds(0.005):
-        name = str(rng.choice(list(ENTRIES)))
-        f, _ = entry(name)
-        batch = random_batch(rng)
-        dtype = np.float64 if rng.random() < 0.6 else np.float32
-        given = [rng.uniform(-2.0, 2.0, (*batch, *a.shape)).astype(dtype) for a in f.program.inputs]
-        wanted = as_tuple(f(*given))
+        name, f, batch, dtype, given, wanted = random_call(rng)
         i, k = int(rng.integers(len(given))), int(rng.integers(len(wanted)))
         size = max(given[i].size, np.size(wanted[k]))
         area = np.zeros(2 * size + 8, dtype)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ import pytest
 
 import featherweight as fw
 from engine.kernels import expected, swinging
-
-Rounds = Callable[..., Iterator[np.random.Generator]]
+from trial.conftest import Rounds
 
 CALLS = 1_000_000
 ROBOTS = 100_000

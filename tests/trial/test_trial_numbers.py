@@ -20,7 +20,6 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import mpmath
@@ -32,9 +31,9 @@ from featherweight.engine.function import CompiledFunction
 from featherweight.model.types import JointType
 from oracles.mechanisms import MECHANISMS
 from oracles.running_error import DIGITS, beyond, exact_results, flat
+from trial.conftest import Rounds
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Rounds = Callable[..., Iterator[np.random.Generator]]
 
 EPS = float(np.finfo(np.float64).eps)
 LONGEST = 2_500  # operations of a trace; longer ones take seconds in 50 digits

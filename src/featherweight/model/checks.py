@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..spatial import RigidInertia, Sym3, Vec3
 from .model import Model
 from .types import LARGEST, ROUNDING_RADIUS, SMALLEST_MASS, Description, Inertia, ModelError, Pose
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort")
-
-
 ROUNDED = 0.01  # what moments of three digits, each rounded, may be apart from those of a flat body
 
 
@@ -95,17 +94,13 @@ def impossible_bodies(model: Model) -> str:
     tree = model.tree
     rows = [placed.row for placed in model.placed_bodies]
     bodies = [(b, row) for b, row in zip(model.bodies, rows, strict=True) if tree.mass[row] > 0.0]
-    inertias = [_about_center(tree.mass[row], tree.moment[row], tree.inertia[row]) for _, row in bodies]
+    rigid = [RigidInertia(tree.mass[row], Vec3(*tree.moment[row]), Sym3(*tree.inertia[row])) for _, row in bodies]
+    inertias = [Inertia(I.mass, rotational=tuple(about_center(I))) for I in rigid]
     excess = excess_moments(inertias)
     found = [f"{bodies[k][0].name!r} by {100 * excess[k]:.3g} %" for k in np.flatnonzero(excess > ROUNDED)]
     return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
 
 
-def _about_center(mass: float, moment: tuple[float, ...], inertia: tuple[float, ...]) -> Inertia:
-    x, y, z = (h / mass for h in moment)
-    xx, xy, xz, yy, yz, zz = inertia
-    about = (
-        xx - mass * (y * y + z * z), xy + mass * x * y, xz + mass * x * z,
-        yy - mass * (x * x + z * z), yz + mass * y * z, zz - mass * (x * x + y * y),
-    )  # fmt: skip
-    return Inertia(mass, (x, y, z), about)
+def about_center(I: RigidInertia) -> Sym3:
+    """The rotational inertia about the centre of mass; that of a body without mass as it is."""
+    return (I.translate(-1.0 / I.mass * I.moment) if I.mass else I).rotational

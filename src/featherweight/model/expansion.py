@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .checks import principal_moments, require_sound_numbers
+from .checks import about_center, principal_moments, require_sound_numbers
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
@@ -247,7 +247,7 @@ class _Expansion:
     def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
         """Refuse bodies of indefinite inertia, and note whether all have mass and inertia about every axis."""
         last = [joint.v_slice.stop - 1 for joint in self.moving]
-        about = [_about_center(inertias.get(row, ZERO_RIGID)) for row in last]
+        about = [about_center(inertias.get(row, ZERO_RIGID)) for row in last]
         moments = principal_moments([tuple(r) for r in about])
         for joint, row, (lowest, _, largest) in zip(self.moving, last, moments.tolist(), strict=True):
             I = inertias.get(row, ZERO_RIGID)
@@ -308,7 +308,3 @@ def _rigid(inertia: Inertia, pose: Pose) -> RigidInertia:
 
 def _mat3(R: object) -> Mat3:
     return Mat3(*(Vec3(*row) for row in R))  # type: ignore[attr-defined]
-
-
-def _about_center(I: RigidInertia) -> Sym3:
-    return (I.translate(-1.0 / I.mass * I.moment) if I.mass else I).rotational
