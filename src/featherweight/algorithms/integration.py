@@ -106,6 +106,12 @@ def configuration_rate(tree: Tree, q, v):
     return rate
 
 
+def write_configuration_rate(tree: Tree, q, v, rate) -> None:
+    """Write the rate of change of q at the velocity v."""
+    for k, x in enumerate(configuration_rate(tree, q, v)):
+        rate[k] = x
+
+
 # The semi-implicit step of bodies that turn. Linear velocities of floating and planar joints are in axes that turn with the
 # body, where a step v + h v' of a body that only spins would gain h² w² of its speed. So they are stepped in the axes of the
 # start, which do not turn, and only then expressed in those of the end. `turning[i]` is the joint's kind at its first row.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from .backends import EXECUTIONS, NEEDED, backend
 from .backends.protocol import Executable
+from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
 from .operations import Operations
 from .program import FusedProgram, Program
 from .trace import Trace
@@ -43,6 +44,7 @@ class CompiledFunction:
         self._asked = execution
         self._variants: dict[str, CompiledFunction] = {}
         self._candidates: dict[str, CompiledFunction] = {}
+        self._derivatives: dict[tuple[str, ...], CompiledFunction] = {}
         self._traced = Traced(program, bounded=execution != "traced")
         self.__doc__ = program.doc or CompiledFunction.__doc__
 
@@ -72,7 +74,7 @@ class CompiledFunction:
         """ "traced", "rolled" or "interpreted": how it runs."""
         if self._asked != "auto":
             return self._asked
-        return "rolled" if self.too_large else "traced"
+        return "rolled" if self.program.rollable and self.too_large else "traced"
 
     @property
     def too_large(self) -> bool:
@@ -109,6 +111,58 @@ class CompiledFunction:
         bounded = self._asked != "traced"
         names = [", ".join(names) for names in self.program.names]
         return {n: Traced(p, bounded).operations for n, p in zip(names, self.program.alone or self.program.parts, strict=True)}
+
+    # derivatives
+
+    def derivative(self, *by: str) -> CompiledFunction:
+        """The derivatives of all results by the arguments named, or by all: dy_dx, of shape (..., *result, *argument).
+
+        Exact, by forward differentiation of the trace (Griewank and Walther 2008, chapter 3), of each algorithm that this
+        function may be computed by; the one with the fewest operations is taken. A configuration changes along velocities, as
+        by `Robot.integrate`, so that derivatives by it have nv columns; those of a result that is a placement or a
+        configuration are local tangents. Naming an optional argument makes the function one that takes it.
+
+        Raises TypeError for an argument that the function does not have, ValueError for a function too large to be traced.
+        """
+        for name in by:
+            if name in self.program.options:
+                return self.variant(name).derivative(*by)
+        names = tuple(x.name for x in self.program.inputs)
+        if unknown := set(by) - set(names):
+            raise TypeError(f"{self.program} has no argument {min(unknown)!r}")
+        chosen = tuple(n for n in names if n in by) or names
+        what = f"Derivatives of {self.name} by {', '.join(chosen)}. {self.__doc__}"
+        return self._derived(("derivative", *chosen), lambda p: JacobianProgram(p, what, chosen))
+
+    @property
+    def pushforward(self) -> CompiledFunction:
+        """The rates of the results along one direction, without the Jacobian: of the arguments x and their rates x_dot.
+
+        Rates of configurations are velocities. By forward differentiation of the trace.
+        """
+        what = f"Rates of {self.name} along one direction. {self.__doc__}"
+        return self._derived(("pushforward",), lambda p: PushforwardProgram(p, what))
+
+    @property
+    def pullback(self) -> CompiledFunction:
+        """The cotangents x_bar = y_barᵀ dy/dx of the arguments, without the Jacobian, of these and cotangents y_bar of results.
+
+        Those of configurations are of velocities (nv). By backward differentiation of the trace (Griewank and Walther 2008,
+        chapter 4): it takes a few times as long as the function itself, however many arguments there are.
+        """
+        what = f"Cotangents of {self.name}. {self.__doc__}"
+        return self._derived(("pullback",), lambda p: PullbackProgram(p, what))
+
+    def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction:
+        """A derivative of each of the algorithms, the cheapest of which is taken."""
+        if key not in self._derivatives:
+            sources = {name: f for name, f in self.alternatives.items() if not f.too_large}
+            if not sources:
+                raise ValueError(f"{self.name} is too large to be differentiated: its trace goes past the budget of operations")
+            how = "interpreted" if self._asked == "interpreted" else "traced"
+            functions = {name: CompiledFunction(made(f.program), how, name) for name, f in sources.items()}
+            self._derivatives[key] = cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))
+        return self._derivatives[key]
 
     def __repr__(self) -> str:
         return f"<CompiledFunction {self.name}{self.signature}>"

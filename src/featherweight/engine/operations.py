@@ -51,11 +51,11 @@ def _rate_of_product(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) ->
 
 
 def _rate_of_quotient(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
-    return (da - y * db) / b
+    return (da - y * db) * (1.0 / b)
 
 
 def _rate_of_sqrt(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
-    return 0.5 * dx / y
+    return (0.5 / y) * dx
 
 
 def _rate_of_sin(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:

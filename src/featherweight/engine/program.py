@@ -17,27 +17,45 @@ COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of thi
 
 
 class Input(NamedTuple):
-    """An array argument: its name and its core shape. One that is optional is zero unless it is given."""
+    """An array argument: its name and its core shape. One that is optional is zero unless it is given.
+
+    A point of a manifold has a program `rate` of (x, tangent): what x changes by along the tangent. Derivatives are by tangents.
+    """
 
     name: str
     shape: CoreShape
     optional: bool = False
+    rate: Program | None = None
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def tangent(self) -> CoreShape:
+        """Core shape of its tangents."""
+        return self.rate.inputs[1].shape if self.rate else self.shape
+
 
 class Output(NamedTuple):
-    """An array result: its name and its core shape, and its shape as the kernel writes it where that has other axes of one."""
+    """An array result: its name and its core shape, and its shape as the kernel writes it where that has other axes of one.
+
+    A point of a manifold has a program `along` of (y, rate): the tangent along which y changes so.
+    """
 
     name: str
     shape: CoreShape
     written: CoreShape | None = None
+    along: Program | None = None
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def tangent(self) -> CoreShape:
+        """Core shape of its tangents."""
+        return self.along.outputs[0].shape if self.along else self.shape
 
     @property
     def in_kernel(self) -> CoreShape:
@@ -78,6 +96,11 @@ class Program(ABC):
     @abstractmethod
     def kernels(self) -> tuple[KernelProgram, ...]:
         """The kernels that it consists of."""
+
+    @property
+    def rollable(self) -> bool:
+        """Whether it consists of kernels alone, whose loops may stay loops."""
+        return True
 
     @abstractmethod
     def identity(self) -> tuple[Any, ...]:
@@ -197,7 +220,7 @@ class FusedProgram(Program):
         met: dict[str, Input] = {}
         for a in (a for part in self.parts for a in part.inputs):
             optional = a.optional and met.get(a.name, a).optional
-            met[a.name] = Input(a.name, a.shape, optional)
+            met[a.name] = a._replace(optional=optional)
         return tuple(sorted(met.values(), key=lambda a: a.optional))
 
     @property
@@ -216,6 +239,10 @@ class FusedProgram(Program):
     @property
     def kernels(self) -> tuple[KernelProgram, ...]:
         return tuple(k for part in self.parts for k in part.kernels)
+
+    @property
+    def rollable(self) -> bool:
+        return all(part.rollable for part in self.parts)
 
     def identity(self) -> tuple[Any, ...]:
         parts = tuple((tuple(a.name for a in part.inputs), part.identity()) for part in self.parts)

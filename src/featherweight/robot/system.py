@@ -8,8 +8,9 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from ..algorithms import integration
 from ..engine.function import CompiledFunction
-from ..engine.program import Input, KernelProgram, Output
+from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
 from ..model.configuration import Coordinates
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed
@@ -141,11 +142,21 @@ class System:
 
         Inputs given by their names are a configuration "q" or velocities. `part` as in `KernelProgram`.
         """
-        arguments = tuple(x if isinstance(x, Input) else Input(x, (self.nq if x == "q" else self.nv,)) for x in inputs)
+        arguments = tuple(x if isinstance(x, Input) else self.argument(x) for x in inputs)
         program = KernelProgram(
             name, self.kernel(kernel), (self.system, *constants), arguments, tuple(outputs), doc or "", part=part
         )
         return CompiledFunction(program, self.execution, algorithm)
+
+    def argument(self, name: str) -> Input:
+        """A configuration, for a name that begins with "q", or a velocity."""
+        return Input(name, (self.nq,), rate=self._rate) if name.startswith("q") else Input(name, (self.nv,))
+
+    @cached_property
+    def _rate(self) -> Program:
+        """What a configuration changes by along a velocity."""
+        inputs, kernel = (Input("q", (self.nq,)), Input("v", (self.nv,))), self.kernel(integration.write_configuration_rate)
+        return KernelProgram("configuration_rate", kernel, (self.system,), inputs, (Output("rate", (self.nq,)),))
 
     def placed(self, name: str) -> Placed:
         """Where a frame lies on the row of the tree that carries it; raises ValueError for a name that is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import energy, frames
+from .. import energy, frames, integration
 from ..contact.operational_space import stabilization as tree_stabilization
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
@@ -89,6 +89,16 @@ def frame_velocity(mech: ClusterTree, placements, reference: int, q, v, result) 
 def velocity(mech: ClusterTree, q, v, result) -> None:
     """The velocities of all joints of the spanning tree."""
     write_all(result, expanded(mech, q, v)[1])
+
+
+@for_mechanism(integration.write_configuration_rate)
+def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
+    """Of the coordinates that q has, along G v."""
+    qs, vs, _ = expanded(mech, q, v)
+    whole = integration.configuration_rate(mech.tree, qs, vs)
+    for k, place in enumerate(mech.position):
+        if place >= 0:
+            rate[place] = whole[k]
 
 
 @takes_mechanism

@@ -311,9 +311,8 @@ class OperationalSpace:
         return cheapest(candidates)
 
     def _inputs(self, letters: str) -> tuple[Input, ...]:
-        n = self.robot.nv
-        known = {"q": ("q", self.robot.nq), "v": ("v", n), "t": ("tau", n), "x": ("x", self.size)}
-        return tuple(Input(known[k][0], (known[k][1],)) for k in letters)
+        velocity, x = self.robot.argument, Input("x", (self.size,))
+        return tuple(x if k == "x" else velocity("tau" if k == "t" else k) for k in letters)
 
     def _function(
         self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: Out, algorithm: str = ""

@@ -1,0 +1,94 @@
+"""Derivatives of a trace: forward, along many directions at once, and backward, of a weighted sum of outputs.
+
+Both follow the trace node by node, by the rates of the table of operations (Griewank and Walther 2008, chapters 3 and 4), on
+scalars of any kind: floats, or expressions of a graph, in which the values are found again and not computed twice. Forward is
+sparse: a node carries the directions that reach it and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .operations import CONSTANT, INPUT, OPERATIONS
+from .trace import Trace
+
+Scalar = Any
+Rates = dict[int, Scalar]  # by direction; those that are not there are zero
+
+
+def is_zero(x: Scalar) -> bool:
+    """Whether it is the number zero: an expression is not."""
+    return isinstance(x, (float, int)) and x == 0.0
+
+
+def values_of(t: Trace, inputs: Sequence[Sequence[Scalar]]) -> dict[int, Scalar]:
+    """The value of each live node."""
+    g, x = t.graph, {}
+    for i in t.live:
+        op = g.op[i]
+        if op == INPUT:
+            x[i] = inputs[int(g.a[i])][g.b[i]]
+        elif op == CONSTANT:
+            x[i] = float(g.a[i])
+        else:
+            x[i] = OPERATIONS[op].value(*(x[j] for j in g.operands(i)))
+    return x
+
+
+def outputs_of(t: Trace, x: dict[int, Scalar]) -> list[Scalar]:
+    """The outputs, from the values of nodes."""
+    return [(-x[y[0]] if y[1] else x[y[0]]) if isinstance(y, tuple) else y for y in t.outputs]
+
+
+def forward(t: Trace, x: dict[int, Scalar], seeds: Sequence[Sequence[Rates]]) -> list[Rates]:
+    """The rates of each output, from the values x of nodes and the rates of the scalars of each argument."""
+    g = t.graph
+    rates: dict[int, Rates] = {}
+    none: Rates = {}
+    for i in t.live:
+        op = g.op[i]
+        if op == INPUT:
+            own = seeds[int(g.a[i])][g.b[i]]
+        else:
+            operands = g.operands(i)
+            moving = [rates.get(j, none) for j in operands]
+            if not any(moving):
+                continue
+            values, rate = [x[j] for j in operands], OPERATIONS[op].rate
+            directions = dict.fromkeys(d for m in moving for d in m)
+            along = ((d, rate(*values, x[i], *(m.get(d, 0.0) for m in moving))) for d in directions)
+            own = {d: y for d, y in along if not is_zero(y)}
+        if own:
+            rates[i] = own
+    results = []
+    for y in t.outputs:
+        own = rates.get(y[0], none) if isinstance(y, tuple) else none
+        results.append({d: -r for d, r in own.items()} if isinstance(y, tuple) and y[1] else own)
+    return results
+
+
+def backward(t: Trace, x: dict[int, Scalar], weights: Sequence[Scalar]) -> list[list[Scalar]]:
+    """The derivatives of the sum of weights times outputs, by the scalars of each argument, from the values x of nodes."""
+    g = t.graph
+    results: list[list[Scalar]] = [[0.0] * n for n in t.inputs]
+    adjoint: dict[int, Scalar] = {}
+    for y, w in zip(t.outputs, weights, strict=True):
+        if isinstance(y, tuple):
+            adjoint[y[0]] = adjoint.get(y[0], 0.0) + (-w if y[1] else w)
+    for i in reversed(t.live):
+        bar = adjoint.pop(i, 0.0)
+        if is_zero(bar):
+            continue
+        op = g.op[i]
+        if op == INPUT:
+            results[int(g.a[i])][g.b[i]] = bar
+            continue
+        operands = g.operands(i)
+        values = [x[j] for j in operands]
+        for k, j in enumerate(operands):
+            if g.op[j] != CONSTANT:
+                unit = [1.0 if k == m else 0.0 for m in range(len(operands))]
+                slope = OPERATIONS[op].rate(*values, x[i], *unit)
+                adjoint[j] = adjoint.get(j, 0.0) + slope * bar
+    return results
