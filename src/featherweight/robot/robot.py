@@ -128,6 +128,16 @@ class Robot(System):
         return cheapest(candidates)
 
     @cached_property
+    def inverse_dynamics_derivatives(self) -> CompiledFunction:
+        """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each."""
+        return self.inverse_dynamics.derivative()
+
+    @cached_property
+    def forward_dynamics_derivatives(self) -> CompiledFunction:
+        """Of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each."""
+        return self.forward_dynamics.derivative()
+
+    @cached_property
     def mass_matrix(self) -> CompiledFunction:
         """M(q) (nv, nv), full and symmetric, by the composite-rigid-body algorithm (Featherstone 2008, table 6.2)."""
         return self._function(Robot.mass_matrix, crba.crba, ("q",), Output("M", (self.nv, self.nv)))
