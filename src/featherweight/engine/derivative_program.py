@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from .differentiation import Rates, backward, forward, is_zero, outputs_of, values_of
-from .program import CoreShape, Input, KernelProgram, Output, Program
+from .program import Input, KernelProgram, Output, Program, nested, split
 from .trace import Trace, trace
 
 Scalar = Any
@@ -122,27 +122,118 @@ class JacobianProgram(DerivedProgram):
         return *super().identity(), self.by, tuple(x.name for x in self.program.inputs)
 
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
-        seeds: list[list[Rates]] = [[{} for _ in values] for values in given]
-        begin: dict[str, int] = {}
-        count = 0
-        for k, argument in enumerate(self.program.inputs):
-            if argument.name in self.by:
-                begin[argument.name] = count
-                for unit in units(math.prod(argument.tangent)):
-                    for own, rate in zip(seeds[k], rates_along(argument, given[k], unit), strict=True):
-                        if not is_zero(rate):
-                            own[count] = rate
-                    count += 1
-        rates = self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds))
+        seeds = seeded(self.program.inputs, given, self.by)
+        return self._matrices(self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds)))
+
+    def _matrices(self, rates: Sequence[Rates]) -> list[Scalar]:
+        """The results, one after the other, from the rates of those of the program."""
+        at = first_directions(self.program.inputs, self.by)
         results, first = [], 0
         for y in self.program.outputs:
             size = math.prod(y.tangent)
-            for argument in self._differentiated:
-                at = begin[argument.name]
-                columns = range(at, at + math.prod(argument.tangent))
+            for x in self._differentiated:
+                columns = range(at[x.name], at[x.name] + math.prod(x.tangent))
                 results += [row.get(d, 0.0) for row in rates[first : first + size] for d in columns]
             first += size
         return results
+
+
+def first_directions(inputs: Sequence[Input], by: Sequence[str]) -> dict[str, int]:
+    """The first of the directions of each argument by which there are derivatives."""
+    moving = [x for x in inputs if x.name in by]
+    first = itertools.accumulate((math.prod(x.tangent) for x in moving), initial=0)
+    return {x.name: d for x, d in zip(moving, first, strict=False)}
+
+
+def seeded(inputs: Sequence[Input], given: Sequence[list[Scalar]], by: Sequence[str]) -> list[list[Rates]]:
+    """The rates of arguments along the units of their tangents."""
+    first = first_directions(inputs, by)
+    seeds: list[list[Rates]] = []
+    for x, values in zip(inputs, given, strict=True):
+        own: list[Rates] = [{} for _ in values]
+        for d, unit in enumerate(units(math.prod(x.tangent)) if x.name in by else (), first.get(x.name, 0)):
+            for rates, rate in zip(own, rates_along(x, values, unit), strict=True):
+                if not is_zero(rate):
+                    rates[d] = rate
+        seeds.append(own)
+    return seeds
+
+
+@dataclass(frozen=True)
+class ChainRule(JacobianProgram):
+    """The derivatives of project(x, inner(expand(x))) where the inner function has derivatives of its own.
+
+    `program` is the whole; `parts` are
+
+        expand    of arguments of the whole; its results are the first arguments of the inner function, by name
+        tangent   of the point x of a manifold and its rate: the tangent of the result of that name
+        inner     one result, which is the last argument of `project`
+        slopes    its derivatives by the results of `expand`, in their order; arguments as those of the inner function
+        project   of arguments of the whole, and the inner result
+    """
+
+    parts: tuple[Program, ...] = ()
+
+    def given(self, option: str) -> ChainRule:
+        expand, tangent, inner, slopes, project = self.parts
+        parts = expand, tangent, inner.given(option), slopes.given(option), project
+        return replace(self, program=self.program.given(option), parts=parts)
+
+    def identity(self) -> tuple[Any, ...]:
+        return *super().identity(), tuple(p.identity() for p in self.parts)
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        expand, tangent, inner, slopes, project = self.parts
+        known = {x.name: values for x, values in zip(self.inputs, inputs, strict=True)}
+        seeds = dict(zip(known, seeded(self.inputs, inputs, self.by), strict=True))
+        values, rates = _moved(expand, known, seeds)
+        known |= values
+        moving: list[Rates] = []
+        for y in expand.outputs:
+            own = rates[y.name]
+            if y.name == tangent.outputs[0].name:
+                own = self._tangents(tangent, known)
+            moving += own
+        arguments = [known[x.name] for x in inner.inputs]
+        [f] = inner.outputs
+        known[f.name] = inner.flat(*arguments)
+        blocks = [nested(m, y.shape) for m, y in zip(split(slopes.flat(*arguments), slopes.outputs), slopes.outputs, strict=True)]
+        rows = [[entry for block in blocks for entry in block[i]] for i in range(f.size)]
+        seeds[f.name] = [combined(row, moving) for row in rows]
+        _, projected = _moved(project, known, seeds)
+        return self._matrices([r for y in project.outputs for r in projected[y.name]])
+
+    def _tangents(self, tangent: Program, known: dict[str, list[Scalar]]) -> list[Rates]:
+        """The rates of the tangents of a point, along the directions of the point that it is made of."""
+        x, x_dot = tangent.inputs
+        first = first_directions(self.inputs, self.by)[x.name]
+        columns = [tangent.flat(known[x.name], unit) for unit in units(x_dot.size)]
+        return [
+            {first + d: column[i] for d, column in enumerate(columns) if not is_zero(column[i])}
+            for i in range(tangent.outputs[0].size)
+        ]
+
+
+def _moved(
+    program: Program, known: dict[str, list[Scalar]], seeds: dict[str, list[Rates]]
+) -> tuple[dict[str, list[Scalar]], dict[str, list[Rates]]]:
+    """The results of a program, and their rates, by name."""
+    t = trace(program.flat, [x.size for x in program.inputs])
+    x = values_of(t, [known[a.name] for a in program.inputs])
+    values = split(outputs_of(t, x), program.outputs)
+    rates = split(forward(t, x, [seeds[a.name] for a in program.inputs]), program.outputs)
+    names = [y.name for y in program.outputs]
+    return dict(zip(names, values, strict=True)), dict(zip(names, rates, strict=True))
+
+
+def combined(row: Sequence[Scalar], moving: Sequence[Rates]) -> Rates:
+    """The rates of a sum of multiples."""
+    total: Rates = {}
+    for slope, rates in zip(row, moving, strict=True):
+        if not is_zero(slope):
+            for d, rate in rates.items():
+                total[d] = total[d] + slope * rate if d in total else slope * rate
+    return total
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from .sources import digest
@@ -216,12 +216,7 @@ class FusedProgram(Program):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """In the order in which they are first met, but optional ones last: those that are given move no others."""
-        met: dict[str, Input] = {}
-        for a in (a for part in self.parts for a in part.inputs):
-            optional = a.optional and met.get(a.name, a).optional
-            met[a.name] = a._replace(optional=optional)
-        return tuple(sorted(met.values(), key=lambda a: a.optional))
+        return merged_inputs([a for part in self.parts for a in part.inputs])
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -251,6 +246,74 @@ class FusedProgram(Program):
     def flat(self, *inputs: list[Any]) -> list[Any]:
         by_name = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}
         return [y for part in self.parts for y in part.flat(*(by_name[a.name] for a in part.inputs))]
+
+
+@dataclass(frozen=True)
+class ComposedProgram(Program):
+    """Programs one after the other: an input for which an earlier one has a result of that name is that result."""
+
+    name: str
+    parts: tuple[Program, ...]
+    results: tuple[str, ...]  # what is returned, by name
+    doc: str = ""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        made: set[str] = set()
+        wanted: list[Input] = []
+        for part in self.parts:
+            wanted += [x for x in part.inputs if x.name not in made]
+            made |= {y.name for y in part.outputs}
+        return merged_inputs(wanted)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        made = {y.name: y for part in self.parts for y in part.outputs}
+        return tuple(made[name] for name in self.results)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(option for part in self.parts for option in part.options))
+
+    def given(self, option: str) -> ComposedProgram:
+        """The optional input is given to all parts that have it."""
+        return replace(self, parts=tuple(p.given(option) if option in p.options else p for p in self.parts))
+
+    @property
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        return tuple(k for part in self.parts for k in part.kernels)
+
+    @property
+    def rollable(self) -> bool:
+        return all(part.rollable for part in self.parts)
+
+    def identity(self) -> tuple[Any, ...]:
+        parts = tuple(
+            (tuple(x.name for x in p.inputs), tuple(y.name for y in p.outputs), p.identity()) for p in self.parts
+        )
+        return "composed", tuple(x.name for x in self.inputs), parts, self.results
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        known = {x.name: values for x, values in zip(self.inputs, inputs, strict=True)}
+        for part in self.parts:
+            values = part.flat(*(known[x.name] for x in part.inputs))
+            known |= {y.name: own for y, own in zip(part.outputs, split(values, part.outputs), strict=True)}
+        return [value for name in self.results for value in known[name]]
+
+
+def merged_inputs(inputs: Sequence[Input]) -> tuple[Input, ...]:
+    """Those of one name once, in the order in which they are first met, but optional ones last: those that are given move no
+    others."""
+    met: dict[str, Input] = {}
+    for a in inputs:
+        met[a.name] = a._replace(optional=a.optional and met.get(a.name, a).optional)
+    return tuple(sorted(met.values(), key=lambda a: a.optional))
+
+
+def split(values: Sequence[Any], parts: Sequence[Input | Output]) -> list[list[Any]]:
+    """The scalars of each of several arrays, which lie one after the other."""
+    ends = [0, *accumulate(x.size for x in parts)]
+    return [list(values[begin:end]) for begin, end in pairwise(ends)]
 
 
 def nested(flat: Sequence[Any], shape: CoreShape) -> Any:

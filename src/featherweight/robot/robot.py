@@ -19,6 +19,7 @@ from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
+from .derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from .factorization import Factorization, packed_size
 from .system import System, placements
 
@@ -130,12 +131,12 @@ class Robot(System):
     @cached_property
     def inverse_dynamics_derivatives(self) -> CompiledFunction:
         """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each."""
-        return self.inverse_dynamics.derivative()
+        return inverse_dynamics_derivatives(self)
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction:
         """Of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each."""
-        return self.forward_dynamics.derivative()
+        return forward_dynamics_derivatives(self)
 
     @cached_property
     def mass_matrix(self) -> CompiledFunction:

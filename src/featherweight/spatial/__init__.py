@@ -4,6 +4,7 @@ A scalar is a float, a traced expression, or a Numba float: the same source serv
 ordered [angular; linear]. Inertias are stored by their distinct entries, so that symmetry is never computed twice.
 """
 
+from .coriolis import ZERO_CORIOLIS, Coriolis, coriolis_of_turning
 from .inertia import ZERO_ARTICULATED, ZERO_MOBILITY, ZERO_RIGID, ArticulatedInertia, Mobility, RigidInertia, mobility
 from .lie import (
     Quaternion,
@@ -25,12 +26,14 @@ __all__ = [
     "NO_TURN",
     "ZERO3",
     "ZERO_ARTICULATED",
+    "ZERO_CORIOLIS",
     "ZERO_FORCE",
     "ZERO_MOBILITY",
     "ZERO_MOTION",
     "ZERO_RIGID",
     "ZERO_SYM3",
     "ArticulatedInertia",
+    "Coriolis",
     "Force",
     "Mat3",
     "Mobility",
@@ -42,6 +45,7 @@ __all__ = [
     "Transform",
     "Vec3",
     "acceleration_field",
+    "coriolis_of_turning",
     "exp_se2",
     "exp_se3",
     "exp_so3",

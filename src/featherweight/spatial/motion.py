@@ -22,6 +22,10 @@ class Motion(NamedTuple):
     def __rmul__(a, s: Scalar) -> Motion:
         return Motion(s * a.ang, s * a.lin)
 
+    def cross_force(a, f: Force) -> Force:
+        """a x* f."""
+        return Force(a.ang.cross(f.ang) + a.lin.cross(f.lin), a.ang.cross(f.lin))
+
     def component(a, k: int) -> Scalar:
         return (a.ang.x, a.ang.y, a.ang.z, a.lin.x, a.lin.y, a.lin.z)[k]
 

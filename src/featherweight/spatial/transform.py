@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .coriolis import Coriolis
 from .inertia import ArticulatedInertia, Mobility, RigidInertia
 from .motion import Force, Motion
 from .vectors import IDENTITY3, ZERO3, Mat3, Scalar, Vec3
@@ -75,6 +76,14 @@ class Transform(NamedTuple):
             return I.rotate(X.R).translate(X.base)
         a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
         return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
+
+    def coriolis_to_parent(X, N: Coriolis, I: RigidInertia, u: Vec3) -> Coriolis:
+        """Of bodies with the inertia I in the parent frame, all faster by u there."""
+        if X.dense == 1:
+            a = N.rotate(X.R)
+        else:
+            a = N.spin(X.turn[0], X.turn[1]).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
+        return a.carried(I, u, X.p)
 
     def articulated_to_parent(X, I: ArticulatedInertia) -> ArticulatedInertia:
         """X^T I X."""

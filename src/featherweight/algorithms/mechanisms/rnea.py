@@ -83,3 +83,25 @@ def bias_force(mech: ClusterTree, q, v, tau) -> None:
 def gravity_force(mech: ClusterTree, q, tau) -> None:
     """Gravity forces: inverse dynamics at rest."""
     bias_force(mech, q, [0.0] * len(mech.parent), tau)
+
+
+@takes_mechanism
+def expansion(mech: ClusterTree, q, v, a, results) -> None:
+    """Configuration, velocities and accelerations of the spanning tree."""
+    qs, vs, accelerations = results
+    configuration = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(mech.tree, configuration), configuration, v)
+    for result, values in (
+        (qs, configuration),
+        (vs, spanning_velocity(mech, M, v)),
+        (accelerations, spanning_acceleration(mech, M, a)),
+    ):
+        for i, x in enumerate(values):
+            result[i] = x
+
+
+@takes_mechanism
+def projection(mech: ClusterTree, q, forces, tau) -> None:
+    """G^T times joint forces of the spanning tree."""
+    qs = spanning_configuration(mech, q)
+    write_projected(mech, maps(mech, joint_transforms(mech.tree, qs), qs), forces, tau)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, overload_method, register_jitable
 
-from ..program import FusedProgram, KernelProgram, Program
+from ..program import ComposedProgram, FusedProgram, KernelProgram, Program
 from ..threads import processors, share_out
 from ..traced import Traced
 from .interpreted import delivered, rows_of
@@ -99,6 +99,8 @@ def rolled_program(program: Program) -> Callable[[Sequence[Array], Sequence[Arra
     """A function of arrays (states, *core) and of the results, which it fills; it runs without the GIL."""
     if isinstance(program, FusedProgram):
         return _one_after_the_other(program)
+    if isinstance(program, ComposedProgram):
+        return _handed_on(program)
     assert isinstance(program, KernelProgram)
     absent = tuple(k for k, a in enumerate(program.arguments) if not program.takes(a))
     run = _driver(program.kernel, len(program.constants), len(program.arguments), len(program.results), absent)
@@ -127,6 +129,21 @@ def _one_after_the_other(program: FusedProgram) -> Callable[[Sequence[Array], Se
         for part, names, count in parts:
             part([by_name[name] for name in names], results[begin : begin + count])
             begin += count
+
+    return call
+
+
+def _handed_on(program: ComposedProgram) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+    """The parts of a composed program, with arrays for what they hand on."""
+    parts = [(rolled_program(p), [a.name for a in p.inputs], p.outputs) for p in program.parts]
+
+    def call(arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        by_name = {a.name: x for a, x in zip(program.inputs, arrays, strict=True)}
+        final = dict(zip(program.results, results, strict=True))
+        for part, names, outputs in parts:
+            made = {y.name: final.get(y.name, np.empty((len(arrays[0]), *y.shape))) for y in outputs}
+            part([by_name[name] for name in names], list(made.values()))
+            by_name |= made
 
     return call
 

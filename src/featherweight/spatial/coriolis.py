@@ -1,0 +1,74 @@
+"""Half the forces for points of moving bodies that accelerate by 2 x × their velocity: what a further turning x asks for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .inertia import RigidInertia
+from .motion import Force
+from .vectors import ZERO3, Mat3, Scalar, Vec3
+
+
+class Coriolis(NamedTuple):
+    """The map from x to the sum over points, at r with mass m and velocity v, of the forces m x × v (K x about the origin).
+
+    K = sum of m ((r . v) 1 - v r^T), and the momentum sum of m v.
+    """
+
+    K: Mat3
+    momentum: Vec3
+
+    def __add__(a, b: Coriolis) -> Coriolis:  # type: ignore[override]
+        return Coriolis(a.K + b.K, a.momentum + b.momentum)
+
+    def __matmul__(a, x: Vec3) -> Force:
+        return Force(a.K @ x, x.cross(a.momentum))
+
+    def row(a, k: int) -> Vec3:
+        """The component k of the force, as a function of x."""
+        Q = a.momentum
+        if k == 0:
+            return a.K.x
+        if k == 1:
+            return a.K.y
+        if k == 2:
+            return a.K.z
+        if k == 3:
+            return Vec3(0.0, Q.z, 0.0 - Q.y)
+        if k == 4:
+            return Vec3(0.0 - Q.z, 0.0, Q.x)
+        return Vec3(Q.y, 0.0 - Q.x, 0.0)
+
+    def spin(a, c: Scalar, s: Scalar) -> Coriolis:
+        return Coriolis(a.K.spin(c, s), a.momentum.spin(c, s))
+
+    def cycle(a) -> Coriolis:
+        return Coriolis(a.K.cycle(), a.momentum.cycle())
+
+    def rotate(a, R: Mat3) -> Coriolis:
+        return Coriolis(R.product(a.K).product(R.transpose()), R @ a.momentum)
+
+    def sped(a, I: RigidInertia, u: Vec3) -> Coriolis:
+        """The same bodies, whose inertia is I, all faster by u."""
+        return a.carried(I, u, ZERO3)
+
+    def carried(a, I: RigidInertia, u: Vec3, p: Vec3) -> Coriolis:
+        """The same bodies seen from an origin at -p, where their inertia is I, and all faster by u."""
+        h, Q = I.moment, a.momentum
+        d = h.dot(u) + p.dot(Q)
+        x, y, z = a.K.x - u.x * h - Q.x * p, a.K.y - u.y * h - Q.y * p, a.K.z - u.z * h - Q.z * p
+        K = Mat3(Vec3(x.x + d, x.y, x.z), Vec3(y.x, y.y + d, y.z), Vec3(z.x, z.y, z.z + d))
+        return Coriolis(K, Q + I.mass * u)
+
+
+def coriolis_of_turning(I: RigidInertia, w: Vec3) -> Coriolis:
+    """Of a body that turns about the origin."""
+    J = I.rotational
+    half = 0.5 * (J.xx + J.yy + J.zz)
+    x = Vec3(half - J.xx, 0.0 - J.xy, 0.0 - J.xz)  # second moments of mass
+    y = Vec3(0.0 - J.xy, half - J.yy, 0.0 - J.yz)
+    z = Vec3(0.0 - J.xz, 0.0 - J.yz, half - J.zz)
+    return Coriolis(Mat3(w.z * y - w.y * z, w.x * z - w.z * x, w.y * x - w.x * y), w.cross(I.moment))
+
+
+ZERO_CORIOLIS = Coriolis(Mat3(ZERO3, ZERO3, ZERO3), ZERO3)
