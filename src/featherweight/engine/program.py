@@ -256,6 +256,8 @@ class ComposedProgram(Program):
     parts: tuple[Program, ...]
     results: tuple[str, ...]  # what is returned, by name
     doc: str = ""
+    also: tuple[tuple[str, str], ...] = ()  # results, and what later inputs call them
+    first: tuple[str, ...] = ()  # arguments that come before others
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -264,7 +266,9 @@ class ComposedProgram(Program):
         for part in self.parts:
             wanted += [x for x in part.inputs if x.name not in made]
             made |= {y.name for y in part.outputs}
-        return merged_inputs(wanted)
+            made |= {other for name, other in self.also if name in made}
+        place = {name: k for k, name in enumerate(self.first)}
+        return merged_inputs(sorted(wanted, key=lambda x: place.get(x.name, len(place))))
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -291,13 +295,14 @@ class ComposedProgram(Program):
         parts = tuple(
             (tuple(x.name for x in p.inputs), tuple(y.name for y in p.outputs), p.identity()) for p in self.parts
         )
-        return "composed", tuple(x.name for x in self.inputs), parts, self.results
+        return "composed", tuple(x.name for x in self.inputs), parts, self.results, self.also
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
         known = {x.name: values for x, values in zip(self.inputs, inputs, strict=True)}
         for part in self.parts:
             values = part.flat(*(known[x.name] for x in part.inputs))
             known |= {y.name: own for y, own in zip(part.outputs, split(values, part.outputs), strict=True)}
+            known |= {other: known[name] for name, other in self.also if name in known}
         return [value for name in self.results for value in known[name]]
 
 

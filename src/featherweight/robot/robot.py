@@ -19,7 +19,7 @@ from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
-from .derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from .dynamics_derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from .factorization import Factorization, packed_size
 from .system import System, placements
 

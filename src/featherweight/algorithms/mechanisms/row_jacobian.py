@@ -7,12 +7,13 @@ from typing import Any
 from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
 from ..contact import constraint_rows
+from ..contact.operational_space import constrained_derivatives
 from ..contact.constraint_rows import ConstraintRows, add_entry_accelerations, row_accelerations, unit_wrenches, write_entries
 from ..integration import configuration_rate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
-from .maps import maps, spanning_configuration
+from .maps import maps, spanning_acceleration, spanning_configuration, write_projected
 from .spanning import expanded, write_row
 
 
@@ -44,21 +45,48 @@ def entries_of_functions(mech: ClusterTree, rows: ConstraintRows, q) -> list[lis
 @for_mechanism(constraint_rows.row_bias_acceleration)
 def row_bias_acceleration(mech: ClusterTree, rows: ConstraintRows, q, v) -> list[Any]:
     """(J G)' v."""
+    result = [0.0] * len(rows.K)
+    row_motion(mech, rows, q, v, [0.0] * len(mech.parent), result)
+    return result
+
+
+@for_mechanism(constrained_derivatives.row_motion)
+def row_motion(mech: ClusterTree, rows: ConstraintRows, q, v, a, result) -> None:
+    """Write J G a + (J G)' v."""
     tree = mech.tree
     qs, vs, M = expanded(mech, q, v)
+    accelerations = spanning_acceleration(mech, M, a)
     X = joint_transforms(tree, qs)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
-    g = {r: x for map in M if map is not None for r, x in map.g.items()}
-    a: list[Motion] = []
+    moved: list[Motion] = []
     for j in range(len(tree.parent)):
         p = tree.parent[j]
-        own = c[j] + unit_motion(tree.axis[j], g.get(j, 0.0))
-        a.append(X[j] @ a[p] + own if p >= 0 else own)
-    b: list[Any] = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, vs), a)
+        own = c[j] + unit_motion(tree.axis[j], accelerations[j])
+        moved.append(X[j] @ moved[p] + own if p >= 0 else own)
+    b: list[Any] = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, vs), moved)
     rate = configuration_rate(tree, qs, vs)
     add_entry_accelerations(rows.entries, q, [rate[k] for k in chosen(mech)], v, b)
-    return b
+    constrained_derivatives.add_entry_products(rows, q, a, b)
+    for r, x in enumerate(b):
+        result[r] = x
+
+
+@for_mechanism(constrained_derivatives.row_forces)
+def row_forces(mech: ClusterTree, rows: ConstraintRows, q, f, tau) -> None:
+    """Write (J G)^T f."""
+    tree = mech.tree
+    qs = spanning_configuration(mech, q)
+    X = joint_transforms(tree, qs)
+    whole = [0.0] * len(tree.parent)
+    F = constrained_derivatives.wrenches_of_rows(tree, rows, X, f)
+    for i in range(len(whole) - 1, -1, -1):
+        whole[i] = F[i].component(tree.axis[i])
+        p = tree.parent[i]
+        if p >= 0:
+            F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
+    write_projected(mech, maps(mech, X, qs), whole, tau)
+    constrained_derivatives.add_entry_forces(rows, q, f, tau)
 
 
 def chosen(mech: ClusterTree) -> list[int]:

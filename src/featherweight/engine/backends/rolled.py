@@ -144,6 +144,7 @@ def _handed_on(program: ComposedProgram) -> Callable[[Sequence[Array], Sequence[
             made = {y.name: final.get(y.name, np.empty((len(arrays[0]), *y.shape))) for y in outputs}
             part([by_name[name] for name in names], list(made.values()))
             by_name |= made
+            by_name |= {other: by_name[name] for name, other in program.also if name in by_name}
 
     return call
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from ...algorithms import frames
 from ...algorithms.contact import constraint_rows
+from ...algorithms.contact.constraint_rows import ConstraintRows
 from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
+from ...algorithms.contact.operational_space.reduction import Reduction
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...engine.function import CompiledFunction, cheapest
 from ...engine.program import CoreShape, Input, Output
@@ -22,6 +24,7 @@ from ...model.tree import Placements
 from ...model.types import Pose
 from ..system import System
 from .constraint import Constraint, ResolvedRows
+from .constrained_slopes import constrained_slopes
 from .contact import Contact, Resolved
 from .redundancy import Independence
 
@@ -243,6 +246,45 @@ class OperationalSpace:
             candidates["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, branched)
         candidates["ltl"] = candidate("ltl", f.constrained, space._rows.rows)
         return cheapest(candidates)
+
+    @cached_property
+    def forward_dynamics_derivatives(self) -> CompiledFunction:
+        """Derivatives of the acceleration (nv) and the constraint forces (m) of `forward_dynamics` by q, v and tau.
+
+        A named tuple of dacceleration_dq, _dv, _dtau (nv, nv) and dforce_dq, _dv, _dtau (m, nv); those by q are along
+        velocities. A `target` that is given is one that does not depend on the state; see `stabilized_derivatives`. From the
+        derivatives of the equations of motion and constraint, at their solution, and one factorization ("ltl"); where rows
+        depend on each other, by forward differentiation of `constrained_dynamics`, least squares and all ("forward").
+        """
+        return constrained_slopes(self, False, OperationalSpace.forward_dynamics_derivatives.__doc__ or "")
+
+    @cached_property
+    def stabilized_derivatives(self) -> CompiledFunction:
+        """As `forward_dynamics_derivatives`, for the target that `stabilization` gives, which depends on q and v.
+
+        Function of q, v, tau, placements (contacts, 4, 4) and gains (2).
+        """
+        return constrained_slopes(self, True, OperationalSpace.stabilized_derivatives.__doc__ or "")
+
+    @property
+    def rows_depend(self) -> bool:
+        """Whether rows that are kept depend on each other wherever the robot is."""
+        return bool(self._independence.reduction.dependent)
+
+    @property
+    def reduction(self) -> Reduction:
+        """What lies between all rows and those that are kept."""
+        return self._independence.reduction
+
+    @property
+    def kept_rows(self) -> ConstraintRows:
+        """The rows without those that depend on others of the same body, as algorithms read them."""
+        return self._with(self._independence.constraints)._rows.rows
+
+    @property
+    def every_row(self) -> ConstraintRows:
+        """All rows, as algorithms read them."""
+        return self._rows.rows
 
     # holding contacts in their places
 

@@ -1,0 +1,203 @@
+"""Derivatives of forward dynamics under constraints, by those of its equations, of a tree or a mechanism.
+
+    M q'' + c + g = tau + J^T f,   J q'' + J' v = b
+
+With R the derivatives of M q'' + c + g - J^T f and S those of J q'' + J' v - b, each at q'' and f as they are,
+
+    [M  -J^T] [dq'']     [R]
+    [J    0 ] [df  ] = - [S]      Y = J L^-1,  z = L^-T R,  (Y D^-1 Y^T) df = Y D^-1 z - S,  dq'' = L^-1 D^-1 (Y^T df - z)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ....model.tree import INNER, Tree
+from ....spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
+from ...frames import world_poses
+from ...integration import configuration_rate
+from ...kinematics import (
+    angular_velocities,
+    force,
+    joint_transforms,
+    spatial_velocities,
+    vec3,
+    velocity_products,
+)
+from ...ltdl import back_substitute, invert_unit, ltdl_in_situ, on_pattern, product_with_transpose
+from ...mechanisms.counterparts import takes_mechanism
+from ..constraint_rows import ConstraintRows, add_entry_accelerations, rotation_between, row_accelerations, write_entries
+from .by_factors import back_substituted, write_products
+from .dense_factors import factorize, solve
+from .reduction import Reduction, gathered, spread_out
+
+
+def row_forces(tree: Tree, rows: ConstraintRows, q, f, tau) -> None:
+    """Write J^T f."""
+    X = joint_transforms(tree, q)
+    n = len(tree.parent)
+    F = wrenches_of_rows(tree, rows, X, f)
+    for i in range(n - 1, -1, -1):
+        tau[i] = F[i].component(tree.axis[i])
+        p = tree.parent[i]
+        if p >= 0:
+            F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
+    add_entry_forces(rows, q, f, tau)
+
+
+def wrenches_of_rows(tree: Tree, rows: ConstraintRows, X, f):
+    """The wrenches of forces f of the rows on the rows of the tree."""
+    R, _ = world_poses(tree, X)
+    F = [ZERO_FORCE] * len(tree.parent)
+    for g in range(len(rows.start)):
+        total = ZERO_FORCE
+        for r in range(rows.start[g], rows.stop[g]):
+            total = total + f[r] * force(rows.K, r)
+        for t in range(rows.first[g], rows.first[g + 1]):
+            i = rows.link[t]
+            if i >= 0:
+                E = rotation_between(rows, R, g, t)
+                lin = rows.weight[t] * (E @ total.lin)
+                F[i] = F[i] + Force(rows.weight[t] * (E @ total.ang) + vec3(rows.point, t).cross(lin), lin)
+    return F
+
+
+def add_entry_forces(rows: ConstraintRows, q, f, tau) -> None:
+    """Add what the entries of J that are functions of q give."""
+    m, n = len(rows.K), len(tau)
+    J = [[0.0] * n for _ in range(m)]
+    write_entries(rows.entries, q, J)
+    for r in range(m):
+        for i in range(n):
+            tau[i] = tau[i] + J[r][i] * f[r]
+
+
+def row_motion(tree: Tree, rows: ConstraintRows, q, v, a, result) -> None:
+    """Write J a + J' v."""
+    X = joint_transforms(tree, q)
+    w, carried = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, carried, v)
+    n = len(tree.parent)
+    moved = [ZERO_MOTION] * n
+    for j in range(n):
+        p = tree.parent[j]
+        own = c[j] + unit_motion(tree.axis[j], a[j])
+        moved[j] = X[j] @ moved[p] + own if p >= 0 else own
+    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), moved)
+    add_entry_accelerations(rows.entries, q, configuration_rate(tree, q, v), v, b)
+    add_entry_products(rows, q, a, b)
+    for r in range(len(rows.K)):
+        result[r] = b[r]
+
+
+def add_entry_products(rows: ConstraintRows, q, a, b) -> None:
+    """Add the entries of J that are functions of q, times a."""
+    m, n = len(rows.K), len(a)
+    J = [[0.0] * n for _ in range(m)]
+    write_entries(rows.entries, q, J)
+    for r in range(m):
+        for i in range(n):
+            b[r] = b[r] + J[r][i] * a[i]
+
+
+class KktFactors(NamedTuple):
+    """M = L^T D L with d = 1 / D and N = L^-1, Y = J N, and Y D^-1 Y^T = C diag(1 / reciprocal) C^T."""
+
+    L: Any
+    d: Any
+    N: Any
+    Y: Any
+    C: Any
+    reciprocal: Any
+
+
+def kkt_factors(parent, M, J) -> KktFactors:
+    n, m = len(parent), len(J)
+    L = on_pattern(parent, M)
+    d = ltdl_in_situ(parent, L)
+    N = [[0.0] * n for _ in range(n)]
+    invert_unit(parent, L, N)
+    Y = back_substituted(parent, L, J)
+    D = [[0.0] * m for _ in range(m)]
+    write_products(n, m, Y, d, D)
+    C, reciprocal = factorize(m, D)
+    return KktFactors(L, d, N, Y, C, reciprocal)
+
+
+@takes_mechanism
+def solved_constraints(
+    system, reduction: Reduction, dtau_dq, dtau_dv, M, pull_dq, J, rows_dq, rows_dv, target_dq, target_dv, results
+) -> None:
+    """Write the derivatives of q'' and of the forces of all rows, by q, v and tau."""
+    a_q, a_v, a_tau, f_q, f_v, f_tau = results
+    parent = system.parent
+    n, m = len(parent), len(J)
+    F = kkt_factors(parent, M, J)
+    for k in range(n):
+        by_q = gathered(reduction, [row[k] for row in target_dq])
+        by_v = gathered(reduction, [row[k] for row in target_dv])
+        for r in range(m):
+            by_q[r] = rows_dq[r][k] - by_q[r]
+            by_v[r] = rows_dv[r][k] - by_v[r]
+        write_column(parent, F, reduction, [dtau_dq[i][k] - pull_dq[i][k] for i in range(n)], by_q, k, (a_q, f_q))
+        write_column(parent, F, reduction, [dtau_dv[i][k] for i in range(n)], by_v, k, (a_v, f_v))
+    write_by_forces(parent, F, reduction, a_tau, f_tau)
+
+
+def write_column(parent, F: KktFactors, reduction: Reduction, z, S, k: int, results) -> None:
+    """Column k of the derivatives of q'' and the forces, for that of R, in z, and of S."""
+    accelerations, forces = results
+    n, m = len(parent), len(S)
+    back_substitute(parent, F.L, z)
+    y = [F.d[i] * z[i] for i in range(n)]
+    b = [0.0] * m
+    for r in range(m):
+        b[r] = 0.0 - S[r]
+        for i in range(n):
+            b[r] = b[r] + F.Y[r][i] * y[i]
+    f = solve(m, F.C, F.reciprocal, b)
+    for i in range(n):
+        pull = 0.0
+        for r in range(m):
+            pull = pull + F.Y[r][i] * f[r]
+        y[i] = F.d[i] * pull - y[i]
+    for i in range(n):
+        total = y[i]
+        j = parent[i]
+        while j >= 0:
+            total = total + F.N[i][j] * y[j]
+            j = parent[j]
+        accelerations[i][k] = total
+    write_spread(reduction, f, forces, k)
+
+
+def write_by_forces(parent, F: KktFactors, reduction: Reduction, a_tau, f_tau) -> None:
+    """M^-1 - W^T Lambda W and -Lambda W, for W = J M^-1 and Lambda = (J M^-1 J^T)^-1."""
+    n, m = len(parent), len(F.Y)
+    product_with_transpose(parent, F.N, F.d, a_tau)
+    W = [[0.0] * n for _ in range(m)]
+    for r in range(m):
+        for i in range(n):
+            total = F.d[i] * F.Y[r][i]
+            j = parent[i]
+            while j >= 0:
+                total = total + F.N[i][j] * (F.d[j] * F.Y[r][j])
+                j = parent[j]
+            W[r][i] = total
+    for k in range(n):
+        f = solve(m, F.C, F.reciprocal, [0.0 - W[r][k] for r in range(m)])
+        write_spread(reduction, f, f_tau, k)
+        for i in range(k + 1):
+            total = a_tau[i][k]
+            for r in range(m):
+                total = total + W[r][i] * f[r]
+            a_tau[i][k] = total
+            a_tau[k][i] = total
+
+
+def write_spread(reduction: Reduction, f, forces, k: int) -> None:
+    """Column k of the derivatives of the forces of all rows."""
+    column = [0.0] * len(forces)
+    spread_out(reduction, f, column)
+    for r in range(len(forces)):
+        forces[r][k] = column[r]
