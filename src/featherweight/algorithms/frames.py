@@ -78,6 +78,16 @@ def frame_placement(tree: Tree, frames: Placements, q, placement) -> None:
         placement[k][3][3] = 1.0
 
 
+def placement_tangent(placement, rate, velocity) -> None:
+    """Velocities (frames, 6) of homogeneous matrices that change by `rate`, in the frames' own axes."""
+    for k in range(len(placement)):
+        T, dT = placement[k], rate[k]
+        x, y, z = (Vec3(T[0][i], T[1][i], T[2][i]) for i in range(3))
+        dx, dy, dz = (Vec3(dT[0][i], dT[1][i], dT[2][i]) for i in range(3))
+        p = Vec3(dT[0][3], dT[1][3], dT[2][3])
+        write_motion(Motion(Vec3(z.dot(dy), x.dot(dz), y.dot(dx)), Vec3(x.dot(p), y.dot(p), z.dot(p))), velocity[k])
+
+
 def frame_jacobian(tree: Tree, frames: Placements, reference: int, q, J) -> None:
     """Jacobians (frames, 6, n): the frame's velocity for unit joint velocities."""
     X = joint_transforms(tree, q)

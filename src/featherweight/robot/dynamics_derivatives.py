@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..algorithms import forward_dynamics_derivatives as by_factors
 from ..algorithms import inverse_dynamics_derivatives as recursive
-from ..algorithms import rnea
+from ..algorithms import frames, rnea
 from ..algorithms.mechanisms import rnea as of_mechanisms
 from ..algorithms.mechanisms import spanning
 from ..engine.derivative_program import ChainRule
 from ..engine.function import CompiledFunction, cheapest
-from ..engine.program import ComposedProgram, FusedProgram, Input, KernelProgram, Output, Program
+from ..engine.program import ComposedProgram, CoreShape, FusedProgram, Input, KernelProgram, Output, Program
 from .system import placements
 
 if TYPE_CHECKING:
@@ -92,3 +92,10 @@ def _of_mechanism(robot: Robot) -> Program:
     names = (("dtau_dq", "dtau_dv"), ("dtau_da",))
     doc = type(robot).inverse_dynamics_derivatives.__doc__ or ""
     return FusedProgram("inverse_dynamics_derivatives", (chain, robot.mass_matrix.program), names, doc)
+
+
+def placement_tangents(count: int, batch: CoreShape) -> Program:
+    """From homogeneous matrices and their rates, the velocities of frames in their own axes (*batch, 6)."""
+    inputs = Input("placement", (count, 4, 4)), Input("rate", (count, 4, 4))
+    output = Output("velocity", (*batch, 6), (count, 6))
+    return KernelProgram("placement_tangent", frames.placement_tangent, (), inputs, (output,))

@@ -19,7 +19,7 @@ from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
-from .dynamics_derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from .dynamics_derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives, placement_tangents
 from .factorization import Factorization, packed_size
 from .system import System, placements
 
@@ -269,7 +269,10 @@ class Robot(System):
     # frames
 
     def frame_placement(self, frame: str | Iterable[str]) -> CompiledFunction:
-        """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k names."""
+        """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k names.
+
+        Its derivative is by local tangents: (linear, angular) velocities in the frame's own axes (6, nv), or (k, 6, nv).
+        """
         return self._of_frames(Robot.frame_placement, frames.frame_placement, frame, None, ("q",), (4, 4))
 
     def frame_jacobian(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
@@ -357,5 +360,7 @@ class Robot(System):
             more = (where,) if reference is None else (where, REFERENCES[reference])
             shape = core if isinstance(frame, str) else (len(names), *core)
             output = Output(member.__name__, shape, (len(names), *core))
+            if core == (4, 4):
+                output = output._replace(along=placement_tangents(len(names), shape[:-2]))
             function = self._for_frames[key] = self._function(member, kernel, inputs, output, more)
         return function
