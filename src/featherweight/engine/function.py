@@ -15,7 +15,7 @@ from .derivative_program import JacobianProgram, PullbackProgram, PushforwardPro
 from .operations import Operations
 from .program import FusedProgram, Program
 from .trace import Trace
-from .traced import Traced
+from .traced import NODE_BUDGET, Traced
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -322,6 +322,9 @@ def _result(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
 DIVISION = 8  # multiplications that a division or a root takes the time of
 
 
+WASTE = 3  # times the operations of another candidate, that nodes of a trace may be: some turn out not to be needed
+
+
 def cost(o: Operations) -> int:
     """What algorithms are compared by: divisions and roots count `DIVISION` times; sines and cosines, alike in all, do not."""
     return o.flops + DIVISION * (o.div + o.sqrt)
@@ -330,10 +333,14 @@ def cost(o: Operations) -> int:
 def cheapest(candidates: dict[str, CompiledFunction]) -> CompiledFunction:
     """The candidate with the fewest operations; it answers for the others where a call insists on one of them.
 
-    Candidates whose trace goes past the node budget are out, unless all are, or loops were asked for: then the first is taken.
+    Candidates whose trace goes past the node budget, or far past the operations of one before, are out, unless all are, or
+    loops were asked for: then the first is taken.
     """
-    countable = {name: f for name, f in candidates.items() if f._asked != "rolled" and not f.too_large}
-    costs = {name: cost(f.operations) for name, f in countable.items()}
+    costs: dict[str, int] = {}
+    for name, f in candidates.items():
+        budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
+        if f._asked != "rolled" and f._traced.within(budget):
+            costs[name] = cost(f.operations)
     chosen = candidates[min(costs, key=costs.__getitem__) if costs else next(iter(candidates))]
     for other, f in candidates.items():
         f.algorithm = other

@@ -46,17 +46,29 @@ class Traced:
         """Whether the trace goes past the budget."""
         return "operations" not in self._facts
 
+    def within(self, budget: int) -> bool:
+        """Whether the trace stays within a budget of nodes, which is found out without going past it."""
+        if "_facts" in vars(self) or budget >= NODE_BUDGET:
+            return not self.too_large
+        facts = self._known(budget)
+        if "operations" in facts:
+            vars(self)["_facts"] = facts
+        return "operations" in facts
+
     @cached_property
     def _facts(self) -> dict[str, Any]:
-        """Kept on disk."""
+        return self._known(NODE_BUDGET)
+
+    def _known(self, budget: int) -> dict[str, Any]:
+        """Kept on disk: the counts, or that there are more nodes than a budget has."""
         name = cache.key("facts", self.identity, NODE_BUDGET)
         kept = cache.read(name)
-        if kept is not None:
+        if kept is not None and ("operations" in kept[0] or kept[0]["beyond"] >= budget):
             return kept[0]
         try:
-            bounded = self.trace if self._bounded else self._made(NODE_BUDGET)
-            facts: dict[str, Any] = {"operations": count(bounded)}
+            made = self.trace if self._bounded and budget >= NODE_BUDGET else self._made(budget)
+            facts: dict[str, Any] = {"operations": count(made)}
         except BudgetExceeded:
-            facts = {"too large": True}
+            facts = {"beyond": budget}
         cache.write(name, facts, b"")
         return facts

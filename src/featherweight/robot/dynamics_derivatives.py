@@ -56,7 +56,7 @@ class Differentiable(System):
         """Of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
 
         By those of inverse dynamics and sparse factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), or
-        by forward differentiation of each way to compute it ("forward, aba" ...), whichever takes fewer operations.
+        by forward differentiation of its cheapest way ("forward, aba" ...), whichever takes fewer operations.
         `external_forces` as in `forward_dynamics`; they turn with the bodies.
         """
         square = (self.nv, self.nv)
@@ -72,10 +72,10 @@ class Differentiable(System):
 
 
 def forward(source: CompiledFunction) -> dict[str, CompiledFunction]:
-    """Forward differentiation of each way to compute a function; none of one that is too large or keeps its loops."""
+    """Forward differentiation of a function; none of one that is too large or keeps its loops."""
     if source.too_large or source.execution == "rolled":
         return {}
-    return {f"forward, {name}": f for name, f in source.derivative().alternatives.items()}
+    return {f"forward, {source.algorithm}": source.copy().derivative()}
 
 
 def analytic(function: CompiledFunction) -> CompiledFunction:

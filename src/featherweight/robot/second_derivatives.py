@@ -64,8 +64,8 @@ class TwiceDifferentiable(Differentiable):
     def inverse_dynamics_hessian(self) -> CompiledFunction:
         """Of tau_barᵀ tau for inverse dynamics at q, v, a, and weights tau_bar (nv): dqdq, dqdv, dvdv and dqda, (nv, nv) each.
 
-        `inverse_dynamics_second_derivatives` with tau_bar in front, without these; entry [j, k] is by j of the first named, then
-        by k of the second. By forward differentiation of the cotangents.
+        `inverse_dynamics_second_derivatives` with tau_bar in front, without these; entry [j, k] is by j of the first named and
+        k of the second. By forward differentiation of the cotangents.
         """
         program, pairs = self._curvature
         doc = TwiceDifferentiable.inverse_dynamics_hessian.__doc__

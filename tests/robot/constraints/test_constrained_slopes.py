@@ -1,0 +1,127 @@
+"""Derivatives of constrained dynamics: against the function itself, with every kind of rows, and against Pinocchio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import featherweight as fw
+from featherweight import robots
+from featherweight.engine.trace import evaluate
+from oracles.pinocchio_models import example
+from oracles.robots import robot_of
+from oracles.states import Array, state
+
+FEET = [f"{leg}_foot" for leg in ("lf", "rf", "lh", "rh")]
+
+
+def own_rows(q: Array) -> Any:
+    """Two rows on the last joints of HyQ, which bend with the configuration."""
+    J = np.zeros((2, 18), dtype=object)
+    J[0, 17], J[0, 16] = np.sin(q[17]), q[18] * q[18]
+    J[1, 15] = 1.0
+    return J
+
+
+def quadruped() -> fw.Robot:
+    return robot_of("hyq")
+
+
+def leg() -> fw.Robot:
+    return fw.build(robots.planar_leg_linkage())
+
+
+SPACES: dict[str, tuple[Callable[[], fw.Robot], list[Any]]] = {
+    "points": (quadruped, [fw.Contact(foot, "point") for foot in FEET]),
+    "one body": (quadruped, [fw.Contact("lf_foot", "point"), fw.Contact("lf_foot")]),
+    "dependent": (quadruped, [*(fw.Contact(foot) for foot in FEET)]),
+    "any rows": (quadruped, [fw.CenterOfMass(), fw.Contact("lf_foot", "point"), fw.Difference("rf_foot", "lh_foot", "point")]),
+    "own": (quadruped, [fw.Contact("rf_foot", "point"), fw.JacobianRows(own_rows)]),
+    "loops": (leg, [fw.Contact(robots.planar_leg_linkage().bodies[-1].name, rows=np.eye(6)[:1])]),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_are_those_of_the_function(name: str) -> None:
+    """Along a direction, by the pushforward of the function, which shares nothing with the equations."""
+    make, constraints = SPACES[name]
+    robot = make()
+    space = robot.operational_space(constraints)
+    f = space.forward_dynamics_derivatives
+    assert f.algorithm == ("forward" if name == "dependent" else "ltl")
+    x = state(robot, 3)
+    arguments = [list(map(float, part)) for part in x]
+    sizes = [r.size for r in f.program.outputs]
+    parts = np.split(np.array(evaluate(f.trace, arguments)), np.cumsum(sizes)[:-1])
+    matrices = [part.reshape(r.shape) for part, r in zip(parts, f.program.outputs, strict=True)]
+    directions = np.random.default_rng(1).standard_normal((3, robot.nv))
+    pushforward = space.constrained_dynamics.alternatives["ltl"].pushforward
+    exact = np.array(evaluate(pushforward.trace, [*arguments, *directions.tolist()]))[: robot.nv + space.size]
+    ours = np.concatenate([sum(J @ d for J, d in zip(matrices[k : k + 3], directions, strict=True)) for k in (0, 3)])
+    assert np.abs(ours - exact).max() <= (1e-6 if name == "dependent" else 1e-9) * np.abs(exact).max()
+
+
+def test_names_batches_and_targets() -> None:
+    robot = leg()
+    space = robot.operational_space(SPACES["loops"][1])
+    f = space.forward_dynamics_derivatives
+    assert [r.name for r in f.program.outputs] == [f"d{y}_d{x}" for y in ("acceleration", "force") for x in ("q", "v", "tau")]
+    assert [x.name for x in f.program.inputs] == ["q", "v", "tau"]
+    x = [np.array(part) for part in zip(state(robot, 0), state(robot, 1), strict=True)]
+    for k in range(2):
+        for one, many in zip(f(*(part[k] for part in x)), f(*x), strict=True):
+            np.testing.assert_allclose(one, many[k], rtol=1e-10, atol=1e-10)
+    moved = f(*(part[0] for part in x), target=np.ones(space.size))
+    assert np.abs(moved.dacceleration_dq - f(*x).dacceleration_dq[0]).max() > 1e-3
+
+
+def test_stabilization_depends_on_the_state() -> None:
+    robot = quadruped()
+    space = robot.operational_space([fw.Contact(foot, "point") for foot in FEET[:2]])
+    x = state(robot, 3)
+    rng = np.random.default_rng(2)
+    placements, gains = space.placements(x.q) + 0.01 * rng.standard_normal((2, 4, 4)), np.array([100.0, 20.0])
+    ours = space.stabilized_derivatives(*x, placements, gains)
+    by_q, by_v = rng.standard_normal((2, robot.nv))
+    h = 1e-6
+
+    def dynamics(step: float) -> Array:
+        q, v = robot.integrate(x.q, step * by_q), x.v + step * by_v
+        motion = space.forward_dynamics(q, v, x.a, space.stabilization(q, v, placements, gains))
+        return np.concatenate([motion.acceleration, motion.force])
+
+    exact = (dynamics(h) - dynamics(-h)) / (2 * h)
+    got = [ours.dacceleration_dq @ by_q + ours.dacceleration_dv @ by_v, ours.dforce_dq @ by_q + ours.dforce_dv @ by_v]
+    assert np.abs(np.concatenate(got) - exact).max() <= 1e-6 * np.abs(exact).max()
+
+
+def test_agree_with_pinocchio() -> None:
+    """Two feet of a humanoid held, at rest and in motion, without stabilization."""
+    peer = example("talos")
+    robot, model = peer.robot, peer.model
+    names = ["left_sole_link", "right_sole_link"]
+    space = robot.operational_space([fw.Contact(name) for name in names])
+    models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for name in names:
+        frame = model.frames[model.getFrameId(name)]
+        placed = (model, frame.parentJoint, frame.placement, pin.ReferenceFrame.LOCAL)
+        models.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, *placed))
+    data.extend([m.createData() for m in models])
+    pin.initConstraintDynamics(model, peer.data, models, data)
+    f = space.forward_dynamics_derivatives
+    x = state(robot, 2, 0.5)
+    settings = pin.ProximalSettings(1e-14, 0.0, 10)
+    pin.constraintDynamics(model, peer.data, peer.q(x.q), peer.v(x.v), peer.v(x.a), models, data, settings)
+    pin.computeConstraintDynamicsDerivatives(model, peer.data, models, data, settings)
+    values = np.array(evaluate(f.trace, [list(map(float, part)) for part in x]))
+    n, m = robot.nv, space.size
+    ours = np.split(values, np.cumsum([n * n] * 3 + [m * n] * 2))
+    columns = np.ix_(peer.columns, peer.columns)
+    for mine, theirs in zip(ours[:3], (peer.data.ddq_dq, peer.data.ddq_dv, peer.data.ddq_dtau), strict=True):
+        assert np.abs(mine.reshape(n, n) - theirs[columns]).max() <= 1e-8 * np.abs(theirs).max()
+    for mine, theirs in zip(ours[3:], (peer.data.dlambda_dq, peer.data.dlambda_dv, peer.data.dlambda_dtau), strict=True):
+        assert np.abs(mine.reshape(m, n) - theirs[:, peer.columns]).max() <= 1e-8 * np.abs(theirs).max()

@@ -1,0 +1,124 @@
+"""First derivatives of dynamics: ways to compute them agree, external forces, executions, invariants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight import robots
+from featherweight.model.generators import chain, random_tree
+from oracles.robots import robot_of
+from oracles.states import Array, States, assert_close, random_states, state
+
+STEP = 1e-6
+DIFFERENCE = 1e-6  # what central differences lose
+
+
+def along(robot: fw.Robot, f: fw.CompiledFunction, x: States, **more: Array) -> Array:
+    """The derivative of f by q, by central differences along unit velocities."""
+    units = STEP * np.eye(robot.nv)
+    ahead = np.array([f(robot.integrate(x.q, e), x.v, x.a, **more) for e in units])
+    behind = np.array([f(robot.integrate(x.q, -e), x.v, x.a, **more) for e in units])
+    return np.asarray(((ahead - behind) / (2 * STEP)).T)
+
+
+@pytest.mark.parametrize("name", ["hyq", "double_pendulum"])
+def test_external_forces_turn_with_the_bodies(name: str) -> None:
+    robot = robot_of(name)
+    x = state(robot, 3)
+    forces = np.random.default_rng(0).standard_normal((len(robot.bodies), 6))
+    for f, derivatives in (
+        (robot.inverse_dynamics, robot.inverse_dynamics_derivatives),
+        (robot.forward_dynamics, robot.forward_dynamics_derivatives),
+    ):
+        ours = derivatives(*x, external_forces=forces)[0]
+        exact = along(robot, f, x, external_forces=forces)
+        assert np.abs(ours - exact).max() <= DIFFERENCE * np.abs(exact).max()
+        assert np.abs(ours - derivatives(*x)[0]).max() > 1e-3
+
+
+def test_external_forces_with_loops() -> None:
+    robot = fw.build(robots.planar_leg_linkage())
+    x = state(robot, 3)
+    forces = np.random.default_rng(0).standard_normal((len(robot.bodies), 6))
+    ours = robot.forward_dynamics_derivatives(*x, external_forces=forces)[0]
+    exact = along(robot, robot.forward_dynamics, x, external_forces=forces)
+    assert np.abs(ours - exact).max() <= DIFFERENCE * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("name", ["ur5", "iris", "mixed_8"])
+def test_inverses_of_one_another(name: str) -> None:
+    """At tau = ID(q, v, a): da/dx = -M^-1 dtau/dx, M^-1 the inverse of M."""
+    robot = robot_of(name)
+    x = state(robot, 1)
+    dtau = robot.inverse_dynamics_derivatives(*x)
+    da = robot.forward_dynamics_derivatives(x.q, x.v, robot.inverse_dynamics(*x))
+    np.testing.assert_allclose(dtau.dtau_da, robot.mass_matrix(x.q), atol=1e-12 * np.abs(dtau.dtau_da).max())
+    for left, right in ((da.da_dtau, np.eye(robot.nv)), (-da.da_dq, dtau.dtau_dq), (-da.da_dv, dtau.dtau_dv)):
+        assert np.abs(dtau.dtau_da @ left - right).max() <= 1e-8 * max(np.abs(right).max(), 1.0)
+
+
+def test_interpreted_and_rolled() -> None:
+    """Each execution of a tree with every kind of joint; the rolled one also of many states."""
+    made = random_tree(9, seed=4, joint_types=("revolute", "prismatic", "spherical", "floating", "planar"), masses=(0.3, 3.0))
+    traced, rolled, plain = (fw.build(made, execution=e) for e in ("traced", "rolled", "interpreted"))
+    x = random_states(traced, 6)
+    for name in ("inverse_dynamics_derivatives", "forward_dynamics_derivatives"):
+        expected = getattr(traced, name)(*x)
+        for robot in (rolled, plain):
+            for ours, theirs in zip(getattr(robot, name)(*x), expected, strict=True):
+                assert_close(ours, theirs, 1e-9)
+
+
+def test_large_trees_keep_their_loops() -> None:
+    robot = fw.build(chain(300, seed=1))
+    f = robot.inverse_dynamics_derivatives
+    assert f.execution == "rolled"
+    x = state(robot, 0, 0.1)
+    d = np.random.default_rng(1).standard_normal(robot.nv)
+    exact = (robot.inverse_dynamics(x.q + STEP * d, x.v, x.a) - robot.inverse_dynamics(x.q - STEP * d, x.v, x.a)) / (2 * STEP)
+    assert np.abs(f(*x).dtau_dq @ d - exact).max() <= 1e-5 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("name", ["hyq", "panda"])
+def test_the_recursion_takes_fewest_operations(name: str) -> None:
+    """Of what forward differentiation of these functions takes, at most the share that was set as the goal."""
+    robot = robot_of(name)
+    share = {"hyq": (0.8, 0.75), "panda": (0.9, 0.85)}[name]
+    counted = {"hyq": (12_088, 28_467), "panda": (7_266, 17_142)}[name]
+    for f, part, forward in zip(
+        (robot.inverse_dynamics_derivatives, robot.forward_dynamics_derivatives), share, counted, strict=True
+    ):
+        assert f.operations.flops <= part * forward
+        assert next(iter(f.candidates)) == f.algorithm
+
+
+@pytest.mark.parametrize("name", ["hyq", "panda"])
+def test_functions_of_the_configuration(name: str) -> None:
+    robot = robot_of(name)
+    x = state(robot, 5)
+    frame = robot.frames[-1].name
+    of_q = (robot.gravity_force, robot.center_of_mass, robot.mass_matrix, robot.frame_jacobian(frame))
+    of_both = (robot.kinetic_energy, robot.frame_velocity(frame), robot.frame_bias_acceleration([frame]))
+    units = STEP * np.eye(robot.nv)
+    for f in (*of_q, *of_both):
+        more = (x.v,) if f in of_both else ()
+        pairs = [(f(robot.integrate(x.q, e), *more), f(robot.integrate(x.q, -e), *more)) for e in units]
+        exact = np.stack([(a - b) / (2 * STEP) for a, b in pairs], axis=-1)
+        assert np.abs(f.derivative("q")(x.q, *more) - exact).max() <= DIFFERENCE * np.abs(exact).max()
+
+
+def test_power_along_a_motion() -> None:
+    """d/dt of the kinetic energy by its derivatives is the power of the forces without gravity."""
+    robot = robot_of("hyq")
+    x = state(robot, 7)
+    by_q, by_v = robot.kinetic_energy.derivative()(x.q, x.v)
+    forces = robot.inverse_dynamics(*x) - robot.gravity_force(x.q)
+    np.testing.assert_allclose(by_q @ x.v + by_v @ x.a, forces @ x.v, rtol=1e-11)
+
+
+def test_loops_too_large_to_trace_say_so() -> None:
+    robot = fw.build(chain(300, seed=1))
+    with pytest.raises(ValueError, match="too large to be differentiated"):
+        robot.mass_matrix.derivative("q")
