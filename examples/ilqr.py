@@ -16,7 +16,7 @@ STEPS = 0.5 ** np.arange(12.0)[:, None]  # of the line search
 
 class Task(NamedTuple):
     robot: fw.Robot
-    phases: list[tuple[Any, int]]  # dynamics, and the number of knots that they hold for
+    phases: list[tuple[Any, Any, int]]  # dynamics, their derivatives, and the number of knots that they hold for
     drives: list[int]  # the velocities that are driven
     h: float  # [s]
     start: Any  # q at rest
@@ -34,7 +34,7 @@ def rollout(t, Q, V, U, k, K, steps):
     """Costs (s), q (n+1, s, nq), v (n+1, s, nv) and u (n, s, nu) with u = U + step k + K (x - X), of s steps at once."""
     q, v = np.tile(t.start, (len(steps), 1)), np.zeros((len(steps), t.robot.nv))
     tau, qs, vs, us = np.zeros_like(v), [q], [v], []
-    for i, dynamics in enumerate(f for f, knots in t.phases for _ in range(knots)):
+    for i, dynamics in enumerate(f for f, _, knots in t.phases for _ in range(knots)):
         us.append(U[i] + steps * k[i] + np.hstack([t.robot.difference(Q[i], q), v - V[i]]) @ K[i].T)
         tau[:, t.drives] = us[-1]
         a = dynamics(q, v, tau)
@@ -50,9 +50,9 @@ def linearized(t, q, v, u):
     """A (n, 2 nv, 2 nv) and B (n, 2 nv, nu) of all knots: the derivatives of each phase's dynamics in one call."""
     tau, one = np.zeros_like(v[:-1]), np.eye(t.robot.nv)
     tau[:, t.drives] = u
-    begins = np.cumsum([knots for _, knots in t.phases])[:-1]
+    begins = np.cumsum([knots for *_, knots in t.phases])[:-1]
     states = zip(*(np.split(x, begins) for x in (q[:-1], v[:-1], tau)), strict=True)
-    results = [f.derivative()(*x)[:3] for (f, _), x in zip(t.phases, states, strict=True)]
+    results = [derivatives(*x)[:3] for (_, derivatives, _), x in zip(t.phases, states, strict=True)]
     dq, dv, dtau = (t.h * np.concatenate(x) for x in zip(*results, strict=True))  # of v', but for v
     return np.block([[one + t.h * dq, t.h * (one + dv)], [dq, one + dv]]), np.hstack([t.h * dtau, dtau])[..., t.drives]
 

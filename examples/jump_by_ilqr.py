@@ -23,7 +23,7 @@ def pendulum():
     robot = fw.build(fw.Mechanism(bodies, [shoulder, elbow], frames=frames, name="double pendulum"))
     task = Task(
         robot,
-        phases=[(robot.forward_dynamics, 125)],
+        phases=[(robot.forward_dynamics, robot.forward_dynamics_derivatives, 125)],
         drives=[0],
         h=0.02,
         start=np.zeros(2),
@@ -53,7 +53,10 @@ def leg(apex=0.35):
     crouching, standing = np.array([0.1034, 3.9099, -2.3, 2.3, -2.3]), np.array([0.1765, 3.7269, -1.5, 1.5, -1.5])
     task = Task(
         robot,
-        phases=[(stance.constrained_dynamics, 40), (robot.forward_dynamics, 80)],
+        phases=[
+            (stance.constrained_dynamics, stance.constrained_dynamics.derivative("q", "v", "tau"), 40),
+            (robot.forward_dynamics, robot.forward_dynamics_derivatives, 80),
+        ],
         drives=[1, 2],
         h=0.0025,
         start=crouching,
@@ -69,7 +72,7 @@ def leg(apex=0.35):
 
 def push(task, q, v, u):
     """The ground's force on the toe (stance, 2), upward and sideways [N]."""
-    dynamics, n = task.phases[0]
+    dynamics, _, n = task.phases[0]
     tau = np.zeros((n, task.robot.nv))
     tau[:, task.drives] = u[:n]
     rows = task.robot.frame_placement("toe")(q[:n])[:, :2, :2]

@@ -84,7 +84,7 @@ def draw_leg(ax, task, q, v, u, costs):
     for i in chosen:
         ax.plot(*lines[i, 3], "s", color=RED if i == chosen[-1] else FAINT, ms=9)
     ax.axhline(0.0, color=GROUND, lw=1.5)
-    lift_off = lines[task.phases[0][1], 3, 0]
+    lift_off = lines[task.phases[0][-1], 3, 0]
     ax.axvline(lift_off, color=GROUND, lw=0.8, ls=":")
     ax.text(lift_off + 0.005, 0.32, "lift-off", color=FAINT)
     ax.set(
@@ -102,7 +102,7 @@ def ground(task, q):
 def draw_heights(ax, task, q, v, u, costs):
     times, below = task.h * np.arange(len(q)), ground(task, q)
     heights = task.robot.frame_placement(["thigh", "toe"])(q)[..., 0, 3] - below
-    ax.axvspan(0.0, task.h * task.phases[0][1], **STANCE)
+    ax.axvspan(0.0, task.h * task.phases[0][-1], **STANCE)
     ax.axhline(task.goal[0] - below, color=GROUND, ls=":", label="asked of the hip")
     ax.plot(times, heights[:, 0], color=BLUE, label="hip")
     ax.plot(times, heights[:, 1], color=RED, label="toe")
@@ -112,7 +112,7 @@ def draw_heights(ax, task, q, v, u, costs):
 
 def draw_push(ax, task, push):
     """It is zero in flight."""
-    stance, knots = len(push), sum(knots for _, knots in task.phases)
+    stance, knots = len(push), sum(knots for *_, knots in task.phases)
     times = task.h * np.arange(knots)
     ax.axvspan(0.0, task.h * stance, **STANCE)
     for values, color, name in zip(push.T, (BLUE, RED), ("upward", "sideways"), strict=True):

@@ -29,7 +29,7 @@ def jumped() -> Any:
 
 def follows(task: Task, q: Any, v: Any, u: Any) -> None:
     """Knot by knot, by single calls."""
-    dynamics = [f for f, knots in task.phases for _ in range(knots)]
+    dynamics = [f for f, _, knots in task.phases for _ in range(knots)]
     for i, f in enumerate(dynamics):
         tau = np.zeros(task.robot.nv)
         tau[task.drives] = u[i]
