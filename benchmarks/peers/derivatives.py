@@ -101,15 +101,9 @@ def comparisons(pair: Pair) -> Iterable[Comparison]:
         kind, feet = FEET[pair.name]
         space = robot.operational_space([fw.Contact(foot, kind) for foot in feet])
         what = f"contact dynamics, {space.size} rows"
-        yield Comparison(what, constrained_derivatives(space), Peer.constrained, DYNAMICS)
+        yield Comparison(what, space.forward_dynamics_derivatives, Peer.constrained, DYNAMICS)
     velocity = robot.frame_velocity(HANDS[pair.name], "local").derivative()
     yield Comparison("frame velocity", velocity, Peer.velocity, KINEMATICS, 2)
-
-
-def constrained_derivatives(space: fw.OperationalSpace) -> CompiledFunction:
-    """Of accelerations and forces."""
-    derivatives: CompiledFunction | None = getattr(space, "forward_dynamics_derivatives", None)
-    return derivatives or space.constrained_dynamics.derivative()
 
 
 def ways(function: CompiledFunction, arguments: Sequence[Array]) -> tuple[Call, Call]:
