@@ -1,7 +1,7 @@
 """iLQR (Tassa, Erez and Todorov 2012: DDP without second derivatives of the dynamics), by batched calls.
 
-One call gives the derivatives at all knots of a phase, and one rollout tries all steps of the line search. Time steps,
-v' = v + h a and q' = q + h v', are those of vector spaces: independent coordinates of loops are one, quaternions are not.
+One call gives the derivatives at all knots of a phase, and one rollout tries all steps of the line search. A step in time is
+v' = v + h a, q' = q ⊕ h v'; differences of configurations are velocities, on the manifold (`integrate`, `difference`).
 """
 
 import time
@@ -27,6 +27,7 @@ class Task(NamedTuple):
 
 
 def errors(t, q, v):
+    """How far q and v are from the goal (..., 2 nv)."""
     return np.concatenate([t.robot.difference(np.broadcast_to(t.goal, q.shape), q), v], axis=-1)
 
 
@@ -48,22 +49,29 @@ def rollout(t, Q, V, U, k, K, steps):
 
 def linearized(t, q, v, u):
     """A (n, 2 nv, 2 nv) and B (n, 2 nv, nu) of all knots: the derivatives of each phase's dynamics in one call."""
-    tau, one = np.zeros_like(v[:-1]), np.eye(t.robot.nv)
+    nv, tau = t.robot.nv, np.zeros_like(v[:-1])
     tau[:, t.drives] = u
     begins = np.cumsum([knots for *_, knots in t.phases])[:-1]
     states = zip(*(np.split(x, begins) for x in (q[:-1], v[:-1], tau)), strict=True)
-    results = [derivatives(*x)[:3] for (_, derivatives, _), x in zip(t.phases, states, strict=True)]
-    dq, dv, dtau = (t.h * np.concatenate(x) for x in zip(*results, strict=True))  # of v', but for v
-    return np.block([[one + t.h * dq, t.h * (one + dv)], [dq, one + dv]]), np.hstack([t.h * dtau, dtau])[..., t.drives]
+    slopes = [np.concatenate(f(*x)[:3], axis=-1) for (_, f, _), x in zip(t.phases, states, strict=True)]  # of a, by q, v, tau
+    dv = t.h * np.concatenate(slopes)[..., np.r_[: 2 * nv, 2 * nv + np.array(t.drives)]]
+    dv[..., nv : 2 * nv] += np.eye(nv)
+    by_q, by_step = t.robot.integrate_derivatives(q[:-1], t.h * v[1:])
+    dq = t.h * by_step @ dv
+    dq[..., :nv] += by_q
+    return np.split(np.concatenate([dq, dv], axis=1), [2 * nv], axis=-1)
 
 
 def backward(t, q, v, u, A, B, damping):
     """Steps k (n, nu), gains K (n, nu, 2 nv), and what they promise to take off the cost."""
-    e, R, W = errors(t, q, v), t.h * t.effort * np.eye(u.shape[1]), t.h * np.diag(t.running)
-    Vx, Vxx, k, K, promise = t.final * e[-1], np.diag(t.final), np.zeros_like(u), np.zeros_like(B).swapaxes(1, 2), 0.0
+    e, R, J, nv = errors(t, q, v), t.h * t.effort * np.eye(u.shape[1]), np.zeros((len(q), *A.shape[1:])), t.robot.nv
+    J[:, :nv, :nv], J[:, nv:, nv:] = t.robot.difference_derivatives(t.goal, q).dresult_dq1, np.eye(nv)
+    k, K, promise = np.zeros_like(u), np.zeros_like(B).swapaxes(1, 2), 0.0
+    Vx, Vxx = J[-1].T @ (t.final * e[-1]), J[-1].T * t.final @ J[-1]
     for i in reversed(range(len(u))):
-        Qx, Qu = W @ e[i] + A[i].T @ Vx, R @ u[i] + B[i].T @ Vx
-        Qxx, Qux, Quu = W + A[i].T @ Vxx @ A[i], B[i].T @ Vxx @ A[i], R + B[i].T @ Vxx @ B[i]
+        Qx, Qu = t.h * J[i].T @ (t.running * e[i]) + A[i].T @ Vx, R @ u[i] + B[i].T @ Vx
+        Qxx, Qux = t.h * J[i].T * t.running @ J[i] + A[i].T @ Vxx @ A[i], B[i].T @ Vxx @ A[i]
+        Quu = R + B[i].T @ Vxx @ B[i]
         step = -np.linalg.solve(Quu + damping * np.eye(len(R)), np.column_stack([Qu, Qux]))
         k[i], K[i] = step[:, 0], step[:, 1:]
         promise -= k[i] @ (Qu + 0.5 * Quu @ k[i])
@@ -75,8 +83,8 @@ def backward(t, q, v, u, A, B, damping):
 def solve(t, guess, iterations=100, tolerance=1e-4):
     """q, v, u, and all costs, until an iteration promises to take less than `tolerance` off; `guess` are forces (n, nu)."""
     n, nv, damping = len(guess), t.robot.nv, 1e-6
-    zero = np.zeros((n, t.robot.nq)), np.zeros((n, nv)), guess, 0.0 * guess, np.zeros((*guess.shape, 2 * nv))
-    costs, q, v, u = (x[:, 0] if x.ndim > 1 else x.tolist() for x in rollout(t, *zero, np.ones((1, 1))))
+    still = np.tile(t.start, (n, 1)), np.zeros((n, nv)), guess, 0.0 * guess, np.zeros((*guess.shape, 2 * nv))
+    costs, q, v, u = (x[:, 0] if x.ndim > 1 else x.tolist() for x in rollout(t, *still, np.ones((1, 1))))
     clock = time.perf_counter
     linearized(t, q, v, u)  # compiles the derivatives, or reads them from the cache
     for i in range(iterations):

@@ -54,7 +54,7 @@ def leg(apex=0.35):
     task = Task(
         robot,
         phases=[
-            (stance.constrained_dynamics, stance.constrained_dynamics.derivative("q", "v", "tau"), 40),
+            (stance.constrained_dynamics, stance.forward_dynamics_derivatives, 40),
             (robot.forward_dynamics, robot.forward_dynamics_derivatives, 80),
         ],
         drives=[1, 2],

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 FAINT, BLUE, RED, GROUND = "#66707c", "#2f6db5", "#c4502e", "#9aa3ad"
+COLORS = (BLUE, RED, "#3a8f5c", "#8a63b0")
 STANCE = {"color": "#e4e9ee", "zorder": 0, "label": "stance"}
 
 
@@ -41,8 +43,9 @@ def strobe(ax, lines, chosen):
 
 def draw_costs(ax, costs):
     """By iteration, from the start, for each name."""
-    for (name, values), color in zip(costs.items(), (BLUE, RED), strict=False):
+    for (name, values), color in zip(costs.items(), COLORS, strict=False):
         ax.semilogy(values, "-o", color=color, ms=3.0, lw=1.2, label=name)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(title="Cost", xlabel="iteration", ylabel="cost (weighted squares)")
     ax.legend(frameon=False)
 
@@ -56,8 +59,11 @@ def picture_of_jump(path, swing, jump, push):
     draw_leg(leg, *jump)
     costs, heights, forces = lower.subplots(1, 3)
     draw_costs(costs, {"pendulum swings up": swing[-1], "leg jumps": jump[-1]})
-    draw_heights(heights, *jump)
-    draw_push(forces, jump[0], push)
+    task, q = jump[:2]
+    below = ground(task, q)
+    hip, toe = (task.robot.frame_placement(["thigh", "toe"])(q)[..., 0, 3] - below).T
+    draw_heights(heights, task, {"hip": hip, "toe": toe}, task.goal[0] - below)
+    draw_forces(forces, task, {"upward": push[:, 0], "sideways": push[:, 1]}, "Ground's force on the toe")
     save(figure, path)
 
 
@@ -99,26 +105,57 @@ def ground(task, q):
     return task.robot.frame_placement("toe")(q[0])[0, 3]
 
 
-def draw_heights(ax, task, q, v, u, costs):
-    times, below = task.h * np.arange(len(q)), ground(task, q)
-    heights = task.robot.frame_placement(["thigh", "toe"])(q)[..., 0, 3] - below
+def draw_heights(ax, task, heights, asked):
+    """Of what is named [m], and what is asked of the first at the end."""
     ax.axvspan(0.0, task.h * task.phases[0][-1], **STANCE)
-    ax.axhline(task.goal[0] - below, color=GROUND, ls=":", label="asked of the hip")
-    ax.plot(times, heights[:, 0], color=BLUE, label="hip")
-    ax.plot(times, heights[:, 1], color=RED, label="toe")
+    ax.axhline(asked, color=GROUND, ls=":")
+    ax.annotate("goal", (0.0, asked), (4, -11), textcoords="offset points", color=FAINT)
+    for (name, values), color in zip(heights.items(), COLORS, strict=False):
+        times, i = task.h * np.arange(len(values)), 7 * len(values) // 10
+        ax.plot(times, values, color=color)
+        ax.annotate(name, (times[i], values[i]), (4, -14), textcoords="offset points", color=color)
     ax.set(title="Height", xlabel="time [s]", ylabel="above the ground [m]", xlim=(0.0, times[-1]))
-    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(0.0, 0.62))
 
 
-def draw_push(ax, task, push):
-    """It is zero in flight."""
-    stance, knots = len(push), sum(knots for *_, knots in task.phases)
-    times = task.h * np.arange(knots)
-    ax.axvspan(0.0, task.h * stance, **STANCE)
-    for values, color, name in zip(push.T, (BLUE, RED), ("upward", "sideways"), strict=True):
-        ax.step(times, [*values, *np.zeros(knots - stance)], where="post", color=color, label=name)
-    ax.set(title="Ground's force on the toe", xlabel="time [s]", ylabel="force [N]", xlim=(0.0, task.h * knots))
-    ax.legend(frameon=False)
+def draw_forces(ax, task, forces, title):
+    """Of stance, by name (knots,); they are zero in flight."""
+    knots = [n for *_, n in task.phases]
+    times = task.h * np.arange(sum(knots))
+    ax.axvspan(0.0, task.h * knots[0], **STANCE)
+    for (name, values), color in zip(forces.items(), COLORS, strict=False):
+        ax.step(times, [*values, *np.zeros(sum(knots[1:]))], where="post", color=color, label=name)
+    ax.set(title=title, xlabel="time [s]", ylabel="force [N]", xlim=(0.0, task.h * sum(knots)))
+    ax.legend(frameon=False, loc="upper right")
+
+
+def picture_of_hyq(path, task, q, v, costs, force):
+    """HyQ at the knots q (n+1, nq), with the ground's forces (stance, 4, 3) [N]."""
+    figure = Figure(figsize=(11.0, 6.0), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.35))
+    draw_hyq(upper.subplots(), task, q)
+    drawn, heights, forces = lower.subplots(1, 3)
+    draw_costs(drawn, {"HyQ jumps": costs})
+    feet = task.robot.frame_placement(["lf_foot", "rf_foot", "lh_foot", "rh_foot"])(q)[..., 2, 3].mean(1)
+    draw_heights(heights, task, {"trunk": q[:, 2], "feet (mean)": feet}, task.goal[2])
+    names = ["left front", "right front", "left hind", "right hind"]
+    draw_forces(forces, task, dict(zip(names, force[..., 2].T, strict=True)), "Ground's upward forces on the feet")
+    save(figure, path)
+
+
+def draw_hyq(ax, task, q):
+    """From the left, side by side in time."""
+    chosen, apart = [0, *range(15, len(q), 7)], 1.0
+    chains = [[f"{leg}_{link}" for link in ("hipassembly", "upperleg", "lowerleg", "foot")] for leg in ("lf", "lh")]
+    front, hind = (task.robot.frame_placement(chain)(q)[..., [0, 2], 3] for chain in chains)
+    for column, i in enumerate(chosen):
+        color, shift = RED if i == chosen[-1] else BLUE, np.array([apart * column, 0.0])
+        ax.plot(*(np.stack([front[i, 0], hind[i, 0]]) + shift).T, color=color, lw=9.0, solid_capstyle="round", alpha=0.5)
+        for leg in (front, hind):
+            ax.plot(*(leg[i] + shift).T, "-o", color=color, lw=2.0, ms=3.0)
+        ax.text(shift[0], -0.06, f"{task.h * i:.2f} s", ha="center", va="top", color=FAINT)
+    ax.axhline(0.0, color=GROUND, lw=1.5)
+    ax.set_aspect("equal")
+    ax.set(title="HyQ jumps, from its left, side by side in time", ylabel="height [m]", xticks=[], ylim=(-0.22, 0.92))
 
 
 def picture_of_reach(path, robot, q, u, costs, step, target):

@@ -14,6 +14,9 @@ import jump_by_ilqr
 import pictures
 from ilqr import Task, linearized, rollout, solve
 
+import featherweight as fw
+
+WHEEL = fw.Inertia(0.5, (0.0, 0.0, 0.0), (0.02, 0.0, 0.0, 0.02, 0.0, 0.04))
 SWING, JUMP = jump_by_ilqr.pendulum(), jump_by_ilqr.leg()
 
 
@@ -65,12 +68,25 @@ def test_the_leg_reaches_the_apex_and_never_pulls_at_the_ground(jumped: Any) -> 
     assert (abs(sideways[1:]) < 0.3 * upward[1:]).all()  # no more than rubber holds
 
 
-@pytest.mark.parametrize("given", [SWING, JUMP], ids=["pendulum", "leg"])
+def attitude() -> Any:
+    """A body in flight with a flywheel, every velocity driven, from one attitude to another."""
+    bodies = [fw.Body("body", fw.Inertia(2.0, (0.1, 0.0, 0.0), (0.3, 0.0, 0.0, 0.2, 0.0, 0.1))), fw.Body("wheel", WHEEL)]
+    flight = fw.Joint("flight", fw.JointType.FLOATING, None, "body")
+    hinge = fw.Joint("hinge", fw.JointType.REVOLUTE, "body", "wheel", fw.Pose(p=(0.0, 0.2, 0.0)), (0.0, 0.6, 0.8))
+    robot = fw.build(fw.Mechanism(bodies, [flight, hinge], name="flyer"))
+    start, goal = robot.neutral(), robot.random_configuration(np.random.default_rng(3))
+    phases = [(robot.forward_dynamics, robot.forward_dynamics_derivatives, 20)]
+    weights = np.ones(14)
+    task = Task(robot, phases, list(range(7)), 0.05, start, goal, 1e4 * weights, 0.1 * weights, 1e-2)
+    return task, np.ones((20, 7))
+
+
+@pytest.mark.parametrize("given", [SWING, JUMP, attitude()], ids=["pendulum", "leg", "flyer"])
 def test_linearized_steps_are_those_of_differences(given: Any) -> None:
     task, guess = given
     n, nv, h = len(guess), task.robot.nv, 1e-6
-    zero = np.zeros((n, task.robot.nq)), np.zeros((n, nv)), guess, 0.0 * guess, np.zeros((*guess.shape, 2 * nv))
-    _, *x = rollout(task, *zero, np.ones((1, 1)))
+    still = np.tile(task.start, (n, 1)), np.zeros((n, nv)), guess, 0.0 * guess, np.zeros((*guess.shape, 2 * nv))
+    _, *x = rollout(task, *still, np.ones((1, 1)))
     q, v, u = (y[:, 0] for y in x)
     A, B = linearized(task, q, v, u)
     assert A.shape == (n, 2 * nv, 2 * nv) and B.shape == (n, 2 * nv, len(task.drives))
@@ -83,12 +99,21 @@ def test_linearized_steps_are_those_of_differences(given: Any) -> None:
             start, speed = task.robot.integrate(q[i], dx[:nv]), v[i] + dx[nv:]
             a = f(start, speed, tau)
             speed = speed + task.h * (a[0] if isinstance(a, tuple) else a)
-            return np.append(task.robot.difference(q[i], task.robot.integrate(start, task.h * speed)), speed)
+            return np.append(task.robot.difference(q[i + 1], task.robot.integrate(start, task.h * speed)), speed)
 
         J = np.hstack([A[i], B[i]])
         for column, e in zip(J.T, h * np.eye(J.shape[1]), strict=True):
             change = (ahead(e[: 2 * nv], e[2 * nv :]) - ahead(-e[: 2 * nv], -e[2 * nv :])) / (2 * h)
             np.testing.assert_allclose(column, change, rtol=1e-6, atol=1e-6 * abs(J).max())
+
+
+def test_attitudes_are_reached_on_the_manifold() -> None:
+    task, guess = attitude()
+    q, v, u, costs = solve(task, guess)
+    follows(task, q, v, u)
+    assert abs(task.robot.difference(task.start, task.goal)[3:6]).max() > 1.0  # far to turn
+    assert abs(task.robot.difference(task.goal, q[-1])).max() < 1e-2
+    assert len(costs) < 20
 
 
 def test_the_picture_of_the_jump_is_drawn(swung: Any, jumped: Any, tmp_path: Path) -> None:
