@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 FAINT, BLUE, RED, GROUND = "#66707c", "#2f6db5", "#c4502e", "#9aa3ad"
 COLORS = (BLUE, RED, "#3a8f5c", "#8a63b0")
-STANCE = {"color": "#e4e9ee", "zorder": 0, "label": "stance"}
+STANCE = {"facecolor": "#e4e9ee", "edgecolor": GROUND, "lw": 0.6, "zorder": 0, "label": "stance"}
 
 
 def output_folder(doc):
@@ -125,7 +125,7 @@ def draw_forces(ax, task, forces, title):
     for (name, values), color in zip(forces.items(), COLORS, strict=False):
         ax.step(times, [*values, *np.zeros(sum(knots[1:]))], where="post", color=color, label=name)
     ax.set(title=title, xlabel="time [s]", ylabel="force [N]", xlim=(0.0, task.h * sum(knots)))
-    ax.legend(frameon=False, loc="upper right")
+    ax.legend(frameon=False)
 
 
 def picture_of_hyq(path, task, q, v, costs, force):
