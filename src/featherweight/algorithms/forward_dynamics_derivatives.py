@@ -12,7 +12,7 @@ from ..model.tree import FLOATING, Tree
 from ..spatial import ZERO3, Motion, unit_motion
 from .kinematics import base_acceleration, joint_transform
 from .ltdl import back_substitute, invert_unit, ltdl_in_situ, on_pattern, product_with_transpose
-from .mechanisms.counterparts import for_mechanism
+from .mechanisms.counterparts import for_mechanism, takes_mechanism
 from .mechanisms.maps import spanning_configuration
 
 
@@ -57,8 +57,8 @@ def write_solution(parent, L, r, N, B, j: int, result) -> None:
 
 
 def write_columns_of_free_root(tree: Tree, row: int, at: int, q, v, results) -> None:
-    """The columns for the root's place and turn, and for its linear velocity; its rows begin at `row`, its velocities at `at`."""
-    by_q, by_v, inverse = results
+    """The columns for the root's place and turn, and for its linear velocity; its rows begin at `row`, velocities at `at`."""
+    by_q, by_v, _ = results
     fall = joint_transform(tree, row, q).rotate_to_child(base_acceleration(tree).lin)
     w = ZERO3
     for j in range(6):
@@ -85,3 +85,47 @@ def accelerations_of_mechanism(mech, q, v, dtau_dq, dtau_dv, M, results) -> None
         j = cluster.rows[0]
         if mech.tree.kind[j] == FLOATING and mech.tree.parent[j] < 0 and len(cluster.independent) == len(cluster.rows) == 6:
             write_columns_of_free_root(mech.tree, j, cluster.start, spanning_configuration(mech, q), v, results)
+
+
+# The second derivatives of w^T M q'' from those W of w^T ID, whose derivatives by x and a hang on q'' as well:
+# ID(x, q''(x, tau)) = tau, so w^T M q''_xy = -(W_xy + W_xa q''_y + (W_ya q''_x)^T).
+
+
+@takes_mechanism
+def hessian_by_configuration(system, by_q, inverse, W_qq, W_qa, results) -> None:
+    """Write those by q and q, and by q and tau."""
+    qq, q_tau = results
+    n = len(system.parent)
+    for j in range(n):
+        for k in range(n):
+            qq[j][k] = 0.0 - W_qq[j][k] - dot(W_qa[j], by_q, k) - dot(W_qa[k], by_q, j)
+            q_tau[j][k] = 0.0 - dot(W_qa[j], inverse, k)
+
+
+@takes_mechanism
+def hessian_by_velocity(system, by_v, W_qv, W_vv, W_qa, results) -> None:
+    """Write those by q and v, and by v and v."""
+    qv, vv = results
+    n = len(system.parent)
+    for j in range(n):
+        for k in range(n):
+            qv[j][k] = 0.0 - W_qv[j][k] - dot(W_qa[j], by_v, k)
+            vv[j][k] = 0.0 - W_vv[j][k]
+
+
+def dot(row, B, k: int):
+    """A row times column k of B."""
+    total = 0.0
+    for i in range(len(row)):
+        total = total + row[i] * B[i][k]
+    return total
+
+
+@takes_mechanism
+def weighted(system, inverse, weights, result) -> None:
+    """Write M^-1 weights."""
+    for i in range(len(system.parent)):
+        total = 0.0
+        for j in range(len(system.parent)):
+            total = total + inverse[i][j] * weights[j]
+        result[i] = total

@@ -63,7 +63,7 @@ def write_derivatives(tree: Tree, q, v, qdd, external, results) -> None:
         b = tree.last[j]
         s = unit_motion(tree.axis[j], 1.0)
         row = Ic[b].column(tree.axis[j])
-        bend = N[b].row(tree.axis[j])
+        bend = N[b].of_component(tree.axis[j])
         by_q = Ic[b] @ psi2[j] + N[b] @ (psi1[j] + psi1[j])
         by_v = Ic[b] @ Sv[j] + N[b] @ (s.ang + s.ang)
         for i in range(tree.first[j], b + 1):

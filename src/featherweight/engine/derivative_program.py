@@ -197,7 +197,9 @@ class ChainRule(JacobianProgram):
         arguments = [known[x.name] for x in inner.inputs]
         [f] = inner.outputs
         known[f.name] = inner.flat(*arguments)
-        blocks = [nested(m, y.shape) for m, y in zip(split(slopes.flat(*arguments), slopes.outputs), slopes.outputs, strict=True)]
+        blocks = [
+            nested(m, y.shape) for m, y in zip(split(slopes.flat(*arguments), slopes.outputs), slopes.outputs, strict=True)
+        ]
         rows = [[entry for block in blocks for entry in block[i]] for i in range(f.size)]
         seeds[f.name] = [combined(row, moving) for row in rows]
         _, projected = _moved(project, known, seeds)
@@ -278,7 +280,8 @@ class PullbackProgram(DerivedProgram):
         return tuple(Output(f"{x.name}_bar", x.tangent) for x in self.program.inputs)
 
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
-        values, weights = outputs_of(self._trace, x), []
+        values = outputs_of(self._trace, x)
+        weights: list[Scalar] = []
         for y in self.program.outputs:
             bar, here = by_name[f"{y.name}_bar"], values[len(weights) : len(weights) + y.size]
             weights += bar if y.along is None else pulled_back(y.along, here, bar, 1)

@@ -19,7 +19,7 @@ COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of thi
 class Input(NamedTuple):
     """An array argument: its name and its core shape. One that is optional is zero unless it is given.
 
-    A point of a manifold has a program `rate` of (x, tangent): what x changes by along the tangent. Derivatives are by tangents.
+    A point of a manifold has a program `rate` of (x, tangent): what x changes by along it. Derivatives are by tangents.
     """
 
     name: str
@@ -273,6 +273,7 @@ class ComposedProgram(Program):
     @property
     def outputs(self) -> tuple[Output, ...]:
         made = {y.name: y for part in self.parts for y in part.outputs}
+        made |= {other: made[name]._replace(name=other) for name, other in self.also}
         return tuple(made[name] for name in self.results)
 
     @property
@@ -292,9 +293,7 @@ class ComposedProgram(Program):
         return all(part.rollable for part in self.parts)
 
     def identity(self) -> tuple[Any, ...]:
-        parts = tuple(
-            (tuple(x.name for x in p.inputs), tuple(y.name for y in p.outputs), p.identity()) for p in self.parts
-        )
+        parts = tuple((tuple(x.name for x in p.inputs), tuple(y.name for y in p.outputs), p.identity()) for p in self.parts)
         return "composed", tuple(x.name for x in self.inputs), parts, self.results, self.also
 
     def flat(self, *inputs: list[Any]) -> list[Any]:

@@ -1,82 +1,112 @@
-"""Derivatives of the dynamics of a robot: the ways there are, of which the cheapest is taken."""
+"""First derivatives of the dynamics of a robot: the ways there are, of which the cheapest is taken."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 from ..algorithms import forward_dynamics_derivatives as by_factors
-from ..algorithms import inverse_dynamics_derivatives as recursive
 from ..algorithms import frames, rnea
+from ..algorithms import inverse_dynamics_derivatives as recursive
 from ..algorithms.mechanisms import rnea as of_mechanisms
 from ..algorithms.mechanisms import spanning
 from ..engine.derivative_program import ChainRule
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import ComposedProgram, CoreShape, FusedProgram, Input, KernelProgram, Output, Program
-from .system import placements
-
-if TYPE_CHECKING:
-    from .robot import Robot
+from .system import System, placements
 
 BY = ("q", "v", "a")
 
 
-def inverse_dynamics_derivatives(robot: Robot) -> CompiledFunction:
-    """By the recursion in the frames of the bodies, within the chain rule for loops, or forward through inverse dynamics."""
-    program = _of_mechanism(robot) if robot.closed else _of_tree(robot)
-    named = {"chain" if robot.closed else "local": _named(robot, program)}
-    return _with_forward(named, robot.inverse_dynamics)
+class Differentiable(System):
+    """A system whose dynamics have derivatives."""
+
+    @property
+    @abstractmethod
+    def inverse_dynamics(self) -> CompiledFunction:
+        """tau of q, v, a."""
+
+    @property
+    @abstractmethod
+    def forward_dynamics(self) -> CompiledFunction:
+        """a of q, v, tau."""
+
+    @property
+    @abstractmethod
+    def mass_matrix(self) -> CompiledFunction:
+        """M of q."""
+
+    @cached_property
+    def inverse_dynamics_derivatives(self) -> CompiledFunction:
+        """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each.
+
+        By a recursion with composite bodies in their own frames ("local"; after Singh, Russell and Wensing 2022), with loops
+        within the chain rule ("chain"), or by forward differentiation ("forward, rnea"), whichever takes fewer operations.
+        `external_forces` as in `inverse_dynamics`; they turn with the bodies.
+        """
+        doc = Differentiable.inverse_dynamics_derivatives.__doc__ or ""
+        program = _of_mechanism(self, doc) if self.closed else _of_tree(self, doc)
+        functions = {"chain" if self.closed else "local": CompiledFunction(program, self.execution)}
+        return cheapest(functions | forward(self.inverse_dynamics))
+
+    @cached_property
+    def forward_dynamics_derivatives(self) -> CompiledFunction:
+        """Of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
+
+        By those of inverse dynamics and sparse factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), or
+        by forward differentiation of each way to compute it ("forward, aba" ...), whichever takes fewer operations.
+        `external_forces` as in `forward_dynamics`; they turn with the bodies.
+        """
+        square = (self.nv, self.nv)
+        names = ("da_dq", "da_dv", "da_dtau")
+        inputs: list[str | Input] = ["q", "v", *(Input(f"dtau_d{x}", square) for x in BY)]
+        solved = self.bind("solved", by_factors.accelerations_by_factors, inputs, [Output(name, square) for name in names])
+        own = analytic(self.inverse_dynamics_derivatives)
+        parts = self.forward_dynamics.alternatives["crba-ltdl"].program, own.program, solved.program
+        doc = Differentiable.forward_dynamics_derivatives.__doc__ or ""
+        program = ComposedProgram("forward_dynamics_derivatives", parts, names, doc)
+        functions = {f"crba-ltdl, {own.algorithm}": CompiledFunction(program, self.execution)}
+        return cheapest(functions | forward(self.forward_dynamics))
 
 
-def forward_dynamics_derivatives(robot: Robot) -> CompiledFunction:
-    """By those of inverse dynamics and the factors of the inertia matrix, or forward through each way of forward dynamics."""
-    analytic = next(f for name, f in robot.inverse_dynamics_derivatives.alternatives.items() if not name.startswith("forward"))
-    square = (robot.nv, robot.nv)
-    names = ("da_dq", "da_dv", "da_dtau")
-    inputs = ("q", "v", *(Input(f"dtau_d{x}", square) for x in BY))
-    solved = robot.bind("solved", by_factors.accelerations_by_factors, inputs, [Output(name, square) for name in names])
-    value = robot.forward_dynamics.alternatives["crba-ltdl"]
-    doc = type(robot).forward_dynamics_derivatives.__doc__ or ""
-    parts = (value.program, analytic.program, solved.program)
-    program = ComposedProgram("forward_dynamics_derivatives", parts, names, doc)
-    return _with_forward({f"crba-ltdl, {analytic.algorithm}": _named(robot, program)}, robot.forward_dynamics)
+def forward(source: CompiledFunction) -> dict[str, CompiledFunction]:
+    """Forward differentiation of each way to compute a function; none of one that is too large or keeps its loops."""
+    if source.too_large or source.execution == "rolled":
+        return {}
+    return {f"forward, {name}": f for name, f in source.derivative().alternatives.items()}
 
 
-def _named(robot: Robot, program: Program) -> CompiledFunction:
-    return CompiledFunction(program, robot.execution)
+def analytic(function: CompiledFunction) -> CompiledFunction:
+    """The way to a derivative that is not forward differentiation of the function."""
+    return next(f for name, f in function.alternatives.items() if not name.startswith("forward"))
 
 
-def _with_forward(functions: dict[str, CompiledFunction], source: CompiledFunction) -> CompiledFunction:
-    """The functions, and forward differentiation of each way to compute the source."""
-    if not source.too_large and source.execution != "rolled":
-        forward = source.derivative()
-        functions |= {f"forward, {name}": f for name, f in forward.alternatives.items()}
-    return cheapest(functions)
-
-
-def _forces(robot: Robot) -> tuple[Input, Any]:
+def _forces(robot: Differentiable) -> tuple[Input, Any]:
     """The argument, and where bodies are."""
     return Input("external_forces", (len(robot.bodies), 6), optional=True), placements(robot.model.placed_bodies)
 
 
-def _of_tree(robot: Robot) -> Program:
+def _of_tree(robot: Differentiable, doc: str) -> Program:
     forces, bodies = _forces(robot)
     outputs = [Output(f"dtau_d{x}", (robot.nv, robot.nv)) for x in BY]
-    doc = type(robot).inverse_dynamics_derivatives.__doc__
+    inputs: tuple[str | Input, ...] = (*BY, forces)
     name, kernel = "inverse_dynamics_derivatives", recursive.rnea_derivatives
-    return robot.bind(name, kernel, (*BY, forces), outputs, (bodies,), doc=doc).program
+    return robot.bind(name, kernel, inputs, outputs, (bodies,), doc=doc).program
 
 
-def _of_mechanism(robot: Robot) -> Program:
+def _of_mechanism(robot: Differentiable, doc: str) -> Program:
     """The tree's derivatives within tau = G^T tau_tree(q, G v, G a + g)."""
     forces, bodies = _forces(robot)
     tree = robot.model.tree
     n = len(tree.parent)
-    spanning_names = ("spanning_q", "spanning_v", "spanning_a")
-    state = [Output(name, (robot.model.nq if name == "spanning_q" else n,)) for name in spanning_names]
+    names = ("spanning_q", "spanning_v", "spanning_a")
+    state = [Output(name, (robot.model.nq if name == "spanning_q" else n,)) for name in names]
     arguments = (*(Input(y.name, y.shape) for y in state), forces)
     torque = Output("spanning_tau", (n,))
-    square = tuple(Output(f"dtau_d{name}", (n, n)) for name in spanning_names)
+    square = tuple(Output(f"dtau_d{name}", (n, n)) for name in names)
+    projected = ("q", Input(torque.name, (n,)))
 
     def of_tree(kernel: Callable[..., None], outputs: tuple[Output, ...]) -> Program:
         return KernelProgram(kernel.__name__, kernel, (tree, bodies), arguments, outputs)
@@ -86,12 +116,11 @@ def _of_mechanism(robot: Robot) -> Program:
         robot.bind("tangent", spanning.velocity, ("q", "v"), (Output("spanning_q", (n,)),)).program,
         of_tree(rnea.rnea, (torque,)),
         of_tree(recursive.rnea_derivatives, square),
-        robot.bind("projection", of_mechanisms.projection, ("q", Input(torque.name, (n,))), (Output("tau", (robot.nv,)),)).program,
+        robot.bind("projection", of_mechanisms.projection, projected, (Output("tau", (robot.nv,)),)).program,
     )
     chain = ChainRule(robot.inverse_dynamics.program, "", ("q", "v"), parts)
-    names = (("dtau_dq", "dtau_dv"), ("dtau_da",))
-    doc = type(robot).inverse_dynamics_derivatives.__doc__ or ""
-    return FusedProgram("inverse_dynamics_derivatives", (chain, robot.mass_matrix.program), names, doc)
+    results = (("dtau_dq", "dtau_dv"), ("dtau_da",))
+    return FusedProgram("inverse_dynamics_derivatives", (chain, robot.mass_matrix.program), results, doc)
 
 
 def placement_tangents(count: int, batch: CoreShape) -> Program:

@@ -20,9 +20,10 @@ from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
-from .dynamics_derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives, placement_tangents
+from .dynamics_derivatives import placement_tangents
 from .factorization import Factorization, packed_size
-from .system import System, placements
+from .second_derivatives import TwiceDifferentiable
+from .system import placements
 
 REFERENCES = {
     "local": frames.LOCAL,
@@ -33,7 +34,7 @@ REFERENCES = {
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(System):
+class Robot(TwiceDifferentiable):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
@@ -136,16 +137,6 @@ class Robot(System):
             for name, kernel in (("aba", aba.aba), ("crba-ltdl", crba_ltdl.crba_ltdl))
         }
         return cheapest(candidates)
-
-    @cached_property
-    def inverse_dynamics_derivatives(self) -> CompiledFunction:
-        """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each."""
-        return inverse_dynamics_derivatives(self)
-
-    @cached_property
-    def forward_dynamics_derivatives(self) -> CompiledFunction:
-        """Of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each."""
-        return forward_dynamics_derivatives(self)
 
     @cached_property
     def mass_matrix(self) -> CompiledFunction:

@@ -24,7 +24,7 @@ class Coriolis(NamedTuple):
     def __matmul__(a, x: Vec3) -> Force:
         return Force(a.K @ x, x.cross(a.momentum))
 
-    def row(a, k: int) -> Vec3:
+    def of_component(a, k: int) -> Vec3:
         """The component k of the force, as a function of x."""
         Q = a.momentum
         if k == 0:
@@ -50,9 +50,9 @@ class Coriolis(NamedTuple):
 
     def sped(a, I: RigidInertia, u: Vec3) -> Coriolis:
         """The same bodies, whose inertia is I, all faster by u."""
-        return a.carried(I, u, ZERO3)
+        return a.moved_along(I, u, ZERO3)
 
-    def carried(a, I: RigidInertia, u: Vec3, p: Vec3) -> Coriolis:
+    def moved_along(a, I: RigidInertia, u: Vec3, p: Vec3) -> Coriolis:
         """The same bodies seen from an origin at -p, where their inertia is I, and all faster by u."""
         h, Q = I.moment, a.momentum
         d = h.dot(u) + p.dot(Q)

@@ -83,7 +83,7 @@ class Transform(NamedTuple):
             a = N.rotate(X.R)
         else:
             a = N.spin(X.turn[0], X.turn[1]).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
-        return a.carried(I, u, X.p)
+        return a.moved_along(I, u, X.p)
 
     def articulated_to_parent(X, I: ArticulatedInertia) -> ArticulatedInertia:
         """X^T I X."""

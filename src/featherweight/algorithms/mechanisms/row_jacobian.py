@@ -7,8 +7,8 @@ from typing import Any
 from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
 from ..contact import constraint_rows
-from ..contact.operational_space import constrained_derivatives
 from ..contact.constraint_rows import ConstraintRows, add_entry_accelerations, row_accelerations, unit_wrenches, write_entries
+from ..contact.operational_space import constrained_derivatives
 from ..integration import configuration_rate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
 from .cluster_tree import ClusterTree

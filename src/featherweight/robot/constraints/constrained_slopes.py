@@ -2,72 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 from ...algorithms.contact import constraint_rows
+from ...algorithms.contact.constraint_rows import ConstraintRows
 from ...algorithms.contact.operational_space import constrained_derivatives as equations
-from ...algorithms.contact.operational_space.constrained_derivatives import solved_constraints
+from ...algorithms.contact.operational_space.reduction import Reduction
 from ...engine.derivative_program import JacobianProgram
-from ...engine.function import CompiledFunction
 from ...engine.program import ComposedProgram, Input, Output, Program
-
-if TYPE_CHECKING:
-    from .operational_space import OperationalSpace
+from ..dynamics_derivatives import Differentiable, analytic
 
 NAME = "forward_dynamics_derivatives"
 RESULTS = ("acceleration", "force")
+STATE = ("q", "v", "tau")
 
 
-def constrained_slopes(space: OperationalSpace, stabilized: bool, doc: str) -> CompiledFunction:
+class Constrained(NamedTuple):
+    """A robot under constraints: what its derivatives are made of."""
+
+    robot: Differentiable
+    dynamics: Program  # acceleration, force, strain of q, v, tau and, perhaps, a target
+    target: Program | None  # of q, v and more, if it depends on the state
+    every: ConstraintRows  # all rows
+    kept: ConstraintRows  # those that do not depend on others of the same body
+    reduction: Reduction  # what lies between the two
+
+
+def constrained_slopes(c: Constrained, doc: str) -> Program:
     """By the equations of motion and constraint, solved once for all columns; or, where rows depend on each other, forward
     through the function itself, so that they are treated as it treats them."""
-    dynamics = space.constrained_dynamics.alternatives["ltl"].program
-    before: tuple[Program, ...] = ()
-    if stabilized:
-        dynamics, before = dynamics.given("target"), (space.stabilization.program,)
-    if space.rows_depend:
-        whole = ComposedProgram("constrained", (*before, dynamics), RESULTS, first=("q", "v", "tau"))
-        return CompiledFunction(JacobianProgram(whole, doc, ("q", "v", "tau")), _execution(space), "forward")
-    results = tuple(f"d{y}_d{x}" for y in RESULTS for x in ("q", "v", "tau"))
-    parts = (*before, dynamics, *_slopes(space, stabilized), _solved(space, stabilized, results))
-    program = ComposedProgram(NAME, parts, results, doc, (("acceleration", "a"),), ("q", "v", "tau"))
-    return CompiledFunction(program, _execution(space), "ltl")
+    before = (c.target,) if c.target else ()
+    dynamics = c.dynamics.given("target") if c.target else c.dynamics
+    if c.reduction.dependent:
+        return JacobianProgram(ComposedProgram("constrained", (*before, dynamics), RESULTS, first=STATE), doc, STATE)
+    results = tuple(f"d{y}_d{x}" for y in RESULTS for x in STATE)
+    parts = (*before, dynamics, *_slopes(c), *_solved(c, results))
+    return ComposedProgram(NAME, parts, results, doc, (("acceleration", "a"),), STATE)
 
 
-def _execution(space: OperationalSpace) -> str:
-    return "interpreted" if space.robot.execution == "interpreted" else "traced"
-
-
-def _slopes(space: OperationalSpace, stabilized: bool) -> tuple[Program, ...]:
+def _slopes(c: Constrained) -> tuple[Program, ...]:
     """The derivatives of the parts of the equations, at the acceleration and the forces that solve them."""
-    robot: Any = space.robot
-    n = robot.nv
-    kept = space.kept_rows
-    m = len(kept.K)
-    pull = robot.bind("pull", equations.row_forces, ("q", Input("force", (space.size,))), (Output("pull", (n,)),), (space.every_row,))
-    seen = robot.bind("seen", equations.row_motion, ("q", "v", "a"), (Output("rows", (m,)),), (kept,))
-    jacobian = robot.bind("J", constraint_rows.row_jacobian, ("q",), (Output("J", (m, n)),), (kept,))
-    dynamics = robot.inverse_dynamics_derivatives.alternatives
-    analytic = next(f for name, f in dynamics.items() if not name.startswith("forward"))
-    slopes: list[Program] = [
-        analytic.program,
+    robot = c.robot
+    n, m, size = robot.nv, len(c.kept.K), len(c.every.K)
+    pull = robot.bind("pull", equations.row_forces, ("q", Input("force", (size,))), (Output("pull", (n,)),), (c.every,))
+    seen = robot.bind("seen", equations.row_motion, ("q", "v", "a"), (Output("rows", (m,)),), (c.kept,))
+    jacobian = robot.bind("J", constraint_rows.row_jacobian, ("q",), (Output("J", (m, n)),), (c.kept,))
+    slopes: tuple[Program, ...] = (
+        analytic(robot.inverse_dynamics_derivatives).program,
         JacobianProgram(pull.program, "", ("q",)),
         JacobianProgram(seen.program, "", ("q", "v")),
         jacobian.program,
-    ]
-    if stabilized:
-        slopes.append(JacobianProgram(space.stabilization.program, "", ("q", "v")))
-    return tuple(slopes)
+    )
+    return (*slopes, JacobianProgram(c.target, "", ("q", "v"))) if c.target else slopes
 
 
-def _solved(space: OperationalSpace, stabilized: bool, results: tuple[str, ...]) -> Program:
-    robot, n = space.robot, space.robot.nv
-    m = len(space.kept_rows.K)
-    square = [Input(name, (n, n)) for name in ("dtau_dq", "dtau_dv", "dtau_da", "dpull_dq")]
-    rows = [Input(name, (m, n)) for name in ("J", "drows_dq", "drows_dv")]
-    targets = [Input(f"dtarget_d{x}", (space.size, n), optional=True) for x in "qv"]
-    outputs = [Output(name, (n if name.startswith("dacc") else space.size, n)) for name in results]
-    program = robot.bind(NAME, solved_constraints, (*square, *rows, *targets), outputs, (space.reduction,)).program
-    for target in targets if stabilized else ():
-        program = program.given(target.name)
-    return program
+def _solved(c: Constrained, results: tuple[str, ...]) -> tuple[Program, ...]:
+    n, m, size = c.robot.nv, len(c.kept.K), len(c.every.K)
+    square = {name: Input(name, (n, n)) for name in ("dtau_dq", "dtau_dv", "dtau_da", "dpull_dq")}
+    rows = [Input(f"drows_d{x}", (m, n)) for x in "qv"]
+    targets = [Input(f"dtarget_d{x}", (size, n), optional=True) for x in "qv"]
+    R, S = Output("R", (n, 2 * n)), Output("S", (m, 2 * n))
+    moved = c.robot.bind("R", equations.motion_slopes, [square[x] for x in ("dtau_dq", "dtau_dv", "dpull_dq")], (R,))
+    seen = c.robot.bind("S", equations.row_slopes, (*rows, *targets), (S,), (c.reduction,)).program
+    for target in targets if c.target else ():
+        seen = seen.given(target.name)
+    inputs = square["dtau_da"], Input("J", (m, n)), Input("R", R.shape), Input("S", S.shape)
+    outputs = [Output(name, (n if name.startswith("dacceleration") else size, n)) for name in results]
+    return moved.program, seen, c.robot.bind(NAME, equations.solved_constraints, inputs, outputs, (c.reduction,)).program

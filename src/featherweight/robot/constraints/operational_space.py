@@ -11,20 +11,18 @@ import numpy as np
 
 from ...algorithms import frames
 from ...algorithms.contact import constraint_rows
-from ...algorithms.contact.constraint_rows import ConstraintRows
 from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
-from ...algorithms.contact.operational_space.reduction import Reduction
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...engine.function import CompiledFunction, cheapest
-from ...engine.program import CoreShape, Input, Output
+from ...engine.program import CoreShape, Input, Output, Program
 from ...model.tree import Placements
 from ...model.types import Pose
-from ..system import System
+from ..dynamics_derivatives import Differentiable
+from .constrained_slopes import Constrained, constrained_slopes
 from .constraint import Constraint, ResolvedRows
-from .constrained_slopes import constrained_slopes
 from .contact import Contact, Resolved
 from .redundancy import Independence
 
@@ -62,7 +60,7 @@ class OperationalSpace:
     What needs independent rows raises ValueError, when it is first asked for, if they are not.
     """
 
-    def __init__(self, robot: System, constraints: tuple[Constraint, ...]) -> None:
+    def __init__(self, robot: Differentiable, constraints: tuple[Constraint, ...]) -> None:
         self.robot = robot
         self.constraints = constraints
         self._delassus: dict[str, CompiledFunction] = {}
@@ -256,7 +254,7 @@ class OperationalSpace:
         derivatives of the equations of motion and constraint, at their solution, and one factorization ("ltl"); where rows
         depend on each other, by forward differentiation of `constrained_dynamics`, least squares and all ("forward").
         """
-        return constrained_slopes(self, False, OperationalSpace.forward_dynamics_derivatives.__doc__ or "")
+        return self._derivatives(None, OperationalSpace.forward_dynamics_derivatives.__doc__)
 
     @cached_property
     def stabilized_derivatives(self) -> CompiledFunction:
@@ -264,27 +262,14 @@ class OperationalSpace:
 
         Function of q, v, tau, placements (contacts, 4, 4) and gains (2).
         """
-        return constrained_slopes(self, True, OperationalSpace.stabilized_derivatives.__doc__ or "")
+        return self._derivatives(self.stabilization.program, OperationalSpace.stabilized_derivatives.__doc__)
 
-    @property
-    def rows_depend(self) -> bool:
-        """Whether rows that are kept depend on each other wherever the robot is."""
-        return bool(self._independence.reduction.dependent)
-
-    @property
-    def reduction(self) -> Reduction:
-        """What lies between all rows and those that are kept."""
-        return self._independence.reduction
-
-    @property
-    def kept_rows(self) -> ConstraintRows:
-        """The rows without those that depend on others of the same body, as algorithms read them."""
-        return self._with(self._independence.constraints)._rows.rows
-
-    @property
-    def every_row(self) -> ConstraintRows:
-        """All rows, as algorithms read them."""
-        return self._rows.rows
+    def _derivatives(self, target: Program | None, doc: str | None) -> CompiledFunction:
+        kept, reduction = self._with(self._independence.constraints)._rows.rows, self._independence.reduction
+        dynamics = self.constrained_dynamics.alternatives["ltl"].program
+        program = constrained_slopes(Constrained(self.robot, dynamics, target, self._rows.rows, kept, reduction), doc or "")
+        execution = "interpreted" if self.robot.execution == "interpreted" else "traced"
+        return CompiledFunction(program, execution, "forward" if reduction.dependent else "ltl")
 
     # holding contacts in their places
 

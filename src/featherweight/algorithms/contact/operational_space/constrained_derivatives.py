@@ -125,23 +125,37 @@ def kkt_factors(parent, M, J) -> KktFactors:
 
 
 @takes_mechanism
-def solved_constraints(
-    system, reduction: Reduction, dtau_dq, dtau_dv, M, pull_dq, J, rows_dq, rows_dv, target_dq, target_dv, results
-) -> None:
-    """Write the derivatives of q'' and of the forces of all rows, by q, v and tau."""
-    a_q, a_v, a_tau, f_q, f_v, f_tau = results
-    parent = system.parent
-    n, m = len(parent), len(J)
-    F = kkt_factors(parent, M, J)
+def motion_slopes(system, dtau_dq, dtau_dv, pull_dq, R) -> None:
+    """Write the derivatives of M q'' + c + g - J^T f by q and, beside them, by v."""
+    n = len(system.parent)
+    for i in range(n):
+        for k in range(n):
+            R[i][k] = dtau_dq[i][k] - pull_dq[i][k]
+            R[i][n + k] = dtau_dv[i][k]
+
+
+@takes_mechanism
+def row_slopes(system, reduction: Reduction, rows_dq, rows_dv, target_dq, target_dv, S) -> None:
+    """Write the derivatives of J q'' + J' v - b by q and, beside them, by v."""
+    n = len(system.parent)
     for k in range(n):
         by_q = gathered(reduction, [row[k] for row in target_dq])
         by_v = gathered(reduction, [row[k] for row in target_dv])
-        for r in range(m):
-            by_q[r] = rows_dq[r][k] - by_q[r]
-            by_v[r] = rows_dv[r][k] - by_v[r]
-        write_column(parent, F, reduction, [dtau_dq[i][k] - pull_dq[i][k] for i in range(n)], by_q, k, (a_q, f_q))
-        write_column(parent, F, reduction, [dtau_dv[i][k] for i in range(n)], by_v, k, (a_v, f_v))
-    write_by_forces(parent, F, reduction, a_tau, f_tau)
+        for r in range(len(S)):
+            S[r][k] = rows_dq[r][k] - by_q[r]
+            S[r][n + k] = rows_dv[r][k] - by_v[r]
+
+
+@takes_mechanism
+def solved_constraints(system, reduction: Reduction, M, J, R, S, results) -> None:
+    """Write the derivatives of q'' and of the forces of all rows, by q, v and tau."""
+    a_q, a_v, a_tau, f_q, f_v, f_tau = results
+    n, m = len(system.parent), len(J)
+    F = kkt_factors(system.parent, M, J)
+    for k in range(2 * n):
+        by = (a_q, f_q) if k < n else (a_v, f_v)
+        write_column(system.parent, F, reduction, [R[i][k] for i in range(n)], [S[r][k] for r in range(m)], k % n, by)
+    write_by_forces(system.parent, F, reduction, a_tau, f_tau)
 
 
 def write_column(parent, F: KktFactors, reduction: Reduction, z, S, k: int, results) -> None:

@@ -1,0 +1,121 @@
+"""Second derivatives of the dynamics of a robot: whole, and with a vector in front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import forward_dynamics_derivatives as implicit
+from ..engine.derivative_program import JacobianProgram, PullbackProgram
+from ..engine.function import CompiledFunction, result_class
+from ..engine.program import ComposedProgram, Input, Output, Program
+from .dynamics_derivatives import BY, Differentiable, analytic
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PAIRS = ("dqdq", "dqdv", "dvdv")
+
+
+class TwiceDifferentiable(Differentiable):
+    """A system whose dynamics have second derivatives."""
+
+    @cached_property
+    def inverse_dynamics_second_derivatives(self) -> CompiledFunction:
+        """Of inverse dynamics at q, v, a: d2tau_dqdq, _dqdv, _dvdv and _dadq = dM/dq, (nv, nv, nv) each.
+
+        Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Those by q are along velocities,
+        one after the other, so those of a free-flyer or a ball need not be symmetric in j and k. By forward differentiation of
+        the first derivatives (Singh, Russell and Wensing 2023 have recursions).
+        """
+        first = analytic(self.inverse_dynamics_derivatives)
+        pairs = {f"ddtau_d{x}_d{y}": f"d2tau_d{x}d{y}" for x, y in ("qq", "qv", "vv", "aq")}
+        name, doc = "inverse_dynamics_second_derivatives", TwiceDifferentiable.inverse_dynamics_second_derivatives.__doc__
+        return self._chosen(name, JacobianProgram(first.program, "", ("q", "v")), pairs, doc)
+
+    def forward_dynamics_second_derivatives(self, q: Any, v: Any, tau: Any, *, threads: int | None = None) -> Any:
+        """Of forward dynamics: a named tuple of d2a_dqdq, _dqdv, _dvdv and _dtaudq = dM⁻¹/dq (..., nv, nv, nv).
+
+        Entries as in `inverse_dynamics_second_derivatives`, from which they come by products of matrices, as ID(x, a(x, tau)) =
+        tau (Singh, Russell and Wensing 2023). Where they are to be multiplied by a vector, `forward_dynamics_hessian` takes far
+        less.
+        """
+        a = self.forward_dynamics(q, v, tau, threads=threads)
+        by_q, by_v, inverse = self.forward_dynamics_derivatives(q, v, tau, threads=threads)
+        qq, qv, vv, M_q = self.inverse_dynamics_second_derivatives(q, v, a, threads=threads)
+        bent = np.swapaxes(M_q, -1, -2)  # [i, j, l] of entry [i, l] of M by q_j
+
+        def times(B: Array) -> Array:
+            return np.asarray(bent @ B[..., None, :, :])
+
+        turned = times(by_q)
+        tensors = (
+            qq + turned + np.swapaxes(turned, -1, -2),
+            qv + times(by_v),
+            vv,
+            np.swapaxes(times(inverse), -1, -2),
+        )
+        n = self.nv
+        solved = (-(inverse @ x.reshape(*x.shape[:-2], n * n)).reshape(x.shape) for x in tensors)
+        return result_class("forward_dynamics_second_derivatives", (*(f"d2a_{pair}" for pair in PAIRS), "d2a_dtaudq"))(*solved)
+
+    @cached_property
+    def inverse_dynamics_hessian(self) -> CompiledFunction:
+        """Of tau_barᵀ tau for inverse dynamics at q, v, a, and weights tau_bar (nv): dqdq, dqdv, dvdv and dqda, (nv, nv) each.
+
+        `inverse_dynamics_second_derivatives` with tau_bar in front, without these; entry [j, k] is by j of the first named, then
+        by k of the second. By forward differentiation of the cotangents.
+        """
+        program, pairs = self._curvature
+        doc = TwiceDifferentiable.inverse_dynamics_hessian.__doc__
+        return self._chosen("inverse_dynamics_hessian", program, pairs, doc)
+
+    @cached_property
+    def forward_dynamics_hessian(self) -> CompiledFunction:
+        """Of a_barᵀ a for forward dynamics at q, v, tau, and weights a_bar (nv): dqdq, dqdv, dvdv and dqdtau, (nv, nv) each.
+
+        From that of inverse dynamics with the weights M⁻¹ a_bar, and the first derivatives (Singh, Russell and Wensing 2023):
+        what dynamic programming asks for.
+        """
+        n = self.nv
+        square = (n, n)
+        inverse = Input("da_dtau", square)
+        weigh = self.bind("weights", implicit.weighted, (inverse, Input("a_bar", (n,))), (Output("tau_bar", (n,)),))
+        program, pairs = self._curvature
+        renamed = {name: f"W_{pair}" for name, pair in pairs.items()}
+        curved = ComposedProgram("curved", (program,), tuple(renamed.values()), also=tuple(renamed.items()))
+        results = (*PAIRS, "dqdtau")
+        dynamics, first = self.forward_dynamics.alternatives["crba-ltdl"], analytic(self.forward_dynamics_derivatives)
+
+        def combined(kernel: Any, inputs: Sequence[str], outputs: Sequence[str]) -> Program:
+            known = [Input(name, square) for name in inputs]
+            return self.bind(kernel.__name__, kernel, known, [Output(name, square) for name in outputs]).program
+
+        parts = (
+            dynamics.program,
+            first.program,
+            weigh.program,
+            curved,
+            combined(implicit.hessian_by_configuration, ("da_dq", "da_dtau", "W_dqdq", "W_dqda"), ("dqdq", "dqdtau")),
+            combined(implicit.hessian_by_velocity, ("da_dv", "W_dqdv", "W_dvdv", "W_dqda"), ("dqdv", "dvdv")),
+        )
+        doc = TwiceDifferentiable.forward_dynamics_hessian.__doc__ or ""
+        whole = ComposedProgram("forward_dynamics_hessian", parts, results, doc, first=("q", "v", "tau", "a_bar"))
+        return CompiledFunction(whole, self._straight, "implicit")
+
+    @property
+    def _straight(self) -> str:
+        """How to run what has no loops to keep."""
+        return "interpreted" if self.execution == "interpreted" else "traced"
+
+    @property
+    def _curvature(self) -> tuple[Program, dict[str, str]]:
+        """The derivatives of the cotangents of inverse dynamics, and which of them are wanted."""
+        pairs = {"dq_bar_dq": "dqdq", "dq_bar_dv": "dqdv", "dv_bar_dv": "dvdv", "dq_bar_da": "dqda"}
+        return JacobianProgram(PullbackProgram(self.inverse_dynamics.program), "", BY), pairs
+
+    def _chosen(self, name: str, program: Program, names: dict[str, str], doc: str | None) -> CompiledFunction:
+        """Some of the results of a program, under other names."""
+        whole = ComposedProgram(name, (program,), tuple(names.values()), doc or "", tuple(names.items()))
+        return CompiledFunction(whole, self._straight, "forward")
