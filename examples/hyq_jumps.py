@@ -15,13 +15,16 @@ from pictures import output_folder, picture_of_hyq
 
 import featherweight as fw
 
-HYQ = "cmeel.prefix/share/example-robot-data/robots/hyq_description/robots/hyq_no_sensors.urdf"
+ROBOTS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
+HYQ = ROBOTS / "hyq_description/robots/hyq_no_sensors.urdf"
 FEET = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
 
 
 def hyq(rise=0.3, bend=0.9):
     """From a crouch, 0.3 s of stance, then 0.2 s up to the apex, where the trunk is `rise` [m] higher; with joint forces."""
-    robot = fw.load(Path(sysconfig.get_path("purelib"), HYQ), base="floating")
+    if not HYQ.is_file():
+        raise SystemExit(f"{HYQ} is not there: HyQ needs pip install 'featherweight[demo]'")
+    robot = fw.load(HYQ, base="floating")
     stance = robot.operational_space([fw.Contact(foot, "point") for foot in FEET])
 
     def standing(bend):

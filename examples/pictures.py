@@ -4,8 +4,12 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+
+try:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+except ImportError as error:
+    raise SystemExit(f"{error}: the pictures need pip install 'featherweight[demo]'") from None
 
 FAINT, BLUE, RED, GROUND = "#66707c", "#2f6db5", "#c4502e", "#9aa3ad"
 COLORS = (BLUE, RED, "#3a8f5c", "#8a63b0")
