@@ -30,6 +30,7 @@ hooks: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/pinocchio_peer.py
+	$(BIN)/python benchmarks/peers/derivatives.py
 	$(BIN)/python benchmarks/peers/calls.py
 	$(BIN)/python benchmarks/peers/controller_tick.py
 	$(BIN)/python benchmarks/peers/joint_space.py

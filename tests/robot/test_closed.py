@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -246,3 +247,38 @@ def test_couplings_alone_leave_no_residual() -> None:
     assert robot.residual(robot.random_configuration(0)).shape == (0,)
     assert robot.residual(robot.random_configuration(0, 7)).shape == (7, 0)
     assert robot.random_configuration(0, np.int64(3)).shape == (3, 1)
+
+
+def slopes(f: Callable[[np.ndarray], np.ndarray], n: int, small: float = 1e-5) -> np.ndarray:
+    """The Jacobian of f at zero, by central differences."""
+    return np.stack([(f(small * e) - f(-small * e)) / (2.0 * small) for e in np.eye(n)], axis=-1)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "planar_leg", "coupled", "geared", "own", "chain_revolute"])
+def test_jacobians_of_integrate_are_those_of_independent_joints(name: str) -> None:
+    robot = built(name)
+    q, v = robot.random_configuration(1), 0.1 * np.random.default_rng(0).standard_normal(robot.nv)
+    end = robot.integrate(q, v)
+    by_q, by_v = robot.integrate_derivatives(q, v)
+    expected = slopes(lambda x: robot.difference(end, robot.integrate(robot.integrate(q, x), v)), robot.nv)
+    np.testing.assert_allclose(by_q, expected, atol=1e-8)
+    np.testing.assert_allclose(by_v, slopes(lambda x: robot.difference(end, robot.integrate(q, v + x)), robot.nv), atol=1e-8)
+    assert robot.integrate_derivatives(np.stack([q, q]), v).dresult_dq.shape == (2, robot.nv, robot.nv)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "coupled", "crank_and_rocker", "two_loops"])
+def test_jacobians_of_difference_are_those_on_closed_configurations(name: str) -> None:
+    robot = built(name)
+    q0 = robot.random_configuration(1)
+    q1 = robot.integrate(q0, 0.1 * np.random.default_rng(0).standard_normal(robot.nv))
+    by_q0, by_q1 = robot.difference_derivatives(q0, q1)
+    expected = slopes(lambda x: robot.difference(robot.integrate(q0, x), q1), robot.nv)
+    np.testing.assert_allclose(by_q0, expected, atol=1e-6)  # closed by Newton's method to 1e-12, over steps of 1e-5
+    np.testing.assert_allclose(by_q1, slopes(lambda x: robot.difference(q0, robot.integrate(q1, x)), robot.nv), atol=1e-6)
+
+
+def test_jacobians_of_integrate_are_refused_where_loops_take_a_part_of_a_joint() -> None:
+    robot = built("crank_and_rocker")
+    q = robot.random_configuration(1)
+    with pytest.raises(NotImplementedError, match="joint 'ball' are not there"):
+        robot.integrate_derivatives(q, np.zeros(robot.nv))

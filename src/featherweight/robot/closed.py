@@ -21,7 +21,7 @@ from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Output
 from ..model import configuration
 from ..model.armature import with_armature
-from ..model.configuration import Coordinates
+from ..model.configuration import Coordinates, DifferenceDerivatives, IntegrateDerivatives
 from ..model.model import MovingJoint
 from ..model.topology import Topology
 from .closing.loops import CLOSED, FACING_AT_LEAST, STEPS, Loops, newton_step
@@ -238,8 +238,41 @@ class ClosedRobot(Robot):
     def difference(self, q0: Any, q1: Any) -> Array:
         """The independent velocities (..., nv) that lead from q0 to q1 in a unit of time."""
         whole = configuration.difference(self._coordinates, q0, q1)
-        rows = [r for c in self.mechanism.clusters for r in c.independent]
-        return np.asarray(whole[..., [self.loops.velocity_rows.index(r) for r in rows]])
+        return np.asarray(whole[..., self._independent])
+
+    @cached_property
+    def _independent(self) -> list[int]:
+        """The places of the independent velocities among those of joints in q."""
+        return [self.loops.velocity_rows.index(r) for c in self.mechanism.clusters for r in c.independent]
+
+    def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
+        """Jacobians (..., nv, nv) of `integrate` along independent velocities: dresult_dq, dresult_dv.
+
+        Closing loops leaves independent joints where they are, so these are those of their own groups. Raises
+        NotImplementedError where loops leave a joint a part of its velocities: closing them moves it.
+        """
+        for j in self.joints:
+            if j.v_slice.stop > j.v_slice.start and not j.independent:
+                raise NotImplementedError(
+                    f"{self.name}: derivatives of integrate where loops determine a part of the velocities of joint {j.name!r} "
+                    "are not there; make the whole joint independent or dependent"
+                )
+        moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
+        whole = configuration.integrate_derivatives(self._coordinates, q, moved)
+        own = np.ix_(self._independent, self._independent)
+        return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
+
+    def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
+        """Jacobians (..., nv, nv) of `difference` along independent velocities, on closed configurations."""
+        whole = configuration.difference_derivatives(self._coordinates, q0, q1)
+        return DifferenceDerivatives(
+            *(J[..., self._independent, :] @ self._moved_by(q) for J, q in zip(whole, (q0, q1), strict=True))
+        )
+
+    def _moved_by(self, q: Any) -> Array:
+        """The velocities of joints in q (..., n, nv) for unit independent ones."""
+        G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self.loops.velocity_rows]
+        return np.asarray(np.swapaxes(G, -1, -2))
 
     # functions
 

@@ -14,6 +14,7 @@ from ..engine.program import CoreShape, Input, KernelProgram, Output
 from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
+from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.model import Model
 from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
@@ -102,6 +103,14 @@ class Robot(TwiceDifferentiable):
     def difference(self, q0: Any, q1: Any) -> Array:
         """The velocity (..., nv) that leads from q0 to q1 in a unit of time."""
         return configuration.difference(self._coordinates, q0, q1)
+
+    def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
+        """Jacobians (..., nv, nv) of `integrate` along velocities, those of the result in its axes: dresult_dq, dresult_dv."""
+        return configuration.integrate_derivatives(self._coordinates, q, v)
+
+    def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
+        """Jacobians (..., nv, nv) of `difference` along velocities: dresult_dq0, dresult_dq1."""
+        return configuration.difference_derivatives(self._coordinates, q0, q1)
 
     # dynamics
 

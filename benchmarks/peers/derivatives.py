@@ -1,0 +1,251 @@
+"""Derivatives beside Pinocchio's, and beside the functions that they are derivatives of, in one run.
+
+    python benchmarks/peers/derivatives.py [--quick] [--batch 1024] [--seconds 2] [--robots ROBOT ...]
+
+Pinocchio is called at its best: model, data and constraints made once, states contiguous; what it returns refers to its data,
+nothing is copied. It has no batch call for derivatives, so that its time for a state of a batch is estimated: a loop over
+states, less the same loop over calls with a model without joints, which is what the calls from Python take. Contacts are solved
+without regularization, in one iteration. Ours are written to arrays made before. One thread; all is compiled before it is
+measured, second derivatives for minutes; ratios are of medians, and the calls that are compared take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from loops import parallel_leg
+from measure import FILES, machine, markdown, median_times
+from pinocchio_peer import Pair
+
+import featherweight as fw
+from featherweight.engine.function import CompiledFunction
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Call = Callable[[], Any]
+
+LOOPED = 128  # states of a loop of Pinocchio's calls
+HANDS = {"talos_reduced": "left_sole_link", "g1_29dof": "left_ankle_roll_link", "hyq": "lf_foot", "panda": "panda_hand_tcp"}
+FEET = {
+    "talos_reduced": ("surface", ("left_sole_link", "right_sole_link")),
+    "g1_29dof": ("surface", ("left_ankle_roll_link", "right_ankle_roll_link")),
+    "hyq": ("point", ("lf_foot", "rf_foot", "lh_foot", "rh_foot")),
+}
+DYNAMICS, KINEMATICS = (3.0, 12.0), (2.0, 10.0)  # times as fast as Pinocchio: one call, batch
+CLOSED, PULLBACK = 14.0, 4.0  # times the function, at most
+MECHANISMS: dict[str, Callable[[], fw.Description]] = {
+    "mini_cheetah": fw.robots.mini_cheetah,
+    "mit_humanoid": fw.robots.mit_humanoid,
+    "tello": fw.robots.tello,
+    "jvrc1": fw.robots.jvrc1,
+    "four_bar": fw.robots.four_bar,
+    "parallel_leg": parallel_leg,
+    "parallel_legs": lambda: parallel_leg(4),
+}
+BESIDE = ["ours", "Pinocchio", "ratio", "goal"]
+PEER_HEADER = ["robot", "derivatives of", *BESIDE, *(f"batch: {x}" for x in BESIDE), "mul + add", "div", "differ by"]
+TIMES = ["one call", "batch", "one call over function's", "batch over function's", "operations over function's"]
+DERIVED_HEADER = ["robot", "made of it", "algorithm", *TIMES, "goal", "mul + add", "div"]
+LARGEST = 8_000_000  # numbers that a batch's results hold: 64 MB; batches are shorter where a state's are many
+AGREE = 1e-7  # relative to the greatest entry; random configurations may bring contacts near singular ones
+
+
+class Peer:
+    """What Pinocchio's user calls for one state; of a model without joints, for what the calls themselves take."""
+
+    def __init__(self, model: Any, kind: str = "surface", feet: Sequence[str] = (), hand: str = "universe") -> None:
+        self.model, self.data = model, model.createData()
+        self.hand = model.getFrameId(hand)
+        self.constraints, self.datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        what = pin.ContactType.CONTACT_6D if kind == "surface" else pin.ContactType.CONTACT_3D
+        for foot in feet:
+            frame = model.frames[model.getFrameId(foot)]
+            self.constraints.append(pin.RigidConstraintModel(what, model, frame.parentJoint, frame.placement, pin.LOCAL))
+            self.datas.append(self.constraints[-1].createData())
+        pin.initConstraintDynamics(model, self.data, self.constraints, self.datas)
+        self.settings = pin.ProximalSettings(1e-12, 0.0, 1)
+
+    def inverse(self, q: Array, v: Array, a: Array) -> Any:
+        return pin.computeRNEADerivatives(self.model, self.data, q, v, a)
+
+    def forward(self, q: Array, v: Array, tau: Array) -> Any:
+        return pin.computeABADerivatives(self.model, self.data, q, v, tau)
+
+    def constrained(self, q: Array, v: Array, tau: Array) -> Any:
+        m, d, constraints, datas, settings = self.model, self.data, self.constraints, self.datas, self.settings
+        pin.constraintDynamics(m, d, q, v, tau, constraints, datas, settings)
+        return pin.computeConstraintDynamicsDerivatives(m, d, constraints, datas, settings)
+
+    def velocity(self, q: Array, v: Array, a: Array) -> Any:
+        pin.computeForwardKinematicsDerivatives(self.model, self.data, q, v, a)
+        return pin.getFrameVelocityDerivatives(self.model, self.data, self.hand, pin.LOCAL)
+
+
+class Comparison(NamedTuple):
+    """A function of ours and the method of `Peer` that does the same."""
+
+    name: str
+    function: CompiledFunction
+    method: Callable[..., Any]
+    goals: tuple[float, float]  # one call, batch
+    arguments: int = 3
+
+
+def comparisons(pair: Pair) -> Iterable[Comparison]:
+    robot = pair.robot
+    yield Comparison("inverse dynamics", robot.inverse_dynamics_derivatives, Peer.inverse, DYNAMICS)
+    yield Comparison("forward dynamics", robot.forward_dynamics_derivatives, Peer.forward, DYNAMICS)
+    if pair.name in FEET:
+        kind, feet = FEET[pair.name]
+        space = robot.operational_space([fw.Contact(foot, kind) for foot in feet])
+        what = f"contact dynamics, {space.size} rows"
+        yield Comparison(what, space.forward_dynamics_derivatives, Peer.constrained, DYNAMICS)
+    velocity = robot.frame_velocity(HANDS[pair.name], "local").derivative()
+    yield Comparison("frame velocity", velocity, Peer.velocity, KINEMATICS, 2)
+
+
+def ways(function: CompiledFunction, arguments: Sequence[Array]) -> tuple[Call, Call]:
+    """Calls of the first state, and of all, into arrays made before."""
+    first = [x[0].copy() for x in arguments]
+    one, many = blank(function(*first)), blank(function(*arguments))
+    return lambda: function(*first, out=one), lambda: function(*arguments, out=many, threads=1)
+
+
+def blank(results: Any) -> Any:
+    """Arrays like these for a function's results."""
+    return tuple(np.empty_like(x) for x in results) if isinstance(results, tuple) else np.empty_like(results)
+
+
+def looped(call: Callable[..., Any], states: Sequence[tuple[Array, ...]]) -> Call:
+    def loop() -> None:
+        for state in states:
+            call(*state)
+
+    return loop
+
+
+def difference(pair: Pair, c: Comparison, peer: Peer) -> float:
+    """Greatest difference of derivatives by q and v, relative to the greatest entry, over some states.
+
+    Those of point contacts are compared at rest: Pinocchio holds their classical acceleration, whose derivatives at a velocity
+    that the contact does not allow are others.
+    """
+    moving = 0.0 if c.method is Peer.constrained and peer.constraints[0].type == pin.ContactType.CONTACT_3D else 1.0
+    order, worst = pair.order[1], 0.0
+    for k in range(8):
+        ours = c.function(*(x[k] for x in (pair.q, moving * pair.v, pair.u)[: c.arguments]))
+        theirs = c.method(peer, pair.pq[:, k], moving * pair.pv[:, k], pair.pu[:, k])
+        for x in ((0, 1), (3, 4)) if c.method is Peer.constrained else ((0, 1),):  # accelerations, forces
+            scale = max(abs(theirs[i]).max() for i in x)
+            for i in x:
+                a = ours[i][..., order]
+                a = a if len(a) < len(order) else a[order]
+                worst = max(worst, float(abs(a - theirs[i]).max() / scale))
+    return worst
+
+
+def peer_rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
+    kind, feet = FEET.get(pair.name, ("surface", ()))
+    peer, nobody, n = Peer(pair.model, kind, feet, HANDS[pair.name]), Peer(pin.Model()), min(pair.batch, LOOPED)
+    states = [tuple(x[:, k].copy() for x in (pair.pq, pair.pv, pair.pu)) for k in range(n)]
+    nothing = [(np.zeros(0), np.zeros(0), np.zeros(0))] * n
+    for c in comparisons(pair):
+        theirs, empty = c.method.__get__(peer), c.method.__get__(nobody)
+        error = difference(pair, c, peer)
+        if not error < AGREE:
+            raise ArithmeticError(f"{pair.name}, {c.name}: differs from Pinocchio's by {error:.1e}")
+        one, many = ways(c.function, (pair.q, pair.v, pair.u)[: c.arguments])
+        single = median_times([one, looped(theirs, states[:1])], given.seconds, given.rounds)
+        calls = [many, looped(theirs, states), looped(empty, nothing)]
+        whole, loop, entries = median_times(calls, given.seconds, given.rounds)
+        each = whole / pair.batch, (loop - entries) / n
+        o = c.function.operations
+        counts = [f"{o.flops}", f"{o.div}", f"{error:.0e}"]
+        yield [pair.name, c.name, *compared(single, c.goals[0]), *compared(each, c.goals[1]), *counts]
+
+
+def compared(times: Sequence[float], goal: float) -> list[str]:
+    """Ours, theirs [µs], their ratio, and whether it is as great as it is to be."""
+    ours, theirs = times
+    ratio = theirs / ours
+    return [f"{1e6 * ours:.3f}", f"{1e6 * theirs:.2f}", f"{ratio:.1f}", f"{goal:g} {'yes' if ratio >= goal else 'no'}"]
+
+
+class Derived(NamedTuple):
+    """A function that is made of another, and how many times as long it may take."""
+
+    name: str
+    made: CompiledFunction
+    more: tuple[Array, ...]  # arguments, besides those of the other
+    function: CompiledFunction
+    goal: float | None = None
+
+
+def derived(robot: fw.Robot, covector: Array, quick: bool) -> Iterable[Derived]:
+    forward = robot.forward_dynamics
+    goal = CLOSED if isinstance(robot, fw.ClosedRobot) else None
+    yield Derived("derivatives of forward dynamics", robot.forward_dynamics_derivatives, (), forward, goal)
+    yield Derived("pullback of forward dynamics", forward.pullback, (covector,), forward, PULLBACK)
+    if not quick and not isinstance(robot, fw.ClosedRobot):
+        inverse = robot.inverse_dynamics
+        yield Derived("second derivatives of inverse dynamics", robot.inverse_dynamics_second_derivatives, (), inverse)
+        yield Derived("Hessian of inverse dynamics", robot.inverse_dynamics_hessian, (covector,), inverse)
+        yield Derived("Hessian of forward dynamics", robot.forward_dynamics_hessian, (covector,), forward)
+
+
+def derived_rows(name: str, robot: fw.Robot, given: argparse.Namespace) -> Iterable[list[str]]:
+    rng = np.random.default_rng(0)
+    q = np.resize(robot.random_configuration(rng, min(given.batch, 64)), (given.batch, robot.nq))
+    v, tau, covector = rng.standard_normal((3, given.batch, robot.nv))
+    for d in derived(robot, covector, given.quick):
+        if d.made.too_large:
+            yield [name, d.name, "too large to be traced", *[""] * (len(DERIVED_HEADER) - 3)]
+            continue
+        n = min(given.batch, max(1, LARGEST // sum(y.size for y in d.made.program.outputs)))
+        states = [x[:n] for x in (q, v, tau)]
+        one, many = ways(d.function, states)
+        made_one, made_many = ways(d.made, (*states, *(x[:n] for x in d.more)))
+        a, b, A, B = median_times([one, made_one, many, made_many], given.seconds, given.rounds)
+        o = d.made.operations
+        ratios = [f"{b / a:.1f}", f"{B / A:.1f}", f"{o.flops / d.function.operations.flops:.1f}"]
+        met = "" if d.goal is None else f"{d.goal:g} {'yes' if max(b / a, B / A) <= d.goal else 'no'}"
+        times = [f"{1e6 * b:.2f}", f"{1e6 * B / n:.3f}"]
+        yield [name, d.name, d.made.algorithm, *times, *ratios, met, f"{o.flops}", f"{o.div}"]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = [*FILES, *MECHANISMS]
+    parser.add_argument("--robots", nargs="+", metavar="ROBOT", default=known, choices=known, help=", ".join(known))
+    parser.add_argument("--batch", type=int, default=1024)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    parser.add_argument("--quick", action="store_true", help="a tenth of that, without second derivatives")
+    given = parser.parse_args()
+    given.rounds = 8 if given.quick else 40
+    given.seconds *= 0.1 if given.quick else 1.0
+    return given
+
+
+def main() -> None:
+    given = arguments()
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs for a state\n")
+    beside: list[list[str]] = []
+    made: list[list[str]] = []
+    for name in given.robots:
+        if name in FILES:
+            pair = Pair(name, given.batch)
+            beside += peer_rows(pair, given)
+            robot = pair.robot
+        else:
+            robot = fw.build(MECHANISMS[name]())
+        made += derived_rows(name, robot, given)
+    if beside:
+        print(markdown(PEER_HEADER, beside), end="\n\n")
+    print(markdown(DERIVED_HEADER, made))
+
+
+if __name__ == "__main__":
+    main()

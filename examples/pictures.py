@@ -1,0 +1,191 @@
+"""The pictures of the examples."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+try:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+except ImportError as error:
+    raise SystemExit(f"{error}: the pictures need pip install 'featherweight[demo]'") from None
+
+FAINT, BLUE, RED, GROUND = "#66707c", "#2f6db5", "#c4502e", "#9aa3ad"
+COLORS = (BLUE, RED, "#3a8f5c", "#8a63b0")
+STANCE = {"facecolor": "#e4e9ee", "edgecolor": GROUND, "lw": 0.6, "zorder": 0, "label": "stance"}
+
+
+def output_folder(doc):
+    """From the command line; it is made."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=Path("output"), help="folder for the picture")
+    output = parser.parse_args().output
+    output.mkdir(parents=True, exist_ok=True)
+    return output
+
+
+def save(figure, path):
+    for ax in figure.axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(colors=FAINT, labelsize=8.5)
+        title = ax.get_title()
+        ax.set_title("")
+        ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
+    figure.savefig(path, dpi=160)
+    print(f"Picture: {path}")
+
+
+def strobe(ax, lines, chosen):
+    """Lines (n, points, 2) at the knots chosen, early ones pale; the last in red."""
+    for i in chosen:
+        last = i == chosen[-1]
+        strength = 0.15 + 0.6 * i / chosen[-1]
+        ax.plot(*lines[i].T, "-o", color=RED if last else BLUE, alpha=1.0 if last else strength, lw=2.0, ms=2.5)
+    ax.set_aspect("equal")
+
+
+def draw_costs(ax, costs):
+    """By iteration, from the start, for each name."""
+    for (name, values), color in zip(costs.items(), COLORS, strict=False):
+        ax.semilogy(values, "-o", color=color, ms=3.0, lw=1.2, label=name)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(title="Cost", xlabel="iteration", ylabel="cost (weighted squares)")
+    ax.legend(frameon=False)
+
+
+def picture_of_jump(path, swing, jump, push):
+    """`swing` and `jump` are a task and its solution; `push` (knots of stance, 2) is the ground's force [N]."""
+    figure = Figure(figsize=(11.0, 8.2), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1.25, 1.0))
+    pendulum, leg = upper.subplots(1, 2, width_ratios=(1.0, 2.2))
+    draw_pendulum(pendulum, *swing)
+    draw_leg(leg, *jump)
+    costs, heights, forces = lower.subplots(1, 3)
+    draw_costs(costs, {"pendulum swings up": swing[-1], "leg jumps": jump[-1]})
+    task, q = jump[:2]
+    below = ground(task, q)
+    hip, toe = (task.robot.frame_placement(["thigh", "toe"])(q)[..., 0, 3] - below).T
+    draw_heights(heights, task, {"hip": hip, "toe": toe}, task.goal[0] - below)
+    draw_forces(forces, task, {"upward": push[:, 0], "sideways": push[:, 1]}, "Ground's force on the toe")
+    save(figure, path)
+
+
+def draw_pendulum(ax, task, q, v, u, costs):
+    points = task.robot.frame_placement(["upper", "lower", "tip"])(q)[..., :3, 3]
+    strobe(ax, points[..., [0, 2]], range(0, len(q), 4))
+    ax.plot(*points[:, -1, [0, 2]].T, color=GROUND, lw=0.8)
+    ax.set(title=f"Swing-up, every {1e3 * 4 * task.h:.0f} ms", xlabel="x [m]", ylabel="z [m]", xticks=[-0.8, -0.4, 0.0, 0.4])
+
+
+def linkage(robot, q):
+    """Toe, foot, driver, thigh's ends and support of the leg (n, 6, 2): y and height."""
+    names = ["toe", "foot", "shank_driver", "thigh", "shank_support"]
+    toe, foot, driver, hip, support = np.moveaxis(robot.frame_placement(names)(q)[..., 1::-1, 3], -2, 0)
+    joined = foot + 0.031 / 0.127 * (toe - foot)
+    return np.stack([toe, foot, driver, hip, support, joined], axis=-2)
+
+
+def draw_leg(ax, task, q, v, u, costs):
+    chosen = [*range(0, len(q), 10)]
+    lines = linkage(task.robot, q) - [0.0, ground(task, q)]
+    lines[..., 0] += 1.6 * task.h * np.arange(len(q))[:, None]
+    strobe(ax, lines, chosen)
+    for i in chosen:
+        ax.plot(*lines[i, 3], "s", color=RED if i == chosen[-1] else FAINT, ms=9)
+    ax.axhline(0.0, color=GROUND, lw=1.5)
+    lift_off = lines[task.phases[0][-1], 3, 0]
+    ax.axvline(lift_off, color=GROUND, lw=0.8, ls=":")
+    ax.text(lift_off + 0.005, 0.32, "lift-off", color=FAINT)
+    ax.set(
+        title=f"Jump on a vertical slider, every {1e3 * 10 * task.h:.0f} ms",
+        xlabel="side by side in time",
+        ylabel="height [m]",
+    )
+    ax.set_xticks([])
+
+
+def ground(task, q):
+    return task.robot.frame_placement("toe")(q[0])[0, 3]
+
+
+def draw_heights(ax, task, heights, asked):
+    """Of what is named [m], and what is asked of the first at the end."""
+    ax.axvspan(0.0, task.h * task.phases[0][-1], **STANCE)
+    ax.axhline(asked, color=GROUND, ls=":")
+    ax.annotate("goal", (0.0, asked), (4, -11), textcoords="offset points", color=FAINT)
+    for (name, values), color in zip(heights.items(), COLORS, strict=False):
+        times, i = task.h * np.arange(len(values)), 7 * len(values) // 10
+        ax.plot(times, values, color=color)
+        ax.annotate(name, (times[i], values[i]), (4, -14), textcoords="offset points", color=color)
+    ax.set(title="Height", xlabel="time [s]", ylabel="above the ground [m]", xlim=(0.0, times[-1]))
+
+
+def draw_forces(ax, task, forces, title):
+    """Of stance, by name (knots,); they are zero in flight."""
+    knots = [n for *_, n in task.phases]
+    times = task.h * np.arange(sum(knots))
+    ax.axvspan(0.0, task.h * knots[0], **STANCE)
+    for (name, values), color in zip(forces.items(), COLORS, strict=False):
+        ax.step(times, [*values, *np.zeros(sum(knots[1:]))], where="post", color=color, label=name)
+    ax.set(title=title, xlabel="time [s]", ylabel="force [N]", xlim=(0.0, task.h * sum(knots)))
+    ax.legend(frameon=False)
+
+
+def picture_of_hyq(path, task, q, v, costs, force):
+    """HyQ at the knots q (n+1, nq), with the ground's forces (stance, 4, 3) [N]."""
+    figure = Figure(figsize=(11.0, 6.0), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.35))
+    draw_hyq(upper.subplots(), task, q)
+    drawn, heights, forces = lower.subplots(1, 3)
+    draw_costs(drawn, {"HyQ jumps": costs})
+    feet = task.robot.frame_placement(["lf_foot", "rf_foot", "lh_foot", "rh_foot"])(q)[..., 2, 3].mean(1)
+    draw_heights(heights, task, {"trunk": q[:, 2], "feet (mean)": feet}, task.goal[2])
+    names = ["left front", "right front", "left hind", "right hind"]
+    draw_forces(forces, task, dict(zip(names, force[..., 2].T, strict=True)), "Ground's upward forces on the feet")
+    save(figure, path)
+
+
+def draw_hyq(ax, task, q):
+    """From the left, side by side in time."""
+    chosen, apart = [0, *range(15, len(q), 7)], 1.0
+    chains = [[f"{leg}_{link}" for link in ("hipassembly", "upperleg", "lowerleg", "foot")] for leg in ("lf", "lh")]
+    front, hind = (task.robot.frame_placement(chain)(q)[..., [0, 2], 3] for chain in chains)
+    for column, i in enumerate(chosen):
+        color, shift = RED if i == chosen[-1] else BLUE, np.array([apart * column, 0.0])
+        ax.plot(*(np.stack([front[i, 0], hind[i, 0]]) + shift).T, color=color, lw=9.0, solid_capstyle="round", alpha=0.5)
+        for leg in (front, hind):
+            ax.plot(*(leg[i] + shift).T, "-o", color=color, lw=2.0, ms=3.0)
+        ax.text(shift[0], -0.06, f"{task.h * i:.2f} s", ha="center", va="top", color=FAINT)
+    ax.axhline(0.0, color=GROUND, lw=1.5)
+    ax.set_aspect("equal")
+    ax.set(title="HyQ jumps, from its left, side by side in time", ylabel="height [m]", xticks=[], ylim=(-0.22, 0.92))
+
+
+def picture_of_reach(path, robot, q, u, costs, step, target):
+    """Panda at the knots q (n+1, nq), with joint forces u (n, nv); `target` is for its hand [m]."""
+    figure = Figure(figsize=(11.0, 8.2), layout="constrained")
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.35, 1.0))
+    draw_arm(figure.add_subplot(grid[:, 0], projection="3d"), robot, q, step, target)
+    forces, drawn = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
+    for j, joint in enumerate(robot.joints[:7]):
+        forces.step(step * np.arange(len(u)), u[:, j], where="post", lw=1.2, label=joint.name.removeprefix("panda_"))
+    forces.set(title="Joint forces", xlabel="time [s]", ylabel="torque [N m]")
+    forces.legend(frameon=False, ncols=4, fontsize=7.5)
+    draw_costs(drawn, {"Panda reaches": costs})
+    save(figure, path)
+
+
+def draw_arm(ax, robot, q, step, target):
+    frames = [f"panda_link{k}" for k in range(8)] + ["panda_hand", "panda_hand_tcp"]
+    points = robot.frame_placement(frames)(q)[..., :3, 3]
+    chosen = [*range(0, len(q), 15)]
+    for i in chosen:
+        last = i == chosen[-1]
+        color, alpha = (RED, 1.0) if last else (BLUE, 0.2 + 0.6 * i / chosen[-1])
+        ax.plot(*points[i].T, "-o", color=color, alpha=alpha, lw=2.5, ms=3.0)
+    ax.plot(*points[:, -1].T, color=GROUND, lw=1.0, label="path of the hand")
+    ax.plot(*target, "*", color="black", ms=11, label="target")
+    ax.set(title=f"Panda reaches, every {1e3 * 15 * step:.0f} ms", xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+    ax.set_aspect("equal")
+    ax.legend(frameon=False)
