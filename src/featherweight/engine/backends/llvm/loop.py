@@ -93,7 +93,9 @@ def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: i
     """What moves the rows of each output, whose tags are numbers from `first` on."""
     ends = pairwise(accumulate(map(math.prod, shapes), initial=0))
     slots = [results.slots[begin:end] for begin, end in ends]
-    return [OutOfLanes(type, shape, str(first + k), x) for k, (shape, x) in enumerate(zip(shapes, slots, strict=True))]
+    constants = dict(enumerate(results.constants, len(results.values)))
+    pairs = enumerate(zip(shapes, slots, strict=True))
+    return [OutOfLanes(type, shape, str(first + k), x, constants) for k, (shape, x) in pairs]
 
 
 class _Argument(NamedTuple):

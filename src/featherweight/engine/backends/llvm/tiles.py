@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...program import CoreShape
 from .ir import CACHE_LINE, Function, Type, Vector
@@ -46,6 +46,9 @@ class Mover(ABC):
     @abstractmethod
     def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
         """Transpose the tile of W rows and `width` columns that starts at `column`."""
+
+    def _constant_tiles(self, f: Function, rows: Sequence[str]) -> None:
+        """Tiles that are the same for all states, if there are any."""
 
     @abstractmethod
     def _filled(self, rows: str) -> str | int:
@@ -94,6 +97,7 @@ class Mover(ABC):
         if self.tiles:
             with f.rounds(len(self.tiles)) as tile:
                 self._tile(f, rows, self._first_column(f, tile), W)
+        self._constant_tiles(f, rows)
         rest = n % W
         if rest <= W // 4:
             for column in range(n - rest, n):
@@ -174,13 +178,37 @@ class IntoLanes(Mover):
 
 
 class OutOfLanes(Mover):
-    """Rows of a result out of lanes, element k from slot `slots[k]`."""
+    """Rows of a result out of lanes, element k from slot `slots[k]`; slots of `constants` have the same number in all lanes."""
 
-    def __init__(self, type: Type, shape: CoreShape, tag: str, slots: Sequence[int]) -> None:
+    def __init__(self, type: Type, shape: CoreShape, tag: str, slots: Sequence[int], constants: Mapping[int, float]) -> None:
         super().__init__(type, shape, tag)
         self._in_order = list(slots) == list(range(self.size))
         if not self._in_order:
             self._table("slots", slots)
+        W = type.lanes
+        starts = [tile * W for tile in self.tiles]
+        self._fixed = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
+        if self._fixed:
+            moved = [k for k in starts if k not in set(self._fixed)]
+            self.tiles = range(len(moved))
+            one = Type(type.precision, 1)
+            values = [one.constant(constants[slot]) for k in self._fixed for slot in slots[k : k + W]]
+            words = ", ".join(f"{type.precision} {x}" for x in values)
+            self._table("moved", moved)
+            self._table("fixed", self._fixed)
+            self.tables.append(f"@fw.rows.{tag} = internal constant [{len(values)} x {type.precision}] [{words}]")
+
+    def _first_column(self, f: Function, tile: str) -> str:
+        return self._look_up(f, "moved", tile) if self._fixed else super()._first_column(f, tile)
+
+    def _constant_tiles(self, f: Function, rows: Sequence[str]) -> None:
+        if self._fixed:
+            T, align = self.type, self.type.item_bytes
+            with f.rounds(len(self._fixed)) as tile:
+                values = f.load(T.ir, f.at(T.precision, f"@fw.rows.{self.tag}", f.mul(tile, T.lanes)), align=align)
+                column = self._look_up(f, "fixed", tile)
+                for row in rows:
+                    f.store(T.ir, values, f.at(T.precision, row, column), align=align)
 
     def _filled(self, rows: str) -> str | int:
         return rows
