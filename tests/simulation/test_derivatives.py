@@ -225,6 +225,21 @@ def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
     agreed(fw.Simulation(robot, H, spheres=[fw.Sphere(last, 0.05)], ground=ground, friction=0.0, **TIGHT, **NOTHING), q, v)
 
 
+def test_a_ball_that_came_to_rest_is_held() -> None:
+    """Its gap is zero but for rounding, which does not tell: what overlaps a little stays where it is."""
+    robot = free_bodies(solid_ball(2.0, 0.1))
+    sim = fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane(), friction=0.5, **TIGHT)
+    sim.reset(pose((0.0, 0.0, 0.1005)))
+    for _ in range(20):
+        sim.step()
+    for gap in (0.0, 1e-12, -1e-12):
+        sim.q = pose((0.0, 0.0, 0.1 + gap))
+        at_rest = sim.derivatives()
+        assert at_rest.doubtful == ("the sphere on 'body0'",)
+        np.testing.assert_allclose(at_rest.A[2], np.eye(12)[2], atol=1e-9)
+        np.testing.assert_allclose(at_rest.A[8], 0.0, atol=1e-9)
+
+
 def test_edges_are_doubtful() -> None:
     robot = free_bodies(solid_box(3.0, (0.4, 0.3, 0.2)))
     where = ("the point on 'body0'",)

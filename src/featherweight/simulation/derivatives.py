@@ -25,7 +25,8 @@ class StepDerivatives(NamedTuple):
     `doubtful` names what is at an edge where the step has no derivative (of many robots, a tuple of names for each): contacts,
     joint limits and dry friction between sticking and sliding, or without force; gaps of zero, or of the slop, where there is
     force; redundant contacts that cannot all go on, or whose impulses are not unique and tell (a box that slides and turns);
-    efforts, controls and actuators at their limits. What is given there is the derivative to one side, or of one solution.
+    efforts, controls and actuators at their limits. What is given there is the derivative to one side, or of one solution; a
+    gap of zero is taken for a slight overlap, which stays.
     """
 
     A: Array  # (2 nv, 2 nv) by the state (q, v) before

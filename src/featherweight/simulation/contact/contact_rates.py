@@ -24,7 +24,7 @@ from .sweeps import solve_by_sweeps
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EDGE = 1e2  # times the solver's residual: so near to another state a contact is doubtful
-EDGE_OF_GAPS = 1e-3  # of the slop: so near to where what a gap does changes
+EDGE_OF_GAPS = 1e-3  # of the slop: so near to where what a gap does changes, it is taken for one that does nothing
 
 
 class ContactRates:
@@ -139,7 +139,8 @@ class ContactRates:
         for r, i in enumerate(self.normals):
             if target[r] and self.gap[r] > 0.0:
                 b[i] += self.gap[r] / self.h
-                self.db[i] += self.dgap[r] / self.h
+                if self.gap[r] > EDGE_OF_GAPS * model.settings.slop:
+                    self.db[i] += self.dgap[r] / self.h
         F = self._felt_jacobian()
         A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
         lower, upper, mu = rows.lower[self.active], rows.upper[self.active], model.friction[self.contacts.candidate]
@@ -231,7 +232,7 @@ class ContactRates:
         self.doubtful[kept] |= (np.abs(left) <= EDGE_OF_GAPS * slop) & (A.diagonal() * l <= EDGE_OF_GAPS * slop)
         whole, dwhole = np.zeros(len(self.f)), np.zeros_like(self.df)
         whole[index] = l
-        pushing = np.flatnonzero(l > 0.0)
+        pushing = np.flatnonzero(A.diagonal() * l > EDGE_OF_GAPS * slop)
         fixed = (self.applied(whole, dwhole)[1][index] + dgap)[pushing]
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
         d, dd = self.response(whole, dwhole)
