@@ -23,6 +23,7 @@ from .arguments import (
     numbers,
     states,
 )  # fmt: skip
+from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .forces import ForcesAtJoints
 from .scene import ContactSettings, Ground, HeightField, Plane, Sphere, TouchingParts, check_surface
 from .stepper import Stepper
@@ -216,6 +217,20 @@ class Simulation:
         """
         self._stepper.advance(tau, control, self.time)
         self._count(1)
+
+    def derivatives(self, tau: Any = None, control: Any = None) -> StepDerivatives:
+        """Jacobians of the step that `step` would take from here, which is not taken; of many robots, with a leading axis.
+
+        A (2 nv, 2 nv) of the state (q, v) after it by that before, B (2 nv, nv) by tau, `B_control` (2 nv, nu) by controls, and
+        `doubtful`, what is at an edge where there is none (see `StepDerivatives`). Configurations change along velocities.
+
+        Exact for the equations of the step: what sticks, slides, is open or bounces goes on so, contacts move over the spheres
+        and the ground, and nothing is held fixed, but that a step finds the displacement that parts several overlaps to a tenth
+        of `slop` only. Raises ValueError and SimulationError as `step` does, and NotImplementedError for contacts that coal
+        finds and for joints of which loops determine a part.
+        """
+        many = step_derivatives(self._stepper, tau, control, self.time)
+        return many[0] if self._single else of_all_robots(many)
 
     def _count(self, steps: int) -> None:
         self.steps += steps

@@ -126,6 +126,13 @@ class Stepper:
             total = total + self._driven(q, v, control)
         return total
 
+    def check_inputs(self, tau: Any, control: Any, time: float) -> None:
+        """Raise ValueError or SimulationError for what `advance` would."""
+        self.time = time
+        self.forces_on_joints(tau, None)
+        if control is not None:
+            self._driven(self.q, self.v, control)
+
     def _driven(self, q: Array, v: Array, control: Any) -> Array:
         u, nu = numbers("control", control), self.forces.nu
         if u.shape[-1:] != (nu,) or u.ndim > 2 or (u.ndim == 2 and len(u) != len(v)):
@@ -213,6 +220,7 @@ class Stepper:
             without = self.energies(straight, end)
             lost = fast & ~(self._excess(before, (after[0], without[1]), self.end) <= 0.0)
             self.ahead, self.end = np.where(lost[:, None], straight, self.ahead), np.where(lost[:, None], end, self.end)
+            self.displacement = np.where(lost[:, None], 0.0, self.displacement)
             after = np.where(lost, without[0], after[0]), without[1]
         lost = fast & ~(self._excess(before, after, self.end) <= 0.0)
         if lost.any():

@@ -1,0 +1,109 @@
+"""Derivatives of contact impulses, by the implicit function theorem.
+
+Impulses f and the velocities u = A f + b that they leave obey f = P(f - u/rho) (`newton`), with P the projection on what f may
+be. Where P is smooth its derivative P' says what each contact does, 1 where it sticks, 0 where it is open, and in between where
+it slides, and with du for fixed f
+
+    (1 - P') df + P' (A df + du)/rho = (1 - P') dbound
+
+Impulses of redundant contacts are not unique. The least df is taken; what they do to velocities does not depend on it.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from .impulses import Problem
+from .newton import write_residual, write_rho
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+RANK = 1e-10  # of the greatest singular value
+CONSISTENT = 1e-6  # part of the right side that may be left
+
+
+class ImpulseRates:
+    """Rates of the impulses f that solve a problem.
+
+    `edge` [m/s] is how near contacts and rows may be to another state than theirs before `doubtful` (m - 2k,) has them,
+    contacts first: between sticking and sliding, or touching without force.
+    """
+
+    def __init__(self, problem: Problem, f: Array, edge: float) -> None:
+        m, k = len(f), len(problem.mu)
+        self.problem, self.k, self.rho = problem, k, np.empty(m)
+        write_rho(problem.A, k, self.rho)
+        slope = np.zeros((m - 2 * k, 3, 3))
+        write_residual(problem, f, self.rho, np.empty(m), slope)
+        self.P = np.zeros((m, m))
+        for c in range(k):
+            if problem.mu[c] == 0.0:
+                slope[c, 1:] = 0.0
+            self.P[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] = slope[c]
+        self.P[range(3 * k, m), range(3 * k, m)] = slope[k:, 0, 0]
+        self.doubtful = self._near_another_state(f, edge)
+
+    def _near_another_state(self, f: Array, edge: float) -> Array:
+        p, k, rho = self.problem, self.k, self.rho
+        aim = rho * f - (p.A @ f + p.b)
+        near = np.zeros(len(f) - 2 * k, bool)
+        for c in range(k):
+            n, t = aim[3 * c], np.abs(aim[3 * c + 1 : 3 * c + 3])
+            length = t if p.pyramid else np.array([np.hypot(*t)])
+            near[c] = abs(n) <= edge or (n > 0.0 and p.mu[c] > 0.0 and bool((np.abs(length - p.mu[c] * n) <= edge).any()))
+        for i in range(len(p.lower)):
+            at = 3 * k + i
+            near[k + i] = any(np.isfinite(b) and abs(aim[at] - rho[at] * b) <= edge for b in (p.lower[i], p.upper[i]))
+        return near
+
+    def __call__(self, du: Array, dbound: Array | None = None) -> Array:
+        """df (m, directions) for rates du of velocities at fixed f, and of the bounds (m - 3k, directions) of rows.
+
+        Where contacts cannot all go on as they do, they are doubtful.
+        """
+        rest = np.eye(len(self.rho)) - self.P
+        right = -self.P @ du
+        if dbound is not None:
+            at = 3 * self.k
+            right[at:] += rest[at:, at:] @ (self.rho[at:, None] * dbound)
+        matrix = rest + self.P @ self.problem.A / self.rho
+        u, s, vt = np.linalg.svd(matrix)
+        rank = int((s > RANK * s[0]).sum()) if len(s) else 0
+        df: Array = (vt[:rank].T @ ((u[:, :rank].T @ right) / s[:rank, None])) / self.rho[:, None]
+        lost = np.abs(u[:, rank:].T @ right).max(initial=0.0) > CONSISTENT * np.abs(right).max(initial=0.0)
+        loose = np.abs(self.problem.A @ (vt[rank:] / self.rho).T).max(initial=0.0) > CONSISTENT
+        if lost or loose:
+            self.doubtful |= np.concatenate([self.P[0 : 3 * self.k : 3].any(axis=1), np.diag(self.P)[3 * self.k :] > 0.0])
+        return df
+
+
+def restitution_rates(
+    p: Any, in_step: bool, impulses: tuple[Array, Array], compression: tuple[Array, Array], rates: Any
+) -> Any:
+    """Impulses with those of restitution, and their rates, as `contact_solver.add_restitution` has them.
+
+    `impulses` and `compression` are values and rates; `rates` has `applied` of both to velocities, and those of `before` and
+    `approach`.
+    """
+    (f, df), (g, dg) = impulses, compression
+    part = np.zeros(len(f))
+    part[0 : 3 * len(p.restitution) : 3] = p.restitution
+    back, dback = part * g, part[:, None] * dg
+    (Af, dAf), (Ab, dAb) = rates.applied(f, df), rates.applied(back, dback)
+    mean, dmean = p.before, rates.dbefore
+    if not in_step:
+        mean, dmean = 0.5 * (p.before + p.approach), 0.5 * (rates.dbefore + rates.dapproach)
+    before, dbefore = f @ (0.5 * Af + mean), df.T @ (0.5 * Af + mean) + (0.5 * dAf + dmean).T @ f
+    first, dfirst = back @ (Af + mean), dback.T @ (Af + mean) + (dAf + dmean).T @ back
+    second, dsecond = 0.5 * back @ Ab, 0.5 * (dback.T @ Ab + dAb.T @ back)
+    s, ds = 1.0, np.zeros(df.shape[1])
+    if before + first + second > 0.0 and second > 0.0:
+        root = sqrt(max(first * first - 4.0 * second * before, 0.0))
+        s = (root - first) / (2.0 * second)
+        if 0.0 < s < 1.0 and root > 0.0:  # s solves before + s first + s² second = 0
+            ds = -(dbefore + s * dfirst + s * s * dsecond) / root
+        s = min(max(s, 0.0), 1.0)
+    return f + s * back, df + s * dback + back[:, None] * ds

@@ -1,0 +1,366 @@
+"""Derivatives of steps against central differences of whole steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import featherweight as fw
+from featherweight.model.types import WORLD, Actuator
+from featherweight.robots import mini_cheetah
+from featherweight.simulation.contact.detection import normal_and_height
+from featherweight.simulation.derivatives import StepDerivatives
+from oracles.mechanisms import MECHANISMS
+from oracles.states import Array
+from simulation.scenes import (
+    BALL,
+    FREE,
+    HINGE,
+    NOTHING,
+    PLANAR,
+    cart,
+    corners,
+    free_bodies,
+    pendulum,
+    pose,
+    solid_ball,
+    solid_box,
+)  # fmt: skip
+
+H = 1e-3
+INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
+TIGHT: dict[str, Any] = {"tolerance": 1e-13}  # differences of steps over 1e-6 see what the solver leaves
+TURN = Rotation.from_rotvec([0.3, -0.2, 0.5])
+
+
+def after(sim: fw.Simulation, q: Array, v: Array, tau: Array, control: Array | None) -> tuple[Array, Array]:
+    sim.reset(q, v)
+    sim.step(tau, control)
+    return sim.q, sim.v
+
+
+def agreed(
+    sim: fw.Simulation, q: Array, v: Array, tau: Array | None = None, control: Array | None = None, small: float = 1e-6
+) -> StepDerivatives:
+    """The derivatives from a state, once they are those of whole steps.
+
+    To 1e-7 of the greatest entry for each direction, which curvature takes where gaps count by 1/h, or to 3e-14 in states,
+    which the midpoint rule's iterations leave, over the step of the differences.
+    """
+    robot, nv = sim.robot, sim.robot.nv
+    tau = np.zeros(nv) if tau is None else tau
+    q, v = np.array(q, dtype=float), np.array(v, dtype=float)
+    sim.reset(q, v)
+    derivatives = sim.derivatives(tau, control)
+    np.testing.assert_array_equal(sim.q, q)
+    np.testing.assert_array_equal(sim.v, v)
+    reference, _ = after(sim, q, v, tau, control)
+    for k, column in enumerate(np.hstack([derivatives.A, derivatives.B, derivatives.B_control]).T):
+        ends = []
+        step = small if k < 2 * nv else 100.0 * small  # forces act for a short time
+        for x in (step, -step):
+            e = np.zeros(3 * nv + sim.forces.nu)
+            e[k] = x
+            controls = None if control is None else control + e[3 * nv :]
+            ends.append(after(sim, robot.integrate(q, e[:nv]), v + e[nv : 2 * nv], tau + e[2 * nv : 3 * nv], controls))
+        (qa, va), (qb, vb) = ends
+        moved = robot.difference(reference, qa) - robot.difference(reference, qb)
+        expected = np.concatenate([moved, va - vb]) / (2.0 * step)
+        np.testing.assert_allclose(column, expected, rtol=0.0, atol=max(1e-7 * np.abs(expected).max(), 3e-14 / small))
+    return derivatives
+
+
+def with_springs(description: fw.Description, **more: dict[str, float]) -> fw.Description:
+    """Damping at all joints, springs at hinges, and what is said of some joints."""
+    joints = [
+        dataclasses.replace(
+            j, damping=0.1, stiffness=1.0 if j.type is HINGE else 0.0, **more.get(j.name, {})
+        )
+        for j in description.joints
+    ]  # fmt: skip
+    return dataclasses.replace(description, joints=joints)
+
+
+def one_of_each_joint() -> fw.Robot:
+    inertia = fw.Inertia(2.0, (0.1, 0.05, 0.02), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
+    bodies = [fw.Body(name, inertia) for name in "abcd"]
+    joints = [
+        fw.Joint("free", FREE, WORLD, "a"),
+        fw.Joint("ball", BALL, "a", "b", damping=0.2),
+        fw.Joint("flat", PLANAR, "b", "c", damping=0.1),
+        fw.Joint("hinge", HINGE, "c", "d", stiffness=3.0, rest=0.1),
+    ]
+    return fw.build(fw.Mechanism(bodies, joints))
+
+
+# --- free motion
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_pendulum_with_spring_damper_and_drive(integrator: str) -> None:
+    robot = pendulum(damping=0.3, stiffness=2.0, rest=0.2, effort=5.0)
+    drive = Actuator("motor", "pivot", gear=2.0, gain=3.0, bias=(0.1, -0.5, -0.2))
+    sim = fw.Simulation(robot, 0.01, integrator, actuators=[drive])
+    derivatives = agreed(sim, [0.7], [1.3], np.array([0.4]), np.array([0.3]))
+    assert derivatives.doubtful == () and derivatives.B_control[1, 0] == pytest.approx(0.01 * 6.0 / 0.29, rel=0.05)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_joints_of_all_kinds(integrator: str) -> None:
+    robot, rng = one_of_each_joint(), np.random.default_rng(1)
+    sim = fw.Simulation(robot, 0.01, integrator)
+    agreed(sim, robot.random_configuration(rng), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_loop_with_springs_and_dampers(integrator: str) -> None:
+    robot, rng = fw.build(with_springs(MECHANISMS["geared"]())), np.random.default_rng(2)
+    sim = fw.Simulation(robot, 0.01, integrator, joint_limits=False, joint_friction=False)
+    agreed(sim, robot.random_configuration(1), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
+
+
+def test_forces_at_their_limits_are_doubtful_and_beyond_have_no_effect() -> None:
+    sim = fw.Simulation(pendulum(effort=5.0), 0.01)
+    assert not agreed(sim, [0.7], [1.3], np.array([6.0])).B.any()
+    assert sim.derivatives(np.array([5.0])).doubtful == ("the effort of joint 'pivot' at its limit",)
+    drive = Actuator("motor", "pivot", control=(-1.0, 1.0), force=(-2.0, 2.0), gain=3.0)
+    sim = fw.Simulation(pendulum(), 0.01, actuators=[drive])
+    assert agreed(sim, [0.7], [1.3], control=np.array([0.5])).B_control.any()
+    assert not agreed(sim, [0.7], [1.3], control=np.array([0.9])).B_control.any()
+    assert sim.derivatives(control=[1.0]).doubtful == ("actuator 'motor' at its limit",)
+
+
+def test_a_pendulum_at_rest_at_the_bottom_by_the_midpoint_rule() -> None:
+    """Nothing moves, so no energy is corrected: A is the Cayley transform of the linear oscillator."""
+    sim = fw.Simulation(pendulum(), 0.01, "midpoint")
+    F = np.array([[0.0, 1.0], [-1.5 * 9.81 * 0.4 / 0.29, 0.0]])
+    cayley = np.linalg.solve(np.eye(2) - 0.005 * F, np.eye(2) + 0.005 * F)
+    np.testing.assert_allclose(sim.derivatives().A, cayley, rtol=1e-12)
+
+
+# --- contacts
+
+
+def ball_on_a_slope(gap: float, velocity: Any, integrator: str = "semi-implicit", **how: Any) -> StepDerivatives:
+    """`velocity` is linear and angular, in the world and in the body."""
+    robot, center = free_bodies(solid_ball(2.0, 0.1)), np.array([0.01, 0.0, 0.02])
+    plane = fw.Plane(normal=(0.2, 0.1, 1.0))
+    spheres = [fw.Sphere("body0", 0.1, tuple(center))]
+    sim = fw.Simulation(robot, H, integrator, spheres=spheres, ground=plane, **TIGHT, **how)
+    q = pose((0.1 + gap) * np.array(plane.normal) - TURN.apply(center), TURN)
+    v = np.concatenate([TURN.inv().apply(velocity[:3]), velocity[3:]])
+    return agreed(sim, q, v, np.array([0.1, 0.2, 0.3, 0.01, 0.02, 0.03]))
+
+
+SLIDING, FALLING = [0.6, 0.2, -0.5, 0.3, 0.2, 0.1], [0.1, 0.2, -0.5, 0.3, 0.2, 0.1]
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("gap", [2e-4, -2e-4])
+def test_a_ball_sticks_and_slides(integrator: str, gap: float) -> None:
+    """Before it touches, and parted from the ground by a displacement."""
+    assert ball_on_a_slope(gap, FALLING, integrator, friction=0.8).doubtful == ()
+    assert ball_on_a_slope(gap, SLIDING, integrator, friction=0.05).doubtful == ()
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_ball_bounces(integrator: str) -> None:
+    for friction in (0.05, 0.9):
+        assert ball_on_a_slope(2e-4, SLIDING, integrator, friction=friction, restitution=0.6).doubtful == ()
+
+
+def test_pyramids_no_friction_and_no_contact() -> None:
+    assert ball_on_a_slope(2e-4, SLIDING, friction=0.05, pyramid=True).doubtful == ()
+    assert ball_on_a_slope(2e-4, SLIDING, friction=0.0).doubtful == ()
+    assert ball_on_a_slope(9e-4, [0.1, 0.2, 0.5, 0.0, 0.0, 0.0]).doubtful == ()
+
+
+def test_restitution_that_friction_would_make_gain_energy() -> None:
+    """A part of it is left out, which depends on the state."""
+    rod = free_bodies(fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.02, 0.0, 0.0, 0.03, 0.0, 0.002)))
+    tip, turn = np.array([0.1, 0.05, -0.3]), Rotation.random(random_state=4)
+    rebound = []
+    for restitution in (0.9, 0.95):
+        spheres = [fw.Point("body0", tuple(tip))]
+        sim = fw.Simulation(rod, H, spheres=spheres, ground=fw.Plane(), friction=0.9, restitution=restitution, **TIGHT)
+        v = [0.8, 1.7, -3.3, -0.8, -2.9, -0.5]
+        agreed(sim, pose(np.array([0.0, 0.0, 1e-4]) - turn.apply(tip), turn), v)
+        rebound.append(sim.v)
+    np.testing.assert_allclose(*rebound, rtol=1e-9)  # so it is cut
+
+
+def box_on_the_ground(height: float, v: Any, lean: float = 0.0, small: float = 1e-7, **how: Any) -> StepDerivatives:
+    robot = free_bodies(solid_box(3.0, (0.4, 0.3, 0.2)))
+    spheres = corners("body0", (0.4, 0.3, 0.2))
+    sim = fw.Simulation(robot, H, spheres=spheres, ground=fw.Plane(), **TIGHT, **how)
+    q = pose((0.0, 0.0, 0.1 + height), Rotation.from_rotvec([lean, 0.7 * lean, 0.3]))
+    return agreed(sim, q, np.array(v, dtype=float), small=small)
+
+
+def test_a_box_on_its_corners() -> None:
+    """Its contacts are redundant: impulses are not unique, and what they do is."""
+    assert box_on_the_ground(5e-5, [0.0, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.8).doubtful == ()
+    assert box_on_the_ground(5e-5, [0.7, 0.1, -0.1, 0.0, 0.0, 0.0], friction=0.3).doubtful == ()
+    assert box_on_the_ground(5e-5, [0.7, 0.1, -0.6, 0.0, 0.0, 0.0], friction=0.3, restitution=0.7).doubtful == ()
+    assert box_on_the_ground(-1e-4, [0.7, 0.1, -0.1, 0.0, 0.0, 0.0], lean=1e-4, friction=0.3, slop=1e-12).doubtful == ()
+
+
+def test_overlap_within_the_slop_stays() -> None:
+    kept = box_on_the_ground(-5e-6, [0.0, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.8, slop=1e-5)
+    assert kept.doubtful == () and kept.A[2, 2] == pytest.approx(1.0) and abs(kept.A[8, 2]) < 1e-9
+
+
+def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
+    """Parting would speed the body up, and the step leaves that out (see `energy_guard`)."""
+    robot = fw.build(fw.generators.random_tree(3, seed=4, joint_types=("revolute", "planar", "spherical"), masses=(0.2, 5.0)))
+    last = robot.bodies[-1].name
+    rng = np.random.default_rng(0)
+    q, v = robot.random_configuration(rng), 10.0 * rng.standard_normal(robot.nv)
+    ground = fw.Plane((0.0, 0.0, robot.frame_placement(last)(q)[2, 3] - 0.04))
+    agreed(fw.Simulation(robot, H, spheres=[fw.Sphere(last, 0.05)], ground=ground, friction=0.0, **TIGHT, **NOTHING), q, v)
+
+
+def test_a_ball_that_came_to_rest_is_held() -> None:
+    """Its gap is zero but for rounding, which does not tell: what overlaps a little stays where it is."""
+    robot = free_bodies(solid_ball(2.0, 0.1))
+    sim = fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane(), friction=0.5, **TIGHT)
+    sim.reset(pose((0.0, 0.0, 0.1005)))
+    for _ in range(20):
+        sim.step()
+    for gap in (0.0, 1e-12, -1e-12):
+        sim.q = pose((0.0, 0.0, 0.1 + gap))
+        at_rest = sim.derivatives()
+        assert at_rest.doubtful == ("the sphere on 'body0'",)
+        np.testing.assert_allclose(at_rest.A[2], np.eye(12)[2], atol=1e-9)
+        np.testing.assert_allclose(at_rest.A[8], 0.0, atol=1e-9)
+
+
+def test_edges_are_doubtful() -> None:
+    robot = free_bodies(solid_box(3.0, (0.4, 0.3, 0.2)))
+    where = ("the point on 'body0'",)
+
+    def doubtful(z: float, v: Any, **how: Any) -> tuple[str, ...]:
+        sim = fw.Simulation(robot, H, spheres=corners("body0", (0.4, 0.3, 0.2)), ground=fw.Plane(), **how)
+        sim.reset(pose((0.0, 0.0, 0.1 + z)), np.array(v, dtype=float))
+        return sim.derivatives().doubtful
+
+    assert doubtful(0.0, np.zeros(6)) == where  # gaps of zero
+    assert doubtful(1e-4, [0.0, 0.0, -0.1 + 9.81 * H, 0.0, 0.0, 0.0]) == where  # it arrives without force
+    assert doubtful(5e-5, [0.7, 0.1, -0.1, 0.0, 0.0, 0.4], friction=0.3) == where  # slides and turns
+    assert doubtful(5e-5, [0.0, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.3) == ()
+    slide = 0.3 * (0.1 - 0.05 + 9.81 * H)  # impulses per mass: what friction can just hold
+    assert doubtful(5e-5, [slide, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.3) == where
+
+
+def test_a_ball_on_heights_and_two_balls() -> None:
+    heights = fw.HeightField(0.05 * np.random.default_rng(3).standard_normal((6, 6)), (-1.0, 1.0), (-1.0, 1.0))
+    robot = free_bodies(solid_ball(2.0, 0.1))
+    sim = fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=heights, friction=0.2, **TIGHT)
+    _, _, nz, height = normal_and_height(sim._stepper.contacts.spheres, 0.13, 0.27)
+    agreed(sim, pose((0.13, 0.27, height + 0.1001 / nz), TURN), np.array([0.3, 0.1, -0.9, 0.2, 0.1, 0.3]))
+
+    two = free_bodies(solid_ball(2.0, 0.1), solid_ball(1.0, 0.2))
+    spheres = [fw.Sphere("body0", 0.1, (0.01, 0.0, 0.0)), fw.Sphere("body1", 0.2)]
+    sim = fw.Simulation(two, H, spheres=spheres, pairs=[(0, 1)], friction=0.3, **TIGHT)
+    way = np.array([0.3, 0.5, 0.7]) / np.linalg.norm([0.3, 0.5, 0.7])
+    q = np.concatenate([pose(-TURN.apply([0.01, 0.0, 0.0]), TURN), pose(0.2999 * way)])
+    v = np.concatenate([TURN.inv().apply(0.5 * way), [0.1, 0.0, 0.0], [0.2, 0.3, 0.1, 1.0, 0.0, 0.5]])
+    agreed(sim, q, v)
+
+
+# --- joints
+
+
+def test_limits_and_dry_friction() -> None:
+    sim = fw.Simulation(cart(2.0, friction=3.0, lower=-0.5, upper=0.5, damping=0.2), H, **TIGHT)
+    force = np.array([0.5])
+    assert agreed(sim, [0.1], [1.0], force).A[1, 1] > 0.99  # slides
+    np.testing.assert_allclose(agreed(sim, [0.1], [0.0], force).A, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)  # is held
+    np.testing.assert_allclose(agreed(sim, [0.4999], [1.0], force).A, [[0.0, 0.0], [-1.0 / H, 0.0]], atol=1e-6)  # arrives
+    sim.reset([0.1], [0.0])
+    assert sim.derivatives([3.0]).doubtful == ("the dry friction of joint 'rail'",)  # just held
+
+
+def test_limits_friction_and_contacts_of_a_loop() -> None:
+    q = np.array(fw.build(MECHANISMS["four_bar"]()).close([0.4, 1.0, 1.2]))
+    base = with_springs(MECHANISMS["four_bar"](), joint1={"friction": 0.5}, joint3={"friction": 0.5})
+    robot = fw.build(base)
+    assert isinstance(robot, fw.ClosedRobot)
+    agreed(fw.Simulation(robot, H, **TIGHT), q, [0.7], np.array([0.3]))
+    way = np.sign(robot.spanning_velocity(q, np.ones(1))[2])
+    for beyond in (1e-4, -2e-4):  # before the limit of a joint that follows, and past it
+        bounded = with_springs(MECHANISMS["four_bar"](), joint3={"lower": -9.0, "upper": float(q[2]) + beyond})
+        agreed(fw.Simulation(fw.build(bounded), H, **TIGHT), q, [0.7 * way], np.array([0.3]))
+    tip = robot.frame_placement("link2")(q) @ np.array([0.3, 0.0, 0.0, 1.0])
+    down = np.sign(robot.frame_velocity("link2", "world")(q, np.ones(1))[1])
+    ground = fw.Plane(tip[:3] - [0.0, 5e-5, 0.0], (0.0, 1.0, 0.2))
+    sim = fw.Simulation(robot, H, spheres=[fw.Point("link2", (0.3, 0.0, 0.0))], ground=ground, friction=0.1, **TIGHT)
+    agreed(sim, q, [-0.7 * down], np.array([0.3]))
+    assert len(sim.contacts()[0]) == 1
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "midpoint"])
+def test_a_quadruped_on_its_feet(integrator: str) -> None:
+    robot, legs, rng = fw.build(mini_cheetah()), ("FR", "FL", "HR", "HL"), np.random.default_rng(1)
+    feet = [fw.Point(f"{leg}_knee_link", (0.0, 0.0, -0.2)) for leg in legs]
+    sim = fw.Simulation(robot, H, integrator, spheres=feet, ground=fw.Plane(), friction=0.6, **TIGHT)
+    q, v = robot.neutral(), 0.02 * rng.standard_normal(robot.nv)
+    places = {j.name: j.q_slice for j in robot.joints}
+    for leg in legs:
+        q[places[f"{leg}_abad_to_hip_j"]], q[places[f"{leg}_hip_to_knee_j"]] = -0.8, 1.5
+    soles = robot.frame_placement([f.frame for f in feet])(q) @ np.array([0.0, 0.0, -0.2, 1.0])
+    q[2] -= soles[:, 2].min() - 5e-5
+    v[2] -= 0.2
+    assert agreed(sim, q, v, 0.5 * rng.standard_normal(robot.nv)).doubtful == ()
+    assert len(sim.contacts()[0]) == 4
+
+
+# --- many robots, and what is refused
+
+
+def test_many_robots_have_those_of_each_and_go_on_as_they_would() -> None:
+    robot, rng = free_bodies(solid_ball(2.0, 0.1)), np.random.default_rng(4)
+    sim, alone = (fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane(), **TIGHT) for _ in range(2))
+    q = np.stack([pose((0.0, 0.0, 0.1 + gap), TURN) for gap in (1e-4, -1e-4, 0.5)])
+    v, tau = rng.standard_normal((3, 6)), rng.standard_normal((3, 6))
+    sim.reset(q, v)
+    many = sim.derivatives(tau)
+    assert many.A.shape == (3, 12, 12) and many.B.shape == (3, 12, 6) and many.B_control.shape == (3, 12, 0)
+    sim.step(tau)
+    for i in range(3):
+        alone.reset(q[i], v[i])
+        one = alone.derivatives(tau[i])
+        np.testing.assert_allclose(many.A[i], one.A, rtol=1e-12, atol=1e-12)
+        assert many.doubtful[i] == one.doubtful
+        alone.step(tau[i])
+        np.testing.assert_allclose(sim.q[i], alone.q, rtol=1e-15, atol=1e-15)
+
+
+def test_what_makes_no_sense_is_refused_as_in_a_step() -> None:
+    sim = fw.Simulation(pendulum(), 0.01)
+    with pytest.raises(ValueError, match=r"tau must have shape \(1,\)"):
+        sim.derivatives([1.0, 2.0])
+    with pytest.raises(ValueError, match="control must have shape"):
+        sim.derivatives(control=[1.0])
+    with pytest.raises(fw.SimulationError, match="joint force tau"):
+        sim.derivatives([np.nan])
+    loop = fw.build(MECHANISMS["crank_and_rocker"](), execution="interpreted")
+    assert isinstance(loop, fw.ClosedRobot)
+    q = loop.random_configuration(1)
+    with pytest.raises(NotImplementedError, match="joint 'ball' are not there"):
+        fw.Simulation(loop, H, q=q, **NOTHING).derivatives()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("coal") is None, reason="coal is an extra")
+def test_contacts_by_coal_are_refused() -> None:
+    cylinder = fw.Shape("can", "body0", fw.ShapeType.CYLINDER, (0.1, 0.2))
+    robot = fw.Robot(dataclasses.replace(free_bodies(solid_ball(2.0, 0.1)).model, shapes=(cylinder,)))
+    sim = fw.Simulation(robot, H, shapes=True, ground=fw.Plane())
+    sim.reset(pose((0.0, 0.0, 0.0999)))
+    with pytest.raises(NotImplementedError, match="contacts that coal finds"):
+        sim.derivatives()
