@@ -15,10 +15,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from .differentiation import Rates, backward, forward, is_zero, outputs_of, values_of
-from .program import CoreShape, Input, KernelProgram, Output, Program
+from .lane_trace import LaneTrace, lane_trace
+from .program import Input, KernelProgram, Output, Program
 from .trace import Trace, trace
 
 Scalar = Any
+FEWEST = 0.5  # directions for each lane, from which on lanes are worth while
+
 P = TypeVar("P", bound="DerivedProgram")
 
 
@@ -121,28 +124,40 @@ class JacobianProgram(DerivedProgram):
     def identity(self) -> tuple[Any, ...]:
         return *super().identity(), self.by, tuple(x.name for x in self.program.inputs)
 
-    def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
+    @property
+    def _columns(self) -> list[int]:
+        """Directions along which each argument changes."""
+        return [math.prod(x.tangent) for x in self._differentiated]
+
+    def _seeds(self, given: Sequence[list[Any]]) -> list[list[Rates]]:
+        """The rates of all scalars of the arguments, along the directions of one argument after the other."""
         seeds: list[list[Rates]] = [[{} for _ in values] for values in given]
-        begin: dict[str, int] = {}
+        place = {x.name: k for k, x in enumerate(self.program.inputs)}
         count = 0
-        for k, argument in enumerate(self.program.inputs):
-            if argument.name in self.by:
-                begin[argument.name] = count
-                for unit in units(math.prod(argument.tangent)):
-                    for own, rate in zip(seeds[k], rates_along(argument, given[k], unit), strict=True):
-                        if not is_zero(rate):
-                            own[count] = rate
-                    count += 1
-        rates = self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds))
+        for argument in self._differentiated:
+            k = place[argument.name]
+            for unit in units(math.prod(argument.tangent)):
+                for own, rate in zip(seeds[k], rates_along(argument, given[k], unit), strict=True):
+                    if not is_zero(rate):
+                        own[count] = rate
+                count += 1
+        return seeds
+
+    def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
+        rates = self._along(outputs_of(self._trace, x), forward(self._trace, x, self._seeds(given)))
         results, first = [], 0
         for y in self.program.outputs:
-            size = math.prod(y.tangent)
-            for argument in self._differentiated:
-                at = begin[argument.name]
-                columns = range(at, at + math.prod(argument.tangent))
-                results += [row.get(d, 0.0) for row in rates[first : first + size] for d in columns]
+            size, at = math.prod(y.tangent), 0
+            for width in self._columns:
+                results += [row.get(d, 0.0) for row in rates[first : first + size] for d in range(at, at + width)]
+                at += width
             first += size
         return results
+
+    def in_lanes(self, lanes: int) -> LaneTrace | None:
+        if sum(self._columns) < FEWEST * lanes or any(y.along for y in self.program.outputs):
+            return None
+        return lane_trace(self._trace, self._seeds, [y.size for y in self.program.outputs], self._columns, lanes)
 
 
 @dataclass(frozen=True)

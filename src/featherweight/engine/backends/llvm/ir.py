@@ -72,10 +72,11 @@ class Vector(Type):
 class Function:
     """A function under construction, of a result's type, a name, and arguments with their types: "ptr %x"."""
 
-    def __init__(self, result: str, name: str, arguments: Sequence[str], internal: bool = True, attributes: str = "#0") -> None:
+    def __init__(
+        self, result: str, name: str, arguments: Sequence[str], linkage: str = "internal", attributes: str = "#0"
+    ) -> None:
         self.name = name
-        linkage = "internal " if internal else ""
-        self._head = f"define {linkage}{result} @{name}({', '.join(arguments)}) {attributes} {{"
+        self._head = f"define {linkage} {result} @{name}({', '.join(arguments)}) {attributes} {{"
         self._lines: list[str] = []
         self._count = 0
         self.declarations: dict[str, None] = {}  # what its module must have; a set that keeps the order
@@ -257,8 +258,8 @@ class Function:
         return self.value(f"extractelement {type.ir} {vector}, i64 {lane}")
 
     def shuffle(self, type: Type, a: str, b: str, picks: Sequence[int]) -> str:
-        """The picked lanes of a and, counted on, of b."""
-        mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {k}" for k in picks) + ">"
+        """The picked lanes of a and, counted on, of b; anything in those that pick -1."""
+        mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {k}" if k >= 0 else "i32 poison" for k in picks) + ">"
         return self.value(f"shufflevector {type.ir} {a}, {type.ir} {b}, {mask}")
 
     def load_first(self, type: Vector, pointer: str, count: int) -> str:
