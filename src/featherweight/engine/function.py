@@ -122,8 +122,8 @@ class CompiledFunction:
         by `Robot.integrate`, so that derivatives by it have nv columns; those of a result that is a placement or a
         configuration are local tangents. Naming an optional argument makes the function one that takes it.
 
-        Of one state, compiled, several directions are computed at once, in the lanes of vectors: it gives other bits than the same
-        state in a batch, by rounding, and where one of its derivatives is infinite others may be NaN.
+        Of one state, compiled, several directions are computed at once, in the lanes of vectors: its bits differ by rounding
+        from those of the same state in a batch, and where one of its derivatives is infinite others may be NaN.
 
         Raises TypeError for an argument that the function does not have, ValueError for a function too large to be traced.
         """

@@ -8,7 +8,7 @@ some thousand nodes, which hand live values over in a workspace: LLVM's time gro
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -17,10 +17,12 @@ from typing import NamedTuple
 from ...operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
 from ...trace import Trace
 from .ir import Function, Type
+from .registers import Registers, registers
 from .schedule import schedule
 from .trig import sincos_name
 
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
+SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: LLVM's time, and not much else, depends on it
 
 
 class Kernel(NamedTuple):
@@ -67,14 +69,14 @@ class Emitter:
         gone.update(i for i in self.turns if not uses[i])
         nodes = [i for i in t.live if self._is_computed(i) and i not in gone]
         self.nodes = schedule(nodes, self.reads, lambda i: OPERATIONS[g.op[i]].latency)
-        self.part_of = {i: k // PART for k, i in enumerate(self.nodes)}
-        self.parts = (len(self.nodes) + PART - 1) // PART
+        self.part = PART if len(self.nodes) < LONG else SHORT_PART
+        self.part_of = {i: k // self.part for k, i in enumerate(self.nodes)}
+        self.parts = -(-len(self.nodes) // self.part)
         self.slot, self.workspace = self._slots()
-        self.names: dict[int, str] = {}  # of the values of nodes, in the function that is being written
+        self.registers = registers(type.item_bytes * max(type.lanes, group))
         arguments = [f"ptr noalias readonly %in{k}" for k in range(len(t.inputs))]
         arguments += [f"ptr noalias %out{k}" for k in range(len(self.first))]
         self.arguments = [*arguments, "ptr noalias %ws"]
-        self.spread: dict[int, str] = {}  # and of scalars in all lanes
         self.functions: list[Function] = []
         self.outputs: dict[int, list[tuple[int, bool]]] = {}  # node -> the outputs that are its value, or the negative of it
         for k, x in enumerate(t.outputs):
@@ -163,7 +165,10 @@ class Emitter:
     @contextmanager
     def _function(self, part: str) -> Iterator[Function]:
         """The function that instructions go to from now on."""
-        self.f, self.names, self.spread = Function("void", f"{self.name}.{part}", self.arguments, "hidden"), {}, {}
+        self.f, self.held = Function("void", f"{self.name}.{part}", self.arguments, "hidden"), Registers()
+        self.pairs: dict[int, str] = {}  # sines and cosines of nodes
+        self.rooms: dict[int, str] = {}  # nodes whose value lies on the stack, and what is free there
+        self.free_rooms: dict[Type, list[str]] = defaultdict(list)
         yield self.f
         self.f.ret()
         self.functions.append(self.f)
@@ -171,11 +176,29 @@ class Emitter:
     def _write_part(self, part: int) -> None:
         """Some thousand nodes, and what comes of them: outputs, and values for later parts."""
         with self._function(str(part)):
-            for i in self.nodes[part * PART : (part + 1) * PART]:
-                self.names[i] = self._instruction(i)
+            nodes = self.nodes[part * self.part : (part + 1) * self.part]
+            self.held = Registers([self.reads(i) for i in nodes], self.registers)
+            for k, i in enumerate(nodes):
+                self.held.names[i] = self._instruction(i)
                 if i in self.slot:
-                    self._store("%ws", self.slot[i], self.names[i], self.type_of(i))
+                    self._store("%ws", self.slot[i], self.held.names[i], self.type_of(i))
                 self._outputs_of(i, self.outputs.pop(i, ()))
+                self._let_go(i, k)
+
+    def _let_go(self, i: int, k: int) -> None:
+        """After instruction k, of node i: of what is read no more, and of what registers do not hold."""
+        for j in self.held.read(k, (i, *self.reads(i))):
+            room = self.rooms.pop(j, None)
+            if room:
+                self.free_rooms[self.type_of(j)].append(room)
+        for j, name in self.held.let_go():
+            in_memory = j not in self.part_of or j in self.slot or j in self.rooms
+            self.held.loaded.add(j)
+            if not in_memory:
+                type = self.type_of(j)
+                free = self.free_rooms[type]
+                self.rooms[j] = room = free.pop() if free else self.f.slot(type.ir, 1, type.bytes)
+                self._store(room, 0, name, type)
 
     def _write_rest(self, constants: Sequence[tuple[int, float]]) -> None:
         """Outputs that are inputs handed through, or constants."""
@@ -194,7 +217,7 @@ class Emitter:
                 group = angles[k : k + self.group]
                 for angle in group:
                     if self.graph.op[angle] != INPUT:
-                        self.names[angle] = self._instruction(angle)
+                        self.held.names[angle] = self._instruction(angle)
                 pair = self._sincos(wide, self._gathered(wide, group))
                 for which, op in enumerate((SIN, COS)):
                     address = f.at(self.type.ir, "%ws", self.turn_slot[op, group[0]])
@@ -213,8 +236,8 @@ class Emitter:
         """Both, as a pair."""
         return self.f.call(f"{{ {type.ir}, {type.ir} }}", f"@{sincos_name(type)}", f"{type.ir} {angle}")
 
-    def _load(self, base: str, index: int, type: Type) -> str:
-        return self.f.load(type.ir, base, index, type.bytes)
+    def _load(self, base: str, index: int, type: Type, again: bool) -> str:
+        return self.f.load(type.ir, base, index, type.bytes, volatile=again)
 
     def _store(self, base: str, index: int, value: str, type: Type) -> None:
         self.f.store(type.ir, value, base, index, type.bytes)
@@ -228,20 +251,25 @@ class Emitter:
         self._store(f"%out{array}", k - self.first[array], value, self.type)
 
     def _value(self, i: int) -> str:
-        """The name of node i in this part, loaded at its first use."""
-        name = self.names.get(i)
+        """The value of node i in this function: a constant, the name of an instruction, or loaded."""
+        if self.graph.op[i] == CONSTANT:
+            return self.type.constant(self.graph.a[i])
+        name = self.held.names.get(i)
         if name is None:
-            g = self.graph
-            if g.op[i] == CONSTANT:
-                name = self.type.constant(g.a[i])
-            elif i in self.slot:
-                name = self._load("%ws", self.slot[i], self.type_of(i))
-            elif g.op[i] == INPUT:
-                name = self._load(f"%in{int(g.a[i])}", g.b[i], self.type)
-            else:
-                name = self._load("%ws", self.turn_slot[g.op[i], g.operands(i)[0]], self.type)
-            self.names[i] = name
+            name = self.held.names[i] = self._load(*self._home(i), self.type_of(i), i in self.held.loaded)
+            self.held.loaded.add(i)
         return name
+
+    def _home(self, i: int) -> tuple[str, int]:
+        """Where in memory the value of a node lies."""
+        g = self.graph
+        if i in self.rooms:
+            return self.rooms[i], 0
+        if i in self.slot:
+            return "%ws", self.slot[i]
+        if g.op[i] == INPUT:
+            return f"%in{int(g.a[i])}", g.b[i]
+        return "%ws", self.turn_slot[g.op[i], g.operands(i)[0]]
 
     def _operand(self, i: int, type: Type) -> str:
         """The value of node i for an instruction of a type."""
@@ -283,9 +311,9 @@ class Emitter:
         """Of a computed angle: one call for both, made where the first of them is met in a function."""
         g = self.graph
         angle = g.operands(i)[0]
-        pair = self.names.get(-1 - angle)
+        pair = self.pairs.get(angle)
         if pair is None:
-            pair = self.names[-1 - angle] = self._sincos(self.type, self._value(angle))
+            pair = self.pairs[angle] = self._sincos(self.type, self._value(angle))
         return self.f.member(self.type.ir, pair, 0 if g.op[i] == SIN else 1)
 
 

@@ -184,10 +184,10 @@ class Function:
         """The address of an element."""
         return pointer if index in (0, "0") else self.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
 
-    def load(self, kind: str, pointer: str, index: str | int = 0, align: int | None = None) -> str:
+    def load(self, kind: str, pointer: str, index: str | int = 0, align: int | None = None, volatile: bool = False) -> str:
         """An element, whose own alignment holds where none is said."""
         hint = f", align {align}" if align else ""
-        return self.value(f"load {kind}, ptr {self.at(kind, pointer, index)}{hint}")
+        return self.value(f"load {'volatile ' * volatile}{kind}, ptr {self.at(kind, pointer, index)}{hint}")
 
     def store(self, kind: str, value: str | int, pointer: str, index: str | int = 0, align: int | None = None) -> None:
         hint = f", align {align}" if align else ""

@@ -63,21 +63,20 @@ class _LaneEmitter(Emitter):
 
     def _value(self, i: int) -> str:
         seed = self._seed(i)
-        if seed is not None and i not in self.names and not self.operands(i):
-            scalar = Type(self.wide.precision, 1)
-            items = ", ".join(f"{scalar.ir} {scalar.constant(float(x))}" for x in seed if not isinstance(x, tuple))
-            self.names[i] = f"<{items}>"
-        return super()._value(i)
+        if seed is None or self.operands(i):
+            return super()._value(i)
+        items = ", ".join(f"{self.type.ir} {self.type.constant(float(x))}" for x in seed if not isinstance(x, tuple))
+        return f"<{items}>"
 
     def _operand(self, i: int, type: Type) -> str:
         if type.lanes == 1 or i in self.vectors:
             return self._value(i)
         if self.graph.op[i] == CONSTANT:
             return type.constant(self.graph.a[i])
-        if i not in self.spread:
+        if i not in self.held.spread:
             first = self.f.insert(type, "poison", self._value(i), 0)
-            self.spread[i] = self.f.shuffle(type, first, "poison", [0] * type.lanes)
-        return self.spread[i]
+            self.held.spread[i] = self.f.shuffle(type, first, "poison", [0] * type.lanes)
+        return self.held.spread[i]
 
     def _instruction(self, i: int) -> str:
         seed = self._seed(i)
