@@ -302,7 +302,7 @@ def test_code_for_other_processors_calls_no_library_for_its_arithmetic(
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     program = swinging(9).program
-    ir = emit_loop(trace(program.flat, [9, 9]), program.shapes, Type(precision, lanes * (1 + (precision == "float"))), True)
+    (ir,) = emit_loop(trace(program.flat, [9, 9]), program.shapes, Type(precision, lanes * (1 + (precision == "float"))), True)
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2)
     assembly = machine.emit_assembly(llvm.parse_assembly(ir))
     assert "fmla" in assembly or "vfmadd" in assembly

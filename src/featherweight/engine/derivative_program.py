@@ -15,10 +15,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from .differentiation import Rates, backward, forward, is_zero, outputs_of, values_of
+from .lane_trace import LaneTrace, lane_trace
 from .program import Input, KernelProgram, Output, Program, nested, split
 from .trace import Trace, trace
 
 Scalar = Any
+FEWEST = 0.5  # directions for each lane, from which on lanes are worth while
+
 P = TypeVar("P", bound="DerivedProgram")
 
 
@@ -115,8 +118,7 @@ class JacobianProgram(DerivedProgram):
 
     @property
     def _differentiated(self) -> list[Input]:
-        by_name = {x.name: x for x in self.program.inputs}
-        return [by_name[name] for name in self.by]
+        return [x for x in self.program.inputs if x.name in self.by]
 
     def identity(self) -> tuple[Any, ...]:
         return *super().identity(), self.by, tuple(x.name for x in self.program.inputs)
@@ -136,6 +138,16 @@ class JacobianProgram(DerivedProgram):
                 results += [row.get(d, 0.0) for row in rates[first : first + size] for d in columns]
             first += size
         return results
+
+    def in_lanes(self, lanes: int) -> LaneTrace | None:
+        columns = [math.prod(x.tangent) for x in self._differentiated]
+        if sum(columns) < FEWEST * lanes or any(y.along for y in self.program.outputs):
+            return None
+
+        def seeds(given: Sequence[list[Any]]) -> list[list[Rates]]:
+            return seeded(self.program.inputs, given, self.by)
+
+        return lane_trace(self._trace, seeds, [y.size for y in self.program.outputs], columns, lanes)
 
 
 def first_directions(inputs: Sequence[Input], by: Sequence[str]) -> dict[str, int]:

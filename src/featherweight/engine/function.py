@@ -122,6 +122,9 @@ class CompiledFunction:
         by `Robot.integrate`, so that derivatives by it have nv columns; those of a result that is a placement or a
         configuration are local tangents. Naming an optional argument makes the function one that takes it.
 
+        Of one state, compiled, several directions are computed at once, in the lanes of vectors: its bits differ by rounding
+        from those of the same state in a batch, and where one of its derivatives is infinite others may be NaN.
+
         Raises TypeError for an argument that the function does not have, ValueError for a function too large to be traced.
         """
         for name in by:

@@ -75,7 +75,7 @@ OPERATIONS = (  # by the numbers above
     Operation("sub", 2, operator.sub, _rate_of_difference, "add", "fsub", 4),
     Operation("mul", 2, operator.mul, _rate_of_product, "mul", "fmul", 7),
     Operation("div", 2, operator.truediv, _rate_of_quotient, "div", "fdiv", 26),
-    Operation("sqrt", 1, sqrt, _rate_of_sqrt, "sqrt", "llvm.sqrt", 36),
+    Operation("sqrt", 1, sqrt, _rate_of_sqrt, "sqrt", "sqrt", 36),
     Operation("sin", 1, _sin, _rate_of_sin, "trig", "", 54),
     Operation("cos", 1, _cos, _rate_of_cos, "trig", "", 54),
 )

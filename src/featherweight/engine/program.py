@@ -7,9 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .sources import digest
+
+if TYPE_CHECKING:
+    from .lane_trace import LaneTrace
 
 CoreShape = tuple[int, ...]  # of an array, without batch axes
 
@@ -101,6 +104,10 @@ class Program(ABC):
     def rollable(self) -> bool:
         """Whether it consists of kernels alone, whose loops may stay loops."""
         return True
+
+    def in_lanes(self, lanes: int) -> LaneTrace | None:
+        """How one state is computed in vectors of so many lanes, where that is quicker than scalar by scalar."""
+        return None
 
     @abstractmethod
     def identity(self) -> tuple[Any, ...]:

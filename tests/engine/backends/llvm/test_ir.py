@@ -30,7 +30,7 @@ def of_integers(f: Function, count: int) -> Callable[..., Any]:
 
 def number(name: str, *arguments: str) -> Function:
     """A function of integers."""
-    return Function("i64", name, [f"i64 {a}" for a in arguments], internal=False)
+    return Function("i64", name, [f"i64 {a}" for a in arguments], linkage="external")
 
 
 def total(name: str, loop: Callable[[Function], Any], *arguments: str) -> Callable[..., Any]:
@@ -71,7 +71,7 @@ def test_a_loop_that_has_a_constant_round_asks_for_no_first_one() -> None:
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, 4), (1, 1), (0, 4), (3, 0)])
 def test_nested_loops_fill_a_table(rows: int, columns: int) -> None:
-    f = Function("void", "table", ["ptr %out", "i64 %rows", "i64 %columns"], internal=False)
+    f = Function("void", "table", ["ptr %out", "i64 %rows", "i64 %columns"], linkage="external")
     with f.loop("%rows") as i, f.loop("%columns") as j:
         f.store("i64", f.add(f.mul(i, 10), j), "%out", f.add(f.mul(i, "%columns"), j))
     f.ret()
@@ -134,7 +134,7 @@ def test_arithmetic_of_integers() -> None:
 
 
 def test_an_aligned_pointer_is_the_next_cache_line() -> None:
-    f = Function("ptr", "aligned", ["ptr %p"], internal=False)
+    f = Function("ptr", "aligned", ["ptr %p"], linkage="external")
     f.ret("ptr", f.aligned("%p"))
     aligned = compiled(f, ctypes.c_int64, ctypes.c_int64)
     assert [aligned(p) for p in (64, 65, 127, 128, 1)] == [64, 128, 128, 128, 64]
@@ -146,7 +146,7 @@ def test_first_lanes_alone_are_read_and_written(precision: str, lanes: int) -> N
     dtype = np.dtype(np.float64 if precision == "double" else np.float32)
     type = Vector(precision, lanes)
     for count in range(1, lanes + 1):
-        f = Function("void", "first", ["ptr %x", "ptr %out", "ptr %beside"], internal=False)
+        f = Function("void", "first", ["ptr %x", "ptr %out", "ptr %beside"], linkage="external")
         x = f.load_first(type, "%x", count)
         f.store_first(type, x, "%out", count)
         f.store(type.ir, x, "%beside", align=1)
@@ -160,7 +160,7 @@ def test_first_lanes_alone_are_read_and_written(precision: str, lanes: int) -> N
 
 def test_shuffles_pick_lanes_of_two_vectors() -> None:
     type = Type("double", 4)
-    f = Function("void", "shuffle", ["ptr %a", "ptr %b", "ptr %out"], internal=False)
+    f = Function("void", "shuffle", ["ptr %a", "ptr %b", "ptr %out"], linkage="external")
     picked = f.shuffle(type, *(f.load(type.ir, p, align=8) for p in ("%a", "%b")), [0, 5, 2, 7])
     f.store(type.ir, f.insert(type, picked, f.extract(type, picked, 3), 0), "%out", align=8)
     f.ret()
@@ -170,7 +170,7 @@ def test_shuffles_pick_lanes_of_two_vectors() -> None:
 
 
 def test_pairs_hold_two() -> None:
-    f = Function("double", "pairs", ["double %a", "double %b"], internal=False)
+    f = Function("double", "pairs", ["double %a", "double %b"], linkage="external")
     pair = f.pair("double", "%a", "%b")
     f.ret("double", f.binary("fsub", "double", f.member("double", pair, 0), f.member("double", pair, 1)))
     assert compiled(f, ctypes.c_double, ctypes.c_double, ctypes.c_double)(5.0, 3.0) == 2.0
@@ -178,7 +178,7 @@ def test_pairs_hold_two() -> None:
 
 def test_intrinsics_declare_themselves_once() -> None:
     type = Type("double", 1)
-    f = Function("double", "intrinsic", ["double %x"], internal=False)
+    f = Function("double", "intrinsic", ["double %x"], linkage="external")
     f.ret("double", f.intrinsic("sqrt", type, f.intrinsic("fabs", type, f.intrinsic("fabs", type, "%x"))))
     assert list(f.declarations) == ["declare double @llvm.fabs.f64(double)", "declare double @llvm.sqrt.f64(double)"]
     assert compiled(f, ctypes.c_double, ctypes.c_double)(-9.0) == 3.0
@@ -200,7 +200,7 @@ def test_types_name_themselves(type: Type, ir: str, mangled: str, bytes: int) ->
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_constants_keep_their_bits(value: float, lanes: int) -> None:
     type = Type("double", lanes)
-    f = Function("void", "constant", ["ptr %out"], internal=False)
+    f = Function("void", "constant", ["ptr %out"], linkage="external")
     f.store(type.ir, type.constant(value), "%out", align=8)
     f.ret()
     out = np.zeros(lanes)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from engine.kernels import swinging
-from featherweight.engine.backends.llvm import jit
+from featherweight.engine import cache
+from featherweight.engine.backends.llvm import emit, jit, loop
 
 
 def memory_maps() -> int:
@@ -117,3 +118,32 @@ def test_where_memory_ends_there_is_memory_error(room: int) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1000  # a workspace that does not fit the stack, ten times at least; and others
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_code_in_several_modules_is_the_same(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled side by side, or one after the other where llvmlite is not as it is known to be."""
+    f, x = swinging(40), np.random.default_rng(0).standard_normal((9, 40))
+    usual, one = f(x, x), f(x[0], x[0])
+    counts: list[int] = []
+    joined = jit._joined
+
+    def join(objects: list[bytes]) -> bytes:
+        counts.append(len(objects))
+        return joined(objects)
+
+    monkeypatch.setattr(jit, "_joined", join)
+    monkeypatch.setattr(cache, "read", lambda name: None)
+    monkeypatch.setattr(emit, "PART", 50)
+    monkeypatch.setattr(loop, "MODULE_BYTES", 1000)
+    if locked:
+        monkeypatch.setattr(jit, "_emit_without_lock", lambda: None)
+    g = f.copy()
+    np.testing.assert_array_equal(g(x, x), usual)
+    np.testing.assert_array_equal(g(x[0], x[0]), one)
+    assert len(counts) == 2
+    assert min(counts) > 1
+
+
+def test_llvmlite_is_as_it_is_known_to_be() -> None:
+    assert jit._emit_without_lock() is not None

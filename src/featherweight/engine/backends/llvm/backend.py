@@ -19,7 +19,7 @@ from .gufunc import Gufunc
 from .ir import Type
 from .jit import Code, compile_object, host, load_object
 from .loop import emit_loop
-from .single import emit_single
+from .single import emit_single, emit_single_in_lanes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -67,10 +67,8 @@ class MachineCode:
     def _single(self, precision: str) -> Code:
         """The function for one state, which the entry learns of."""
         if precision not in self._singles:
-            sizes = [r.size for r in self.program.outputs]
-            type, group, fma = Type(precision, 1), host().lanes(precision), host().fma
             code = cache.kept(
-                lambda: compile_object(emit_single(self._traced.trace, sizes, type, group, fma)),
+                lambda: compile_object(*self._emit_single(precision)),
                 "object", host(), self._traced.identity, "single", precision,
             )  # fmt: skip
             single = load_object(code)
@@ -78,6 +76,14 @@ class MachineCode:
                 entry.computes_one(single)
             self._singles[precision] = single
         return self._singles[precision]
+
+    def _emit_single(self, precision: str) -> list[str]:
+        lanes, fma = host().lanes(precision), host().fma
+        in_lanes = self.program.in_lanes(lanes)
+        if in_lanes:
+            return emit_single_in_lanes(in_lanes, Type(precision, lanes), fma)
+        sizes = [r.size for r in self.program.outputs]
+        return emit_single(self._traced.trace, sizes, Type(precision, 1), lanes, fma)
 
     @property
     def address(self) -> int | None:
@@ -127,7 +133,7 @@ class MachineCode:
         if gufunc is None:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
             kept = cache.kept(
-                lambda: compile_object(emit_loop(self._traced.trace, shapes, type, fma)),
+                lambda: compile_object(*emit_loop(self._traced.trace, shapes, type, fma)),
                 "object", host(), self._traced.identity, "loop", precision,
             )  # fmt: skip
             code = load_object(kept)

@@ -8,6 +8,7 @@ some thousand nodes, which hand live values over in a workspace: LLVM's time gro
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -16,10 +17,12 @@ from typing import NamedTuple
 from ...operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
 from ...trace import Trace
 from .ir import Function, Type
+from .registers import Registers, registers
 from .schedule import schedule
 from .trig import sincos_name
 
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
+SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: LLVM's time, and not much else, depends on it
 
 
 class Kernel(NamedTuple):
@@ -28,7 +31,7 @@ class Kernel(NamedTuple):
     They work on one block of arrays of lanes, index-major: x[index][lane].
     """
 
-    definitions: str
+    definitions: tuple[str, ...]  # of the parts
     declarations: tuple[str, ...]
     parts: tuple[str, ...]
     sincos_lanes: tuple[int, ...]  # widths of the sines and cosines that it calls
@@ -41,10 +44,12 @@ def emit_kernel(t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), grou
     Outputs go to arrays of the given sizes, one after the other, or all to one. A scalar kernel computes the sines and cosines
     of its inputs `group` at a time.
     """
-    return _Emitter(t, type, fma, sizes, group).kernel()
+    return Emitter(t, type, fma, sizes, group).kernel()
 
 
-class _Emitter:
+class Emitter:
+    """What a kernel is written by."""
+
     name = "fw.kernel"
 
     def __init__(self, t: Trace, type: Type, fma: bool, sizes: Sequence[int], group: int) -> None:
@@ -52,20 +57,23 @@ class _Emitter:
         self.first = [0, *accumulate(sizes)][:-1] or [0]  # output that each array begins with
         self.group = group if type.lanes == 1 else 1
         g = self.graph = t.graph
-        self.fused = _fused(t) if fma else {}  # node of a sum -> the product fused into it
+        self.fused: dict[int, int] = {}  # node of a sum -> the product fused into it
+        uses = self._uses()
+        if fma:
+            self.fused = _fused(t, uses)
         gone = set(self.fused.values())
         self.turns = _turns(t)
-        turned = {i for i in t.live if g.op[i] in (SIN, COS) and g.operands(i)[0] in self.turns}
-        wanted = {j for i in t.live if i not in turned for j in g.operands(i)} | {
-            x[0] for x in t.outputs if isinstance(x, tuple)
-        }
-        gone |= turned | (set(self.turns) - wanted)
-        nodes = [i for i in t.live if g.op[i] not in (INPUT, CONSTANT) and i not in gone]
+        turned = [i for i in t.live if g.op[i] in (SIN, COS) and g.operands(i)[0] in self.turns]
+        gone.update(turned)
+        uses.subtract(g.operands(i)[0] for i in turned)
+        gone.update(i for i in self.turns if not uses[i])
+        nodes = [i for i in t.live if self._is_computed(i) and i not in gone]
         self.nodes = schedule(nodes, self.reads, lambda i: OPERATIONS[g.op[i]].latency)
-        self.part_of = {i: k // PART for k, i in enumerate(self.nodes)}
-        self.parts = (len(self.nodes) + PART - 1) // PART
-        self.slot, self.workspace = self._allocate(self._place_turns())
-        self.names: dict[int, str] = {}  # of the values of nodes, in the function that is being written
+        self.part = PART if len(self.nodes) < LONG else SHORT_PART
+        self.part_of = {i: k // self.part for k, i in enumerate(self.nodes)}
+        self.parts = -(-len(self.nodes) // self.part)
+        self.slot, self.workspace = self._slots()
+        self.registers = registers(type.item_bytes * max(type.lanes, group))
         arguments = [f"ptr noalias readonly %in{k}" for k in range(len(t.inputs))]
         arguments += [f"ptr noalias %out{k}" for k in range(len(self.first))]
         self.arguments = [*arguments, "ptr noalias %ws"]
@@ -79,8 +87,32 @@ class _Emitter:
         """The nodes that the instruction of node i reads."""
         product = self.fused.get(i)
         if product is None:
-            return self.graph.operands(i)
+            return self.operands(i)
         return tuple(j for j in self.graph.operands(i) if j != product) + self.graph.operands(product)
+
+    def _uses(self) -> Counter[int]:
+        """How often each node is an operand or an output."""
+        uses = Counter(j for i in self.trace.live for j in self.operands(i))
+        uses.update(x[0] for x in self.trace.outputs if isinstance(x, tuple))
+        return uses
+
+    def operands(self, i: int) -> tuple[int, ...]:
+        return self.graph.operands(i)
+
+    def _is_computed(self, i: int) -> bool:
+        """Whether an instruction gives the value of a node."""
+        return self.graph.op[i] not in (INPUT, CONSTANT)
+
+    def type_of(self, i: int) -> Type:
+        return self.type
+
+    @property
+    def result_type(self) -> Type:
+        return self.type
+
+    def _slots(self) -> tuple[dict[int, int], int]:
+        """Workspace slots of values that a later part reads, and how many slots there are."""
+        return self._allocate(self.nodes, self._place_turns())
 
     def _place_turns(self) -> int:
         """Fixed slots for the sines and cosines of inputs, group after group: all sines, then all cosines."""
@@ -90,8 +122,8 @@ class _Emitter:
             self.turn_slot[SIN, angle], self.turn_slot[COS, angle] = base, base + self.group
         return 2 * -(-len(self.turns) // self.group) * self.group
 
-    def _allocate(self, size: int) -> tuple[dict[int, int], int]:
-        """Workspace slots from `size` on for values that a later part reads; a slot is free after its last reader."""
+    def _allocate(self, nodes: Iterable[int], size: int) -> tuple[dict[int, int], int]:
+        """Slots from `size` on for those of `nodes` that a later part reads; a slot is free after its last reader."""
         last: dict[int, int] = {}
         for i in self.nodes:
             for j in self.reads(i):
@@ -101,10 +133,10 @@ class _Emitter:
         slot: dict[int, int] = {}
         free: list[int] = []
         previous = -1
-        for i in self.nodes:
+        for i in nodes:
             part = self.part_of[i]
             if part != previous:
-                free += [slot[j] for j in expiring[previous]] if previous >= 0 else []
+                free += [slot[j] for p in range(max(previous, 0), part) for j in expiring[p]]
                 previous = part
             if last.get(i, part) > part:
                 if free:
@@ -122,20 +154,21 @@ class _Emitter:
         constants = [(k, x) for k, x in enumerate(self.trace.outputs) if not isinstance(x, tuple)]
         if self.outputs or constants or not self.functions:
             self._write_rest(constants)
-        T, m = self.type.ir, self.type.mangled
         widths = {self.type.lanes * self.group} if self.turns else set()
         if any(self.graph.op[i] in (SIN, COS) for i in self.nodes):
             widths.add(self.type.lanes)
-        intrinsics = [op.instruction for op in OPERATIONS if op.arity == 1 and op.instruction]
-        declarations = (f"declare {T} @llvm.fma.{m}({T}, {T}, {T})", *(f"declare {T} @{x}.{m}({T})" for x in intrinsics))
-        definitions = "\n".join(map(str, self.functions))
+        definitions = tuple(map(str, self.functions))
         names = tuple(f.name for f in self.functions)
-        return Kernel(definitions, declarations, names, tuple(sorted(widths)), self.workspace)
+        declarations = dict.fromkeys(d for f in self.functions for d in f.declarations)
+        return Kernel(definitions, tuple(declarations), names, tuple(sorted(widths)), self.workspace)
 
     @contextmanager
     def _function(self, part: str) -> Iterator[Function]:
         """The function that instructions go to from now on."""
-        self.f, self.names = Function("void", f"{self.name}.{part}", self.arguments), {}
+        self.f, self.held = Function("void", f"{self.name}.{part}", self.arguments, "hidden"), Registers()
+        self.pairs: dict[int, str] = {}  # sines and cosines of nodes
+        self.rooms: dict[int, str] = {}  # nodes whose value lies on the stack, and what is free there
+        self.free_rooms: dict[Type, list[str]] = defaultdict(list)
         yield self.f
         self.f.ret()
         self.functions.append(self.f)
@@ -143,11 +176,29 @@ class _Emitter:
     def _write_part(self, part: int) -> None:
         """Some thousand nodes, and what comes of them: outputs, and values for later parts."""
         with self._function(str(part)):
-            for i in self.nodes[part * PART : (part + 1) * PART]:
-                self.names[i] = self._instruction(i)
+            nodes = self.nodes[part * self.part : (part + 1) * self.part]
+            self.held = Registers([self.reads(i) for i in nodes], self.registers)
+            for k, i in enumerate(nodes):
+                self.held.names[i] = self._instruction(i)
                 if i in self.slot:
-                    self._store("%ws", self.slot[i], self.names[i])
+                    self._store("%ws", self.slot[i], self.held.names[i], self.type_of(i))
                 self._outputs_of(i, self.outputs.pop(i, ()))
+                self._let_go(i, k)
+
+    def _let_go(self, i: int, k: int) -> None:
+        """After instruction k, of node i: of what is read no more, and of what registers do not hold."""
+        for j in self.held.read(k, (i, *self.reads(i))):
+            room = self.rooms.pop(j, None)
+            if room:
+                self.free_rooms[self.type_of(j)].append(room)
+        for j, name in self.held.let_go():
+            in_memory = j not in self.part_of or j in self.slot or j in self.rooms
+            self.held.loaded.add(j)
+            if not in_memory:
+                type = self.type_of(j)
+                free = self.free_rooms[type]
+                self.rooms[j] = room = free.pop() if free else self.f.slot(type.ir, 1, type.bytes)
+                self._store(room, 0, name, type)
 
     def _write_rest(self, constants: Sequence[tuple[int, float]]) -> None:
         """Outputs that are inputs handed through, or constants."""
@@ -155,7 +206,7 @@ class _Emitter:
             for i, places in self.outputs.items():
                 self._outputs_of(i, places)
             for k, x in constants:
-                self._output(k, self.type.constant(x))
+                self._output(k, self.result_type.constant(x))
 
     def _write_turns(self) -> None:
         """Sine and cosine of inputs. In a scalar kernel, a vector of angles at a time."""
@@ -166,7 +217,7 @@ class _Emitter:
                 group = angles[k : k + self.group]
                 for angle in group:
                     if self.graph.op[angle] != INPUT:
-                        self.names[angle] = self._instruction(angle)
+                        self.held.names[angle] = self._instruction(angle)
                 pair = self._sincos(wide, self._gathered(wide, group))
                 for which, op in enumerate((SIN, COS)):
                     address = f.at(self.type.ir, "%ws", self.turn_slot[op, group[0]])
@@ -185,76 +236,84 @@ class _Emitter:
         """Both, as a pair."""
         return self.f.call(f"{{ {type.ir}, {type.ir} }}", f"@{sincos_name(type)}", f"{type.ir} {angle}")
 
-    def _load(self, base: str, index: int) -> str:
-        return self.f.load(self.type.ir, base, index, self.type.bytes)
+    def _load(self, base: str, index: int, type: Type, again: bool) -> str:
+        return self.f.load(type.ir, base, index, type.bytes, volatile=again)
 
-    def _store(self, base: str, index: int, value: str) -> None:
-        self.f.store(self.type.ir, value, base, index, self.type.bytes)
+    def _store(self, base: str, index: int, value: str, type: Type) -> None:
+        self.f.store(type.ir, value, base, index, type.bytes)
 
     def _outputs_of(self, i: int, places: Iterable[tuple[int, bool]]) -> None:
         for k, negative in places:
-            self._output(k, self._negated(i) if negative else self._value(i))
+            self._output(k, self._negated(i, self.type_of(i)) if negative else self._value(i))
 
     def _output(self, k: int, value: str) -> None:
         array = bisect_right(self.first, k) - 1
-        self._store(f"%out{array}", k - self.first[array], value)
+        self._store(f"%out{array}", k - self.first[array], value, self.type)
 
     def _value(self, i: int) -> str:
-        """The name of node i in this part, loaded at its first use."""
-        name = self.names.get(i)
+        """The value of node i in this function: a constant, the name of an instruction, or loaded."""
+        if self.graph.op[i] == CONSTANT:
+            return self.type.constant(self.graph.a[i])
+        name = self.held.names.get(i)
         if name is None:
-            g = self.graph
-            if g.op[i] == CONSTANT:
-                name = self.type.constant(g.a[i])
-            elif g.op[i] == INPUT:
-                name = self._load(f"%in{int(g.a[i])}", g.b[i])
-            elif i in self.slot:
-                name = self._load("%ws", self.slot[i])
-            else:
-                name = self._load("%ws", self.turn_slot[g.op[i], g.operands(i)[0]])
-            self.names[i] = name
+            name = self.held.names[i] = self._load(*self._home(i), self.type_of(i), i in self.held.loaded)
+            self.held.loaded.add(i)
         return name
 
-    def _negated(self, i: int) -> str:
+    def _home(self, i: int) -> tuple[str, int]:
+        """Where in memory the value of a node lies."""
+        g = self.graph
+        if i in self.rooms:
+            return self.rooms[i], 0
+        if i in self.slot:
+            return "%ws", self.slot[i]
+        if g.op[i] == INPUT:
+            return f"%in{int(g.a[i])}", g.b[i]
+        return "%ws", self.turn_slot[g.op[i], g.operands(i)[0]]
+
+    def _operand(self, i: int, type: Type) -> str:
+        """The value of node i for an instruction of a type."""
+        return self._value(i)
+
+    def _negated(self, i: int, type: Type) -> str:
         g = self.graph
         if g.op[i] == CONSTANT:
-            return self.type.constant(-g.a[i])
-        return self.f.value(f"fneg {self.type.ir} {self._value(i)}")
+            return type.constant(-g.a[i])
+        return self.f.value(f"fneg {type.ir} {self._operand(i, type)}")
 
     def _instruction(self, i: int) -> str:
         """The value of node i, computed."""
-        g, T = self.graph, self.type.ir
-        op = g.op[i]
+        g = self.graph
+        op, type = g.op[i], self.type_of(i)
         if op in (SIN, COS):
             return self._sine_or_cosine(i)
         product = self.fused.get(i)
         if product is not None:
-            return self._fused_sum(i, product)
-        instruction = OPERATIONS[op].instruction
+            return self._fused_sum(i, product, type)
+        operands = [self._operand(j, type) for j in g.operands(i)]
         if OPERATIONS[op].arity == 1:
-            return self.f.value(f"call {T} @{instruction}.{self.type.mangled}({T} {self._value(g.operands(i)[0])})")
-        a, b = g.operands(i)
-        return self.f.value(f"{instruction} {T} {self._value(a)}, {self._value(b)}")
+            return self.f.intrinsic(OPERATIONS[op].instruction, type, *operands)
+        return self.f.binary(OPERATIONS[op].instruction, type.ir, *operands)
 
-    def _fused_sum(self, i: int, product: int) -> str:
-        g, T = self.graph, self.type.ir
+    def _fused_sum(self, i: int, product: int, type: Type) -> str:
+        g = self.graph
         x, y = g.operands(product)
         a, b = g.operands(i)
         if product == a:
-            addend = self._value(b) if g.op[i] == ADD else self._negated(b)
-            left = self._value(x)
+            addend = self._operand(b, type) if g.op[i] == ADD else self._negated(b, type)
+            left = self._operand(x, type)
         else:
-            addend = self._value(a)
-            left = self._value(x) if g.op[i] == ADD else self._negated(x)
-        return self.f.value(f"call {T} @llvm.fma.{self.type.mangled}({T} {left}, {T} {self._value(y)}, {T} {addend})")
+            addend = self._operand(a, type)
+            left = self._operand(x, type) if g.op[i] == ADD else self._negated(x, type)
+        return self.f.intrinsic("fma", type, left, self._operand(y, type), addend)
 
     def _sine_or_cosine(self, i: int) -> str:
         """Of a computed angle: one call for both, made where the first of them is met in a function."""
         g = self.graph
         angle = g.operands(i)[0]
-        pair = self.names.get(-1 - angle)
+        pair = self.pairs.get(angle)
         if pair is None:
-            pair = self.names[-1 - angle] = self._sincos(self.type, self._value(angle))
+            pair = self.pairs[angle] = self._sincos(self.type, self._value(angle))
         return self.f.member(self.type.ir, pair, 0 if g.op[i] == SIN else 1)
 
 
@@ -270,16 +329,9 @@ def _turns(t: Trace) -> dict[int, None]:
     return {angle: None for angle in angles if early(angle)}
 
 
-def _fused(t: Trace) -> dict[int, int]:
+def _fused(t: Trace, uses: Counter[int]) -> dict[int, int]:
     """For each sum that takes a product nobody else uses: that product."""
     g = t.graph
-    uses: dict[int, int] = {}
-    for i in t.live:
-        for j in g.operands(i):
-            uses[j] = uses.get(j, 0) + 1
-    for x in t.outputs:
-        if isinstance(x, tuple):
-            uses[x[0]] = uses.get(x[0], 0) + 1
     fused: dict[int, int] = {}
     for i in t.live:
         if g.op[i] in (ADD, SUB):

@@ -64,7 +64,7 @@ class _Entry:
     def __init__(self, type: Type) -> None:
         self.type = type
         arguments = ["ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"]
-        self.f = Function("ptr", f"entry.{type.precision}", arguments, internal=False)
+        self.f = Function("ptr", f"entry.{type.precision}", arguments, linkage="external")
 
     def written(self) -> Function:
         f = self.f

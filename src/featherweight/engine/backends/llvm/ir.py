@@ -72,10 +72,11 @@ class Vector(Type):
 class Function:
     """A function under construction, of a result's type, a name, and arguments with their types: "ptr %x"."""
 
-    def __init__(self, result: str, name: str, arguments: Sequence[str], internal: bool = True, attributes: str = "#0") -> None:
+    def __init__(
+        self, result: str, name: str, arguments: Sequence[str], linkage: str = "internal", attributes: str = "#0"
+    ) -> None:
         self.name = name
-        linkage = "internal " if internal else ""
-        self._head = f"define {linkage}{result} @{name}({', '.join(arguments)}) {attributes} {{"
+        self._head = f"define {linkage} {result} @{name}({', '.join(arguments)}) {attributes} {{"
         self._lines: list[str] = []
         self._count = 0
         self.declarations: dict[str, None] = {}  # what its module must have; a set that keeps the order
@@ -183,10 +184,10 @@ class Function:
         """The address of an element."""
         return pointer if index in (0, "0") else self.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
 
-    def load(self, kind: str, pointer: str, index: str | int = 0, align: int | None = None) -> str:
+    def load(self, kind: str, pointer: str, index: str | int = 0, align: int | None = None, volatile: bool = False) -> str:
         """An element, whose own alignment holds where none is said."""
         hint = f", align {align}" if align else ""
-        return self.value(f"load {kind}, ptr {self.at(kind, pointer, index)}{hint}")
+        return self.value(f"load {'volatile ' * volatile}{kind}, ptr {self.at(kind, pointer, index)}{hint}")
 
     def store(self, kind: str, value: str | int, pointer: str, index: str | int = 0, align: int | None = None) -> None:
         hint = f", align {align}" if align else ""
@@ -257,8 +258,8 @@ class Function:
         return self.value(f"extractelement {type.ir} {vector}, i64 {lane}")
 
     def shuffle(self, type: Type, a: str, b: str, picks: Sequence[int]) -> str:
-        """The picked lanes of a and, counted on, of b."""
-        mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {k}" for k in picks) + ">"
+        """The picked lanes of a and, counted on, of b; anything in those that pick -1."""
+        mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {k}" if k >= 0 else "i32 poison" for k in picks) + ">"
         return self.value(f"shufflevector {type.ir} {a}, {type.ir} {b}, {mask}")
 
     def load_first(self, type: Vector, pointer: str, count: int) -> str:

@@ -6,18 +6,23 @@ there is none.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
 import hashlib
 import mmap
+import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
+
+from ...threads import processors, share_out
 
 MIB = 1 << 20
 BYTES_TO_LOAD = (1 * MIB, 4)  # that LLVM takes: for anything, and for each byte of object code
@@ -61,11 +66,64 @@ def _machine() -> llvm.TargetMachine:
     return target.create_target_machine(cpu=h.cpu, features=h.features, opt=2, reloc="pic", codemodel="small")
 
 
-def compile_object(ir: str) -> bytes:
-    """Object code of a module whose instructions are in order already."""
+def compile_object(*modules: str) -> bytes:
+    """Object code of modules whose instructions are in order already, and which call each other; compiled side by side."""
+    if len(modules) == 1:
+        return _joined([_compiled(modules[0])])
+    objects = [b""] * len(modules)
+
+    def compile_some(start: int, stop: int) -> None:
+        for k in range(start, stop):
+            objects[k] = _compiled(modules[k])
+
+    share_out(compile_some, len(modules), min(processors(), len(modules)))
+    return _joined(objects)
+
+
+def _compiled(ir: str) -> bytes:
     machine = _machine()
     with _parsed(ir, machine) as module:
+        return _emitted(machine, module)
+
+
+def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    """Object code. llvmlite lets one thread at a time into LLVM; what is in a context of its own needs no lock."""
+    emit = _emit_without_lock()
+    if emit is None:
         return bytes(machine.emit_object(module))
+    with llvm.ffi.OutputString() as error:
+        buffer = emit(machine, module, 1, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        return ctypes.string_at(llvm.ffi.lib.LLVMPY_GetBufferStart(buffer), llvm.ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        llvm.ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@functools.cache
+def _emit_without_lock() -> Callable[..., int] | None:
+    """llvmlite's own function, under another name of its library; None where it is not as it is known to be."""
+    try:
+        known = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory
+        emit = ctypes.CDLL(llvm.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+        emit.argtypes, emit.restype = known.argtypes, known.restype
+    except (AttributeError, OSError):
+        return None
+    return emit
+
+
+def _joined(objects: Sequence[bytes]) -> bytes:
+    """Objects as one, after how many they are and how long."""
+    return b"".join([struct.pack(f"<{len(objects) + 1}Q", len(objects), *map(len, objects)), *objects])
+
+
+def _parts(joined: bytes) -> list[bytes]:
+    """The objects that were joined."""
+    (count,) = struct.unpack_from("<Q", joined)
+    lengths = struct.unpack_from(f"<{count}Q", joined, 8)
+    ends = list(accumulate(lengths, initial=8 * (count + 1)))
+    return [joined[begin:end] for begin, end in pairwise(ends)]
 
 
 def compile_optimized(ir: str) -> bytes:
@@ -74,7 +132,7 @@ def compile_optimized(ir: str) -> bytes:
     with _parsed(ir, machine) as module:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         builder.getModulePassManager().run(module, builder)
-        return bytes(machine.emit_object(module))
+        return _joined([bytes(machine.emit_object(module))])
 
 
 @contextmanager
@@ -93,7 +151,8 @@ class Code:
     def __init__(self, object_code: bytes) -> None:
         _ask_for_memory(BYTES_TO_LOAD, len(object_code))
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        for part in _parts(object_code):
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         self._engine.finalize_object()
 
     def address(self, symbol: str) -> int:

@@ -9,6 +9,7 @@ nothing outside the arrays is ever touched.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -19,13 +20,15 @@ from ...trace import Trace
 from .emit import Kernel, emit_kernel
 from .ir import CACHE_LINE, Function, Type
 from .tiles import IntoLanes, Mover, OutOfLanes, Stream
-from .trig import sincos_ir
+from .trig import sincos_ir, sincos_name
 
 BLOCKS = 8  # at most, in one run of the kernel
 FLOATING_POINT_FLAGS = 0x3F  # all of them, on every processor: a NaN that comes in and goes out is not worth a warning
 NEAR_BYTES = 6 << 20  # arrays up to this size stay in a cache that is fast enough
 STREAMED_ROW = 1024  # bytes of a result's row from which on large results go past the caches
 BLOCK_BYTES = 450_000  # of workspace, at most: they should stay in the second-level cache
+MODULE_BYTES = 300_000  # of IR
+MOST_MODULES = 8
 DECLARATIONS = (
     "declare ptr @malloc(i64)",
     "declare void @free(ptr)",
@@ -34,8 +37,8 @@ DECLARATIONS = (
 )
 
 
-def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> str:
-    """A module with `void @loop(ptr args, ptr dims, ptr steps, ptr data)` as NumPy calls it.
+def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> list[str]:
+    """Modules with `void @loop(ptr args, ptr dims, ptr steps, ptr data)` as NumPy calls it.
 
     `shapes` are the core shapes of the inputs and the outputs. Where there is no memory for the workspace, the number at `data`
     becomes larger by one, and there are no results.
@@ -51,17 +54,31 @@ def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> s
     return assemble(kernel, type, declarations, [str(f) for f in functions], fma)
 
 
-def assemble(kernel: Kernel, type: Type, declarations: Sequence[str], functions: Sequence[str], fma: bool) -> str:
-    """A module of a kernel, the functions around it, and the sines and cosines that it calls."""
-    texts = [kernel.definitions, *functions]
+def assemble(kernel: Kernel, type: Type, declarations: Sequence[str], functions: Sequence[str], fma: bool) -> list[str]:
+    """Modules of a kernel, the functions around it, and the sines and cosines that it calls: all but parts of the kernel is in
+    the first."""
+    texts = list(functions)
     declared = dict.fromkeys([*kernel.declarations, *declarations])
+    called: list[str] = []  # from all modules
     for width in kernel.sincos_lanes:
-        sincos = sincos_ir(type.precision, width, fma)
+        sincos, wide = sincos_ir(type.precision, width, fma), Type(type.precision, width)
         declared |= dict.fromkeys(sincos.declarations)
         texts.append(sincos.definition)
+        called.append(f"declare {{ {wide.ir}, {wide.ir} }} @{sincos_name(wide)}({wide.ir})")
     widest = max(type.lanes, *kernel.sincos_lanes, 1)
-    attributes = f'attributes #0 = {{ noinline nounwind "prefer-vector-width"="{8 * widest * type.item_bytes}" }}'
-    return "\n".join([*declared, *texts, attributes])
+    attributes = f'noinline nounwind "frame-pointer"="all" "prefer-vector-width"="{8 * widest * type.item_bytes}"'
+    shares = _shares(kernel.definitions)
+    elsewhere = [part.partition(" {")[0].replace("define hidden", "declare") for share in shares[1:] for part in share]
+    elsewhere = [re.sub(r"%\w+|#0", "", head) for head in elsewhere]
+    first = [*declared, *elsewhere, *shares[0], *texts]
+    others = [[*kernel.declarations, *called, *share] for share in shares[1:]]
+    return ["\n".join([*lines, f"attributes #0 = {{ {attributes} }}"]) for lines in (first, *others)]
+
+
+def _shares(definitions: Sequence[str]) -> list[list[str]]:
+    """Modules that are worth a thread of the compiler each."""
+    count = max(1, min(MOST_MODULES, sum(map(len, definitions)) // MODULE_BYTES, len(definitions)))
+    return [list(definitions[k * len(definitions) // count : (k + 1) * len(definitions) // count]) for k in range(count)]
 
 
 class Results(NamedTuple):
@@ -121,7 +138,7 @@ class _Loop:
         self.streams = {m.tag: Stream(type, m.size, m.tag) for m in outputs if m.row_bytes >= STREAMED_ROW}
         # vectors of a block in each array of lanes: of an input, of all outputs, and of the kernel's workspace
         self.vectors = [*(m.size for m in inputs), len(results.values) + len(results.constants), kernel.workspace]
-        self.f = f = Function("void", "loop", ["ptr %args", "ptr %dims", "ptr %steps", "ptr %data"], internal=False)
+        self.f = f = Function("void", "loop", ["ptr %args", "ptr %dims", "ptr %steps", "ptr %data"], linkage="external")
         self.states = f.load("i64", "%dims")
         arguments = self._arguments([*inputs, *outputs], len(inputs))
         self.inputs, self.outputs = arguments[: len(inputs)], arguments[len(inputs) :]

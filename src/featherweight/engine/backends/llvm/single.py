@@ -5,29 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ...lane_trace import LaneTrace
 from ...trace import Trace
-from .emit import emit_kernel
+from .emit import Kernel, emit_kernel
 from .ir import Function, Type
+from .lanes import emit_lanes
 from .loop import assemble
 
 STACK_BYTES = 32_768  # a workspace lies on the stack up to here
 
 
-def emit_single(t: Trace, outputs: Sequence[int], type: Type, group: int, fma: bool) -> str:
-    """A module with `i32 @single(ptr arguments)`, the results' pointers last; `outputs` are the sizes of these.
+def emit_single(t: Trace, outputs: Sequence[int], type: Type, group: int, fma: bool) -> list[str]:
+    """Modules with `i32 @single(ptr arguments)`, the results' pointers last; `outputs` are the sizes of these.
 
     It returns 0; or 1, and NaN as results, where there is no memory for its workspace.
 
     Sines and cosines of inputs are computed `group` at a time.
     """
-    kernel = emit_kernel(t, type, fma, outputs, group)
-    f = Function("i32", "single", ["ptr %arguments"], internal=False)
-    pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(len(t.inputs) + len(outputs))]
+    return _module(emit_kernel(t, type, fma, outputs, group), len(t.inputs), outputs, type, fma)
+
+
+def emit_single_in_lanes(t: LaneTrace, type: Type, fma: bool) -> list[str]:
+    """The same for derivatives whose directions lie in the lanes of `type`."""
+    sizes = [rows * columns for rows in t.rows for columns in t.columns]
+    return _module(emit_lanes(t, type.precision, fma), len(t.trace.inputs) - 1, sizes, type, fma)
+
+
+def _module(kernel: Kernel, inputs: int, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:
+    """A kernel whose workspace is in scalars, and the function that calls it."""
+    f = Function("i32", "single", ["ptr %arguments"], linkage="external")
+    pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
     size = type.item_bytes * kernel.workspace + 64
     on_stack = size <= STACK_BYTES
     room = f.slot("i8", size, 64) if on_stack else f.call("ptr", "@malloc", f"i64 {size}")
     if not on_stack:
-        _give_nan_without_memory(f, room, pointers[len(t.inputs) :], outputs, type)
+        _give_nan_without_memory(f, room, pointers[inputs:], outputs, type)
     workspace = f.aligned(room)
     for part in kernel.parts:
         f.call("void", f"@{part}", *pointers, f"ptr {workspace}")
@@ -43,6 +55,6 @@ def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], siz
     f.label("no.memory")
     for result, size in zip(results, sizes, strict=True):
         with f.loop(size) as i:
-            f.store(type.precision, type.constant(math.nan), result.removeprefix("ptr "), i)
+            f.store(type.precision, Type(type.precision, 1).constant(math.nan), result.removeprefix("ptr "), i)
     f.ret("i32", "1")
     f.label("memory")

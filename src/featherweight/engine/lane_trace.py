@@ -1,0 +1,166 @@
+"""The trace of a Jacobian for one state, with its directions in the lanes of vectors.
+
+Rates are linear in rates: each is a sum of rates of operands times scalars. So one pass over a trace carries `lanes` directions
+at once. Directions that reach the same values share a vector (`groups_of_directions`), and a vector that no direction of its
+group reaches is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .differentiation import Rates, forward, is_zero, values_of
+from .graph import Expression, Graph
+from .operations import INPUT
+from .trace import Trace, live_nodes
+
+Scalar = tuple[int, bool] | float  # (node, negative), or a number
+
+
+class Piece(NamedTuple):
+    """Adjacent columns of the derivatives by one argument: the lanes of a group that hold them."""
+
+    argument: int
+    column: int
+    lanes: tuple[int, ...]
+
+
+class LaneTrace(NamedTuple):
+    """A trace of scalars, and of vectors that follow from the last input: that is not an argument, but vectors of `seeds`.
+
+    Outputs are the vectors of each row of derivatives, one for each group of directions, or zero.
+    """
+
+    trace: Trace
+    lanes: int
+    seeds: tuple[tuple[Scalar, ...], ...]  # the scalars in the lanes of each
+    pieces: tuple[tuple[Piece, ...], ...]  # of each group
+    rows: tuple[int, ...]  # of the derivatives of each result
+    columns: tuple[int, ...]  # of those by each argument
+
+    @property
+    def vectors(self) -> set[int]:
+        """The nodes that are vectors."""
+        g, last = self.trace.graph, len(self.trace.inputs) - 1
+        vectors: set[int] = set()
+        for i in self.trace.live:
+            if (g.op[i] == INPUT and g.a[i] == last) or any(j in vectors for j in g.operands(i)):
+                vectors.add(i)
+        return vectors
+
+
+def lane_trace(
+    t: Trace,
+    seeds: Callable[[Sequence[list[Any]]], Sequence[Sequence[Rates]]],
+    rows: Sequence[int],
+    columns: Sequence[int],
+    lanes: int,
+) -> LaneTrace:
+    """The derivatives of a trace along directions: `seeds` gives the rates of scalars of the arguments from these scalars.
+
+    Directions are columns of derivatives by arguments, one after the other; the trace's outputs are their rows.
+    """
+    g = Graph()
+    given = [[g.input(k, i) for i in range(n)] for k, n in enumerate(t.inputs)]
+    rates = seeds(given)
+    groups = groups_of_directions(*_reached(t, rates, sum(columns)), lanes)
+    vectors = _Seeds(g, len(t.inputs), groups, lanes)
+    x = values_of(t, given)
+    moving = [[vectors.of(own) for own in scalars] for scalars in rates]
+    results = []
+    for k in range(len(groups)):
+        results.append(forward(t, x, [[{k: own[k]} if k in own else {} for own in scalars] for scalars in moving]))
+    outputs: list[Scalar] = []
+    for of_groups in zip(*results, strict=True):
+        for k, row in enumerate(of_groups):
+            y = row.get(k, 0.0)
+            outputs.append((y.node, y.negative) if isinstance(y, Expression) else 0.0)
+    return LaneTrace(
+        Trace(g, (*t.inputs, len(vectors.entries)), tuple(outputs), _live(g, outputs, list(vectors.entries), len(t.inputs))),
+        lanes,
+        tuple(vectors.entries),
+        tuple(_pieces(group, columns) for group in groups),
+        tuple(rows),
+        tuple(columns),
+    )
+
+
+class _Seeds:
+    """The rates of scalars of arguments as vectors, each of which is an input, and once."""
+
+    def __init__(self, g: Graph, argument: int, groups: Sequence[Sequence[int]], lanes: int) -> None:
+        self.graph, self.argument, self.groups, self.lanes = g, argument, groups, lanes
+        self.entries: dict[tuple[Scalar, ...], int] = {}
+
+    def of(self, rates: Rates) -> Rates:
+        """The vectors of rates by group."""
+        own: Rates = {}
+        for k, group in enumerate(self.groups):
+            scalars = [rates.get(d, 0.0) for d in group] + [0.0] * (self.lanes - len(group))
+            if not all(is_zero(x) for x in scalars):
+                entry = tuple((x.node, x.negative) if isinstance(x, Expression) else float(x) for x in scalars)
+                own[k] = self.graph.input(self.argument, self.entries.setdefault(entry, len(self.entries)))
+        return own
+
+
+def _live(g: Graph, outputs: Sequence[Scalar], seeds: Sequence[Sequence[Scalar]], argument: int) -> tuple[int, ...]:
+    """The nodes that outputs depend on, those in the lanes of the seeds among them."""
+    nodes = {x[0] for x in outputs if isinstance(x, tuple)}
+    own = [i for i in live_nodes(g, nodes) if g.op[i] == INPUT and g.a[i] == argument]
+    return live_nodes(g, nodes | {x[0] for i in own for x in seeds[g.b[i]] if isinstance(x, tuple)})
+
+
+def _pieces(group: Sequence[int], columns: Sequence[int]) -> tuple[Piece, ...]:
+    """What lies in adjacent lanes and columns; a group's directions are in order."""
+    pieces: list[Piece] = []
+    place = [(k, c) for k, n in enumerate(columns) for c in range(n)]
+    for lane, direction in enumerate(group):
+        argument, column = place[direction]
+        last = pieces[-1] if pieces else None
+        if last and last.argument == argument and last.column + len(last.lanes) == column:
+            pieces[-1] = last._replace(lanes=(*last.lanes, lane))
+        else:
+            pieces.append(Piece(argument, column, (lane,)))
+    return tuple(pieces)
+
+
+def _reached(t: Trace, seeds: Sequence[Sequence[Rates]], count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Which sets of nodes each direction reaches (directions, sets), and how many nodes are in each set."""
+    g = t.graph
+    masks: dict[int, int] = {}
+    weights: dict[int, int] = {}
+    for i in t.live:
+        if g.op[i] == INPUT:
+            mask = sum(1 << d for d in seeds[int(g.a[i])][g.b[i]])
+        else:
+            mask = 0
+            for j in g.operands(i):
+                mask |= masks[j]
+        masks[i] = mask
+        weights[mask] = weights.get(mask, 0) + 1
+    reach = np.array([[mask >> d & 1 for mask in weights] for d in range(count)], bool)
+    return reach, np.array(list(weights.values()))
+
+
+def groups_of_directions(reach: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], lanes: int) -> list[list[int]]:
+    """Directions in groups of `lanes`, few of which reach each node: a group begins with the direction that reaches least, and
+    takes the one that adds least to what it reaches, and has most in common with it."""
+    left = list(range(len(reach)))
+    size = reach @ weights
+    groups: list[list[int]] = []
+    while left:
+        first = min(left, key=lambda d: (size[d], d))
+        group, covered = [first], reach[first].copy()
+        left.remove(first)
+        while left and len(group) < lanes:
+            added = (reach[left] & ~covered) @ weights
+            common = size[left] - added
+            best = left[int(np.lexsort((left, -common, added))[0])]
+            group.append(best)
+            covered |= reach[best]
+            left.remove(best)
+        groups.append(sorted(group))
+    return groups
