@@ -228,6 +228,57 @@ class ChainRule(JacobianProgram):
         ]
 
 
+@dataclass(frozen=True)
+class OneInLanes(Program):
+    """A program for derivatives; one state is computed by another with the same results, in lanes, if that is shorter."""
+
+    program: Program
+    one: JacobianProgram
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.program.name
+
+    @property
+    def doc(self) -> str:  # type: ignore[override]
+        return self.program.doc
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return self.program.inputs
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self.program.outputs
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return self.program.options
+
+    def given(self, option: str) -> OneInLanes:
+        one = self.one.given(option) if option in self.one.options else self.one
+        return OneInLanes(self.program.given(option), one)
+
+    @property
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        return self.program.kernels
+
+    @property
+    def rollable(self) -> bool:
+        return self.program.rollable
+
+    def identity(self) -> tuple[Any, ...]:
+        return "one in lanes", self.program.identity(), self.one.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        return self.program.flat(*inputs)
+
+    def in_lanes(self, lanes: int) -> LaneTrace | None:
+        own = self.one.in_lanes(lanes)
+        whole = trace(self.flat, [x.size for x in self.inputs])
+        return own if own and len(own.trace.live) < len(whole.live) else None
+
+
 def _moved(
     program: Program, known: dict[str, list[Scalar]], seeds: dict[str, list[Rates]]
 ) -> tuple[dict[str, list[Scalar]], dict[str, list[Rates]]]:

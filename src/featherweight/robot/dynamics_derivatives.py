@@ -12,7 +12,7 @@ from ..algorithms import frames, rnea
 from ..algorithms import inverse_dynamics_derivatives as recursive
 from ..algorithms.mechanisms import rnea as of_mechanisms
 from ..algorithms.mechanisms import spanning
-from ..engine.derivative_program import ChainRule
+from ..engine.derivative_program import ChainRule, JacobianProgram, OneInLanes
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import ComposedProgram, CoreShape, FusedProgram, Input, KernelProgram, Output, Program
 from .system import System, placements
@@ -48,8 +48,7 @@ class Differentiable(System):
         """
         doc = Differentiable.inverse_dynamics_derivatives.__doc__ or ""
         program = _of_mechanism(self, doc) if self.closed else _of_tree(self, doc)
-        functions = {"chain" if self.closed else "local": CompiledFunction(program, self.execution)}
-        return cheapest(functions | forward(self.inverse_dynamics))
+        return _compared(self, "chain" if self.closed else "local", program, self.inverse_dynamics)
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction:
@@ -67,15 +66,18 @@ class Differentiable(System):
         parts = self.forward_dynamics.alternatives["crba-ltdl"].program, own.program, solved.program
         doc = Differentiable.forward_dynamics_derivatives.__doc__ or ""
         program = ComposedProgram("forward_dynamics_derivatives", parts, names, doc)
-        functions = {f"crba-ltdl, {own.algorithm}": CompiledFunction(program, self.execution)}
-        return cheapest(functions | forward(self.forward_dynamics))
+        return _compared(self, f"crba-ltdl, {own.algorithm}", program, self.forward_dynamics)
 
 
-def forward(source: CompiledFunction) -> dict[str, CompiledFunction]:
-    """Forward differentiation of a function; none of one that is too large or keeps its loops."""
+def _compared(robot: Differentiable, name: str, program: Program, source: CompiledFunction) -> CompiledFunction:
+    """A program for derivatives and, unless the source is too large or keeps its loops, forward differentiation of the source,
+    which computes one state in any case where its directions fill lanes."""
     if source.too_large or source.execution == "rolled":
-        return {}
-    return {f"forward, {source.algorithm}": source.copy().derivative()}
+        return cheapest({name: CompiledFunction(program, robot.execution)})
+    forward = source.copy().derivative()
+    assert isinstance(forward.program, JacobianProgram)
+    own = CompiledFunction(OneInLanes(program, forward.program), robot.execution)
+    return cheapest({name: own, f"forward, {source.algorithm}": forward})
 
 
 def analytic(function: CompiledFunction) -> CompiledFunction:

@@ -8,7 +8,7 @@ from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.constraint_rows import ConstraintRows
 from ...algorithms.contact.operational_space import constrained_derivatives as equations
 from ...algorithms.contact.operational_space.reduction import Reduction
-from ...engine.derivative_program import JacobianProgram
+from ...engine.derivative_program import JacobianProgram, OneInLanes
 from ...engine.program import ComposedProgram, Input, Output, Program
 from ..dynamics_derivatives import Differentiable, analytic
 
@@ -29,15 +29,16 @@ class Constrained(NamedTuple):
 
 
 def constrained_slopes(c: Constrained, doc: str) -> Program:
-    """By the equations of motion and constraint, solved once for all columns; or, where rows depend on each other, forward
-    through the function itself, so that they are treated as it treats them."""
+    """By the equations of motion and constraint, solved once for all columns, and of one state forward, in lanes; where rows
+    depend on each other, always forward through the function itself, so that they are treated as it treats them."""
     before = (c.target,) if c.target else ()
     dynamics = c.dynamics.given("target") if c.target else c.dynamics
+    forward = JacobianProgram(ComposedProgram("constrained", (*before, dynamics), RESULTS, first=STATE), doc, STATE)
     if c.reduction.dependent:
-        return JacobianProgram(ComposedProgram("constrained", (*before, dynamics), RESULTS, first=STATE), doc, STATE)
+        return forward
     results = tuple(f"d{y}_d{x}" for y in RESULTS for x in STATE)
     parts = (*before, dynamics, *_slopes(c), *_solved(c, results))
-    return ComposedProgram(NAME, parts, results, doc, (("acceleration", "a"),), STATE)
+    return OneInLanes(ComposedProgram(NAME, parts, results, doc, (("acceleration", "a"),), STATE), forward)
 
 
 def _slopes(c: Constrained) -> tuple[Program, ...]:

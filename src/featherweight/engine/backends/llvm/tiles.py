@@ -26,6 +26,7 @@ class Mover(ABC):
         self.size = math.prod(shape)
         self.row_bytes = self.size * type.item_bytes
         self.tiles: Sequence[int] = range(self.size // type.lanes)  # the whole ones that are moved
+        self.fixed: Sequence[int] = ()  # first columns of whole ones that are constant, in a table of rows
         self.copies, self.turns = f"fw.copy.{tag}", f"fw.turn.{tag}"  # names of functions
         self.half = Vector(type.precision, type.lanes // 2)
         self.tables: list[str] = []  # what the functions look up, as the module has it
@@ -48,7 +49,13 @@ class Mover(ABC):
         """Transpose the tile of W rows and `width` columns that starts at `column`."""
 
     def _constant_tiles(self, f: Function, rows: Sequence[str]) -> None:
-        """Tiles that are the same for all states, if there are any."""
+        """Write the tiles that are the same for all states."""
+        T, align = self.type, self.type.item_bytes
+        with f.rounds(len(self.fixed)) as tile:
+            values = f.load(T.ir, f.at(T.precision, f"@fw.rows.{self.tag}", f.mul(tile, T.lanes)), align=align)
+            column = self._look_up(f, "fixed", tile)
+            for row in rows:
+                f.store(T.ir, values, f.at(T.precision, row, column), align=align)
 
     @abstractmethod
     def _filled(self, rows: str) -> str | int:
@@ -97,7 +104,8 @@ class Mover(ABC):
         if self.tiles:
             with f.rounds(len(self.tiles)) as tile:
                 self._tile(f, rows, self._first_column(f, tile), W)
-        self._constant_tiles(f, rows)
+        if self.fixed:
+            self._constant_tiles(f, rows)
         rest = n % W
         if rest <= W // 4:
             for column in range(n - rest, n):
@@ -187,28 +195,19 @@ class OutOfLanes(Mover):
             self._table("slots", slots)
         W = type.lanes
         starts = [tile * W for tile in self.tiles]
-        self._fixed = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
-        if self._fixed:
-            moved = [k for k in starts if k not in set(self._fixed)]
+        self.fixed = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
+        if self.fixed:
+            moved = [k for k in starts if k not in set(self.fixed)]
             self.tiles = range(len(moved))
             one = Type(type.precision, 1)
-            values = [one.constant(constants[slot]) for k in self._fixed for slot in slots[k : k + W]]
+            values = [one.constant(constants[slot]) for k in self.fixed for slot in slots[k : k + W]]
             words = ", ".join(f"{type.precision} {x}" for x in values)
             self._table("moved", moved)
-            self._table("fixed", self._fixed)
+            self._table("fixed", self.fixed)
             self.tables.append(f"@fw.rows.{tag} = internal constant [{len(values)} x {type.precision}] [{words}]")
 
     def _first_column(self, f: Function, tile: str) -> str:
-        return self._look_up(f, "moved", tile) if self._fixed else super()._first_column(f, tile)
-
-    def _constant_tiles(self, f: Function, rows: Sequence[str]) -> None:
-        if self._fixed:
-            T, align = self.type, self.type.item_bytes
-            with f.rounds(len(self._fixed)) as tile:
-                values = f.load(T.ir, f.at(T.precision, f"@fw.rows.{self.tag}", f.mul(tile, T.lanes)), align=align)
-                column = self._look_up(f, "fixed", tile)
-                for row in rows:
-                    f.store(T.ir, values, f.at(T.precision, row, column), align=align)
+        return self._look_up(f, "moved", tile) if self.fixed else super()._first_column(f, tile)
 
     def _filled(self, rows: str) -> str | int:
         return rows
