@@ -1,0 +1,65 @@
+"""What derivatives say of any tree and of any mechanism with loops: the ways agree, and transposes and powers fit."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import featherweight as fw
+from featherweight.engine.function import CompiledFunction
+from featherweight.engine.trace import evaluate
+from featherweight.model.generators import random_tree
+from featherweight.robot.robot import Robot
+from oracles.states import Array, States, state
+from properties.test_closed import MODERATE, Case, cases
+
+AGREEMENT = 1e-9  # relative to the greatest entry, of robots with masses a hundredfold apart
+
+TYPES = ("revolute", "prismatic", "continuous", "spherical", "planar", "floating")
+
+
+def evaluated(f: CompiledFunction, *arguments: Array) -> list[Array]:
+    """The results of one state, from the trace."""
+    flat = np.array(evaluate(f.trace, [list(map(float, np.ravel(x))) for x in arguments]))
+    ends = np.cumsum([r.size for r in f.program.outputs])[:-1]
+    return [x.reshape(r.shape) for x, r in zip(np.split(flat, ends), f.program.outputs, strict=True)]
+
+
+def assert_alike(ours: Array, theirs: Array) -> None:
+    assert np.abs(ours - theirs).max(initial=0.0) <= AGREEMENT * max(np.abs(theirs).max(initial=0.0), 1e-6)
+
+
+def check(robot: Robot, x: States, rng: np.random.Generator) -> None:
+    """Each way to the derivatives, the pushforward and the pullback."""
+    n = robot.nv
+    for f, derivatives in (
+        (robot.inverse_dynamics, robot.inverse_dynamics_derivatives),
+        (robot.forward_dynamics, robot.forward_dynamics_derivatives),
+    ):
+        ways = [evaluated(way, *x) for way in derivatives.alternatives.values()]
+        for other in ways[1:]:
+            for ours, theirs in zip(ways[0], other, strict=True):
+                assert_alike(ours, theirs)
+        directions = rng.standard_normal((3, n))
+        [along] = evaluated(f.copy().pushforward, *x, *directions)
+        assert_alike(sum(J @ d for J, d in zip(ways[0], directions, strict=True)), along)
+        bar = rng.standard_normal(n)
+        for back, J in zip(evaluated(f.copy().pullback, *x, bar), ways[0], strict=True):
+            assert_alike(back, bar @ J)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 6), st.integers(0, 10**6), st.floats(0.0, 1.0), st.sets(st.sampled_from(TYPES), min_size=1))
+def test_random_trees(n: int, seed: int, branching: float, types: set[str]) -> None:
+    made = random_tree(n, seed=seed, branching=branching, joint_types=sorted(types), masses=(0.1, 10.0))
+    robot = fw.build(made)
+    check(robot, state(robot, seed, 2.0), np.random.default_rng(seed))
+
+
+@settings(deadline=None, max_examples=15)
+@given(cases())
+def test_random_mechanisms(case: Case) -> None:
+    robot = case.robot
+    if robot.singularity(case.q) < MODERATE:
+        check(robot, States(case.q, case.v, case.a), np.random.default_rng(0))
