@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .sources import digest
 
 if TYPE_CHECKING:
     from .lane_trace import LaneTrace
 
+S = TypeVar("S", bound="SeveralPrograms")
 CoreShape = tuple[int, ...]  # of an array, without batch axes
 
 COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of this
@@ -201,8 +202,31 @@ class KernelProgram(Program):
         return [replace(self, constants=(*before, pair, *after)) for pair in pairwise(ends)]
 
 
+class SeveralPrograms(Program):
+    """A program that consists of others."""
+
+    parts: tuple[Program, ...]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(option for part in self.parts for option in part.options))
+
+    def given(self: S, option: str) -> S:
+        """The optional input is given to all parts that have it."""
+        parts = tuple(p.given(option) if option in p.options else p for p in self.parts)
+        return replace(self, parts=parts)  # type: ignore[type-var]  # all of them are dataclasses
+
+    @property
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        return tuple(k for part in self.parts for k in part.kernels)
+
+    @property
+    def rollable(self) -> bool:
+        return all(part.rollable for part in self.parts)
+
+
 @dataclass(frozen=True)
-class FusedProgram(Program):
+class FusedProgram(SeveralPrograms):
     """Several programs as one, whose inputs of one name are one: traced together, they share what they have in common."""
 
     name: str
@@ -230,22 +254,6 @@ class FusedProgram(Program):
         pairs = [zip(names, part.outputs, strict=True) for names, part in zip(self.names, self.parts, strict=True)]
         return tuple(r._replace(name=name) for pair in pairs for name, r in pair)
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(option for part in self.parts for option in part.options))
-
-    def given(self, option: str) -> FusedProgram:
-        """The optional input is given to all parts that have it."""
-        return replace(self, parts=tuple(p.given(option) if option in p.options else p for p in self.parts))
-
-    @property
-    def kernels(self) -> tuple[KernelProgram, ...]:
-        return tuple(k for part in self.parts for k in part.kernels)
-
-    @property
-    def rollable(self) -> bool:
-        return all(part.rollable for part in self.parts)
-
     def identity(self) -> tuple[Any, ...]:
         parts = tuple((tuple(a.name for a in part.inputs), part.identity()) for part in self.parts)
         return tuple(a.name for a in self.inputs), parts
@@ -256,7 +264,7 @@ class FusedProgram(Program):
 
 
 @dataclass(frozen=True)
-class ComposedProgram(Program):
+class ComposedProgram(SeveralPrograms):
     """Programs one after the other: an input for which an earlier one has a result of that name is that result."""
 
     name: str
@@ -282,22 +290,6 @@ class ComposedProgram(Program):
         made = {y.name: y for part in self.parts for y in part.outputs}
         made |= {other: made[name]._replace(name=other) for name, other in self.also}
         return tuple(made[name] for name in self.results)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(option for part in self.parts for option in part.options))
-
-    def given(self, option: str) -> ComposedProgram:
-        """The optional input is given to all parts that have it."""
-        return replace(self, parts=tuple(p.given(option) if option in p.options else p for p in self.parts))
-
-    @property
-    def kernels(self) -> tuple[KernelProgram, ...]:
-        return tuple(k for part in self.parts for k in part.kernels)
-
-    @property
-    def rollable(self) -> bool:
-        return all(part.rollable for part in self.parts)
 
     def identity(self) -> tuple[Any, ...]:
         parts = tuple((tuple(x.name for x in p.inputs), tuple(y.name for y in p.outputs), p.identity()) for p in self.parts)

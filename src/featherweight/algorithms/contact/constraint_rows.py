@@ -83,16 +83,20 @@ def unit_wrenches(tree: Tree, rows: ConstraintRows, X):
 
 def row_jacobian(tree: Tree, rows: ConstraintRows, q, J) -> None:
     """Write J, m by n: the generalized forces of unit forces of the rows."""
-    n = len(tree.parent)
     X = joint_transforms(tree, q)
     F = unit_wrenches(tree, rows, X)
     for r in range(len(rows.K)):
-        for i in range(n - 1, -1, -1):
-            J[r][i] = F[r][i].component(tree.axis[i])
-            p = tree.parent[i]
-            if p >= 0:
-                F[r][p] = F[r][p] + (F[r][i] if tree.kind[i] == INNER else X[i].force_to_parent(F[r][i]))
+        write_joint_forces_of(tree, X, F[r], J[r])
     write_entries(rows.entries, q, J)
+
+
+def write_joint_forces_of(tree: Tree, X, F, tau) -> None:
+    """Write the joint forces that stand for wrenches F on the rows of the tree, which are handed down."""
+    for i in range(len(tree.parent) - 1, -1, -1):
+        tau[i] = F[i].component(tree.axis[i])
+        p = tree.parent[i]
+        if p >= 0:
+            F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
 
 
 def write_entries(entries: FunctionEntries, q, J) -> None:
@@ -101,6 +105,13 @@ def write_entries(entries: FunctionEntries, q, J) -> None:
     for e in range(len(entries.entry_row)):
         r, i = entries.entry_row[e], entries.entry_column[e]
         J[r][i] = J[r][i] + x[e]
+
+
+def entries_of_functions(rows: ConstraintRows, q, n: int):
+    """The part of J that the user's functions give, m by n."""
+    J = [[0.0] * n for _ in rows.K]
+    write_entries(rows.entries, q, J)
+    return J
 
 
 def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:

@@ -6,13 +6,12 @@ After Sathya, Decré and Swevers (2023), algorithm 1, as Chignoli et al. say tha
 from __future__ import annotations
 
 from ...spatial import ZERO_FORCE
-from ..contact.constraint_rows import ConstraintRows, unit_wrenches
+from ..contact.constraint_rows import ConstraintRows, entries_of_functions, unit_wrenches
 from ..contact.contact_rows import clear_matrix, mirror_lower
 from ..contact.operational_space.recursive import pv_osim_rows
 from .articulated import articulated_clusters, propagate_force_cluster, propagate_force_row
 from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism
-from .row_jacobian import entries_of_functions
 
 
 @for_mechanism(pv_osim_rows)
@@ -21,7 +20,7 @@ def pv_osim(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
     A = articulated_clusters(mech, q)
     m = len(rows.K)
     Y = [{i: ZERO_FORCE - f for i, f in enumerate(row)} for row in unit_wrenches(mech.tree, rows, A.X)]
-    tau = entries_of_functions(mech, rows, q)
+    tau = entries_of_functions(rows, q, len(mech.parent))
     clear_matrix(m, D)
     for number in range(len(mech.clusters) - 1, -1, -1):
         cluster = mech.clusters[number]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model.tree import INNER
 from ...spatial import Motion, unit_motion
 from ..contact import constraint_rows
-from ..contact.constraint_rows import ConstraintRows, add_entry_accelerations, row_accelerations, unit_wrenches, write_entries
+from ..contact.constraint_rows import (
+    ConstraintRows,
+    add_entry_accelerations,
+    row_accelerations,
+    unit_wrenches,
+    write_entries,
+    write_joint_forces_of,
+)
 from ..contact.operational_space import constrained_derivatives
 from ..integration import configuration_rate
 from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
@@ -26,20 +32,9 @@ def row_jacobian(mech: ClusterTree, rows: ConstraintRows, q, J) -> None:
     M = maps(mech, X, qs)
     for F, out in zip(unit_wrenches(tree, rows, X), J, strict=True):
         whole = [0.0] * n
-        for i in range(n - 1, -1, -1):
-            whole[i] = F[i].component(tree.axis[i])
-            p = tree.parent[i]
-            if p >= 0:
-                F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
+        write_joint_forces_of(tree, X, F, whole)
         write_row(mech, M, whole, out)
     write_entries(rows.entries, q, J)
-
-
-def entries_of_functions(mech: ClusterTree, rows: ConstraintRows, q) -> list[list[Any]]:
-    """The part of J G that the user's functions give."""
-    J = [[0.0] * len(mech.parent) for _ in rows.K]
-    write_entries(rows.entries, q, J)
-    return J
 
 
 @for_mechanism(constraint_rows.row_bias_acceleration)
@@ -79,12 +74,7 @@ def row_forces(mech: ClusterTree, rows: ConstraintRows, q, f, tau) -> None:
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     whole = [0.0] * len(tree.parent)
-    F = constrained_derivatives.wrenches_of_rows(tree, rows, X, f)
-    for i in range(len(whole) - 1, -1, -1):
-        whole[i] = F[i].component(tree.axis[i])
-        p = tree.parent[i]
-        if p >= 0:
-            F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
+    write_joint_forces_of(tree, X, constrained_derivatives.wrenches_of_rows(tree, rows, X, f), whole)
     write_projected(mech, maps(mech, X, qs), whole, tau)
     constrained_derivatives.add_entry_forces(rows, q, f, tau)
 

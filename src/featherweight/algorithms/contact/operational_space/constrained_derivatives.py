@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ....model.tree import INNER, Tree
+from ....model.tree import Tree
 from ....spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
 from ...frames import world_poses
 from ...integration import configuration_rate
@@ -26,7 +26,14 @@ from ...kinematics import (
 )
 from ...ltdl import back_substitute, invert_unit, ltdl_in_situ, on_pattern, product_with_transpose
 from ...mechanisms.counterparts import takes_mechanism
-from ..constraint_rows import ConstraintRows, add_entry_accelerations, rotation_between, row_accelerations, write_entries
+from ..constraint_rows import (
+    ConstraintRows,
+    add_entry_accelerations,
+    entries_of_functions,
+    rotation_between,
+    row_accelerations,
+    write_joint_forces_of,
+)
 from .by_factors import back_substituted, write_products
 from .dense_factors import factorize, solve
 from .reduction import Reduction, gathered, spread_out
@@ -35,13 +42,7 @@ from .reduction import Reduction, gathered, spread_out
 def row_forces(tree: Tree, rows: ConstraintRows, q, f, tau) -> None:
     """Write J^T f."""
     X = joint_transforms(tree, q)
-    n = len(tree.parent)
-    F = wrenches_of_rows(tree, rows, X, f)
-    for i in range(n - 1, -1, -1):
-        tau[i] = F[i].component(tree.axis[i])
-        p = tree.parent[i]
-        if p >= 0:
-            F[p] = F[p] + (F[i] if tree.kind[i] == INNER else X[i].force_to_parent(F[i]))
+    write_joint_forces_of(tree, X, wrenches_of_rows(tree, rows, X, f), tau)
     add_entry_forces(rows, q, f, tau)
 
 
@@ -64,12 +65,9 @@ def wrenches_of_rows(tree: Tree, rows: ConstraintRows, X, f):
 
 def add_entry_forces(rows: ConstraintRows, q, f, tau) -> None:
     """Add what the entries of J that are functions of q give."""
-    m, n = len(rows.K), len(tau)
-    J = [[0.0] * n for _ in range(m)]
-    write_entries(rows.entries, q, J)
-    for r in range(m):
-        for i in range(n):
-            tau[i] = tau[i] + J[r][i] * f[r]
+    for x, row in zip(f, entries_of_functions(rows, q, len(tau)), strict=True):
+        for i in range(len(tau)):
+            tau[i] = tau[i] + row[i] * x
 
 
 def row_motion(tree: Tree, rows: ConstraintRows, q, v, a, result) -> None:
@@ -92,12 +90,9 @@ def row_motion(tree: Tree, rows: ConstraintRows, q, v, a, result) -> None:
 
 def add_entry_products(rows: ConstraintRows, q, a, b) -> None:
     """Add the entries of J that are functions of q, times a."""
-    m, n = len(rows.K), len(a)
-    J = [[0.0] * n for _ in range(m)]
-    write_entries(rows.entries, q, J)
-    for r in range(m):
-        for i in range(n):
-            b[r] = b[r] + J[r][i] * a[i]
+    for r, row in enumerate(entries_of_functions(rows, q, len(a))):
+        for i in range(len(a)):
+            b[r] = b[r] + row[i] * a[i]
 
 
 class KktFactors(NamedTuple):
