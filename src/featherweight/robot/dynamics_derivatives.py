@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..algorithms import forward_dynamics_derivatives as by_factors
-from ..algorithms import frames, rnea
+from ..algorithms import frames, idsva, rnea
 from ..algorithms import inverse_dynamics_derivatives as recursive
 from ..algorithms.mechanisms import rnea as of_mechanisms
 from ..algorithms.mechanisms import spanning
@@ -42,13 +42,15 @@ class Differentiable(System):
     def inverse_dynamics_derivatives(self) -> CompiledFunction:
         """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each.
 
-        By a recursion with composite bodies in their own frames ("local"; after Singh, Russell and Wensing 2022), with loops
-        within the chain rule ("chain"), or by forward differentiation ("forward, rnea"), whichever takes fewer operations.
+        By a recursion with composite bodies in their own frames ("local"; after Singh, Russell and Wensing 2022) or in the root's
+        ("root"; their IDSVA), with loops within the chain rule ("chain"), or by forward differentiation ("forward, rnea"), whichever takes fewer operations.
         `external_forces` as in `inverse_dynamics`; they turn with the bodies.
         """
         doc = Differentiable.inverse_dynamics_derivatives.__doc__ or ""
-        program = _of_mechanism(self, doc) if self.closed else _of_tree(self, doc)
-        return _compared(self, "chain" if self.closed else "local", program, self.inverse_dynamics)
+        if self.closed:
+            return _compared(self, {"chain": _of_mechanism(self, doc)}, self.inverse_dynamics)
+        kernels = {"local": recursive.rnea_derivatives, "root": idsva.idsva}
+        return _compared(self, {name: _of_tree(self, k, doc) for name, k in kernels.items()}, self.inverse_dynamics)
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction:
@@ -66,23 +68,26 @@ class Differentiable(System):
         parts = self.forward_dynamics.alternatives["crba-ltdl"].program, own.program, solved.program
         doc = Differentiable.forward_dynamics_derivatives.__doc__ or ""
         program = ComposedProgram("forward_dynamics_derivatives", parts, names, doc)
-        return _compared(self, f"crba-ltdl, {own.algorithm}", program, self.forward_dynamics)
+        return _compared(self, {f"crba-ltdl, {own.algorithm}": program}, self.forward_dynamics)
 
 
-def _compared(robot: Differentiable, name: str, program: Program, source: CompiledFunction) -> CompiledFunction:
-    """A program for derivatives and, unless the source is too large or keeps its loops, forward differentiation of the source,
+def _compared(robot: Differentiable, programs: dict[str, Program], source: CompiledFunction) -> CompiledFunction:
+    """Programs for derivatives and, unless the source is too large or keeps its loops, forward differentiation of the source,
     which computes one state in any case where its directions fill lanes."""
     if source.too_large or source.execution == "rolled":
-        return cheapest({name: CompiledFunction(program, robot.execution)})
+        return cheapest({name: CompiledFunction(program, robot.execution) for name, program in programs.items()})
     forward = source.copy().derivative()
     assert isinstance(forward.program, JacobianProgram)
-    own = CompiledFunction(OneInLanes(program, forward.program), robot.execution)
-    return cheapest({name: own, f"forward, {source.algorithm}": forward})
+    one = forward.program
+    own = {name: CompiledFunction(OneInLanes(program, one), robot.execution) for name, program in programs.items()}
+    return cheapest({**own, f"forward, {source.algorithm}": forward})
 
 
 def analytic(function: CompiledFunction) -> CompiledFunction:
-    """The way to a derivative that is not forward differentiation of the function."""
-    return next(f for name, f in function.alternatives.items() if not name.startswith("forward"))
+    """The cheapest way to a derivative that is not forward differentiation of the function."""
+    if not function.algorithm.startswith("forward"):
+        return function
+    return next(iter(function.alternatives.values()))
 
 
 def _forces(robot: Differentiable) -> tuple[Input, Any]:
@@ -90,12 +95,11 @@ def _forces(robot: Differentiable) -> tuple[Input, Any]:
     return Input("external_forces", (len(robot.bodies), 6), optional=True), placements(robot.model.placed_bodies)
 
 
-def _of_tree(robot: Differentiable, doc: str) -> Program:
+def _of_tree(robot: Differentiable, kernel: Callable[..., None], doc: str) -> Program:
     forces, bodies = _forces(robot)
     outputs = [Output(f"dtau_d{x}", (robot.nv, robot.nv)) for x in BY]
     inputs: tuple[str | Input, ...] = (*BY, forces)
-    name, kernel = "inverse_dynamics_derivatives", recursive.rnea_derivatives
-    return robot.bind(name, kernel, inputs, outputs, (bodies,), doc=doc).program
+    return robot.bind("inverse_dynamics_derivatives", kernel, inputs, outputs, (bodies,), doc=doc).program
 
 
 def _of_mechanism(robot: Differentiable, doc: str) -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .inertia import RigidInertia
-from .motion import Force
+from .motion import Force, Motion
 from .vectors import ZERO3, Mat3, Scalar, Vec3
 
 
@@ -38,6 +38,11 @@ class Coriolis(NamedTuple):
         if k == 4:
             return Vec3(0.0 - Q.z, 0.0, Q.x)
         return Vec3(Q.y, 0.0 - Q.x, 0.0)
+
+    def onto(a, m: Motion) -> Vec3:
+        """The power of the force on a motion, as a function of x."""
+        s, l, Q = m.ang, m.lin, a.momentum
+        return s.x * a.K.x + s.y * a.K.y + s.z * a.K.z + Q.cross(l)
 
     def spin(a, c: Scalar, s: Scalar) -> Coriolis:
         return Coriolis(a.K.spin(c, s), a.momentum.spin(c, s))

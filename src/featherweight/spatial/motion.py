@@ -22,6 +22,10 @@ class Motion(NamedTuple):
     def __rmul__(a, s: Scalar) -> Motion:
         return Motion(s * a.ang, s * a.lin)
 
+    def cross(a, b: Motion) -> Motion:
+        """a x b: the rate of b when it is carried by a."""
+        return Motion(a.ang.cross(b.ang), a.ang.cross(b.lin) + a.lin.cross(b.ang))
+
     def cross_force(a, f: Force) -> Force:
         """a x* f."""
         return Force(a.ang.cross(f.ang) + a.lin.cross(f.lin), a.ang.cross(f.lin))
