@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test coverage trial bench papers lint hooks clean
+.PHONY: demo test coverage trial examples bench papers lint hooks clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -18,6 +18,10 @@ coverage:
 # Twenty minutes of hostile use, of which `make test` has one: MINUTES and SEED say how long and which, and are printed.
 trial: $(VENV)/.test
 	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 --dist worksteal tests/trial
+
+# The examples with other libraries' optimizers, which have an environment of their own.
+examples: $(VENV)-examples/.made
+	$(VENV)-examples/bin/pytest tests/test_examples.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -58,5 +62,10 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/.demo
 
+$(VENV)-examples/.made: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-examples
+	$(VENV)-examples/bin/python -m pip install --quiet --editable '.[examples,simulation]' pytest
+	touch $@
+
 clean:
-	rm -rf $(VENV) output build
+	rm -rf $(VENV) $(VENV)-examples output build

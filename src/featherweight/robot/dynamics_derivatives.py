@@ -42,8 +42,9 @@ class Differentiable(System):
     def inverse_dynamics_derivatives(self) -> CompiledFunction:
         """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each.
 
-        By a recursion with composite bodies in their own frames ("local"; after Singh, Russell and Wensing 2022) or in the root's
-        ("root"; their IDSVA), with loops within the chain rule ("chain"), or by forward differentiation ("forward, rnea"), whichever takes fewer operations.
+        By a recursion with composite bodies in their own frames ("local"; after Singh, Russell and Wensing 2022), or in the
+        root's ("root"; their IDSVA), with loops within the chain rule ("chain"), or by forward differentiation ("forward,
+        rnea"), whichever takes fewer operations.
         `external_forces` as in `inverse_dynamics`; they turn with the bodies.
         """
         doc = Differentiable.inverse_dynamics_derivatives.__doc__ or ""

@@ -42,7 +42,7 @@ class Coriolis(NamedTuple):
     def onto(a, m: Motion) -> Vec3:
         """The power of the force on a motion, as a function of x."""
         s, l, Q = m.ang, m.lin, a.momentum
-        return s.x * a.K.x + s.y * a.K.y + s.z * a.K.z + Q.cross(l)
+        return a.K.transpose() @ s + Q.cross(l)
 
     def spin(a, c: Scalar, s: Scalar) -> Coriolis:
         return Coriolis(a.K.spin(c, s), a.momentum.spin(c, s))
