@@ -7,6 +7,7 @@ some thousand nodes, which hand live values over in a workspace: LLVM's time gro
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ from .registers import Registers, registers
 from .schedule import schedule
 from .trig import sincos_name
 
+FEW_ZEROS = 32  # outputs that are written one by one
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
 SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: LLVM's time, and not much else, depends on it
 
@@ -152,6 +154,10 @@ class Emitter:
         for part in range(self.parts):
             self._write_part(part)
         constants = [(k, x) for k, x in enumerate(self.trace.outputs) if not isinstance(x, tuple)]
+        zeros = {k for k, x in constants if x == 0.0 and math.copysign(1.0, x) > 0.0}
+        if len(zeros) > FEW_ZEROS:
+            self._write_zeros(zeros)
+            constants = [(k, x) for k, x in constants if k not in zeros]
         if self.outputs or constants or not self.functions:
             self._write_rest(constants)
         widths = {self.type.lanes * self.group} if self.turns else set()
@@ -207,6 +213,19 @@ class Emitter:
                 self._outputs_of(i, places)
             for k, x in constants:
                 self._output(k, self.result_type.constant(x))
+
+    def _write_zeros(self, zeros: Iterable[int]) -> None:
+        """Arrays with outputs that are zero, before all others are written: LLVM thinks for hours about many stores of one."""
+        with self._function("zeros") as f:
+            for array, items in sorted(self._arrays_of(zeros).items()):
+                f.clear_bytes(f"%out{array}", items * self.type.bytes)
+        self.functions.insert(0, self.functions.pop())
+
+    def _arrays_of(self, outputs: Iterable[int]) -> dict[int, int]:
+        """The arrays that outputs go to, and how many there go to each."""
+        arrays = {bisect_right(self.first, k) - 1 for k in outputs}
+        ends = [*self.first[1:], len(self.trace.outputs)]
+        return {array: ends[array] - self.first[array] for array in arrays}
 
     def _write_turns(self) -> None:
         """Sine and cosine of inputs. In a scalar kernel, a vector of angles at a time."""

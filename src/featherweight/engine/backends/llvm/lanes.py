@@ -6,7 +6,7 @@ its columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...lane_trace import LaneTrace, Scalar
 from ...operations import CONSTANT, INPUT
@@ -99,6 +99,16 @@ class _LaneEmitter(Emitter):
             array = f"%out{result * len(self.lane_trace.columns) + piece.argument}"
             place = self.f.at(self.type.ir, array, row * self.lane_trace.columns[piece.argument] + piece.column)
             self.f.store_first(self.item, self._gathered_lanes(value, piece.lanes), place, len(piece.lanes))
+
+    def _arrays_of(self, outputs: Iterable[int]) -> dict[int, int]:
+        arrays: dict[int, int] = {}
+        t = self.lane_trace
+        for k in outputs:
+            row, group = divmod(k, len(t.pieces))
+            result, _ = self.rows[row]
+            for piece in t.pieces[group]:
+                arrays[result * len(t.columns) + piece.argument] = t.rows[result] * t.columns[piece.argument]
+        return arrays
 
     def _gathered_lanes(self, vector: str, lanes: Sequence[int]) -> str:
         """These lanes as the first."""
