@@ -18,6 +18,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, overload_method, register_jitable
 
+from ..derivative_program import OneInLanes
 from ..program import ComposedProgram, FusedProgram, KernelProgram, Program
 from ..threads import processors, share_out
 from ..traced import Traced
@@ -101,6 +102,8 @@ def rolled_program(program: Program) -> Callable[[Sequence[Array], Sequence[Arra
         return _one_after_the_other(program)
     if isinstance(program, ComposedProgram):
         return _handed_on(program)
+    if isinstance(program, OneInLanes):
+        return rolled_program(program.program)
     assert isinstance(program, KernelProgram)
     absent = tuple(k for k, a in enumerate(program.arguments) if not program.takes(a))
     run = _driver(program.kernel, len(program.constants), len(program.arguments), len(program.results), absent)
