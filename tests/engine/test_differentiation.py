@@ -8,8 +8,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from featherweight.engine.differentiation import backward, forward, outputs_of, values_of
-from featherweight.engine.trace import Trace, trace
+from featherweight.engine.differentiation import backward, forward
+from featherweight.engine.trace import Trace, outputs_of, trace, values_of
 from featherweight.spatial import sincos, sqrt
 
 A, B = [0.3, -0.7], [1.1]

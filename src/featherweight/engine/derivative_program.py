@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from .differentiation import Rates, backward, forward, is_zero, outputs_of, values_of
+from .differentiation import Rates, backward, forward, is_zero
 from .lane_trace import LaneTrace, lane_trace
 from .program import Input, KernelProgram, Output, Program, nested, split
-from .trace import Trace, trace
+from .trace import Trace, outputs_of, trace, values_of
 
 Scalar = Any
 FEWEST = 0.5  # directions for each lane, from which on lanes are worth while

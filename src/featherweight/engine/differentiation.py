@@ -22,25 +22,6 @@ def is_zero(x: Scalar) -> bool:
     return isinstance(x, (float, int)) and x == 0.0
 
 
-def values_of(t: Trace, inputs: Sequence[Sequence[Scalar]]) -> dict[int, Scalar]:
-    """The value of each live node."""
-    g, x = t.graph, {}
-    for i in t.live:
-        op = g.op[i]
-        if op == INPUT:
-            x[i] = inputs[int(g.a[i])][g.b[i]]
-        elif op == CONSTANT:
-            x[i] = float(g.a[i])
-        else:
-            x[i] = OPERATIONS[op].value(*(x[j] for j in g.operands(i)))
-    return x
-
-
-def outputs_of(t: Trace, x: dict[int, Scalar]) -> list[Scalar]:
-    """The outputs, from the values of nodes."""
-    return [(-x[y[0]] if y[1] else x[y[0]]) if isinstance(y, tuple) else y for y in t.outputs]
-
-
 def forward(t: Trace, x: dict[int, Scalar], seeds: Sequence[Sequence[Rates]]) -> list[Rates]:
     """The rates of each output, from the values x of nodes and the rates of the scalars of each argument."""
     g = t.graph

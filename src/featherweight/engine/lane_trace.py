@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .differentiation import Rates, forward, is_zero, values_of
+from .differentiation import Rates, forward, is_zero
 from .graph import Expression, Graph
 from .operations import INPUT
-from .trace import Trace, live_nodes
+from .trace import Trace, live_nodes, values_of
 
 Scalar = tuple[int, bool] | float  # (node, negative), or a number
 

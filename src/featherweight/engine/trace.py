@@ -70,6 +70,11 @@ def evaluate(t: Trace, inputs: Sequence[Sequence[Any]], arithmetic: Arithmetic |
     lengths = tuple(len(x) for x in inputs)
     if lengths != t.inputs:
         raise ValueError(f"evaluate: the trace has inputs of lengths {t.inputs}; got {lengths}")
+    return outputs_of(t, values_of(t, inputs, arithmetic), float if arithmetic is None else arithmetic.constant)
+
+
+def values_of(t: Trace, inputs: Sequence[Sequence[Any]], arithmetic: Arithmetic | None = None) -> dict[int, Any]:
+    """The value of each live node, as for `evaluate`."""
     constant = float if arithmetic is None else arithmetic.constant
     values = [op.value if arithmetic is None else getattr(arithmetic, op.name, op.value) for op in OPERATIONS]
     g = t.graph
@@ -82,4 +87,9 @@ def evaluate(t: Trace, inputs: Sequence[Sequence[Any]], arithmetic: Arithmetic |
             x[i] = constant(g.a[i])
         else:
             x[i] = values[op](*(x[j] for j in g.operands(i)))
+    return x
+
+
+def outputs_of(t: Trace, x: dict[int, Any], constant: Callable[[float], Any] = float) -> list[Any]:
+    """The outputs, from the values of nodes."""
     return [(-x[y[0]] if y[1] else x[y[0]]) if isinstance(y, tuple) else constant(y) for y in t.outputs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...spatial import Motion, unit_motion
+from ...spatial import unit_motion
 from ..contact import constraint_rows
 from ..contact.constraint_rows import (
     ConstraintRows,
@@ -16,7 +16,13 @@ from ..contact.constraint_rows import (
 )
 from ..contact.operational_space import constrained_derivatives
 from ..integration import configuration_rate
-from ..kinematics import angular_velocities, joint_transforms, spatial_velocities, velocity_products
+from ..kinematics import (
+    accelerations_of_velocities,
+    angular_velocities,
+    joint_transforms,
+    spatial_velocities,
+    velocity_products,
+)
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
 from .maps import maps, spanning_acceleration, spanning_configuration, write_projected
@@ -54,11 +60,9 @@ def row_motion(mech: ClusterTree, rows: ConstraintRows, q, v, a, result) -> None
     X = joint_transforms(tree, qs)
     w, carried = angular_velocities(tree, X, vs)
     c = velocity_products(tree, X, w, carried, vs)
-    moved: list[Motion] = []
-    for j in range(len(tree.parent)):
-        p = tree.parent[j]
-        own = c[j] + unit_motion(tree.axis[j], accelerations[j])
-        moved.append(X[j] @ moved[p] + own if p >= 0 else own)
+    for j in range(len(c)):
+        c[j] = c[j] + unit_motion(tree.axis[j], accelerations[j])
+    moved = accelerations_of_velocities(tree, X, c)
     b: list[Any] = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, vs), moved)
     rate = configuration_rate(tree, qs, vs)
     add_entry_accelerations(rows.entries, q, [rate[k] for k in chosen(mech)], v, b)

@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....model.tree import Tree
-from ....spatial import ZERO_FORCE, ZERO_MOTION, Force, unit_motion
+from ....spatial import ZERO_FORCE, Force, unit_motion
 from ...frames import world_poses
 from ...integration import configuration_rate
 from ...kinematics import (
+    accelerations_of_velocities,
     angular_velocities,
     force,
     joint_transforms,
@@ -75,13 +76,9 @@ def row_motion(tree: Tree, rows: ConstraintRows, q, v, a, result) -> None:
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
-    n = len(tree.parent)
-    moved = [ZERO_MOTION] * n
-    for j in range(n):
-        p = tree.parent[j]
-        own = c[j] + unit_motion(tree.axis[j], a[j])
-        moved[j] = X[j] @ moved[p] + own if p >= 0 else own
-    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), moved)
+    for j in range(len(c)):
+        c[j] = c[j] + unit_motion(tree.axis[j], a[j])
+    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), accelerations_of_velocities(tree, X, c))
     add_entry_accelerations(rows.entries, q, configuration_rate(tree, q, v), v, b)
     add_entry_products(rows, q, a, b)
     for r in range(len(rows.K)):
