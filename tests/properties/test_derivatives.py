@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import featherweight as fw
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.trace import evaluate
+from featherweight.engine.trace import evaluate, trace
 from featherweight.model.generators import random_tree
 from featherweight.robot.robot import Robot
 from oracles.states import Array, States, state
@@ -21,8 +21,9 @@ TYPES = ("revolute", "prismatic", "continuous", "spherical", "planar", "floating
 
 
 def evaluated(f: CompiledFunction, *arguments: Array) -> list[Array]:
-    """The results of one state, from the trace."""
-    flat = np.array(evaluate(f.trace, [list(map(float, np.ravel(x))) for x in arguments]))
+    """The results of one state, from the trace, which may be larger than what is ever compiled: not every way is chosen."""
+    whole = trace(f.program.flat, [a.size for a in f.program.inputs])
+    flat = np.array(evaluate(whole, [list(map(float, np.ravel(x))) for x in arguments]))
     ends = np.cumsum([r.size for r in f.program.outputs])[:-1]
     return [x.reshape(r.shape) for x, r in zip(np.split(flat, ends), f.program.outputs, strict=True)]
 
