@@ -10,6 +10,7 @@ from .types import (
     Actuator,
     Body,
     Closure,
+    Configuration,
     Coupling,
     Description,
     Frame,
@@ -31,6 +32,7 @@ def Mechanism(  # reads as what it makes
     frames: Iterable[Frame] = (),
     shapes: Iterable[Shape] = (),
     actuators: Iterable[Actuator] = (),
+    configurations: Iterable[Configuration] = (),
     independent: Iterable[str] = (),
     dependent: Iterable[str] = (),
     gravity: Vector = (0.0, 0.0, -9.81),
@@ -42,7 +44,7 @@ def Mechanism(  # reads as what it makes
     body has that name); a body without a joint is a root. `couplings` let
     joints follow others, `loops` join two bodies, `closures` are constraints of one's own on joint coordinates. Of the joints
     in loops, `independent` names those that the velocities are to be those of, `dependent` those that are to follow; where
-    neither says, the choice is the best conditioned one.
+    neither says, the choice is the best conditioned one. `configurations` have names and coordinates of joints.
 
     Raises ModelError for names that are twice there or not at all, and bodies on two joints.
     """
@@ -60,6 +62,7 @@ def Mechanism(  # reads as what it makes
         dependent=tuple(dependent),
         shapes=tuple(shapes),
         actuators=tuple(actuators),
+        configurations=tuple(configurations),
     )
     _require_names(description)
     return description

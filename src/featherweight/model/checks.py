@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..spatial import RigidInertia, Sym3, Vec3
 from .model import Model
-from .types import LARGEST, ROUNDING_RADIUS, SMALLEST_MASS, Description, Inertia, ModelError, Pose
+from .types import LARGEST, ROOT_JOINT, ROUNDING_RADIUS, SMALLEST_MASS, Description, Inertia, JointType, ModelError, Pose
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -40,6 +41,25 @@ def require_sound_numbers(d: Description) -> None:
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
 
 
+def require_coordinates(d: Description) -> None:
+    """Raise ModelError for two configurations of one name, or one with a joint that is not there or another number of
+    coordinates. Those of fixed joints do not matter."""
+    if twice := [name for name, count in Counter(c.name for c in d.configurations).items() if count > 1]:
+        raise ModelError(f"{d.source}: two configurations have the name {twice[0]!r}; rename one of them")
+    types = {ROOT_JOINT: JointType.FLOATING} | {j.name: j.type for j in d.joints}
+    for configuration in d.configurations:
+        for joint, values in configuration.coordinates:
+            where = f"{d.source}: configuration {configuration.name!r}"
+            if joint not in types:
+                raise ModelError(f"{where}: there is no joint {joint!r}; correct the name, or leave it out")
+            kind = types[joint]
+            if kind is not JointType.FIXED and len(values) != kind.nq:
+                problem = f"joint {joint!r} ({kind}) has {kind.nq} coordinates, not {len(values)}"
+                raise ModelError(f"{where}: {problem}; give {kind.nq}")
+            if kind.rotation and not math.hypot(*values[-kind.rotation :]) > 0.0:
+                raise ModelError(f"{where}: the rotation of joint {joint!r} is zero; give it unit length")
+
+
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     """The numbers of each element, but for limits that are infinite: there is none."""
     for b in d.bodies:
@@ -56,6 +76,9 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
     for s in d.shapes:
         yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size)
+    for configuration in d.configurations:
+        for joint, values in configuration.coordinates:
+            yield f"configuration {configuration.name!r}, joint {joint!r},", values
 
 
 def _of_pose(pose: Pose) -> tuple[float, ...]:

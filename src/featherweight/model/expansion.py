@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .checks import about_center, principal_moments, require_sound_numbers
+from .checks import about_center, principal_moments, require_coordinates, require_sound_numbers
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
     LARGEST,
+    ROOT_JOINT,
     ROUNDING_RADIUS,
     SMALLEST_INERTIA,
     WORLD,
@@ -59,6 +60,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     the file's unless given. Raises ModelError for a robot whose motion is not defined.
     """
     require_sound_numbers(description)
+    require_coordinates(description)
     g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
     if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
         raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")
@@ -80,7 +82,7 @@ def _ordered_joints(d: Description, base: str) -> list[Joint]:
                 f'{d.source}: base="floating" needs one root body that is fixed to the world; this file has '
                 + ", ".join(f"{j.child!r} ({j.type})" for j in top)
             )
-        flyer = Joint("root_joint", JointType.FLOATING, None, top[0].child)
+        flyer = Joint(ROOT_JOINT, JointType.FLOATING, None, top[0].child)
         joints[joints.index(top[0])] = flyer
     children: dict[str | None, list[Joint]] = {}
     for j in joints:
@@ -181,6 +183,7 @@ class _Expansion:
             solid=self.solid,
             shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
             actuators=self.d.actuators,
+            configurations=self.d.configurations,
         )
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:

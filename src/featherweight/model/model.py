@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, JointType, Pose, Shape, Vector
+from .types import Actuator, Configuration, JointType, Pose, Shape, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class Model:
     solid: bool  # every moving body has mass, and inertia about every axis
     shapes: tuple[Shape, ...] = ()  # on moving bodies, or on the ground (None), in those bodies' frames of the file
     actuators: tuple[Actuator, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
 
     @property
     def nq(self) -> int:

@@ -47,6 +47,11 @@ class JointType(StrEnum):
         """Degrees of freedom."""
         return {"fixed": 0, "floating": 6, "spherical": 3, "planar": 3}.get(self.value, 1)
 
+    @property
+    def rotation(self) -> int:
+        """How many of its last coordinates are a quaternion, or a cosine and sine, of unit length."""
+        return {"floating": 4, "spherical": 4, "planar": 2}.get(self.value, 0)
+
 
 class Pose(NamedTuple):
     """A frame in another: orientation (columns are its axes) and origin [m]."""
@@ -217,6 +222,18 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Configuration:
+    """A configuration with a name: (joint, its coordinates), in the conventions of a robot's; joints left out are at zero.
+
+    It may have coordinates of a free-flyer `root_joint`, which a robot has with base="floating", and of joints that follow
+    others, which have none in a robot.
+    """
+
+    name: str
+    coordinates: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """One robot file, complete and unchanged: fixed joints are still there, order is the file's.
 
@@ -239,12 +256,15 @@ class Description:
     dependent: tuple[str, ...] = ()  # joints of loops that are to follow
     shapes: tuple[Shape, ...] = ()
     actuators: tuple[Actuator, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
+    disabled_collisions: tuple[tuple[str, str], ...] = ()  # pairs of links whose shapes do not touch each other
 
 
 LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow
 SMALLEST_MASS = 1e-30  # [kg] of an electron: its reciprocal is no larger than other numbers
 SMALLEST_INERTIA = 1e-40  # [kg m², kg] that moves with a joint: below it, reciprocals get too large
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
+ROOT_JOINT = "root_joint"  # the free-flyer that base="floating" puts below the root
 WORLD = "world"  # the ground, in descriptions that have no body of this name
 
 

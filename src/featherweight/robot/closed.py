@@ -179,6 +179,18 @@ class ClosedRobot(Robot):
         self._require_regular(closed)
         return closed.reshape(q.shape)
 
+    def _closed_near(self, name: str, q: Array) -> Array:
+        """With the independent joints where they are, if that can be; files have three digits, and constraints give way."""
+        for rows in (self._dependent_rows, self._loop_rows):
+            closed, good = self._newton(q[None], rows)
+            if good[0]:
+                return np.asarray(closed[0])
+        left = np.abs(self.residual(q)).max()
+        raise ValueError(
+            f"{self.name}: configuration {name!r} leaves loops open ({left:.3g} is left of their constraints), and they cannot "
+            "be closed near it; correct it in the file, or close a guess of your own"
+        )
+
     def _require_regular(self, q: Array) -> None:
         """Warn of configurations near singular ones."""
         if self._dependent_rows and not (self.singularity(q) < SINGULAR).all():

@@ -17,6 +17,7 @@ from ..model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import Actuator, Shape
+from .reference_configurations import ReferenceConfigurations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -91,7 +92,12 @@ class System:
         return [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints]
 
     def neutral(self) -> Array:
-        """The configuration with every joint at zero, (nq,)."""
+        """The configuration with every joint at zero, (nq,): zero coordinates, identity rotations.
+
+        That of an MJCF file in which MuJoCo begins is `configurations["qpos0"]`. The two are the same but for free joints,
+        which are at the world's origin here, where the file places their bodies there; and for hinges and slides with a
+        `ref`, which are at zero here, at `ref` there.
+        """
         return configuration.neutral(self._coordinates, self.nq)
 
     def random_configuration(
@@ -99,6 +105,20 @@ class System:
     ) -> Array:
         """Configurations (*size, nq), uniform within limits; without, angles in ±pi, lengths in ±1 m."""
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
+
+    @cached_property
+    def configurations(self) -> ReferenceConfigurations:
+        """Named configurations (nq,), read-only: group states of SRDF; keyframes of MJCF, and its "qpos0", the one that it is
+        drawn in. Joints that they leave out are where they are in `neutral()`.
+
+        Where loops are open there by more than rounding, they are closed near it (`close`: the independent joints stay, if
+        that can be). Raises KeyError for a name that is none, ValueError for loops that cannot be closed.
+        """
+        return ReferenceConfigurations(self.model, self.joints, self.neutral, self._closed_near)
+
+    def _closed_near(self, name: str, q: Array) -> Array:
+        """The configuration of this name, given as in the file."""
+        return q
 
     # how functions are made
 

@@ -1,0 +1,54 @@
+"""Configurations of a robot by the names that its files give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..model.model import Model, MovingJoint
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class ReferenceConfigurations(Mapping[str, Array]):
+    """Configurations (nq,) by name, read-only. Joints without coordinates there are where they are in `neutral()`."""
+
+    def __init__(
+        self, model: Model, joints: Sequence[MovingJoint], neutral: Callable[[], Array], closed: Callable[[str, Array], Array]
+    ) -> None:
+        self._robot = model.name
+        self._coordinates = {c.name: dict(c.coordinates) for c in model.configurations}
+        self._joints = [j for j in joints if j.q_slice.stop > j.q_slice.start]
+        self._neutral, self._closed = neutral, closed
+        self._found: dict[str, Array] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._coordinates:
+            known = ", ".join(map(repr, self)) or "none"
+            raise KeyError(f"{self._robot} has no configuration {name!r}; it has {known}")
+        if name not in self._found:
+            q = self._closed(name, self._assembled(self._coordinates[name]))
+            q.flags.writeable = False
+            self._found[name] = q
+        return self._found[name]
+
+    def _assembled(self, coordinates: Mapping[str, Sequence[float]]) -> Array:
+        given = [j for j in self._joints if j.name in coordinates]
+        q = np.zeros(self._joints[-1].q_slice.stop) if len(given) == len(self._joints) else np.array(self._neutral())
+        for j in given:
+            q[j.q_slice] = coordinates[j.name]
+            if rotation := j.type.rotation:  # files have some digits of it
+                turn = q[j.q_slice.stop - rotation : j.q_slice.stop]
+                turn /= np.linalg.norm(turn)
+        return q
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._coordinates)
+
+    def __len__(self) -> int:
+        return len(self._coordinates)
+
+    def __repr__(self) -> str:
+        return f"<configurations of {self._robot!r}: {', '.join(map(repr, self)) or 'none'}>"
