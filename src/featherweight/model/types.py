@@ -194,6 +194,8 @@ class Shape:
     path: str | None = None
     vertices: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
     faces: Any = field(default=None, compare=False, metadata={DTYPE: np.int64})
+    contype: int = 1  # MJCF's: of two shapes that may touch, one's contype
+    conaffinity: int = 1  # and the other's conaffinity have a bit in common
 
 
 @dataclass(frozen=True, slots=True)

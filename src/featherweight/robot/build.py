@@ -20,6 +20,7 @@ def load(
     base: str = "fixed",
     gravity: Sequence[float] | None = None,
     *,
+    srdf: str | os.PathLike[str] | None = None,
     mimic: str = "follow",
     independent: Iterable[str] | None = None,
     execution: str = "auto",
@@ -27,15 +28,22 @@ def load(
     """Load a robot from a URDF (.urdf) or MJCF (.xml) file.
 
     `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
-    unless given. URDF joints that follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves.
-    A robot with loops or couplings is a `ClosedRobot`; `independent` names joints in loops that the velocities are to be those
-    of, in place of what the file says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
-    robot; with loops or couplings it is never rolled.
+    unless given. `srdf` is an SRDF file beside it, which is read only if it is named: its group states become
+    `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. URDF joints that
+    follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves. A robot with loops or couplings
+    is a `ClosedRobot`; `independent` names joints in loops that the velocities are to be those of, in place of what the file
+    says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the robot; with loops or couplings
+    it is never rolled.
 
     Raises ModelError, which names the file, the element and what to do. Warns (ModelWarning) of moving bodies with inertias
     that no body can have, by more than moments of three digits are rounded.
     """
-    robot = build(load_description(path, mimic=mimic), base, gravity, independent=independent, execution=execution)
+    description = load_description(path, mimic=mimic)
+    if srdf is not None:
+        from ..model.formats.srdf import with_srdf  # imported when it is needed, as readers are
+
+        description = with_srdf(description, srdf)
+    robot = build(description, base, gravity, independent=independent, execution=execution)
     if bodies := impossible_bodies(robot.model):
         warnings.warn(
             f"{robot.model.source}: inertias that no body can have: the greatest principal moment exceeds the sum of the "

@@ -109,6 +109,12 @@ def read_scalar(element: Element, key: str, where: str) -> float:
     return _numbers(attribute(element, key, where), 1, key, where)[0]
 
 
+def read_numbers(element: Element, key: str, where: str) -> list[float]:
+    """A required attribute of finite numbers, however many."""
+    text = attribute(element, key, where)
+    return _numbers(text, len(text.split()), key, where)
+
+
 def read_tuple(element: Element, key: str, count: int, where: str) -> list[float]:
     """A required attribute of several finite numbers."""
     return _numbers(attribute(element, key, where), count, key, where)

@@ -249,7 +249,7 @@ def test_static_bodies_are_not_fused(tmp_path):
 
 
 def test_everything_without_use_is_listed(tmp_path):
-    hinge = '<joint name="e" stiffness="1" damping="2" frictionloss="3"/>'
+    hinge = '<geom name="f" size="1"/><geom name="g" size="1"/><joint name="e" stiffness="1" damping="2" frictionloss="3"/>'
     loose = f'<body name="c"><joint type="free" stiffness="1"/>{INERTIAL}</body>'
     joints = hinge + '<joint name="s" type="ball" limited="true" range="0 30"/>'
     robot = load(
@@ -257,19 +257,20 @@ def test_everything_without_use_is_listed(tmp_path):
         '<light/><camera/><body name="target" mocap="true"/>' + arm(joints) + '<body name="b" gravcomp="1"/>' + loose,
         '<tendon><fixed name="t" stiffness="4"><joint joint="e" coef="1"/></fixed></tendon>'
         '<actuator><motor joint="e"/><intvelocity joint="e" actrange="0 1"/><motor tendon="t"/><motor joint="s"/>'
-        '<general joint="e" gaintype="affine"/></actuator><contact><exclude body1="arm" body2="b"/></contact>'
-        '<keyframe><key/></keyframe><custom><numeric name="n" data="1"/></custom><option viscosity="0.5"/>'
+        '<general joint="e" gaintype="affine"/></actuator><contact><pair geom1="f" geom2="g"/></contact>'
+        '<keyframe><key ctrl="1 0 0 0 0"/></keyframe><custom><numeric name="n" data="1"/></custom><option viscosity="0.5"/>'
         '<equality><connect body1="arm" body2="b" anchor="0 0 0" active="false"/></equality>',
     )
     assert dict(robot.unused) == {
         "inactive equality constraints": "1",
         "actuators": "1 integrator, 1 on tendon, 1 on ball joint, 1 affine gain",
         "tendons": "1",
-        "contact pairs and exclusions": "1",
+        "contact pairs": "1",
         "cameras": "1",
         "lights": "1",
-        "keyframes": "1",
         "mocap bodies, held fixed": "1",
+        "controls of keyframes": "1",
+        "mocap poses of keyframes": "1",
         "springs of free joints": "1",
         "swing limits of ball joints": "1",
         "bodies with gravity compensation": "1",

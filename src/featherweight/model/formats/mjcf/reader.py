@@ -36,6 +36,7 @@ from ...types import (
 from ..xml import Names, shortened
 from .drives import MujocoForces
 from .equality import read_couplings, read_loops, refuse_unsupported_equalities
+from .keyframes import read_configurations, unused_of_keyframes
 from .numbers import as_pose, as_rotation, disabled, snap
 from .shapes import Drawing, read_shapes, take_appearance
 from .text import check_text
@@ -49,7 +50,8 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
     a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
     states of their own are read where they drive a hinge or slide joint; their armature and damping are added to those of
-    the joint. Gravity is the file's. Active equality constraints become loops (connect, weld) and couplings (joint).
+    the joint. Gravity is the file's. Active equality constraints become loops (connect, weld) and couplings (joint). Keyframes
+    and qpos0 become configurations, and contact exclusions disabled collisions.
 
     Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
     asks for what is not supported (equality constraints of other kinds, flexible bodies, tendon armature); `OSError` for one
@@ -159,6 +161,7 @@ class _Elements:
         self.body_names = Names([*names, WORLD])
         self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
         self.joint_names = Names(model.joint(i).name for i in range(model.njnt))
+        self.read_joints: dict[int, tuple[str, JointType]] = {}  # by MuJoCo's numbers
         self.bodies: list[Body] = []
         self.joints: list[Joint] = []
         self.virtual: set[str] = set()
@@ -181,7 +184,13 @@ class _Elements:
             read_couplings(self.mujoco, self.model, self.source),
             shapes=shapes.shapes,
             actuators=self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)]),
+            configurations=tuple(read_configurations(self.model, self.read_joints)),
+            disabled_collisions=tuple(self._excluded()),
         )
+
+    def _excluded(self) -> Iterator[tuple[str, str]]:
+        for signature in self.model.exclude_signature:
+            yield self.names[int(signature) >> 16], self.names[int(signature) & 0xFFFF]
 
     def _add_body(self, i: int) -> None:
         model, name = self.model, self.names[i]
@@ -197,7 +206,9 @@ class _Elements:
                 child = self.body_names.new(f"{name}/{joint_name}")
                 self.virtual.add(child)
                 self.bodies.append(Body(child))
-            self.joints.append(self._joint(j, joint_name, parent, child, placement))
+            joint = self._joint(j, joint_name, parent, child, placement)
+            self.joints.append(joint)
+            self.read_joints[j] = (joint_name, joint.type)
             parent, placement = child, Pose()
         self.bodies.append(Body(name, self._inertia(i)))
 
@@ -255,10 +266,9 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
         ("tendons", model.ntendon),
-        ("contact pairs and exclusions", model.npair + model.nexclude),
+        ("contact pairs", model.npair),
         ("cameras", model.ncam),
         ("lights", model.nlight),
-        ("keyframes", model.nkey),
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
         ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
@@ -267,5 +277,6 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     for kind, number in plain:
         if number:
             yield kind, f"{number}"
+    yield from unused_of_keyframes(model)
     if model.opt.density or model.opt.viscosity:
         yield "fluid", f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"

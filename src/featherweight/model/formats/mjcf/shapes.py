@@ -198,6 +198,8 @@ def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Se
                 path=form.mesh.path if form.mesh else None,
                 vertices=form.mesh.vertices if form.mesh else None,
                 faces=form.mesh.faces if form.mesh else None,
+                contype=int(model.geom_contype[i]),
+                conaffinity=int(model.geom_conaffinity[i]),
             )
         )
     return shapes_of_file(shapes, unused)

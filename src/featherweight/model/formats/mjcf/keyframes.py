@@ -1,0 +1,48 @@
+"""Configurations of MJCF files: keyframes, and the one in which MuJoCo begins, qpos0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...types import Configuration, JointType
+from ..xml import Names
+
+START = "qpos0"
+
+
+def read_configurations(model: Any, joints: Mapping[int, tuple[str, JointType]]) -> Iterator[Configuration]:
+    """The configuration "qpos0", then the keyframes; one without a name is called by its number, as "key0".
+
+    `joints` are the names and types of MuJoCo's joints by number.
+    """
+    given = [model.key(k).name for k in range(model.nkey)]
+    names = Names(given)
+    yield Configuration(names.new(START), _coordinates(model, model.qpos0, joints))
+    for k, name in enumerate(given):
+        yield Configuration(name or names.new(f"key{k}"), _coordinates(model, model.key_qpos[k], joints))
+
+
+def _coordinates(
+    model: Any, qpos: Any, joints: Mapping[int, tuple[str, JointType]]
+) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    found = []
+    for j, (name, kind) in joints.items():
+        values = qpos[model.jnt_qposadr[j] :][: kind.nq].tolist()
+        if kind.nq > 1:  # a quaternion (w, x, y, z) comes last
+            w, x, y, z = values[-4:]
+            values[-4:] = [x, y, z, w]
+        found.append((name, tuple(values)))
+    return tuple(found)
+
+
+def unused_of_keyframes(model: Any) -> Iterator[tuple[str, str]]:
+    """What else keyframes hold, in words."""
+    kinds = [("velocities", model.key_qvel), ("controls", model.key_ctrl), ("activations", model.key_act)]
+    for kind, values in kinds:
+        if count := np.count_nonzero(np.any(values, axis=1)):
+            yield f"{kind} of keyframes", f"{count}"
+    if model.nkey and model.nmocap:
+        yield "mocap poses of keyframes", f"{model.nkey}"

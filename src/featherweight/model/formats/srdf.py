@@ -1,0 +1,114 @@
+"""SRDF files, which say more of a robot than its URDF: configurations by name, and links whose collisions do not matter."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from xml.etree.ElementTree import Element
+
+from ..types import ROOT_JOINT, Configuration, Description, JointType, ModelError
+from .xml import attribute, parse_xml, read_numbers
+
+USED = {"group_state", "disable_collisions", "disable_default_collisions", "enable_collisions", "virtual_joint"}
+
+
+def with_srdf(description: Description, path: str | os.PathLike[str]) -> Description:
+    """The description with the configurations and the disabled collisions of an SRDF file added to its own.
+
+    A `<group_state>` gives the joints that it names: one number for one coordinate, (x, y, angle) or (x, y, cos, sin) for a
+    planar joint, a quaternion (x, y, z, w) for a spherical one, position and quaternion for a floating one. `root_joint`, and
+    the file's `<virtual_joint>`, are the free-flyer of base="floating". States of one name in several groups are called
+    group/name. What the file says of joints and links that the robot does not have, of fixed joints, and all its other
+    elements are listed in `unused`.
+
+    Raises ModelError, which names file and element, for a file that is damaged, or coordinates that do not fit a joint;
+    OSError for one that cannot be opened.
+    """
+    source = os.fspath(path)
+    robot = parse_xml(source)
+    if robot.tag != "robot":
+        raise ModelError(f"{source}: the root element is <{robot.tag}>, not <robot>; this is not an SRDF file")
+    unused: dict[str, Counter[str]] = {}
+    configurations = tuple(_configurations(robot, description, source, unused))
+    disabled = tuple(_disabled(robot, {b.name for b in description.bodies}, source, unused))
+    unused["SRDF elements"] = Counter(element.tag for element in robot if element.tag not in USED)
+    listed = ((kind, ", ".join(f"{name} ({n})" for name, n in names.items())) for kind, names in unused.items() if names)
+    return replace(
+        description,
+        unused=(*description.unused, *listed),
+        configurations=(*description.configurations, *configurations),
+        disabled_collisions=tuple(dict.fromkeys((*description.disabled_collisions, *disabled))),
+    )
+
+
+# --- group states
+
+
+def _configurations(
+    robot: Element, description: Description, source: str, unused: dict[str, Counter[str]]
+) -> Iterator[Configuration]:
+    types = {j.name: j.type for j in description.joints}
+    roots = {ROOT_JOINT, *(joint.get("name", "") for joint in robot.findall("virtual_joint"))} - types.keys()
+    states = robot.findall("group_state")
+    often = Counter(state.get("name") for state in states)
+    taken = {c.name for c in description.configurations}
+    for state in states:
+        name = attribute(state, "name", f"{source}: <group_state>")
+        if often[name] > 1:
+            name = f"{state.get('group', '')}/{name}"
+        where = f"{source}: group_state '{name}'"
+        if name in taken:
+            raise ModelError(f"{where}: another configuration has this name; rename one of them")
+        taken.add(name)
+        coordinates: dict[str, tuple[float, ...]] = {}
+        for joint, values in _joints(state, where):
+            if joint in coordinates:
+                raise ModelError(f"{where}: joint '{joint}' has two values; remove one")
+            if joint in roots and len(values) == JointType.FLOATING.nq:
+                coordinates[ROOT_JOINT] = values
+            elif joint not in types:
+                unused.setdefault("configurations of unknown joints", Counter())[joint] += 1
+            elif types[joint] is JointType.FIXED:
+                unused.setdefault("configurations of fixed joints", Counter())[joint] += 1
+            else:
+                coordinates[joint] = _of_joint(types[joint], values, f"{where}: joint '{joint}'")
+        yield Configuration(name, tuple(coordinates.items()))
+
+
+def _joints(state: Element, where: str) -> Iterator[tuple[str, tuple[float, ...]]]:
+    for joint in state.findall("joint"):
+        name = attribute(joint, "name", where)
+        yield name, tuple(read_numbers(joint, "value", f"{where}: joint '{name}'"))
+
+
+def _of_joint(kind: JointType, values: tuple[float, ...], where: str) -> tuple[float, ...]:
+    if kind is JointType.PLANAR and len(values) == kind.nv:
+        x, y, angle = values
+        values = (x, y, math.cos(angle), math.sin(angle))
+    if len(values) != kind.nq:
+        raise ModelError(f"{where}: 'value' has {len(values)} numbers; a {kind} joint needs {kind.nq}")
+    return values
+
+
+# --- collisions
+
+
+def _disabled(robot: Element, links: set[str], source: str, unused: dict[str, Counter[str]]) -> Iterator[tuple[str, str]]:
+    """Pairs of links; those of a link whose collisions are disabled by default are all but the ones that are enabled."""
+    known: Mapping[str, list[tuple[str, str]]] = {tag: [] for tag in ("disable_collisions", "enable_collisions")}
+    for tag, pairs in known.items():
+        for element in robot.findall(tag):
+            where = f"{source}: <{tag}>"
+            pair = attribute(element, "link1", where), attribute(element, "link2", where)
+            if unknown := [link for link in pair if link not in links]:
+                unused.setdefault("collisions of unknown links", Counter()).update(unknown)
+            else:
+                pairs.append(pair)
+    enabled = {frozenset(pair) for pair in known["enable_collisions"]}
+    for element in robot.findall("disable_default_collisions"):
+        link = attribute(element, "link", f"{source}: <{element.tag}>")
+        yield from ((link, other) for other in sorted(links - {link}) if frozenset((link, other)) not in enabled)
+    yield from (pair for pair in known["disable_collisions"])
