@@ -184,6 +184,8 @@ class _Expansion:
             shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
             actuators=self.d.actuators,
             configurations=self.d.configurations,
+            shape_links=tuple(self._link(s.body) for s in self.d.shapes),
+            disabled_collisions=tuple((self._link(a), self._link(b)) for a, b in self.d.disabled_collisions),
         )
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
@@ -293,6 +295,10 @@ class _Expansion:
     def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
         carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)
         return replace(shape, body=carrier.body, placement=self._in_body(carrier, shape.placement))
+
+    def _link(self, name: str | None) -> str | None:
+        """A link of the file; None for the ground."""
+        return name if name in self.carriers else None
 
     def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:
         for row, r in enumerate(self.rows):

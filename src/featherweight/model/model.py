@@ -82,6 +82,8 @@ class Model:
     shapes: tuple[Shape, ...] = ()  # on moving bodies, or on the ground (None), in those bodies' frames of the file
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
+    shape_links: tuple[str | None, ...] = ()  # the link of the file that each shape is on; None for the ground itself
+    disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of such links
 
     @property
     def nq(self) -> int:

@@ -24,6 +24,7 @@ from ..model.armature import with_armature
 from ..model.configuration import Coordinates, DifferenceDerivatives, IntegrateDerivatives
 from ..model.model import MovingJoint
 from ..model.topology import Topology
+from ..model.types import WORLD
 from .closing.loops import CLOSED, FACING_AT_LEAST, STEPS, Loops, newton_step
 from .closing.soundness import loose_joint
 from .robot import Robot
@@ -107,6 +108,12 @@ class ClosedRobot(Robot):
             joints.append(replace(j, q_slice=slice(q, q + width), v_slice=v))
             q += width
         return tuple(joints)
+
+    @property
+    def loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
+        bodies = {f.name: f.body for f in reversed(self.model.frames)}  # of links, which come first
+        ends = ((loop.predecessor, loop.successor) for loop in self.loops.d.loops)
+        return tuple((bodies.get(a or WORLD), bodies.get(b)) for a, b in ends)
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:

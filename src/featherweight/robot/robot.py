@@ -18,6 +18,7 @@ from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.model import Model
 from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
+from .collision.colliding import Colliding
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
 from .dynamics_derivatives import placement_tangents
@@ -34,7 +35,7 @@ REFERENCES = {
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(TwiceDifferentiable):
+class Robot(TwiceDifferentiable, Colliding):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer

@@ -66,6 +66,11 @@ class System:
         return self.model.shapes
 
     @property
+    def loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
+        """The moving bodies that each loop joins, None for the ground."""
+        return ()
+
+    @property
     def actuators(self) -> tuple[Actuator, ...]:
         """Drives on joints, in the order of the file."""
         return self.model.actuators

@@ -2,31 +2,31 @@
 
 What touches a plane at known points does so as points and spheres (`standins`). Everything else, shapes against shapes and
 round or hull-shaped ones against a plane, is a pair for coal: where two convex shapes come near, the polygon of their contact
-patch gives the points. Meshes are taken for their convex hulls. Bodies that a joint connects, and shapes that overlap from
-the beginning, do not touch.
+patch gives the points. Pairs are those that may collide (`pairs_that_may_touch`); shapes that overlap from the beginning do
+not touch.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...model.types import WORLD, JointType, Shape, ShapeType
+from ...model.types import WORLD, Shape, ShapeType
+from ...robot.collision.geometries import geometry_of, geometry_placement, import_coal
+from ...robot.collision.shape_pairs import pairs_that_may_touch
 from ...robot.robot import Robot
 from ..scene import Ground, Plane, Sphere
 from .contact_model import SurfaceValues
 from .detection import ContactPoints
-from .standins import mesh_vertices, stand_ins
+from .standins import stand_ins
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ROOM = 8  # contacts of one pair
 PATCH = 1e-5  # [m] what lies within it of a contact's plane is of its patch
 OVERLAP = 1e-3  # [m] at the beginning, from which on two shapes are taken for parts of one
-FLAT = 1e-9  # of the greatest extent of a mesh
 EXACT_ON_A_PLANE = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX)
 
 
@@ -34,26 +34,23 @@ class ShapeContacts:
     """Pairs of shapes, and their contacts in a step."""
 
     def __init__(self, robot: Robot, ground: Ground | None, pairs: Iterable[tuple[str, str]] | None = None) -> None:
-        try:
-            import coal
-        except ImportError as error:
-            raise ImportError("contacts of shapes need coal: pip install 'featherweight[shapes]'") from error
-        self._coal = coal
-        self.shapes = [s for s in robot.shapes if s.collision and s.type is not ShapeType.PLANE]
+        coal = self._coal = import_coal("contacts of shapes")
+        used = [k for k, s in enumerate(robot.shapes) if s.collision and s.type is not ShapeType.PLANE]
+        self.shapes = [robot.shapes[k] for k in used]
         self.bodies = list(dict.fromkeys(s.body for s in self.shapes if s.body is not None))
-        self._geometry = [self._geometry_of(s) for s in self.shapes]
+        self._geometry = [geometry_of(coal, s) for s in self.shapes]
         self._radius = np.array([float(g.aabb_radius) for g in self._geometry])
         self._center = np.array(
             [_in_body(s, np.array(g.aabb_center)) for s, g in zip(self.shapes, self._geometry, strict=True)]
         )
-        joined = {frozenset((j.parent, j.child)) for j in robot.joints if j.type is not JointType.FLOATING}
         wanted = None if pairs is None else {frozenset(p) for p in pairs}
+        number = {k: n for n, k in enumerate(used)}
         candidates = [
-            (i, j)
-            for (i, a), (j, b) in itertools.combinations(enumerate(self.shapes), 2)
-            if a.body != b.body
-            and frozenset((a.body, b.body)) not in joined
-            and (wanted is None or frozenset((a.body, b.body)) in wanted)
+            (number[i], number[j])
+            for i, j in pairs_that_may_touch(robot)
+            if i in number
+            and j in number
+            and (wanted is None or frozenset((robot.shapes[i].body, robot.shapes[j].body)) in wanted)
         ]
         grounded = [k for k, s in enumerate(self.shapes) if s.body is not None and s.type not in EXACT_ON_A_PLANE]
         if isinstance(ground, Plane):
@@ -149,45 +146,11 @@ class ShapeContacts:
             if coal.collide(one, poses[int(i[k])], two, poses[int(j[k])], self._request, result):
                 yield int(k), result, poses
 
-    def _geometry_of(self, shape: Shape) -> Any:
-        coal, size = self._coal, shape.size
-        match shape.type:
-            case ShapeType.SPHERE:
-                geometry = coal.Sphere(size[0])
-            case ShapeType.BOX:
-                geometry = coal.Box(*size)
-            case ShapeType.CAPSULE:
-                geometry = coal.Capsule(*size)
-            case ShapeType.CYLINDER:
-                geometry = coal.Cylinder(*size)
-            case ShapeType.ELLIPSOID:
-                geometry = coal.Ellipsoid(*size)
-            case _:
-                geometry = self._hull(shape)
-        geometry.computeLocalAABB()
-        return geometry
-
-    def _hull(self, shape: Shape) -> Any:
-        """The convex hull of a mesh, in its body's frame. Raises ValueError for one without volume."""
-        vertices = mesh_vertices(shape)
-        extents = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
-        if len(extents) < 3 or not extents[2] > FLAT * extents[0]:
-            file = f" ({shape.path})" if shape.path else ""
-            raise ValueError(
-                f"the mesh {shape.name!r}{file} on {shape.body!r} is flat, and bodies would pass through it: "
-                "give it thickness, take a box in its place, or leave it out of the collision shapes"
-            )
-        points = self._coal.StdVec_Vec3s()
-        for x in vertices:
-            points.append(x)
-        return self._coal.Convex.convexHull(points, True, "Qt")
-
 
 def _rotation_and_position(shape: Shape, body: Array) -> tuple[Array, Array]:
-    """Rotation and position of a shape's frame in the world; a mesh is in its body's already."""
-    if shape.type is ShapeType.MESH:
-        return body[:3, :3], body[:3, 3]
-    return body[:3, :3] @ np.array(shape.placement.R), body[:3, :3] @ np.array(shape.placement.p) + body[:3, 3]
+    """Rotation and position of the frame of a shape's geometry in the world."""
+    placement = geometry_placement(shape)
+    return body[:3, :3] @ np.array(placement.R), body[:3, :3] @ np.array(placement.p) + body[:3, 3]
 
 
 def _in_body(shape: Shape, x: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...model.equivalent_box import body_inertias, equivalent_box
 from ...model.types import Shape, ShapeType
+from ...robot.collision.geometries import mesh_vertices
 from ...robot.robot import Robot
 from ..scene import Sphere
 
@@ -72,16 +73,6 @@ def _local(shape: Shape) -> tuple[float, Any]:
             return 0.0, axes**2 * DIRECTIONS / np.linalg.norm(axes * DIRECTIONS, axis=1)[:, None]
     vertices = mesh_vertices(shape)
     return 0.0, vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]
-
-
-def mesh_vertices(shape: Shape) -> Array:
-    """Those (n, 3) of a mesh in its body's frame [m]. Raises ValueError or ImportError where it cannot be read."""
-    if shape.vertices is not None:
-        scaled = np.asarray(shape.vertices, dtype=float) * np.array(shape.size)
-        return np.asarray(scaled @ np.array(shape.placement.R).T + np.array(shape.placement.p))
-    from ...model.triangles import shape_meshes
-
-    return np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
 
 
 def _corners(size: Any) -> Iterator[tuple[float, float, float]]:

@@ -1,0 +1,129 @@
+"""Collisions and distances of a robot's shapes: what users call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..system import System
+from .shape_pairs import CollisionPair, pairs_of_names, pairs_that_may_touch
+from .shape_queries import ShapeQueries
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NamedPairs = Iterable[tuple[str | None, str | None]] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Collisions:
+    """Which pairs of shapes touch: `touching` (..., npairs) for the pairs in `pairs`."""
+
+    pairs: tuple[CollisionPair, ...]
+    touching: Array
+
+    @property
+    def any(self) -> Array:
+        """Whether any pair touches (...)."""
+        return np.asarray(self.touching.any(axis=-1))
+
+    def listed(self, *state: int) -> list[CollisionPair]:
+        """The pairs that touch in one state, given by its index along the leading axes."""
+        row = self.touching[state]
+        if row.ndim != 1:
+            axes = self.touching.ndim - 1
+            raise IndexError(f"listed: give the index of one state, of {axes} number{'s' * (axes != 1)}; got {state}")
+        return [self.pairs[k] for k in np.flatnonzero(row)]
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Distances between pairs of shapes in the world [m], for the pairs in `pairs`.
+
+    `distance` (..., npairs) is negative by the depth where shapes overlap. `points` (..., npairs, 2, 3) are the nearest ones
+    on the first and the second shape, or the deepest ones, and `normal` (..., npairs, 3) the unit vector that leads from the
+    first to the second: points[1] - points[0] = distance * normal. Pairs farther apart than was asked for have an infinite
+    distance, and NaN for points and normal.
+    """
+
+    pairs: tuple[CollisionPair, ...]
+    distance: Array
+    points: Array
+    normal: Array
+
+    @property
+    def closest(self) -> Array:
+        """The least distance (...) [m]; infinite without any."""
+        return np.asarray(self.distance.min(axis=-1, initial=np.inf))
+
+
+class Colliding(System):
+    """A system whose collision shapes may touch one another and the ground's.
+
+    Shapes are the collision shapes of the file, by the library coal (the extra `shapes`): meshes are taken for their convex
+    hulls, planes for the half spaces below them. `pairs` in what follows are pairs of names of shapes, links or moving bodies,
+    None or "world" for the ground. Without, they are all that may touch: shapes that move relative to one another, but not on
+    bodies that a joint or a loop connects (free-flying ones aside), nor on links whose collisions SRDF or MJCF's `<exclude>`
+    disable, nor where MJCF's contype and conaffinity keep them apart.
+
+    All raise ImportError without coal, ValueError for names that are none, numbers that are not finite, or meshes that are flat
+    or cannot be read.
+    """
+
+    def collision_pairs(self, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
+        """The pairs of shapes that the functions below look at, in their order."""
+        return self._queries(pairs).pairs
+
+    def in_collision(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Array:
+        """Whether any pair of shapes touches, or comes within `margin` [m], at configurations q (..., nq): booleans (...)."""
+        return self._queries(pairs).any_touching(q, _checked_length("margin", margin))
+
+    def collisions(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
+        """Which pairs of shapes touch, or come within `margin` [m], at configurations q (..., nq)."""
+        queries = self._queries(pairs)
+        return Collisions(queries.pairs, queries.touching(q, _checked_length("margin", margin)))
+
+    def distances(self, q: Any, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
+        """Distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
+
+        Pairs farther apart than `within` [m] are left out by bounding volumes as far as may be, which is faster.
+        """
+        queries = self._queries(pairs)
+        distance, points, normal = queries.distances(q, _checked_length("within", within))
+        return Distances(queries.pairs, distance, points, normal)
+
+    def distance_jacobian(self, q: Any, distances: Distances) -> Array:
+        """What `distances(q)` change by along velocities (..., npairs, nv): n · (J_second - J_first) at the nearest points.
+
+        NaN for pairs whose distances were not computed. Where nearest points jump, as between parallel faces, it is one side's.
+        """
+        queries = self._by_pairs.get(distances.pairs)
+        if queries is None or distances.normal.shape[:-2] != np.shape(q)[:-1]:
+            raise ValueError("distance_jacobian: `distances` are not those of this robot at this q; give robot.distances(q)")
+        return queries.jacobian(q, distances.points, distances.normal)
+
+    def _queries(self, pairs: NamedPairs) -> ShapeQueries:
+        key = None if pairs is None else tuple((a, b) for a, b in pairs)
+        if key not in self._by_names:
+            numbers: Sequence[tuple[int, int]] = pairs_that_may_touch(self) if key is None else pairs_of_names(self, key)
+            queries = ShapeQueries(self, numbers)
+            self._by_names[key] = self._by_pairs[queries.pairs] = queries
+        return self._by_names[key]
+
+    @cached_property
+    def _by_names(self) -> dict[Any, ShapeQueries]:
+        return {}
+
+    @cached_property
+    def _by_pairs(self) -> dict[tuple[CollisionPair, ...], ShapeQueries]:
+        return {}
+
+
+def _checked_length(name: str, value: float) -> float:
+    """Raises ValueError for a length that is negative or none."""
+    if not value >= 0.0:
+        raise ValueError(f"{name} must be zero or more [m]; got {value!r}")
+    return float(value)
