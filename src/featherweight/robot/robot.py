@@ -17,7 +17,7 @@ from ..model.armature import with_armature
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.model import Model
 from ..model.tree import FLOATING, INNER, PLANAR
-from ..model.types import JointType
+from ..model.types import AnyFrame, JointType
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
 from .dynamics_derivatives import placement_tangents
@@ -268,14 +268,14 @@ class Robot(TwiceDifferentiable):
 
     # frames
 
-    def frame_placement(self, frame: str | Iterable[str]) -> CompiledFunction:
+    def frame_placement(self, frame: AnyFrame | Iterable[AnyFrame]) -> CompiledFunction:
         """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k names.
 
         Its derivative is by local tangents: (linear, angular) velocities in the frame's own axes (6, nv), or (k, 6, nv).
         """
         return self._of_frames(Robot.frame_placement, frames.frame_placement, frame, None, ("q",), (4, 4))
 
-    def frame_jacobian(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+    def frame_jacobian(self, frame: AnyFrame | Iterable[AnyFrame], reference: str = "local_world_aligned") -> CompiledFunction:
         """Function of q: the matrix J (6, nv), or (k, 6, nv), with J v = (linear, angular) velocity of the frame.
 
         `reference` is "local" (the frame's axes), "local_world_aligned" (its origin, the world's axes) or "world" (the
@@ -284,11 +284,13 @@ class Robot(TwiceDifferentiable):
         core = (6, self.nv)
         return self._of_frames(Robot.frame_jacobian, frames.frame_jacobian, frame, reference, ("q",), core)
 
-    def frame_velocity(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+    def frame_velocity(self, frame: AnyFrame | Iterable[AnyFrame], reference: str = "local_world_aligned") -> CompiledFunction:
         """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6); `reference` as for the Jacobian."""
         return self._of_frames(Robot.frame_velocity, frames.frame_velocity, frame, reference, ("q", "v"), (6,))
 
-    def frame_bias_acceleration(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
+    def frame_bias_acceleration(
+        self, frame: AnyFrame | Iterable[AnyFrame], reference: str = "local_world_aligned"
+    ) -> CompiledFunction:
         """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of `reference`."""
         kernel = frames.frame_bias_acceleration
         return self._of_frames(Robot.frame_bias_acceleration, kernel, frame, reference, ("q", "v"), (6,))
@@ -345,20 +347,21 @@ class Robot(TwiceDifferentiable):
         self,
         member: Any,
         kernel: Any,
-        frame: str | Iterable[str],
+        frame: AnyFrame | Iterable[AnyFrame],
         reference: str | None,
         inputs: Sequence[str],
         core: CoreShape,
     ) -> CompiledFunction:
-        names = (frame,) if isinstance(frame, str) else tuple(frame)
+        single = isinstance(frame, AnyFrame)
+        names: tuple[AnyFrame, ...] = (frame,) if isinstance(frame, AnyFrame) else tuple(frame)
         if reference is not None and reference not in REFERENCES:
             raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}")
-        key = (member.__name__, isinstance(frame, str), names, reference)
+        key = (member.__name__, single, names, reference)
         function = self._for_frames.get(key)
         if function is None:
             where = self.placements(names)
             more = (where,) if reference is None else (where, REFERENCES[reference])
-            shape = core if isinstance(frame, str) else (len(names), *core)
+            shape = core if single else (len(names), *core)
             output = Output(member.__name__, shape, (len(names), *core))
             if core == (4, 4):
                 output = output._replace(along=placement_tangents(len(names), shape[:-2]))
