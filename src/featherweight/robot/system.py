@@ -149,6 +149,13 @@ class System:
         )
         return CompiledFunction(program, self.execution, algorithm)
 
+    def _function(
+        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = (), **how: Any
+    ) -> CompiledFunction:
+        """A kernel as a member of a class, which has its name and docstring."""
+        function = member.func if isinstance(member, cached_property) else member
+        return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
+
     def argument(self, name: str) -> Input:
         """A configuration, for a name that begins with "q", or a velocity."""
         return Input(name, (self.nq,), rate=self._rate) if name.startswith("q") else Input(name, (self.nv,))
