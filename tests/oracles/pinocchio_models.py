@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +18,7 @@ import featherweight as fw
 from featherweight.model.placement import internal_frame
 from featherweight.model.types import WORLD
 from oracles import robots
-from oracles.states import Array
+from oracles.states import Array, States
 
 REFERENCES = {
     "local": pin.ReferenceFrame.LOCAL,
@@ -163,6 +163,90 @@ class Peer:
             return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind) @ u for i in frames]
 
         return _rows(one, len(q))
+
+    def frame_motions(self, names: list[str], x: States) -> list[dict[str, FrameMotion]]:
+        """For each state, how frames move in their own axes."""
+        local = pin.ReferenceFrame.LOCAL
+        frames = {name: self._frame(name) for name in names}
+
+        def one(k: int) -> dict[str, FrameMotion]:
+            q, v, a = self.q(x.q[k]), self.v(x.v[k]), self.v(x.a[k])
+            model, data = self.model, self.data
+            pin.computeJointJacobiansTimeVariation(model, data, q, v)
+            pin.forwardKinematics(model, data, q, v, a)
+            pin.updateFramePlacements(model, data)
+            return {
+                name: FrameMotion(
+                    pin.SE3(data.oMf[i]),
+                    pin.getFrameVelocity(model, data, i, local),
+                    pin.getFrameAcceleration(model, data, i, local),
+                    pin.getFrameJacobian(model, data, i, local)[:, self.columns],
+                    pin.getFrameJacobianTimeVariation(model, data, i, local)[:, self.columns],
+                )
+                for name, i in frames.items()
+            }
+
+        return [one(k) for k in range(len(x.q))]
+
+    def frame_accelerations(self, names: list[str], reference: str, x: States, classical: bool = False) -> Array:
+        frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+        call = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
+
+        def one(k: int) -> Any:
+            pin.forwardKinematics(self.model, self.data, self.q(x.q[k]), self.v(x.v[k]), self.v(x.a[k]))
+            return [call(self.model, self.data, i, kind).vector for i in frames]
+
+        return _rows(one, len(x.q))
+
+    def frame_jacobian_rate(self, names: list[str], reference: str, q: Array, v: Array) -> Array:
+        frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+
+        def one(k: int) -> Any:
+            pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q[k]), self.v(v[k]))
+            pin.updateFramePlacements(self.model, self.data)
+            return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind)[:, self.columns] for i in frames]
+
+        return _rows(one, len(q))
+
+    def joint_jacobian_rate(self, q: Array, v: Array) -> Array:
+        call = pin.computeJointJacobiansTimeVariation
+        return _rows(lambda k: call(self.model, self.data, self.q(q[k]), self.v(v[k]))[:, self.columns], len(q))
+
+
+class FrameMotion(NamedTuple):
+    """Of one frame, in its own axes: placement, velocity, spatial acceleration, Jacobian and its rate."""
+
+    at: Any
+    v: Any
+    a: Any
+    J: Array
+    dJ: Array
+
+    def relative_to(self, other: FrameMotion) -> FrameMotion:
+        """As an observer on the other frame sees it.
+
+        v = v_f - X v_g, with X the motion transform from g to f, which changes by X' = -v x X.
+        """
+        X = self.at.inverse() * other.at
+        v, seen = self.v - X.act(other.v), X.act(other.v)
+        J = X.action @ other.J
+        a = self.a - X.act(other.a) + v.cross(seen)
+        dJ = self.dJ - X.action @ other.dJ + v.action @ J
+        return FrameMotion(other.at.inverse() * self.at, v, a, self.J - J, dJ)
+
+    def expressed(self, reference: str) -> FrameMotion:
+        """In the axes of one of the references; accelerations and J' are the rates of the components there."""
+        if reference == "local":
+            return self
+        if reference == "world":
+            X = self.at
+            return FrameMotion(
+                X, X.act(self.v), X.act(self.a), X.action @ self.J, X.action @ (self.dJ + self.v.action @ self.J)
+            )
+        turn = pin.SE3(self.at.rotation, np.zeros(3))
+        spin = pin.Motion(np.zeros(3), self.v.angular)
+        rate = turn.action @ (self.dJ + spin.action @ self.J)
+        return FrameMotion(self.at, turn.act(self.v), turn.act(self.a), turn.action @ self.J, rate)
 
 
 def _rows(one: Callable[[int], Any], count: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -85,6 +86,48 @@ def test_bias_accelerations_of_frames_are_rates_of_their_velocities(name: str, r
         expected = rate(lambda t, k=k: J(robot.integrate(q[k], t * v[k])) @ v[k])
         found = bias(q[k], v[k])
         assert np.linalg.norm(found - expected) <= DIFFERENCE * (1.0 + np.linalg.norm(found))
+
+
+@functools.cache
+def interpreted(name: str) -> fw.Robot:
+    return fw.build(MECHANISMS[name](), execution="interpreted")
+
+
+CHANGING = ("crank_and_rocker", "coupled", "two_loops", "own", "geared")
+"""Mechanisms with loops, couplings and constraints of one's own, whose maps from independent velocities change."""
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("name", CHANGING)
+def test_rates_of_jacobians_have_those_of_the_maps(name: str, reference: str) -> None:
+    robot, x = interpreted(name), regular_states(name)
+    q, v, a = (part[0] for part in x)
+    frames, other = watched_frames(robot), robot.bodies[0].name
+    for more in ({}, {"relative_to": other}):
+        J, rates = (f(frames, reference, **more) for f in (robot.frame_jacobian, robot.frame_jacobian_rate))
+        found, expected = rates(q, v), rate(lambda t, J=J: J(robot.integrate(q, t * v)))
+        assert np.linalg.norm(found - expected) <= DIFFERENCE * (1.0 + np.linalg.norm(found))
+        bias = robot.frame_bias_acceleration(frames, reference, **more)(q, v)
+        assert np.linalg.norm(found @ v - bias) <= TOLERANCE * (1.0 + np.linalg.norm(bias))
+        point = robot.frame_classical_acceleration if reference == "local_world_aligned" else robot.frame_acceleration
+        gained = point(frames, reference, **more)(q, v, a) - J(q) @ a
+        assert np.linalg.norm(gained - bias) <= TOLERANCE * (1.0 + np.linalg.norm(bias))
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_motion_relative_to_another_frame(name: str) -> None:
+    """Relative placements change by relative velocities, which are those of the Jacobian; the joints of the tree likewise."""
+    robot, (q, v, _) = interpreted(name), (part[0] for part in regular_states(name))
+    frame, other = robot.bodies[-1].name, fw.Frame("mark", robot.bodies[0].name, fw.Pose(p=(0.1, 0.2, 0.3)))
+    place = robot.frame_placement(frame, relative_to=other)
+    start = pin.SE3(place(q)).inverse()
+    travelled = rate(lambda t: pin.log6(start * pin.SE3(place(robot.integrate(q, t * v)))).vector)
+    velocity = robot.frame_velocity(frame, "local", relative_to=other)(q, v)
+    assert np.linalg.norm(velocity - travelled) <= DIFFERENCE * (1.0 + np.linalg.norm(velocity))
+    assert_close(robot.frame_jacobian(frame, "local", relative_to=other)(q)[None] @ v, velocity[None], TOLERANCE)
+    S = robot.joint_jacobian
+    found, expected = robot.joint_jacobian_rate(q, v), rate(lambda t: S(robot.integrate(q, t * v)))
+    assert np.linalg.norm(found - expected) <= DIFFERENCE * (1.0 + np.linalg.norm(found))
 
 
 # contacts and operational space

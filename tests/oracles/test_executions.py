@@ -66,6 +66,16 @@ def test_frames_agree_with_plain_python(name: str, execution: str, reference: st
     assert_close(bias(q, v), plain_bias(q, v), ROUNDING)
 
 
+def test_relative_frames_agree_with_plain_python(execution: str) -> None:
+    """Rates of Jacobians: Numba takes its time, and theirs have all parts of the others."""
+    robot, plain = example("kinova", execution), example("kinova", "interpreted")
+    q, v, _ = random_states(robot, STATES)
+    frames, other = watched_frames(robot), robot.bodies[2].name
+    for reference in ("local", "local_world_aligned", "world"):
+        ours, theirs = (r.frame_jacobian_rate(frames, reference, relative_to=other) for r in (robot, plain))
+        assert_close(ours(q, v), theirs(q, v), ROUNDING)
+
+
 @pytest.mark.parametrize("name", ["kinova", "hyq"])
 def test_external_forces_agree_with_plain_python(name: str, execution: str) -> None:
     robot, plain = example(name, execution), example(name, "interpreted")

@@ -9,12 +9,17 @@ A frame's motion is written (linear, angular), in one of three ways:
 The velocity-product acceleration is J' v for the Jacobian J of the same reference: what the second time derivative of the
 frame's coordinates has left when the joints do not accelerate. For the moving axes of `local` and for `world` this is the
 spatial acceleration, for `local_world_aligned` the acceleration of the origin as a point.
+
+A spatial acceleration is the rate of a spatial velocity; the classical one of the body's point that is at the origin is that
+and w x v (Featherstone 2008, section 2.11).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..model.tree import INNER, Placements, Tree
-from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Motion, Vec3, unit_motion
+from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Mat3, Motion, Vec3, unit_motion
 from .kinematics import (
     accelerations_of_velocities,
     angular_velocities,
@@ -26,6 +31,18 @@ from .kinematics import (
 )
 
 LOCAL, LOCAL_WORLD_ALIGNED, WORLD = range(3)
+
+
+class Written(NamedTuple):
+    """How an acceleration is written: in which of the three ways, and whether it is the classical one (1) or the spatial (0)."""
+
+    reference: int
+    classical: int
+
+
+def of_components(reference: int) -> Written:
+    """The acceleration that is the rate of a velocity's components."""
+    return Written(reference, 1 if reference == LOCAL_WORLD_ALIGNED else 0)
 
 
 def world_poses(tree: Tree, X):
@@ -67,15 +84,7 @@ def frame_placement(tree: Tree, frames: Placements, q, placement) -> None:
     """Homogeneous matrices (frames, 4, 4)."""
     R, o = frame_poses(tree, frames, joint_transforms(tree, q))
     for k in range(len(frames.row)):
-        write_vec3(R[k].x, placement[k][0], 0)
-        write_vec3(R[k].y, placement[k][1], 0)
-        write_vec3(R[k].z, placement[k][2], 0)
-        placement[k][0][3] = o[k].x
-        placement[k][1][3] = o[k].y
-        placement[k][2][3] = o[k].z
-        for i in range(3):
-            placement[k][3][i] = 0.0
-        placement[k][3][3] = 1.0
+        write_placement(R[k], o[k], placement[k])
 
 
 def placement_tangent(placement, rate, velocity) -> None:
@@ -135,7 +144,7 @@ def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocit
         if reference != LOCAL:
             m = Motion(R[k] @ m.ang, R[k] @ m.lin)
             if reference == WORLD:
-                m = Motion(m.ang, m.lin + o[k].cross(m.ang))
+                m = seen_at(m, o[k])
         write_motion(m, velocity[k])
 
 
@@ -144,6 +153,21 @@ def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
+    write_accelerations(tree, frames, of_components(reference), X, v, w, c, acceleration)
+
+
+def frame_acceleration(tree: Tree, frames: Placements, written: Written, q, v, a, acceleration) -> None:
+    """Accelerations (frames, 6)."""
+    X = joint_transforms(tree, q)
+    w, carried = angular_velocities(tree, X, v)
+    c = velocity_products(tree, X, w, carried, v)
+    for j in range(len(tree.parent)):
+        c[j] = c[j] + unit_motion(tree.axis[j], a[j])
+    write_accelerations(tree, frames, written, X, v, w, c, acceleration)
+
+
+def write_accelerations(tree: Tree, frames: Placements, written: Written, X, v, w, c, acceleration) -> None:
+    """Accelerations (frames, 6) from those c of the joints, in the rows' frames with their origins as points."""
     u = spatial_velocities(tree, X, v)
     R, o = frame_poses(tree, frames, X)
     a = accelerations_of_velocities(tree, X, c)
@@ -155,14 +179,25 @@ def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v
             at = vec3(frames.translation, k)
             m = Motion(T @ a[j].ang, T @ (a[j].lin + a[j].ang.cross(at) + w[j].cross(w[j].cross(at))))
         moving = carried_velocity(frames, k, u)
-        if reference == LOCAL:
+        if written.classical == 0 or written.reference == WORLD:
             m = Motion(m.ang, m.lin - moving.ang.cross(moving.lin))
-        else:
+        if written.reference != LOCAL:
             m = Motion(R[k] @ m.ang, R[k] @ m.lin)
-            if reference == WORLD:
-                turning = (R[k] @ moving.ang).cross(R[k] @ moving.lin)
-                m = Motion(m.ang, m.lin + o[k].cross(m.ang) - turning)
+            if written.reference == WORLD:
+                m = seen_at(m, o[k])
+                if written.classical == 1:
+                    m = pointwise(m, seen_at(Motion(R[k] @ moving.ang, R[k] @ moving.lin), o[k]))
         write_motion(m, acceleration[k])
+
+
+def seen_at(m: Motion, p: Vec3) -> Motion:
+    """The same motion seen from an origin at -p."""
+    return Motion(m.ang, m.lin + p.cross(m.ang))
+
+
+def pointwise(a: Motion, v: Motion) -> Motion:
+    """The acceleration of the point at the origin, for the spatial acceleration a of a body whose velocity is v."""
+    return Motion(a.ang, a.lin + v.ang.cross(v.lin))
 
 
 def carried_velocity(frames: Placements, k: int, u) -> Motion:
@@ -178,6 +213,19 @@ def write_vec3(x: Vec3, out, start: int) -> None:
     out[start] = x.x
     out[start + 1] = x.y
     out[start + 2] = x.z
+
+
+def write_placement(R: Mat3, o: Vec3, out) -> None:
+    """A homogeneous matrix."""
+    write_vec3(R.x, out[0], 0)
+    write_vec3(R.y, out[1], 0)
+    write_vec3(R.z, out[2], 0)
+    out[0][3] = o.x
+    out[1][3] = o.y
+    out[2][3] = o.z
+    for i in range(3):
+        out[3][i] = 0.0
+    out[3][3] = 1.0
 
 
 def write_motion(m: Motion, out) -> None:

@@ -67,6 +67,22 @@ class Pose(NamedTuple):
         T = transpose(self.R)
         return Pose(T, scale(-1.0, rotate(T, self.p)))
 
+    @staticmethod
+    def of(placement: Any, what: str) -> Pose:
+        """The pose that a homogeneous matrix (4, 4) is, or a pose, of plain numbers; raises ValueError, with `what`, for no
+        rigid motion."""
+        if isinstance(placement, Pose):
+            T = np.eye(4)
+            T[:3, :3], T[:3, 3] = placement
+        else:
+            T = real_array(placement, what)
+        if T.shape != (4, 4) or not np.isfinite(T).all():
+            raise ValueError(f"{what} must be a homogeneous matrix (4, 4) of finite numbers; got shape {T.shape}")
+        R = T[:3, :3]
+        if not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0 or not np.array_equal(T[3], [0, 0, 0, 1]):
+            raise ValueError(f"{what} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
+        return Pose(as_matrix(R), as_vector(T[:3, 3]))
+
 
 class Inertia(NamedTuple):
     """Mass [kg], centre of mass [m], and rotational inertia about that centre (xx, xy, xz, yy, yz, zz) [kg m²], in one
@@ -216,11 +232,26 @@ class Actuator:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A named frame fixed to a body."""
+    """A named frame fixed to a body, in a description, or made for a function of a robot in place of a frame's name.
+
+    `body` is a link of the file, also one that is fixed to another; None, or WORLD, is the ground. `placement` in that link's
+    frame is a pose, or a homogeneous matrix (4, 4). Raises ValueError for a matrix that is no rigid motion.
+    """
 
     name: str
-    body: str | None  # or the ground: None, or WORLD
-    placement: Pose = Pose()
+    body: str | None
+    placement: Pose | Any = Pose()
+
+    def __post_init__(self) -> None:
+        given, what = self.placement, f"placement of frame {self.name!r}"
+        object.__setattr__(self, "placement", plain(given) if isinstance(given, Pose) else Pose.of(given, what))
+
+
+AnyFrame = Frame | str  # a frame made for the purpose, or the name of one that the robot has
+
+
+def frame_name(frame: AnyFrame) -> str:
+    return frame.name if isinstance(frame, Frame) else frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +332,17 @@ def _dtypes(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 def _plain_field(value: Any, dtype: Any) -> Any:
     return plain(value) if dtype is None or value is None else np.asarray(value, dtype)
+
+
+def real_array(x: Any, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """A float copy; raises ValueError for what is no array of real numbers."""
+    try:
+        array = np.array(x)
+    except ValueError:  # of unequal lengths
+        array = np.array(None)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{what} must be an array of real numbers; got {x!r}")
+    return array.astype(np.float64)
 
 
 def as_vector(x: Any) -> Vector:

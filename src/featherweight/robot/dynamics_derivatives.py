@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from ..algorithms import forward_dynamics_derivatives as by_factors
-from ..algorithms import frames, idsva, rnea
+from ..algorithms import idsva, rnea
 from ..algorithms import inverse_dynamics_derivatives as recursive
 from ..algorithms.mechanisms import rnea as of_mechanisms
 from ..algorithms.mechanisms import spanning
 from ..engine.derivative_program import ChainRule, JacobianProgram, OneInLanes
 from ..engine.function import CompiledFunction, cheapest
-from ..engine.program import ComposedProgram, CoreShape, FusedProgram, Input, KernelProgram, Output, Program
+from ..engine.program import ComposedProgram, FusedProgram, Input, KernelProgram, Output, Program
 from .system import System, placements
 
 BY = ("q", "v", "a")
@@ -128,10 +128,3 @@ def _of_mechanism(robot: Differentiable, doc: str) -> Program:
     chain = ChainRule(robot.inverse_dynamics.program, "", ("q", "v"), parts)
     results = (("dtau_dq", "dtau_dv"), ("dtau_da",))
     return FusedProgram("inverse_dynamics_derivatives", (chain, robot.mass_matrix.program), results, doc)
-
-
-def placement_tangents(count: int, batch: CoreShape) -> Program:
-    """From homogeneous matrices and their rates, the velocities of frames in their own axes (*batch, 6)."""
-    inputs = Input("placement", (count, 4, 4)), Input("rate", (count, 4, 4))
-    output = Output("velocity", (*batch, 6), (count, 6))
-    return KernelProgram("placement_tangent", frames.placement_tangent, (), inputs, (output,))

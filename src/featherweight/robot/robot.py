@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms import aba, crba, crba_ltdl, energy, frames, integration, inverse, rnea
 from ..engine.function import CompiledFunction, cheapest
-from ..engine.program import CoreShape, Input, KernelProgram, Output
+from ..engine.program import Input, KernelProgram, Output
 from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
@@ -21,21 +21,15 @@ from ..model.types import JointType
 from .collision.colliding import Colliding
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
-from .dynamics_derivatives import placement_tangents
 from .factorization import Factorization, packed_size
+from .frame_functions import FrameFunctions
 from .second_derivatives import TwiceDifferentiable
 from .system import placements
-
-REFERENCES = {
-    "local": frames.LOCAL,
-    "local_world_aligned": frames.LOCAL_WORLD_ALIGNED,
-    "world": frames.WORLD,
-}
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(TwiceDifferentiable, Colliding):
+class Robot(TwiceDifferentiable, FrameFunctions, Colliding):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
@@ -46,7 +40,6 @@ class Robot(TwiceDifferentiable, Colliding):
 
     def __init__(self, model: Model, execution: str = "auto") -> None:
         super().__init__(model, execution)
-        self._for_frames: dict[tuple[Any, ...], CompiledFunction] = {}
         self._spaces: dict[tuple[Any, ...], OperationalSpace] = {}
         self._solvers: dict[int, CompiledFunction] = {}
 
@@ -267,33 +260,6 @@ class Robot(TwiceDifferentiable, Colliding):
                     raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
         return together(functions, named)
 
-    # frames
-
-    def frame_placement(self, frame: str | Iterable[str]) -> CompiledFunction:
-        """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k names.
-
-        Its derivative is by local tangents: (linear, angular) velocities in the frame's own axes (6, nv), or (k, 6, nv).
-        """
-        return self._of_frames(Robot.frame_placement, frames.frame_placement, frame, None, ("q",), (4, 4))
-
-    def frame_jacobian(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
-        """Function of q: the matrix J (6, nv), or (k, 6, nv), with J v = (linear, angular) velocity of the frame.
-
-        `reference` is "local" (the frame's axes), "local_world_aligned" (its origin, the world's axes) or "world" (the
-        world's origin and axes).
-        """
-        core = (6, self.nv)
-        return self._of_frames(Robot.frame_jacobian, frames.frame_jacobian, frame, reference, ("q",), core)
-
-    def frame_velocity(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
-        """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6); `reference` as for the Jacobian."""
-        return self._of_frames(Robot.frame_velocity, frames.frame_velocity, frame, reference, ("q", "v"), (6,))
-
-    def frame_bias_acceleration(self, frame: str | Iterable[str], reference: str = "local_world_aligned") -> CompiledFunction:
-        """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of `reference`."""
-        kernel = frames.frame_bias_acceleration
-        return self._of_frames(Robot.frame_bias_acceleration, kernel, frame, reference, ("q", "v"), (6,))
-
     # contacts
 
     def operational_space(self, contacts: Constraint | Iterable[Constraint]) -> OperationalSpace:
@@ -329,39 +295,8 @@ class Robot(TwiceDifferentiable, Colliding):
 
     # how they are made
 
-    def _function(
-        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = (), **how: Any
-    ) -> CompiledFunction:
-        """A kernel as a member of this class."""
-        function = member.func if isinstance(member, cached_property) else member
-        return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
-
     def _with_forces(self, member: Any, kernel: Any, inputs: Sequence[str], output: str, algorithm: str) -> CompiledFunction:
         """A function that takes external forces, if they are given."""
         forces = Input("external_forces", (len(self.bodies), 6), optional=True)
         bodies = placements(self.model.placed_bodies)
         return self._function(member, kernel, (*inputs, forces), Output(output, (self.nv,)), (bodies,), algorithm=algorithm)
-
-    def _of_frames(
-        self,
-        member: Any,
-        kernel: Any,
-        frame: str | Iterable[str],
-        reference: str | None,
-        inputs: Sequence[str],
-        core: CoreShape,
-    ) -> CompiledFunction:
-        names = (frame,) if isinstance(frame, str) else tuple(frame)
-        if reference is not None and reference not in REFERENCES:
-            raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}")
-        key = (member.__name__, isinstance(frame, str), names, reference)
-        function = self._for_frames.get(key)
-        if function is None:
-            where = self.placements(names)
-            more = (where,) if reference is None else (where, REFERENCES[reference])
-            shape = core if isinstance(frame, str) else (len(names), *core)
-            output = Output(member.__name__, shape, (len(names), *core))
-            if core == (4, 4):
-                output = output._replace(along=placement_tangents(len(names), shape[:-2]))
-            function = self._for_frames[key] = self._function(member, kernel, inputs, output, more)
-        return function

@@ -14,9 +14,10 @@ from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
 from ..model.configuration import Coordinates
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed
+from ..model.placement import tidy
 from ..model.topology import Topology
 from ..model.tree import Placements
-from ..model.types import Actuator, Shape
+from ..model.types import WORLD, Actuator, AnyFrame, Frame, Pose, Shape
 from .reference_configurations import ReferenceConfigurations
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -173,6 +174,13 @@ class System:
         )
         return CompiledFunction(program, self.execution, algorithm)
 
+    def _function(
+        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = (), **how: Any
+    ) -> CompiledFunction:
+        """A kernel as a member of a class, which has its name and docstring."""
+        function = member.func if isinstance(member, cached_property) else member
+        return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
+
     def argument(self, name: str) -> Input:
         """A configuration, for a name that begins with "q", or a velocity."""
         return Input(name, (self.nq,), rate=self._rate) if name.startswith("q") else Input(name, (self.nv,))
@@ -183,20 +191,46 @@ class System:
         inputs, kernel = (Input("q", (self.nq,)), Input("v", (self.nv,))), self.kernel(integration.write_configuration_rate)
         return KernelProgram("configuration_rate", kernel, (self.system,), inputs, (Output("rate", (self.nq,)),))
 
-    def placed(self, name: str) -> Placed:
-        """Where a frame lies on the row of the tree that carries it; raises ValueError for a name that is none."""
-        if name not in self._placed:
-            raise ValueError(f"{self.name} has no frame {name!r}; it has {', '.join(f.name for f in self.frames)}")
-        return self._placed[name]
+    def frame(self, frame: AnyFrame) -> ModelFrame:
+        """A frame of the robot by its name, or one made for the purpose, on the moving body that carries it.
+
+        Raises ValueError for a name that is none, or a frame on no link or that is not placed by a rigid motion.
+        """
+        return self._found(frame)[0]
+
+    def placed(self, frame: AnyFrame) -> Placed:
+        """Where a frame lies on the row of the tree that carries it; raises as `frame` does."""
+        return self._found(frame)[1]
+
+    def placements(self, frames: Sequence[AnyFrame]) -> Placements:
+        """Frames as kernels read them."""
+        return placements([self.placed(frame) for frame in frames])
+
+    def _found(self, frame: AnyFrame) -> tuple[ModelFrame, Placed]:
+        named = self._named_frames
+        if isinstance(frame, Frame):
+            if frame.body in named:
+                link, at = named[frame.body]
+            elif frame.body in (None, WORLD):
+                link, at = ModelFrame(WORLD, None, Pose()), Placed(-1, Pose())
+            else:
+                raise ValueError(f"frame {frame.name!r}: {self.name} has no link {frame.body!r}; it has {self._frame_names}")
+            pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
+            return ModelFrame(frame.name, link.body, tidy(link.placement @ pose)), Placed(at.row, tidy(at.pose @ pose))
+        if not isinstance(frame, str):
+            raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}")
+        if frame not in named:
+            raise ValueError(f"{self.name} has no frame {frame!r}; it has {self._frame_names}")
+        return named[frame]
+
+    @property
+    def _frame_names(self) -> str:
+        return ", ".join(f.name for f in self.frames)
 
     @cached_property
-    def _placed(self) -> dict[str, Placed]:
-        named = zip(self.model.frames, self.model.placed_frames, strict=True)
-        return {frame.name: placed for frame, placed in reversed(list(named))}
-
-    def placements(self, names: Sequence[str]) -> Placements:
-        """Frames as kernels read them."""
-        return placements([self.placed(name) for name in names])
+    def _named_frames(self) -> dict[str | None, tuple[ModelFrame, Placed]]:
+        every = zip(self.model.frames, self.model.placed_frames, strict=True)
+        return {frame.name: (frame, placed) for frame, placed in every}
 
 
 def placements(placed: Sequence[Placed]) -> Placements:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..model.types import AnyFrame, frame_name
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -16,31 +18,32 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Sphere:
     """A sphere of a robot that may touch the ground and other spheres; a point, if it has no radius.
 
-    `center` [m] is in the frame named `frame`. `friction` (Coulomb's coefficient) and `restitution` (0 to 1) are the
-    simulation's unless given. Raises ValueError for negative or infinite numbers.
+    `center` [m] is in `frame`, a frame's name or a `Frame` of one's own. `friction` (Coulomb's coefficient) and `restitution`
+    (0 to 1) are the simulation's unless given. Raises ValueError for negative or infinite numbers.
     """
 
-    frame: str
+    frame: AnyFrame
     radius: float = 0.0
     center: Sequence[float] = (0.0, 0.0, 0.0)
     friction: float | None = None
     restitution: float | None = None
 
     def __post_init__(self) -> None:
+        what = f"the sphere on {frame_name(self.frame)!r}"
         if not (math.isfinite(self.radius) and self.radius >= 0.0):
-            raise ValueError(f"radius of the sphere on {self.frame!r} must be zero or more [m]; got {self.radius!r}")
+            raise ValueError(f"radius of {what} must be zero or more [m]; got {self.radius!r}")
         if len(self.center) != 3 or not all(math.isfinite(x) for x in self.center):
-            raise ValueError(f"center of the sphere on {self.frame!r} must be three finite numbers; got {self.center!r}")
-        check_surface(f"the sphere on {self.frame!r}", self.friction, self.restitution)
+            raise ValueError(f"center of {what} must be three finite numbers; got {self.center!r}")
+        check_surface(what, self.friction, self.restitution)
 
 
 def Point(
-    frame: str,
+    frame: AnyFrame,
     position: Sequence[float] = (0.0, 0.0, 0.0),
     friction: float | None = None,
     restitution: float | None = None,
 ) -> Sphere:
-    """A point of a robot, at `position` [m] in the frame named `frame`, that may touch the ground and spheres."""
+    """A point of a robot, at `position` [m] in a frame or the one of that name, that may touch the ground and spheres."""
     return Sphere(frame, 0.0, position, friction, restitution)
 
 

@@ -1,8 +1,8 @@
-"""What depends on the motion of the spanning tree alone: energies, and frames."""
+"""What depends on the motion of the spanning tree alone: energies, and how far loops are open."""
 
 from __future__ import annotations
 
-from .. import energy, frames, integration
+from .. import energy, integration
 from ..contact.operational_space import stabilization as tree_stabilization
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
@@ -45,30 +45,6 @@ def center_of_mass_jacobian(mech: ClusterTree, q, J) -> None:
         write_row(mech, M, whole[i], J[i])
 
 
-@for_mechanism(frames.frame_placement)
-def frame_placement(mech: ClusterTree, placements, q, result) -> None:
-    frames.frame_placement(mech.tree, placements, spanning_configuration(mech, q), result)
-
-
-@for_mechanism(frames.joint_jacobian)
-def joint_jacobian(mech: ClusterTree, q, J) -> None:
-    """Of the joints of the spanning tree."""
-    frames.joint_jacobian(mech.tree, spanning_configuration(mech, q), J)
-
-
-@for_mechanism(frames.frame_jacobian)
-def frame_jacobian(mech: ClusterTree, placements, reference: int, q, J) -> None:
-    """J G."""
-    n = len(mech.tree.parent)
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(mech.tree, qs), qs)
-    whole = [[[0.0] * n for _ in range(6)] for _ in placements.row]
-    frames.frame_jacobian(mech.tree, placements, reference, qs, whole)
-    for k in range(len(placements.row)):
-        for i in range(6):
-            write_row(mech, M, whole[k][i], J[k][i])
-
-
 def write_row(mech: ClusterTree, M, row, result) -> None:
     """One row of a matrix times G."""
     for cluster, map in zip(mech.clusters, M, strict=True):
@@ -77,12 +53,6 @@ def write_row(mech: ClusterTree, M, row, result) -> None:
                 result[cluster.start + k] = row[cluster.rows[k]]
             else:
                 result[cluster.start + k] = dot([row[r] for r in cluster.rows], [map.G[r][k] for r in cluster.rows])
-
-
-@for_mechanism(frames.frame_velocity)
-def frame_velocity(mech: ClusterTree, placements, reference: int, q, v, result) -> None:
-    qs, vs, _ = expanded(mech, q, v)
-    frames.frame_velocity(mech.tree, placements, reference, qs, vs, result)
 
 
 @takes_mechanism
@@ -161,19 +131,3 @@ def singularity(mech: ClusterTree, q, result) -> None:
 def stabilization(mech: ClusterTree, placements, rows, q, v, wanted, gains, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
     tree_stabilization.stabilization(mech.tree, placements, rows, qs, vs, wanted, gains, result)
-
-
-@for_mechanism(frames.frame_bias_acceleration)
-def frame_bias_acceleration(mech: ClusterTree, placements, reference: int, q, v, result) -> None:
-    """J' q' of the tree, and J g."""
-    n = len(mech.tree.parent)
-    qs, vs, M = expanded(mech, q, v)
-    frames.frame_bias_acceleration(mech.tree, placements, reference, qs, vs, result)
-    whole = [[[0.0] * n for _ in range(6)] for _ in placements.row]
-    frames.frame_jacobian(mech.tree, placements, reference, qs, whole)
-    for map in M:
-        if map is not None:
-            for r, g in map.g.items():
-                for k in range(len(placements.row)):
-                    for i in range(6):
-                        result[k][i] = result[k][i] + whole[k][i][r] * g

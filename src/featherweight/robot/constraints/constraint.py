@@ -13,7 +13,7 @@ from ...engine.derivative import jacobian
 from ...engine.graph import Expression, Graph
 from ...engine.tape import record
 from ...model.model import Model, Placed
-from ...model.types import Pose
+from ...model.types import AnyFrame, Pose, frame_name
 from .contact import Contact, checked_rows, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,8 +53,8 @@ class Difference:
     Each velocity is that of the frame's own origin. `kind` as for a contact. Raises ValueError as `Contact` does.
     """
 
-    frame: str
-    other: str
+    frame: AnyFrame
+    other: AnyFrame
     kind: str = "surface"
     rows: Any = None
     matrix: Array = field(init=False, repr=False)
@@ -73,7 +73,7 @@ class Difference:
         return ("difference", self.frame, self.other, self.matrix.tobytes())
 
     def __str__(self) -> str:
-        return f"the difference of {self.frame!r} and {self.other!r}"
+        return f"the difference of {frame_name(self.frame)!r} and {frame_name(self.other)!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class ResolvedRows:
     """What the algorithms for rows of any kind read; `placed` says where frames are."""
 
     def __init__(
-        self, model: Model, constraints: Sequence[Constraint], placed: Callable[[str], Placed], lengths: tuple[int, int]
+        self, model: Model, constraints: Sequence[Constraint], placed: Callable[[AnyFrame], Placed], lengths: tuple[int, int]
     ) -> None:
         self._lengths = lengths  # of q and v
         self.sizes: list[int] = []

@@ -14,7 +14,7 @@ from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_sta
 from ...model.model import Model, Placed
 from ...model.topology import Topology
 from ...model.tree import INNER
-from ...model.types import Pose
+from ...model.types import AnyFrame, Pose, frame_name, real_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -27,12 +27,13 @@ class Contact:
     """Constraint rows K on the velocity (linear, angular) of a frame, at its origin and in its own axes.
 
     `kind` "point" is the linear velocity (3 rows), "surface" all of it (6 rows); `rows` (m, 6) are any others instead.
-    `placement` (4, 4) is the contact frame in the frame named `frame`, if it is not that frame itself.
+    `frame` is a frame's name, or a `Frame` of one's own; `placement` (4, 4) is the contact frame in it, if it is not that frame
+    itself.
 
     Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or a placement that is none.
     """
 
-    frame: str
+    frame: AnyFrame
     kind: str = "surface"
     rows: Any = None
     placement: Any = None
@@ -42,20 +43,9 @@ class Contact:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
-        K = checked_rows(self.rows, np.eye(6)[: KINDS[self.kind]], f"the contact on {self.frame!r}")
+        K = checked_rows(self.rows, np.eye(6)[: KINDS[self.kind]], str(self))
         object.__setattr__(self, "matrix", K)
-        object.__setattr__(self, "pose", Pose() if self.placement is None else self._pose())
-
-    def _pose(self) -> Pose:
-        named = f"placement of the contact on {self.frame!r}"
-        T = real_array(self.placement, named)
-        if T.shape != (4, 4) or not np.isfinite(T).all():
-            raise ValueError(f"{named} must be a homogeneous matrix (4, 4) of finite numbers; got shape {T.shape}")
-        R = T[:3, :3]
-        if not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0 or not np.array_equal(T[3], [0, 0, 0, 1]):
-            raise ValueError(f"{named} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
-        rows = tuple((float(x), float(y), float(z)) for x, y, z in R)
-        return Pose(rows, (float(T[0, 3]), float(T[1, 3]), float(T[2, 3])))  # type: ignore[arg-type]
+        object.__setattr__(self, "pose", Pose() if self.placement is None else Pose.of(self.placement, f"placement of {self}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Contact, (self.frame, self.kind, self.rows, self.placement)
@@ -71,7 +61,7 @@ class Contact:
         return (self.frame, self.pose, self.matrix.tobytes())
 
     def __str__(self) -> str:
-        return f"the contact on {self.frame!r}"
+        return f"the contact on {frame_name(self.frame)!r}"
 
 
 def checked_rows(rows: Any, default: Array, what: str) -> Array:
@@ -84,17 +74,6 @@ def checked_rows(rows: Any, default: Array, what: str) -> Array:
         raise ValueError(f"rows of {what} must be finite numbers")
     K.flags.writeable = False
     return K
-
-
-def real_array(x: Any, what: str) -> Array:
-    """A float copy; raises ValueError for what is no array of real numbers."""
-    try:
-        array = np.array(x)
-    except ValueError:  # of unequal lengths
-        array = np.array(None)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"{what} must be an array of real numbers; got {x!r}")
-    return array.astype(np.float64)
 
 
 class Resolved:

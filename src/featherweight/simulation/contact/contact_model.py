@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...model.types import frame_name
 from ...robot.robot import Robot
 from ..forces import ForcesAtJoints
 from ..scene import HeightField, Plane, Sphere, TouchingParts, common_coefficient
@@ -67,21 +68,18 @@ def surface_values(parts: TouchingParts, of_shapes: Sequence[tuple[SurfaceValues
 
 def candidate_names(parts: TouchingParts) -> list[str]:
     """What touches, for candidates of spheres and of pairs."""
-    names = [f"the {_kind(s)} on {s.frame!r}" for s in parts.spheres]
+    names = [f"the {_kind(s)} on {frame_name(s.frame)!r}" for s in parts.spheres]
     return names + [f"{names[i]} and {names[j]}" for i, j in parts.pairs]
 
 
 def bodies_with_spheres(robot: Robot, spheres: Sequence[Sphere]) -> tuple[list[str], Array, Array]:
     """The bodies that carry spheres, for each sphere its body's number among them, and its centre in the body's frame."""
-    frames = {f.name: f for f in robot.frames}
     bodies: list[str] = []
     owner, center = [], []
     for s in spheres:
-        if s.frame not in frames:
-            raise ValueError(f"{robot.name} has no frame {s.frame!r}; it has {', '.join(frames)}")
-        f = frames[s.frame]
+        f = robot.frame(s.frame)
         if f.body is None:
-            raise ValueError(f"the {_kind(s)} on {s.frame!r} is fixed to the world: only moving bodies touch")
+            raise ValueError(f"the {_kind(s)} on {frame_name(s.frame)!r} is fixed to the world: only moving bodies touch")
         if f.body not in bodies:
             bodies.append(f.body)
         owner.append(bodies.index(f.body))
@@ -93,7 +91,7 @@ def check_pairs_part(parts: TouchingParts, owner: Array, bodies: Sequence[str]) 
     """Raise ValueError for pairs of spheres that cannot move against each other."""
     for i, j in parts.pairs:
         if owner[i] == owner[j]:
-            a, b = (f"the {_kind(s)} {k} on {s.frame!r}" for k, s in ((i, parts.spheres[i]), (j, parts.spheres[j])))
+            a, b = (f"the {_kind(s)} {k} on {frame_name(s.frame)!r}" for k, s in ((i, parts.spheres[i]), (j, parts.spheres[j])))
             raise ValueError(f"pair {(i, j)}: {a} and {b} are both fixed to body {bodies[owner[i]]!r}, and never move apart")
 
 

@@ -1,0 +1,253 @@
+"""Frames as others see them, which then take the place of the world; and how Jacobians change.
+
+An observer fixed to a frame sees all joints of the tree turn and slide between bodies, as one on the ground does. On the way
+from the observer up to the ground each joint moves what is above it, the other way round. On its axes, as of bodies that pass
+its origin, with S_j the motion of joint j and W_i the velocity of its body i (Featherstone 2008, section 2.11),
+
+    W_j = W_p + S_j v_j          S_j' = W_j x S_j          A_j = A_p + S_j a_j + S_j' v_j
+
+For a joint of several degrees of freedom, whose axes are fixed in its last body, S_j' has that body's W. The velocity of a
+frame relative to another is the sum of S_j v_j over the joints that carry it, less that over those that carry the other, so
+that joints that carry both do not count. Seen from the other frame these are the references `world` and, at the frame's
+origin, `local_world_aligned`; seen from the frame itself they are `local`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..model.tree import INNER, Placements, Tree
+from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Mat3, Motion, Vec3, unit_motion
+from .frames import (
+    LOCAL,
+    LOCAL_WORLD_ALIGNED,
+    Written,
+    of_components,
+    pointwise,
+    seen_at,
+    write_column,
+    write_motion,
+    write_placement,
+)
+from .kinematics import joint_transforms, mat3, vec3
+
+
+class View(NamedTuple):
+    """What an observer on a frame sees: the poses of the rows' frames and, last, of the ground."""
+
+    axes: list[Mat3]
+    origins: list[Vec3]
+    above: list[int]  # 1 for rows that carry the observer
+
+
+def view_from(tree: Tree, row: int, axes: Mat3, at: Vec3, X) -> View:
+    """What is seen from a frame that lies with these axes at this point of a row's frame."""
+    n = len(tree.parent)
+    R = [IDENTITY3] * (n + 1)
+    o = [ZERO3] * (n + 1)
+    above = [0] * n
+    R[row] = axes.transpose()  # -1, the ground, is the last
+    o[row] = ZERO3 - R[row] @ at
+    j = row
+    while j >= 0:
+        p = tree.parent[j]
+        above[j] = 1
+        if tree.kind[j] == INNER:
+            R[p] = R[j]
+            o[p] = o[j]
+        else:
+            R[p] = R[j].product(X[j].orientation().transpose())
+            o[p] = o[j] - R[p] @ X[j].p
+        j = p
+    for i in range(n):
+        if above[i] == 0:
+            p = tree.parent[i]
+            if tree.kind[i] == INNER:
+                R[i] = R[p]
+                o[i] = o[p]
+            else:
+                R[i] = R[p].product(X[i].orientation())
+                o[i] = o[p] + R[p] @ X[i].p
+    return View(R, o, above)
+
+
+def view_of(tree: Tree, frames: Placements, k: int, X) -> View:
+    """What is seen from frame k of `frames`."""
+    return view_from(tree, frames.row[k], mat3(frames.rotation, k), vec3(frames.translation, k), X)
+
+
+def about(view: View, p: Vec3) -> View:
+    """The same axes at the point p."""
+    o = [x - p for x in view.origins]
+    return View(view.axes, o, view.above)
+
+
+def axes_in(tree: Tree, view: View):
+    """S of the header for all rows."""
+    S = [ZERO_MOTION] * len(tree.parent)
+    for j in range(len(tree.parent)):
+        s = unit_motion(tree.axis[j], 1.0)
+        R = view.axes[j]
+        S[j] = seen_at(Motion(R @ s.ang, R @ s.lin), view.origins[j])
+    return S
+
+
+def summed(tree: Tree, view: View, row: int, m):
+    """The motions of all rows' bodies and, last, of the ground, as an observer on `row` sees them, for those m of joints."""
+    n = len(tree.parent)
+    W = [ZERO_MOTION] * (n + 1)
+    j = row
+    while j >= 0:
+        p = tree.parent[j]
+        W[p] = W[j] - m[j]
+        j = p
+    for i in range(n):
+        if view.above[i] == 0:
+            W[i] = W[tree.parent[i]] + m[i]
+    return W
+
+
+def velocities_in(tree: Tree, view: View, row: int, S, v):
+    """W of the header."""
+    m = [ZERO_MOTION] * len(tree.parent)
+    for j in range(len(tree.parent)):
+        m[j] = v[j] * S[j]
+    return summed(tree, view, row, m)
+
+
+def accelerations_in(tree: Tree, view: View, row: int, S, W, v, a):
+    """A of the header."""
+    m = [ZERO_MOTION] * len(tree.parent)
+    for j in range(len(tree.parent)):
+        m[j] = a[j] * S[j] + v[j] * W[tree.last[j]].cross(S[j])
+    return summed(tree, view, row, m)
+
+
+def origin_in(view: View, frames: Placements, k: int) -> Vec3:
+    """The origin of frame k of `frames`."""
+    j = frames.row[k]
+    origin: Vec3 = view.origins[j] + view.axes[j] @ vec3(frames.translation, k)
+    return origin
+
+
+def counted(tree: Tree, j: int, other: int):
+    """How often each joint counts in the motion of a frame on row j relative to one on row `other`: 1, -1 or 0."""
+    sign = [0] * len(tree.parent)
+    while j >= 0:
+        sign[j] += 1
+        j = tree.parent[j]
+    while other >= 0:
+        sign[other] -= 1
+        other = tree.parent[other]
+    return sign
+
+
+def relative_placement(tree: Tree, frames: Placements, other: Placements, q, placement) -> None:
+    """Homogeneous matrices (frames, 4, 4) in the frame `other`."""
+    view = view_of(tree, other, 0, joint_transforms(tree, q))
+    for k in range(len(frames.row)):
+        R = view.axes[frames.row[k]].product(mat3(frames.rotation, k))
+        write_placement(R, origin_in(view, frames, k), placement[k])
+
+
+def relative_jacobian(tree: Tree, frames: Placements, other: Placements, reference: int, q, J) -> None:
+    """Jacobians (frames, 6, n)."""
+    X = joint_transforms(tree, q)
+    view = view_of(tree, other, 0, X)
+    for k in range(len(frames.row)):
+        if reference == LOCAL:
+            view = view_of(tree, frames, k, X)
+        S = axes_in(tree, about(view, origin_in(view, frames, k)) if reference == LOCAL_WORLD_ALIGNED else view)
+        sign = counted(tree, frames.row[k], other.row[0])
+        for j in range(len(tree.parent)):
+            write_column((1.0 * sign[j]) * S[j], J[k], j)
+
+
+def relative_velocity(tree: Tree, frames: Placements, other: Placements, reference: int, q, v, velocity) -> None:
+    """Velocities (frames, 6)."""
+    X = joint_transforms(tree, q)
+    row = other.row[0]
+    view = view_of(tree, other, 0, X)
+    W = velocities_in(tree, view, row, axes_in(tree, view), v)
+    for k in range(len(frames.row)):
+        if reference == LOCAL:
+            view = view_of(tree, frames, k, X)
+            W = velocities_in(tree, view, frames.row[k], axes_in(tree, view), v)
+            m = ZERO_MOTION - W[row]
+        else:
+            m = W[frames.row[k]]
+            if reference == LOCAL_WORLD_ALIGNED:
+                m = seen_at(m, ZERO3 - origin_in(view, frames, k))
+        write_motion(m, velocity[k])
+
+
+def relative_acceleration(tree: Tree, frames: Placements, other: Placements, written: Written, q, v, a, acceleration) -> None:
+    """Accelerations (frames, 6)."""
+    X = joint_transforms(tree, q)
+    row = other.row[0]
+    view = view_of(tree, other, 0, X)
+    S = axes_in(tree, view)
+    W = velocities_in(tree, view, row, S, v)
+    A = accelerations_in(tree, view, row, S, W, v, a)
+    for k in range(len(frames.row)):
+        if written.reference == LOCAL:
+            view = view_of(tree, frames, k, X)
+            S = axes_in(tree, view)
+            W = velocities_in(tree, view, frames.row[k], S, v)
+            A = accelerations_in(tree, view, frames.row[k], S, W, v, a)
+            u = ZERO_MOTION - W[row]
+            m = ZERO_MOTION - A[row]
+        else:
+            u = W[frames.row[k]]
+            m = A[frames.row[k]]
+            if written.reference == LOCAL_WORLD_ALIGNED:
+                shift = ZERO3 - origin_in(view, frames, k)
+                u = seen_at(u, shift)
+                m = seen_at(m, shift)
+        if written.classical == 1:
+            m = pointwise(m, u)
+        write_motion(m, acceleration[k])
+
+
+def relative_bias_acceleration(tree: Tree, frames: Placements, other: Placements, reference: int, q, v, acceleration) -> None:
+    """Velocity-product accelerations (frames, 6)."""
+    still = [0.0] * len(tree.parent)
+    relative_acceleration(tree, frames, other, of_components(reference), q, v, still, acceleration)
+
+
+def jacobian_rate(tree: Tree, frames: Placements, other: Placements, reference: int, q, v, J) -> None:
+    """Time derivatives (frames, 6, n) of Jacobians."""
+    X = joint_transforms(tree, q)
+    row = other.row[0]
+    whole = view_of(tree, other, 0, X)
+    for k in range(len(frames.row)):
+        view = whole
+        if reference == LOCAL:
+            row = frames.row[k]
+            view = view_of(tree, frames, k, X)
+        elif reference == LOCAL_WORLD_ALIGNED:
+            view = about(whole, origin_in(whole, frames, k))
+        S = axes_in(tree, view)
+        W = velocities_in(tree, view, row, S, v)
+        point = ZERO3  # the velocity of the point about which motions are taken
+        if reference == LOCAL_WORLD_ALIGNED:
+            point = W[frames.row[k]].lin
+        sign = counted(tree, frames.row[k], other.row[0])
+        for j in range(len(tree.parent)):
+            u = W[tree.last[j]]
+            write_column((1.0 * sign[j]) * Motion(u.ang, u.lin - point).cross(S[j]), J[k], j)
+
+
+def joint_jacobian_rate(tree: Tree, q, v, J) -> None:
+    """Time derivatives (6, n) of all rows' joint motions on the world's axes."""
+    view = view_from(tree, -1, IDENTITY3, ZERO3, joint_transforms(tree, q))
+    S = axes_in(tree, view)
+    W = velocities_in(tree, view, -1, S, v)
+    for j in range(len(tree.parent)):
+        write_column(W[tree.last[j]].cross(S[j]), J, j)
+
+
+def hand_on(v, q_dot) -> None:
+    """The velocity as a rate of the configuration, for derivatives along it."""
+    for i in range(len(v)):
+        q_dot[i] = v[i]

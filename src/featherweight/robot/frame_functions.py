@@ -1,0 +1,185 @@
+"""Functions of a robot's frames: where they are and how they move, in the world or relative to another frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..algorithms import frames, relative_frames
+from ..engine.derivative_program import PushforwardProgram
+from ..engine.function import CompiledFunction
+from ..engine.program import ComposedProgram, CoreShape, Input, KernelProgram, Output, Program
+from ..model.types import WORLD, AnyFrame, Frame
+from .system import System
+
+REFERENCES = {
+    "local": frames.LOCAL,
+    "local_world_aligned": frames.LOCAL_WORLD_ALIGNED,
+    "world": frames.WORLD,
+}
+ALIGNED = "local_world_aligned"
+GROUND = Frame(WORLD, None)
+
+Frames = AnyFrame | Iterable[AnyFrame]
+
+
+class FrameKernel(NamedTuple):
+    """What a function of frames is made of."""
+
+    member: Any
+    in_world: Callable[..., None]
+    relative: Callable[..., None]  # which takes another frame, the ground if it serves in the world too
+    inputs: tuple[str, ...]
+    core: CoreShape  # of one frame's result
+    classical: int | None = None  # of accelerations, as in `Written`
+
+    def written(self, reference: int) -> int | frames.Written:
+        return reference if self.classical is None else frames.Written(reference, self.classical)
+
+
+class FrameFunctions(System):
+    """A system whose frames move.
+
+    `frame` is the name of a frame, or a `featherweight.Frame` made for the purpose, on any link of the file or on the ground;
+    for a sequence of k of them, results have a first axis more. Motions are (linear, angular), by `reference`
+
+        "local"                 in the frame's axes, at its origin
+        "local_world_aligned"   in the world's axes, at the frame's origin
+        "world"                 in the world's axes, of the body's point that passes the world's origin
+
+    With `relative_to`, another frame takes the place of the world in all of this: the motion is what an observer fixed to that
+    frame sees, in its axes where those above are the world's. Joints that carry both frames do not matter then.
+
+    All raise ValueError for a frame that the robot does not have, or an unknown reference.
+    """
+
+    def frame_placement(self, frame: Frames, relative_to: AnyFrame | None = None) -> CompiledFunction:
+        """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k frames.
+
+        `relative_to`, if given, is a frame that takes the place of the world. The derivative is by local tangents: (linear,
+        angular) velocities in the frame's own axes (6, nv), or (k, 6, nv).
+        """
+        member, kernels = FrameFunctions.frame_placement, (frames.frame_placement, relative_frames.relative_placement)
+        return self._of_frames(FrameKernel(member, *kernels, ("q",), (4, 4)), frame, None, relative_to)
+
+    def frame_jacobian(self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None) -> CompiledFunction:
+        """Function of q: the matrix J (6, nv), or (k, 6, nv), with J v = (linear, angular) velocity of the frame.
+
+        `reference` is "local" (the frame's axes), "local_world_aligned" (its origin, the world's axes) or "world" (the
+        world's origin and axes). `relative_to`, if given, is a frame that takes the place of the world.
+        """
+        member, kernels = FrameFunctions.frame_jacobian, (frames.frame_jacobian, relative_frames.relative_jacobian)
+        return self._of_frames(FrameKernel(member, *kernels, ("q",), (6, self.nv)), frame, reference, relative_to)
+
+    def frame_jacobian_rate(
+        self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
+    ) -> CompiledFunction:
+        """Function of q, v: the rate J' (6, nv), or (k, 6, nv), at which the frame's Jacobian changes; arguments as for that.
+
+        J' v is `frame_bias_acceleration`. With loops, J' has the rate at which dependent joints' velocities change too.
+        """
+        member = FrameFunctions.frame_jacobian_rate
+        if self.closed:
+            J = self.frame_jacobian(frame, reference, relative_to)
+            key = (member.__name__, id(J))
+            return self._kept(key, lambda: CompiledFunction(rate_along_velocity(J.program, member), self.execution))
+        kernels = relative_frames.jacobian_rate, relative_frames.jacobian_rate
+        kernel = FrameKernel(member, *kernels, ("q", "v"), (6, self.nv))
+        return self._of_frames(kernel, frame, reference, relative_to)
+
+    def frame_velocity(self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None) -> CompiledFunction:
+        """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6); arguments as for the Jacobian."""
+        member, kernels = FrameFunctions.frame_velocity, (frames.frame_velocity, relative_frames.relative_velocity)
+        return self._of_frames(FrameKernel(member, *kernels, ("q", "v"), (6,)), frame, reference, relative_to)
+
+    def frame_acceleration(
+        self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
+    ) -> CompiledFunction:
+        """Function of q, v, a: the frame's spatial acceleration (6), or (k, 6), (linear, angular).
+
+        Arguments as for the Jacobian. It is J a + J' v in the references "local" and "world", and turned to the world's axes in
+        the other, where J a + J' v is `frame_classical_acceleration`: that of the frame's origin as a point. Gravity is not in
+        it: an accelerometer shows the classical acceleration, less gravity.
+        """
+        return self._acceleration(FrameFunctions.frame_acceleration, 0, frame, reference, relative_to)
+
+    def frame_classical_acceleration(
+        self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
+    ) -> CompiledFunction:
+        """Function of q, v, a: the acceleration of the frame's origin as a point, and the angular (6), or (k, 6).
+
+        Arguments as for the Jacobian. It is J a + J' v in the reference "local_world_aligned"; in "world" it is that of the
+        body's point that passes the world's origin.
+        """
+        return self._acceleration(FrameFunctions.frame_classical_acceleration, 1, frame, reference, relative_to)
+
+    def frame_bias_acceleration(
+        self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
+    ) -> CompiledFunction:
+        """Function of q, v: the velocity-product acceleration J' v (6), or (k, 6), for the Jacobian J of the same arguments."""
+        member = FrameFunctions.frame_bias_acceleration
+        kernels = frames.frame_bias_acceleration, relative_frames.relative_bias_acceleration
+        return self._of_frames(FrameKernel(member, *kernels, ("q", "v"), (6,)), frame, reference, relative_to)
+
+    @cached_property
+    def joint_jacobian_rate(self) -> CompiledFunction:
+        """Function of q, v: the rate (6, n) at which `joint_jacobian` changes."""
+        output = Output("J_dot", (6, len(self.model.tree.parent)))
+        return self._function(FrameFunctions.joint_jacobian_rate, relative_frames.joint_jacobian_rate, ("q", "v"), output)
+
+    # how they are made
+
+    def _acceleration(
+        self, member: Any, classical: int, frame: Frames, reference: str, relative_to: AnyFrame | None
+    ) -> CompiledFunction:
+        kernels = frames.frame_acceleration, relative_frames.relative_acceleration
+        kernel = FrameKernel(member, *kernels, ("q", "v", "a"), (6,), classical)
+        return self._of_frames(kernel, frame, reference, relative_to)
+
+    def _of_frames(
+        self, kernel: FrameKernel, frame: Frames, reference: str | None, relative_to: AnyFrame | None
+    ) -> CompiledFunction:
+        single = isinstance(frame, AnyFrame)
+        every: tuple[AnyFrame, ...] = (frame,) if isinstance(frame, AnyFrame) else tuple(frame)
+        if reference is not None and reference not in REFERENCES:
+            raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}")
+
+        def make() -> CompiledFunction:
+            chosen = kernel.in_world if relative_to is None else kernel.relative
+            other = GROUND if relative_to is None else relative_to
+            others = (self.placements([other]),) if chosen is kernel.relative else ()
+            written = () if reference is None else (kernel.written(REFERENCES[reference]),)
+            core, count = kernel.core, len(every)
+            output = Output(kernel.member.__name__, core if single else (count, *core), (count, *core))
+            if core == (4, 4):
+                output = output._replace(along=placement_tangents(count, output.shape[:-2]))
+            more = (self.placements(every), *others, *written)
+            return self._function(kernel.member, chosen, kernel.inputs, output, more)
+
+        return self._kept((kernel.member.__name__, single, every, reference, relative_to), make)
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], CompiledFunction]) -> CompiledFunction:
+        if key not in self._of_names:
+            self._of_names[key] = make()
+        return self._of_names[key]
+
+    @cached_property
+    def _of_names(self) -> dict[tuple[Any, ...], CompiledFunction]:
+        return {}
+
+
+def rate_along_velocity(J: Program, member: Any) -> Program:
+    """Of q and v: the rate of J(q), by forward differentiation along v."""
+    tangent, name = J.inputs[0].tangent, member.__name__
+    handed = KernelProgram("q_dot", relative_frames.hand_on, (), (Input("v", tangent),), (Output("q_dot", tangent),))
+    pushed = PushforwardProgram(J)
+    also = ((pushed.outputs[0].name, name),)
+    return ComposedProgram(name, (handed, pushed), (name,), member.__doc__ or "", also, ("q", "v"))
+
+
+def placement_tangents(count: int, batch: CoreShape) -> Program:
+    """From homogeneous matrices and their rates, the velocities of frames in their own axes (*batch, 6)."""
+    inputs = Input("placement", (count, 4, 4)), Input("rate", (count, 4, 4))
+    output = Output("velocity", (*batch, 6), (count, 6))
+    return KernelProgram("placement_tangent", frames.placement_tangent, (), inputs, (output,))

@@ -1,0 +1,104 @@
+"""Functions of frames as compiled functions: made once, batched, differentiated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from oracles.robots import example
+from oracles.states import assert_close, random_states
+
+HAND, ELBOW = "panda_hand", "panda_link4"
+TOOL = fw.Frame("tool", HAND, fw.Pose(p=(0.0, 0.0, 0.1)))
+MOTIONS = ("frame_velocity", "frame_acceleration", "frame_classical_acceleration", "frame_bias_acceleration")
+STATES = random_states(example("panda", "interpreted"), 5, seed=1)
+
+
+@pytest.fixture
+def panda() -> fw.Robot:
+    return example("panda", "interpreted")
+
+
+def arguments(function: fw.CompiledFunction, k: int | slice = slice(None)) -> list[np.ndarray]:
+    return [getattr(STATES, argument.name)[k] for argument in function.program.inputs]
+
+
+def test_compiled_functions_are_those_of_plain_python(panda: fw.Robot) -> None:
+    """All of them as one, so that one compilation serves."""
+    functions = [
+        f(robot)
+        for robot in (panda, example("panda"))
+        for f in (
+            lambda r: r.frame_placement([HAND, TOOL], ELBOW),
+            lambda r: r.frame_jacobian(TOOL, "world", ELBOW),
+            lambda r: r.frame_jacobian_rate([HAND, TOOL]),
+            lambda r: r.frame_acceleration(TOOL, "local"),
+            lambda r: r.frame_classical_acceleration(TOOL, relative_to=ELBOW),
+            lambda r: r.joint_jacobian_rate,
+        )
+    ]
+    plain, compiled = functions[:6], functions[6:]
+    results = example("panda").together(*compiled)(*STATES)
+    for result, function in zip(results, plain, strict=True):
+        assert result.shape[0] == 5
+        assert_close(result, function(*arguments(function)))
+    one = example("panda").together(*compiled)(*(x[0] for x in STATES))
+    for result, whole in zip(one, results, strict=True):
+        assert_close(result[None], whole[:1])
+
+
+@pytest.mark.parametrize("member", MOTIONS)
+def test_one_frame_is_the_first_of_a_sequence(panda: fw.Robot, member: str) -> None:
+    one, several = getattr(panda, member)(TOOL, relative_to=ELBOW), getattr(panda, member)([TOOL], relative_to=ELBOW)
+    np.testing.assert_array_equal(one(*arguments(one)), several(*arguments(several))[:, 0])
+    assert (one.signature.split("->")[1], several.signature.split("->")[1]) == ("(6)", "(1,6)")
+
+
+def test_functions_are_made_once_for_each_frame_of_reference(panda: fw.Robot) -> None:
+    made = [
+        panda.frame_velocity(TOOL),
+        panda.frame_velocity(TOOL, "world"),
+        panda.frame_velocity(TOOL, relative_to=ELBOW),
+        panda.frame_velocity(TOOL, relative_to=fw.Frame("mark", ELBOW)),
+        panda.frame_velocity([TOOL]),
+    ]
+    assert len(set(map(id, made))) == 5
+    assert panda.frame_velocity(TOOL, relative_to=fw.Frame("mark", ELBOW)) is made[3]
+
+
+def test_joints_that_carry_both_frames_do_not_matter(panda: fw.Robot) -> None:
+    q, v, _ = STATES
+    J = panda.frame_jacobian(TOOL, relative_to=ELBOW)(q)
+    own = [j.v_slice.start for j in panda.joints if j.name in ("panda_joint5", "panda_joint6", "panda_joint7")]
+    assert np.flatnonzero(np.abs(J).max(axis=(0, 1))).tolist() == own
+    moved = q.copy()
+    moved[:, :4] += 1.0
+    velocity = panda.frame_velocity(TOOL, relative_to=ELBOW)
+    np.testing.assert_array_equal(velocity(moved, v), velocity(q, v))
+
+
+@pytest.mark.parametrize("relative_to", [None, ELBOW])
+def test_derivatives(panda: fw.Robot, relative_to: str | None) -> None:
+    """Of a placement: the Jacobian in local axes. Of an acceleration: by a the Jacobian, by q and v as differences."""
+    q, v, a = (x[:2] for x in STATES)
+    slope = panda.frame_placement(TOOL, relative_to).derivative()
+    assert_close(slope(q), panda.frame_jacobian(TOOL, "local", relative_to)(q))
+    acceleration = panda.frame_acceleration(TOOL, "local", relative_to)
+    by_q, by_v, by_a = acceleration.derivative()(q, v, a)
+    assert_close(by_a, panda.frame_jacobian(TOOL, "local", relative_to)(q))
+    h = 1e-6
+    step = h * np.eye(panda.nv)[:, None]
+    for slope_of, before, after in (
+        (by_q, (panda.integrate(q, -step), v, a), (panda.integrate(q, step), v, a)),
+        (by_v, (q, v - step, a), (q, v + step, a)),
+    ):
+        difference = (acceleration(*after) - acceleration(*before)) / (2 * h)
+        assert_close(slope_of, np.moveaxis(difference, 0, -1), 1e-8)
+
+
+def test_unknown_frames_and_references_are_refused(panda: fw.Robot) -> None:
+    with pytest.raises(ValueError, match=r"panda has no frame 'paw'"):
+        panda.frame_velocity(TOOL, relative_to="paw")
+    with pytest.raises(ValueError, match=r"reference must be one of local, local_world_aligned, world; got 'hand'"):
+        panda.frame_jacobian_rate(TOOL, "hand")

@@ -1,0 +1,100 @@
+"""Frames made for the purpose, wherever a frame's name is taken."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import featherweight as fw
+from featherweight.model.types import WORLD
+from oracles.robots import example
+from oracles.states import random_states
+
+HAND = "panda_hand"  # fixed to another link
+GROUND = "panda_link0"
+Q, V, _ = random_states(example("panda", "interpreted"), 3)
+
+
+def offset(seed: int = 0) -> Any:
+    """A homogeneous matrix (4, 4)."""
+    rng = np.random.default_rng(seed)
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.random(random_state=seed).as_matrix(), rng.standard_normal(3)
+    return T
+
+
+@pytest.fixture
+def panda() -> fw.Robot:
+    return example("panda", "interpreted")
+
+
+@pytest.mark.parametrize("link", ["panda_link3", HAND, GROUND])
+def test_a_frame_of_ones_own_is_carried_by_its_link(panda: fw.Robot, link: str) -> None:
+    at = panda.frame_placement(link)(Q)
+    T, frame = offset(), fw.Frame("tool", link, offset())
+    np.testing.assert_allclose(panda.frame_placement(frame)(Q), at @ T, rtol=0.0, atol=1e-14)
+    both = panda.frame_placement([frame, link])(Q)
+    np.testing.assert_array_equal(both[:, 0], panda.frame_placement(frame)(Q))
+    np.testing.assert_array_equal(both[:, 1], at)
+    w, o = panda.frame_velocity(link)(Q, V)[:, 3:], (at @ T)[:, :3, 3] - at[:, :3, 3]
+    moved = panda.frame_velocity(link)(Q, V)[:, :3] + np.cross(w, o)
+    np.testing.assert_allclose(panda.frame_velocity(frame)(Q, V), np.hstack([moved, w]), rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("body", [None, WORLD])
+def test_a_frame_of_ones_own_on_the_ground_stays(panda: fw.Robot, body: str | None) -> None:
+    frame = fw.Frame("goal", body, offset())
+    np.testing.assert_array_equal(panda.frame_placement(frame)(Q), np.broadcast_to(offset(), (3, 4, 4)))
+    assert not panda.frame_velocity(frame)(Q, V).any()
+
+
+def test_frames_of_ones_own_are_compared_by_value(panda: fw.Robot) -> None:
+    T = offset()
+    same = (
+        fw.Frame("tool", HAND, T),
+        fw.Frame("tool", HAND, fw.Pose(T[:3, :3], T[:3, 3])),
+        pickle.loads(pickle.dumps(fw.Frame("tool", HAND, T))),
+    )
+    assert len(set(same)) == 1
+    assert panda.frame_jacobian(same[0]) is panda.frame_jacobian(same[1])
+    assert panda.frame_jacobian(same[0]) is not panda.frame_jacobian(fw.Frame("tool", HAND, offset(1)))
+    assert panda.operational_space(fw.Contact(same[0])) is panda.operational_space(fw.Contact(same[1]))
+
+
+def test_the_robots_frames_by_name(panda: fw.Robot) -> None:
+    frame = next(f for f in panda.frames if f.name == HAND)
+    assert panda.frame(HAND) == frame
+    T = panda.frame(fw.Frame("tool", HAND, offset()))
+    assert (T.name, T.body) == ("tool", frame.body)
+    at = np.array(frame.placement.R) @ offset()[:3, 3] + np.array(frame.placement.p)
+    np.testing.assert_allclose(T.placement.p, at, rtol=0.0, atol=1e-15)
+
+
+def test_contacts_on_frames_of_ones_own(panda: fw.Robot) -> None:
+    tool = fw.Frame("tool", HAND, offset())
+    placed, own = fw.Contact(HAND, "point", placement=offset()), fw.Contact(tool, "point")
+    np.testing.assert_allclose(panda.contact_jacobian(own)(Q), panda.contact_jacobian(placed)(Q), rtol=0.0, atol=1e-14)
+    assert str(own) == "the contact on 'tool'"
+    difference = fw.Difference(tool, "panda_link2")
+    J = panda.contact_jacobian(difference)(Q)
+    R = panda.frame_placement(tool)(Q)[:, :3, :3].swapaxes(1, 2)
+    of_both = panda.frame_jacobian(tool)(Q) - panda.frame_jacobian("panda_link2")(Q)
+    np.testing.assert_allclose(J[:, :3], R @ of_both[:, :3], rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(J[:, 3:], R @ of_both[:, 3:], rtol=0.0, atol=1e-13)
+
+
+def test_what_is_no_frame_is_refused(panda: fw.Robot) -> None:
+    with pytest.raises(ValueError, match=r"frame 'tool': panda has no link 'paw'; it has panda_link0"):
+        panda.frame_placement(fw.Frame("tool", "paw"))
+    with pytest.raises(ValueError, match=r"placement of frame 'tool' must be a rotation and a translation"):
+        fw.Frame("tool", HAND, 2.0 * np.eye(4))
+    with pytest.raises(ValueError, match=r"placement of frame 'tool' must be a homogeneous matrix \(4, 4\)"):
+        fw.Frame("tool", HAND, np.eye(3))
+    with pytest.raises(ValueError, match=r"placement of frame 'tool' must be a rotation"):
+        panda.frame_placement(fw.Frame("tool", HAND, fw.Pose(((2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))))
+    with pytest.raises(TypeError, match=r"panda: a frame is a name or a featherweight.Frame; got 3"):
+        panda.frame_placement([HAND, 3])  # type: ignore[list-item]
