@@ -23,6 +23,7 @@ BELOW = {  # what each package may import
     "spatial": set[str](),
     "engine": {"spatial"},
     "model": {"spatial"},
+    "se3": {"spatial"},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
     "robot": BELOW_ROBOT,

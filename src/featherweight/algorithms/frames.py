@@ -34,7 +34,7 @@ LOCAL, LOCAL_WORLD_ALIGNED, WORLD = range(3)
 
 
 class Written(NamedTuple):
-    """How an acceleration is written: in which of the three ways, and whether it is the classical one (1) or the spatial (0)."""
+    """How an acceleration is written: in which of the three ways, and whether it is the classical (1) or the spatial one."""
 
     reference: int
     classical: int

@@ -6,12 +6,13 @@
 
 As in Solà, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics" (2018), appendices B to D, with half
 angles. Exponentials take scalars of any kind, NumPy's arrays among them. They have no branch where angles are tiny: `TINY`
-keeps quotients defined, and what (1 - sinc) loses there is lost to rounding of l anyway. Logarithms take arrays: a trace has
-no arc tangent.
+keeps quotients defined, and what (1 - sinc) loses there is lost to rounding of l anyway. Logarithms take floats and arrays: a
+trace has no arc tangent.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,16 +91,16 @@ def exp_se2(x: Scalar, y: Scalar, angle: Scalar) -> tuple[Scalar, Scalar, Scalar
     return sinc * (c * x - sine * y), sinc * (sine * x + c * y), c * c - sine * sine, 2.0 * sine * c
 
 
-# Logarithms, of arrays
+# Logarithms, of floats and arrays
 
 SMALL = 0.25  # [rad]: below, the truncated series is exact to rounding
 
 
 def log_so3(q: Quaternion) -> Vec3:
     """The turn by at most pi that a unit quaternion, or its negative, is."""
-    side = np.where(q.s < 0.0, -1.0, 1.0)
+    side = _where(q.s < 0.0, -1.0, 1.0)
     sine = sqrt(q.u.dot(q.u))
-    half = np.arctan2(sine, side * q.s)
+    half = _arctan2(sine, side * q.s)
     w: Vec3 = (2.0 * side / _sinc(half)) * q.u
     return w
 
@@ -113,19 +114,30 @@ def log_se3(p: Vec3, q: Quaternion) -> tuple[Vec3, Vec3]:
 
 def log_se2(x: Scalar, y: Scalar, c: Scalar, s: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(x, y, angle) with exp_se2 of them (x, y, c, s)."""
-    half = 0.5 * np.arctan2(s, c)
-    along = np.cos(half) / _sinc(half)
+    half = 0.5 * _arctan2(s, c)
+    along = sincos(half)[1] / _sinc(half)
     return along * x + half * y, along * y - half * x, 2.0 * half
+
+
+def _where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, a, b)
+    return a if condition else b
+
+
+def _arctan2(y: Scalar, x: Scalar) -> Scalar:
+    return math.atan2(y, x) if isinstance(y, float) else np.arctan2(y, x)
 
 
 def _sinc(x: Scalar) -> Scalar:
     zero = x == 0.0
-    return np.where(zero, 1.0, np.sin(x) / np.where(zero, 1.0, x))
+    return _where(zero, 1.0, sincos(x)[0] / _where(zero, 1.0, x))
 
 
 def _cotangent_remainder(angle: Scalar) -> Scalar:
     """(1 - h cot h) / x² with h = x/2, for 0 <= x <= pi."""
-    h2 = np.minimum(angle / 2, SMALL / 2) ** 2
+    small = angle < SMALL
+    h2 = 0.25 * _where(small, angle, SMALL) ** 2
     series = (1 / 3 + h2 * (1 / 45 + h2 * (2 / 945 + h2 * (1 / 4725 + h2 * (2 / 93555))))) / 4
-    x = np.maximum(angle, SMALL)
-    return np.where(angle < SMALL, series, (1 - np.cos(x / 2) / _sinc(x / 2)) / x**2)
+    x = _where(small, SMALL, angle)
+    return _where(small, series, (1 - sincos(0.5 * x)[1] / _sinc(0.5 * x)) / x**2)

@@ -8,19 +8,26 @@ For velocities that turn by an angle x, ad (ad² + x²)² = 0 in all of these gr
 a function, f(ad) = E(x²) + ad O(x²) where ad is i x, and ' for derivatives by x²,
 
     f(ad) = E(0) + (O - x² O') ad + (x² E' - 2 (E - E(0)))/x² ad² - O' ad³ + (x² E' - (E - E(0)))/x⁴ ad⁴
+
+Of a turn w that is E(0) + O [w] + b [w]², with b = -(E - E(0))/x² and [w] the cross product; and of a motion, linear l and
+angular w, whose ad is [w] twice and [l] at the right, there
+
+    O [l] + b (l wᵀ + w lᵀ) + 2 (w . l) (O' [w] - c w wᵀ + (x² c - b) 1)        c = (x² E' - (E - E(0)))/x⁴
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from .vectors import Mat3, Scalar, Vec3, sincos, sqrt
+
 Array = npt.NDArray[np.float64]
-Values = Callable[[Array], tuple[Any, Any, Any, Any]]
+Values = Callable[[Scalar], tuple[Scalar, Scalar, Scalar, Scalar]]
 
 ANGLE = 0.5  # [rad]: below, series are taken; above, differences lose no digit that counts
 TERMS = 10  # of the series, exact to rounding
@@ -40,6 +47,48 @@ class AdjointFunction(NamedTuple):
         result: Array = c0 * unit + ad @ (c1 * unit + ad @ (c2 * unit + ad @ (c3 * unit + c4 * ad)))
         return result
 
+    def of_turn(self, w: Vec3) -> list[list[Scalar]]:
+        """f(ad) by rows for an angular velocity of numbers, or of arrays."""
+        odd, _, b, _ = self._block_coefficients(sqrt(w.dot(w)))
+        return self._turning(w, odd, b)
+
+    def of_motion(self, l: Vec3, w: Vec3) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+        """The blocks of f(ad), on the diagonal and at the right, by rows, for a linear and an angular velocity."""
+        x2, along = w.dot(w), w.dot(l)
+        odd, odd_rate, b, c = self._block_coefficients(sqrt(x2))
+        twice = 2.0 * along
+        outer = Mat3(*((b * l[i] - twice * c * w[i]) * w + (b * w[i]) * l for i in range(3)))
+        skew = odd * l + (twice * odd_rate) * w
+        return self._turning(w, odd, b), _plus_skew(outer, skew, twice * (x2 * c - b))
+
+    def _turning(self, w: Vec3, odd: Scalar, b: Scalar) -> list[list[Scalar]]:
+        outer = Mat3(*((b * w[i]) * w for i in range(3)))
+        return _plus_skew(outer, odd * w, self.even[0] - b * w.dot(w))
+
+    def _block_coefficients(self, angle: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """O, O', b and c of the header."""
+        if isinstance(angle, float):
+            return self._near(angle * angle) if angle < ANGLE else self._far(angle)
+        small = angle < ANGLE
+        near, far = self._near(np.minimum(angle, ANGLE) ** 2), self._far(np.maximum(angle, ANGLE))
+        o, r, b, c = (np.where(small, x, y) for x, y in zip(near, far, strict=True))
+        return o, r, b, c
+
+    def _near(self, s: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        even, odd = self.even.tolist(), self.odd.tolist()
+        o, r, b, c = odd[-1], (TERMS - 1) * odd[-1], -even[-1], (TERMS - 2) * even[-1]
+        for k in range(TERMS - 2, 0, -1):
+            o, r, b = o * s + odd[k], r * s + k * odd[k], b * s - even[k]
+            if k > 1:
+                c = c * s + (k - 1) * even[k]
+        return o * s + odd[0], r, b, c
+
+    def _far(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        even, even_rate, odd, odd_rate = self.values(x)
+        s = x * x
+        grown = even - self.even[0]
+        return odd, odd_rate, -grown / s, (s * even_rate - grown) / (s * s)
+
     def _coefficients(self, angle: Array) -> list[Array]:
         k, s = np.arange(TERMS), np.minimum(angle, ANGLE) ** 2
         series = ((1 - k) * self.odd, ((k - 2) * self.even)[1:], (-k * self.odd)[1:], ((k - 1) * self.even)[2:])
@@ -50,6 +99,16 @@ class AdjointFunction(NamedTuple):
         closed = (odd - s0 * odd_rate, (carried - 2.0 * grown) / s0, -odd_rate, (carried - grown) / s0**2)
         small = angle < ANGLE
         return [np.where(small, np.polynomial.polynomial.polyval(s, c), y) for c, y in zip(series, closed, strict=True)]
+
+
+def _plus_skew(M: Mat3, v: Vec3, diagonal: Scalar) -> list[list[Scalar]]:
+    """M + [v] + diagonal 1, by rows."""
+    (a, b, c), (d, e, f), (g, h, i) = M
+    return [
+        [a + diagonal, b - v.z, c + v.y],
+        [d + v.z, e + diagonal, f - v.x],
+        [g - v.y, h + v.x, i + diagonal],
+    ]
 
 
 def _quotient(a: Array, b: Array) -> Array:
@@ -64,25 +123,27 @@ def _alternating(factorials: Sequence[int]) -> Array:
     return np.array([(-1.0) ** k / math.factorial(n) for k, n in enumerate(factorials)])
 
 
-def _sinc_and_rate(x: Array) -> tuple[Array, Array]:
-    sinc = np.sin(x) / x
-    return sinc, (np.cos(x) - sinc) / (2.0 * x * x)
+def _sinc_and_rate(x: Scalar) -> tuple[Scalar, Scalar]:
+    sine, cosine = sincos(x)
+    sinc = sine / x
+    return sinc, (cosine - sinc) / (2.0 * x * x)
 
 
-def _inverse_values(x: Array) -> tuple[Array, Array, Array, Array]:
+def _inverse_values(x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     sinc, rate = _sinc_and_rate(x)
-    return np.cos(x), -0.5 * sinc, -sinc, -rate
+    return sincos(x)[1], -0.5 * sinc, -sinc, -rate
 
 
-def _jacobian_values(x: Array) -> tuple[Array, Array, Array, Array]:
+def _jacobian_values(x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     sinc, rate = _sinc_and_rate(x)
-    odd = -2.0 * (np.sin(0.5 * x) / x) ** 2
+    half = sincos(0.5 * x)[0] / x
+    odd = -2.0 * half * half
     return sinc, rate, odd, -(0.5 * sinc + odd) / (x * x)
 
 
-def _inverse_jacobian_values(x: Array) -> tuple[Array, Array, float, float]:
+def _inverse_jacobian_values(x: Scalar) -> tuple[Scalar, Scalar, float, float]:
     h = 0.5 * x
-    sine, cosine = np.sin(h), np.cos(h)
+    sine, cosine = sincos(h)
     return h * cosine / sine, (cosine - h / sine) / (8.0 * h * sine), 0.5, 0.0
 
 
