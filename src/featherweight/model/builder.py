@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from .description import Description
 from .types import (
     WORLD,
     Actuator,
     Body,
     Closure,
     Coupling,
-    Description,
     Frame,
     Joint,
     Loop,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..spatial import RigidInertia, Sym3, Vec3
+from .description import Description
 from .model import Model
-from .types import LARGEST, ROUNDING_RADIUS, SMALLEST_MASS, Description, Inertia, ModelError, Pose
+from .types import LARGEST, ROUNDING_RADIUS, SMALLEST_MASS, Inertia, ModelError, Pose
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -8,11 +8,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..model.checks import impossible_bodies
+from ..model.description import Description
+from ..model.editing.references import on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
-from ..model.types import Description, ModelWarning, plain
+from ..model.types import ModelWarning, plain
 from .closing.soundness import require_mass
 from .robot import Robot
+
+
+def read(path: str | os.PathLike[str], *, mimic: str = "follow") -> Description:
+    """Read a URDF (.urdf) or MJCF (.xml) file as a description, to be changed and given to `build`.
+
+    `mimic` and errors as for `load`.
+    """
+    return load_description(path, mimic=mimic)
 
 
 def load(
@@ -35,7 +45,7 @@ def load(
     Raises ModelError, which names the file, the element and what to do. Warns (ModelWarning) of moving bodies with inertias
     that no body can have, by more than moments of three digits are rounded.
     """
-    robot = build(load_description(path, mimic=mimic), base, gravity, independent=independent, execution=execution)
+    robot = build(read(path, mimic=mimic), base, gravity, independent=independent, execution=execution)
     if bodies := impossible_bodies(robot.model):
         warnings.warn(
             f"{robot.model.source}: inertias that no body can have: the greatest principal moment exceeds the sum of the "
@@ -55,7 +65,7 @@ def build(
     execution: str = "auto",
 ) -> Robot:
     """A robot from a description made in Python; arguments and errors as for `load`."""
-    description = plain(description)
+    description = on_bodies(plain(description))
     if independent is not None:
         description = replace(description, independent=tuple(independent), dependent=())
     model = build_model(description, base, gravity)

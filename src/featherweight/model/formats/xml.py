@@ -114,6 +114,12 @@ def read_tuple(element: Element, key: str, count: int, where: str) -> list[float
     return _numbers(attribute(element, key, where), count, key, where)
 
 
+def read_numbers(element: Element, key: str, where: str) -> list[float]:
+    """A required attribute of finite numbers, one at least."""
+    text = attribute(element, key, where)
+    return _numbers(text, len(text.split()), key, where)
+
+
 def read_vector(element: Element, key: str, default: str, where: str) -> Vector:
     """An attribute of three finite numbers."""
     x, y, z = _numbers(element.get(key, default), 3, key, where)

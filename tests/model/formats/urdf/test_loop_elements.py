@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from featherweight.model.description import Description
 from featherweight.model.formats.registry import load_description
-from featherweight.model.types import Coupling, Description, Loop, LoopType, ModelError, Pose
+from featherweight.model.types import Coupling, Loop, LoopType, ModelError, Pose
 
 
 def load(folder: Path, inside: str, **options: str) -> Description:
