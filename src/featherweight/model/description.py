@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .editing import adding, attaching, cutting, joint_types, locking, renaming
+from .editing import adding, attaching, cutting, joint_types, locking, mirroring, renaming
 from .formats.saving import save_description
 from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, Vector
 
@@ -76,6 +76,11 @@ class Description(Contents):
     def renamed(self, names: Mapping[str, str]) -> Description:
         """With other names, {old: new}, of all bodies, joints, frames, ... that have them, and of what refers to them."""
         return renaming.renamed(self, names)
+
+    def mirrored(self, axis: str) -> Description:
+        """The image in the plane through the ground's origin across "x", "y" or "z", with the same names: the left arm of a
+        right one. Coordinates of joints that have one stay as they are; those of the others are mirrored."""
+        return mirroring.mirrored(self, axis)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .urdf, with elements of this package's own for what URDF has no words for.

@@ -237,7 +237,7 @@ def test_what_is_wrong_is_named_and_the_joints_are_listed() -> None:
     with pytest.raises(ModelError, match="needs one finite number; got nan"):
         description.locked({"joint1": float("nan")})
     fixed = description.locked({"joint1": 0.0})
-    with pytest.raises(ModelError, match="no moving joint 'joint1'.*there are joint0, joint2"):
+    with pytest.raises(ModelError, match=r"no moving joint 'joint1'.*there are joint0, joint2"):
         fixed.locked({"joint1": 0.0})
     ball = chain(2, joint="spherical")
     with pytest.raises(ModelError, match=r"needs a quaternion \(x, y, z, w\) of length one"):

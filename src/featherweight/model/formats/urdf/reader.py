@@ -21,12 +21,11 @@ from ..xml import attribute, named, only, read_scalar, required
 from .drive_elements import read_actuators
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
-from .numbers_written import written
 from .shapes import read_shapes, unknown_elements
 
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
-LIMITLESS = written(math.inf)
+NO_LIMIT = ("1e30", "1e+30")  # as text, LARGEST
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 
 # What may stand inside an element, and what is known but of no use to dynamics. Anything else is listed as unknown.
@@ -245,7 +244,7 @@ def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
     for joint in robot.findall("joint"):
         ranged = JOINT_TYPES[joint.get("type", "")] in WITH_LIMITS
         for limit in joint.findall("limit"):
-            count["velocity"] += limit.get("velocity", LIMITLESS) != LIMITLESS
+            count["velocity"] += limit.get("velocity", NO_LIMIT[0]) not in NO_LIMIT
             count["range"] += not ranged and ("lower" in limit.attrib or "upper" in limit.attrib)
     if count["velocity"]:
         yield "velocity limits", _joints(count["velocity"])
