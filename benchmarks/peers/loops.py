@@ -19,7 +19,8 @@ import pinocchio as pin
 from measure import machine, markdown, median_times, options
 
 import featherweight as fw
-from featherweight.model.types import WORLD, Description, LoopType
+from featherweight.model.description import Description
+from featherweight.model.types import WORLD, LoopType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -11,13 +11,13 @@ from .engine.operations import Operations
 from .engine.trace import Arithmetic, evaluate
 from .model import generators
 from .model.builder import Mechanism
+from .model.description import Description
 from .model.types import (
     Actuator,
     Body,
     Closure,
     Configuration,
     Coupling,
-    Description,
     Frame,
     Inertia,
     Joint,
@@ -30,7 +30,7 @@ from .model.types import (
     Shape,
     ShapeType,
 )
-from .robot.build import build, load
+from .robot.build import build, load, read
 from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
 from .robot.constraints.contact import Contact
 from .robot.constraints.operational_space import ConstrainedMotion, OperationalSpace
@@ -91,6 +91,7 @@ __all__ = [
     "load",
     "ltdl",
     "ltl",
+    "read",
     "robots",
     "se3",
 ]

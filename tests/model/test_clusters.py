@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 import featherweight as fw
 from featherweight import robots
 from featherweight.model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
+from featherweight.model.description import Description
 from featherweight.model.expansion import build_model
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.tree import Tree
-from featherweight.model.types import WORLD, Closure, Coupling, Description, Loop, LoopType, ModelError, Pose
+from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, ModelError, Pose
 
 KINDS = ("revolute", "prismatic", "spherical", "planar", "floating")
 
@@ -218,7 +219,7 @@ GEAR = Coupling("gear", "joint4", (("joint2", (2.0,)),))
         (geared(Coupling("self", "joint2", (("joint2", (0.5,)),))), "couplings 'self' go in a circle"),
         (
             bars(loops=(Loop("ring", LoopType.SPHERICAL, "link2", "nowhere"),)),
-            "loop 'ring': there is no link 'nowhere'; correct the name",
+            "loop 'ring': there is no body, frame or fixed joint 'nowhere'; there are link1, link2, link3",
         ),
         (
             bars(loops=(Loop("ring", LoopType.SPHERICAL, "link2", "link2", Pose(), Pose(p=(0.1, 0.0, 0.0))),)),

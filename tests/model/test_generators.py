@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featherweight.model import generators
-from featherweight.model.types import WORLD, Description, JointType
+from featherweight.model.description import Description
+from featherweight.model.types import WORLD, JointType
 
 
 def depths(parents: list[int]) -> list[int]:

@@ -11,13 +11,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from featherweight import build
+from featherweight.model.description import Description
 from featherweight.model.expansion import build_model
 from featherweight.model.generators import random_tree
 from featherweight.model.model import Model
 from featherweight.model.placement import AxialScrews, Line, axial_screws, common_normal_frame, frame_with_z
 from featherweight.model.topology import Topology
 from featherweight.model.tree import FLOATING, INNER, REVOLUTE
-from featherweight.model.types import Body, Description, Frame, Inertia, Joint, JointType, ModelError, Pose
+from featherweight.model.types import Body, Frame, Inertia, Joint, JointType, ModelError, Pose
 
 SOLID = Inertia(2.0, (0.1, 0.0, 0.0), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 

@@ -40,6 +40,17 @@ def test_slices_of_joints_cover_the_coordinates_in_order(hyq: fw.Robot) -> None:
     assert hyq.joints[0].name == "root_joint"
 
 
+def test_every_joint_of_a_tree_is_a_cluster_by_itself(hyq: fw.Robot) -> None:
+    assert hyq.clusters == tuple((joint.name,) for joint in hyq.joints)
+
+
+def test_a_file_is_read_as_it_is_loaded() -> None:
+    read = fw.build(fw.read(path("allegro"), mimic="independent"), execution="interpreted")
+    assert read.model == example("allegro").model
+    with pytest.raises(ValueError, match="mimic must be one of"):
+        fw.read(path("allegro"), mimic="never")
+
+
 def test_mass_is_that_of_the_moving_bodies(hyq: fw.Robot) -> None:
     assert hyq.mass == pytest.approx(sum(body.mass for body in hyq.bodies))
     assert f"{hyq.mass:.3g} kg" in repr(hyq)

@@ -17,7 +17,8 @@ import pytest
 import featherweight as fw
 from featherweight import robots
 from featherweight.engine.trace import trace
-from featherweight.model.types import Body, Description, Joint
+from featherweight.model.description import Description
+from featherweight.model.types import Body, Joint
 from featherweight.robots import linkages, tello_humanoid
 
 SHIPPED = {

@@ -11,8 +11,9 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..model.description import Description
 from ..model.formats.registry import load_description
-from ..model.types import Description, JointType, ModelError
+from ..model.types import JointType, ModelError
 from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from .description import Description
 from .types import (
     WORLD,
     Actuator,
@@ -12,7 +13,6 @@ from .types import (
     Closure,
     Configuration,
     Coupling,
-    Description,
     Frame,
     Joint,
     Loop,

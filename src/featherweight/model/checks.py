@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..spatial import RigidInertia, Sym3, Vec3
+from .description import Description
 from .model import Model
-from .types import LARGEST, ROOT_JOINT, ROUNDING_RADIUS, SMALLEST_MASS, Description, Inertia, JointType, ModelError, Pose
+from .types import LARGEST, ROOT_JOINT, ROUNDING_RADIUS, SMALLEST_MASS, Inertia, JointType, ModelError, Pose
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, principal_moments, require_coordinates, require_sound_numbers
+from .description import Description
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
@@ -22,7 +23,6 @@ from .types import (
     ROUNDING_RADIUS,
     SMALLEST_INERTIA,
     WORLD,
-    Description,
     Frame,
     Inertia,
     Joint,

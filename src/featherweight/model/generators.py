@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .types import WORLD, Body, Description, Inertia, Joint, JointType, Pose, as_matrix, as_vector
+from .description import Description
+from .types import WORLD, Body, Inertia, Joint, JointType, Pose, as_matrix, as_vector
 
 MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
 

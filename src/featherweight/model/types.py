@@ -147,7 +147,7 @@ class Loop:
     name: str
     type: LoopType
     predecessor: str | None  # body, or the ground: None, or WORLD
-    successor: str
+    successor: str | None  # likewise
     predecessor_frame: Pose = Pose()
     successor_frame: Pose = Pose()
 
@@ -267,7 +267,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class Contents:
     """One robot file, complete and unchanged: fixed joints are still there, order is the file's.
 
     `unused` says in plain words what the file holds that is not used, by kind: ("velocity limits", "12 joints").

@@ -8,11 +8,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..model.checks import impossible_bodies
+from ..model.description import Description
+from ..model.editing.references import on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
-from ..model.types import Description, ModelWarning, plain
+from ..model.types import ModelWarning, plain
 from .closing.soundness import require_mass
 from .robot import Robot
+
+
+def read(path: str | os.PathLike[str], *, mimic: str = "follow", srdf: str | os.PathLike[str] | None = None) -> Description:
+    """Read a URDF (.urdf) or MJCF (.xml) file as a description, to be changed and given to `build`.
+
+    `mimic`, `srdf` and errors as for `load`.
+    """
+    description = load_description(path, mimic=mimic)
+    if srdf is None:
+        return description
+    from ..model.formats.srdf import with_srdf  # imported when it is needed, as readers are
+
+    return with_srdf(description, srdf)
 
 
 def load(
@@ -38,12 +53,7 @@ def load(
     Raises ModelError, which names the file, the element and what to do. Warns (ModelWarning) of moving bodies with inertias
     that no body can have, by more than moments of three digits are rounded.
     """
-    description = load_description(path, mimic=mimic)
-    if srdf is not None:
-        from ..model.formats.srdf import with_srdf  # imported when it is needed, as readers are
-
-        description = with_srdf(description, srdf)
-    robot = build(description, base, gravity, independent=independent, execution=execution)
+    robot = build(read(path, mimic=mimic, srdf=srdf), base, gravity, independent=independent, execution=execution)
     if bodies := impossible_bodies(robot.model):
         warnings.warn(
             f"{robot.model.source}: inertias that no body can have: the greatest principal moment exceeds the sum of the "
@@ -63,7 +73,7 @@ def build(
     execution: str = "auto",
 ) -> Robot:
     """A robot from a description made in Python; arguments and errors as for `load`."""
-    description = plain(description)
+    description = on_bodies(plain(description))
     if independent is not None:
         description = replace(description, independent=tuple(independent), dependent=())
     model = build_model(description, base, gravity)

@@ -113,7 +113,7 @@ class ClosedRobot(Robot):
     def loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
         bodies = {f.name: f.body for f in reversed(self.model.frames)}  # of links, which come first
         ends = ((loop.predecessor, loop.successor) for loop in self.loops.d.loops)
-        return tuple((bodies.get(a or WORLD), bodies.get(b)) for a, b in ends)
+        return tuple((bodies.get(a or WORLD), bodies.get(b or WORLD)) for a, b in ends)
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:

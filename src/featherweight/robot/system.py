@@ -52,6 +52,11 @@ class System:
         return self.model.joints
 
     @property
+    def clusters(self) -> tuple[tuple[str, ...], ...]:
+        """The names of joints that loops and couplings let move together only: each by itself, where there are none."""
+        return tuple((joint.name,) for joint in self.joints)
+
+    @property
     def bodies(self) -> tuple[MovingBody, ...]:
         """Moving bodies; links that are fixed to one another are one body."""
         return self.model.bodies

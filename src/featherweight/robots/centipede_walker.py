@@ -7,7 +7,8 @@ segments are not given; here they bend sideways, by revolute joints, as real one
 from __future__ import annotations
 
 from ..model.builder import Mechanism
-from ..model.types import WORLD, Body, Description, Frame, Inertia, Joint, JointType, Pose, Shape, ShapeType, Vector
+from ..model.description import Description
+from ..model.types import WORLD, Body, Frame, Inertia, Joint, JointType, Pose, Shape, ShapeType, Vector
 
 LENGTH, WIDTH, HEIGHT = 0.10, 0.06, 0.03  # of a segment [m], a box
 UPPER, LOWER, RADIUS = 0.05, 0.06, 0.004  # lengths of the legs' parts, and their radius [m]; cylinders

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..model.description import Description
 from ..model.generators import random_rotation
-from ..model.types import WORLD, Description, Inertia, Vector, as_matrix, as_vector
+from ..model.types import WORLD, Inertia, Vector, as_matrix, as_vector
 from .parts import AXES, Part, robot_of_parts
 
 LINK = Inertia(1.0, (0.5, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..model.types import Body, Description, Inertia, Vector
+from ..model.description import Description
+from ..model.types import Body, Inertia, Vector
 from .parts import Part, joining, mirrored, robot_of_parts
 
 RATIO = 6.0

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..model.types import WORLD, Description, Inertia, Loop, LoopType, ModelError, Pose
+from ..model.description import Description
+from ..model.types import WORLD, Inertia, Loop, LoopType, ModelError, Pose
 from .parts import Part, robot_of_parts
 
 BAR = Inertia(3.3, rotational=(0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673))  # of every bar, its centre at its joint

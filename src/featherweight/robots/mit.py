@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from ..model.types import Body, Description, Inertia, Matrix
+from ..model.description import Description
+from ..model.types import Body, Inertia, Matrix
 from .parts import Part, mirrored, robot_of_parts, rotors
 
 BASE = "Floating Base"

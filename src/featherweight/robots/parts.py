@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..model.types import WORLD, Body, Coupling, Description, Inertia, Joint, JointType, Matrix, Pose, Vector
+from ..model.description import Description
+from ..model.types import WORLD, Body, Coupling, Inertia, Joint, JointType, Matrix, Pose, Vector
 
 AXES: dict[str, Vector] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 

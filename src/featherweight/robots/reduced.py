@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model.types import Description, Inertia, ModelError, Vector, dot
+from ..model.description import Description
+from ..model.types import Inertia, ModelError, Vector, dot
 
 
 def unconstrained(description: Description) -> Description:

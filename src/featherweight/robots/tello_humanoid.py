@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..model.types import Body, Closure, Description, Inertia, Matrix, Vector
+from ..model.description import Description
+from ..model.types import Body, Closure, Inertia, Matrix, Vector
 from .mit import ELBOW, SHOULDER_RX, SHOULDER_RY, SHOULDER_RZ
 from .parts import Part, joining, mirrored, robot_of_parts, rotors
 

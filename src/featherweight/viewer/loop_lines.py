@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..model.description import Description
 from ..model.triangles import homogeneous_matrix
-from ..model.types import WORLD, Description, Pose
+from ..model.types import WORLD, Pose
 from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
 

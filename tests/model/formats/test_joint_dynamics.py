@@ -257,3 +257,38 @@ def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom():
         else:
             with pytest.raises(ModelError, match=f"actuator 'a': '{driven}' is no joint"):
                 fw.Mechanism([body], joints, actuators=actuators)
+
+
+# --- URDF: this package's own attributes and elements
+
+
+def test_armature_and_springs_of_urdf_joints(tmp_path: Path) -> None:
+    joint = urdf(tmp_path, '<dynamics damping="1" armature="0.5" stiffness="3" rest="-0.2"/>')
+    assert (joint.damping, joint.armature, joint.stiffness, joint.rest) == (1.0, 0.5, 3.0, -0.2)
+    with pytest.raises(ModelError, match=r"joint 'j': the armature is negative \(-1\)"):
+        urdf(tmp_path, '<dynamics armature="-1"/>')
+
+
+def test_the_largest_number_is_no_limit(tmp_path: Path) -> None:
+    joint = urdf(tmp_path, '<limit lower="-1e30" upper="1e+30" effort="1e30" velocity="1e30"/>')
+    assert (joint.lower, joint.upper, joint.effort) == (-math.inf, math.inf, math.inf)
+    assert "velocity limits" not in dict(load_description(tmp_path / "robot.urdf").unused)
+    urdf(tmp_path, '<limit velocity="3"/>')
+    assert dict(load_description(tmp_path / "robot.urdf").unused)["velocity limits"] == "1 joint"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ('joint="k"', "actuator 'm': 'k' is no joint with one degree of freedom"),
+        ("", "actuator 'm': <actuator> has no attribute 'joint'"),
+        ('joint="j" control="2 1"', "actuator 'm': the least control 2 is above the greatest 1"),
+        ('joint="j" bias="1 2"', "actuator 'm': 'bias' needs 3 numbers, not 2"),
+    ],
+)
+def test_actuators_of_urdf_files_that_mean_nothing(tmp_path: Path, attributes: str, message: str) -> None:
+    path = tmp_path / "robot.urdf"
+    urdf(tmp_path, "")
+    path.write_text(path.read_text().replace("</robot>", f'<actuator name="m" {attributes}/></robot>'))
+    with pytest.raises(ModelError, match=message):
+        load_description(path)

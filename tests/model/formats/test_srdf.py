@@ -10,8 +10,9 @@ import pinocchio as pin
 import pytest
 
 import featherweight as fw
+from featherweight.model.description import Description
 from featherweight.model.formats.srdf import with_srdf
-from featherweight.model.types import Body, Description, Joint, JointType, ModelError
+from featherweight.model.types import Body, Joint, JointType, ModelError
 from oracles import robots
 
 WITH_STATES = {

@@ -13,7 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from ..types import Description, ModelError
+from ..description import Description
+from ..types import ModelError
 
 Reader = Callable[[str | os.PathLike[str], Mapping[str, str]], Description]
 

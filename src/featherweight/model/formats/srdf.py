@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from ..types import ROOT_JOINT, Configuration, Description, JointType, ModelError
+from ..description import Description
+from ..types import ROOT_JOINT, Configuration, JointType, ModelError
 from .xml import attribute, parse_xml, read_numbers
 
 USED = {"group_state", "disable_collisions", "disable_default_collisions", "enable_collisions", "virtual_joint"}

@@ -6,29 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...algorithms.mechanisms.cluster_tree import Alignment, Attached, Closing, Follower
+from ...model.description import Description
+from ...model.loop_alignments import ALIGNMENTS, FACING
 from ...model.model import Model, MovingJoint, Placed
-from ...model.types import WORLD, Coupling, Description, Loop, LoopType, ModelError, Pose
+from ...model.types import WORLD, Coupling, Loop, ModelError, Pose
 from .closures import closing
-
-POSITION = (0, 1, 2)
-ALIGNMENTS = {  # axes of the predecessor's frame along which points meet; pairs of axes that stay perpendicular
-    LoopType.REVOLUTE: (POSITION, ((0, 2), (1, 2))),
-    LoopType.SPHERICAL: (POSITION, ()),
-    LoopType.WELD: (POSITION, ((0, 1), (1, 2), (2, 0))),
-    LoopType.PRISMATIC: ((0, 1), ((0, 1), (1, 2), (2, 0))),
-    LoopType.CYLINDRICAL: ((0, 1), ((0, 2), (1, 2))),
-    LoopType.UNIVERSAL: (POSITION, ((2, 0),)),
-    LoopType.PLANAR: ((2,), ((0, 2), (1, 2))),
-}
-FACING = {  # axes that point the same way in both frames
-    LoopType.REVOLUTE: (2,),
-    LoopType.SPHERICAL: (),
-    LoopType.WELD: (0, 1, 2),
-    LoopType.PRISMATIC: (0, 1, 2),
-    LoopType.CYLINDRICAL: (2,),
-    LoopType.UNIVERSAL: (),
-    LoopType.PLANAR: (2,),
-}
 
 
 class Declared:

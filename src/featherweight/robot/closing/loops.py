@@ -19,8 +19,9 @@ from ...algorithms.mechanisms.maps import constraint_matrix, spanning_configurat
 from ...model import configuration
 from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
 from ...model.configuration import Coordinates
+from ...model.description import Description
 from ...model.model import Model, MovingJoint
-from ...model.types import SMALLEST_INERTIA, Description, ModelError
+from ...model.types import SMALLEST_INERTIA, ModelError
 from .declared import Declared, first_row
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -25,7 +25,7 @@ def bounding_volumes(geometries: Sequence[Any], planes: Sequence[bool]) -> Bound
     """Those of coal's geometries."""
     n, plane = len(geometries), np.array(planes, dtype=bool)
     low, high, radius = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)
-    for k in np.flatnonzero(~plane):
+    for k in np.flatnonzero(~plane).tolist():
         box = geometries[k].aabb_local
         low[k], high[k], radius[k] = box.min_, box.max_, geometries[k].aabb_radius
     return BoundingVolumes(0.5 * (low + high), 0.5 * (high - low), radius, plane)

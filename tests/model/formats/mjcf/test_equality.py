@@ -8,8 +8,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from featherweight.model.description import Description
 from featherweight.model.formats.registry import load_description
-from featherweight.model.types import WORLD, Coupling, Description, Loop, LoopType, ModelError, Pose
+from featherweight.model.types import WORLD, Coupling, Loop, LoopType, ModelError, Pose
 
 WEIGHT = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 BODIES = f"""

@@ -12,8 +12,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from featherweight.model.description import Description
 from featherweight.model.formats.registry import load_description
-from featherweight.model.types import WORLD, Description, Joint, JointType, ModelError, Pose
+from featherweight.model.types import WORLD, Joint, JointType, ModelError, Pose
 
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 MISSING = (

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from featherweight.model.description import Description
 from featherweight.model.formats.registry import load_description
-from featherweight.model.types import Coupling, Description, Loop, LoopType, ModelError, Pose
+from featherweight.model.types import Coupling, Loop, LoopType, ModelError, Pose
 
 
 def load(folder: Path, inside: str, **options: str) -> Description:
@@ -348,3 +349,45 @@ def test_decimals_that_agree_do_not_contradict(tmp_path):
     assert 0.1 * 3 != 0.3 and math.isclose(0.1 * 3, 0.3)
     with pytest.raises(ModelError, match="'i': this coupling repeats"):
         load(tmp_path, TWIST + ring)
+
+
+# --- fixed joints as ends, and couplings that say who follows whom
+
+
+def test_a_fixed_joint_stands_for_its_child(tmp_path):
+    inside = PAIR + tree("jf b flange fixed").replace('<link name="b"/>', "")
+    by_joint = load(tmp_path, inside + loop(ends="a jf") + gear("g", "a", "jf", "2"))
+    by_link = load(tmp_path, inside + loop(ends="a flange") + gear("g", "a", "flange", "2"))
+    assert by_joint.loops == by_link.loops
+    assert by_joint.loops[0].successor == "flange"
+    assert by_joint.couplings == by_link.couplings
+    with pytest.raises(ModelError, match="loop 'ring': its successor link 'jb' is not defined"):
+        load(tmp_path, PAIR + loop(ends="a jb"))
+
+
+def terms(*written: str, joint: str = "jb", more: str = "") -> str:
+    inside = "".join(f'<term joint="{line.split()[0]}" coefficients="{" ".join(line.split()[1:])}"/>' for line in written)
+    return f'<coupling name="cam" joint="{joint}"{more}>{inside}</coupling>'
+
+
+def test_a_coupling_may_be_a_polynomial_of_several_joints(tmp_path):
+    inside = tree("ja base a", "jb base b revolute true", "jc base c")
+    found = load(tmp_path, inside + terms("ja 1 -0.5", "jc 2", more=' offset="0.25"'))
+    assert found.couplings == (Coupling("cam", "jb", (("ja", (1.0, -0.5)), ("jc", (2.0,))), 0.25),)
+    assert found.independent == ("jb",)
+    assert not dict(found.unused)
+
+
+@pytest.mark.parametrize(
+    ("inside", "message"),
+    [
+        (terms("jz 1"), "coupling 'cam': joint 'jz' is not defined"),
+        (terms("ja 1", joint="jz"), "coupling 'cam': joint 'jz' is not defined"),
+        (terms("ja"), "coupling 'cam': <term> has no attribute 'coefficients'"),
+        (terms("ja 1 x"), "coupling 'cam': 'coefficients' is not a number: 'x'"),
+        (terms("ja 1", more=' offset="x"'), "coupling 'cam': 'offset' is not a number"),
+    ],
+)
+def test_terms_that_mean_nothing_are_refused(tmp_path, inside, message):
+    with pytest.raises(ModelError, match=message):
+        load(tmp_path, PAIR + inside)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ...description import Description
 from ...types import (
     LARGEST,
     WORLD,
     Body,
-    Description,
     Frame,
     Inertia,
     Joint,

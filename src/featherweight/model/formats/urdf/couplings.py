@@ -7,13 +7,13 @@ whether they have a solution is then no matter of rounding.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import LARGEST, Coupling, Joint, JointType, ModelError
-from ..xml import attribute, named, only, read_scalar, required
+from ..xml import attribute, named, only, read_numbers, read_scalar, required
 
 COUPLING_TYPES = ("rolling", "gear", "belt")
 
@@ -42,21 +42,22 @@ class JointMarks(NamedTuple):
 
 
 class Paths:
-    """Paths through the tree of links."""
+    """Paths through the tree of links; a fixed joint's name stands for its child, unless a link has it."""
 
-    def __init__(self, links: Iterable[str], joints: Iterable[Joint]) -> None:
-        self._links = set(links)
+    def __init__(self, links: Iterable[str], joints: Sequence[Joint]) -> None:
+        self._links = {joint.name: joint.child for joint in joints if not moves(joint)} | {link: link for link in links}
         self._inward: dict[str | None, Joint] = {joint.child: joint for joint in joints}
+
+    def link(self, element: Element, role: str, where: str) -> str:
+        """The link that the element's predecessor or successor names."""
+        name = attribute(required(element, role, where), "link", where)
+        if name not in self._links:
+            raise ModelError(f"{where}: its {role} link '{name}' is not defined; define it or correct the name")
+        return self._links[name]
 
     def between(self, element: Element, where: str) -> tuple[list[Joint], list[Joint]]:
         """Moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
-        paths = []
-        for role in ("predecessor", "successor"):
-            link = attribute(required(element, role, where), "link", where)
-            if link not in self._links:
-                raise ModelError(f"{where}: its {role} link '{link}' is not defined; define it or correct the name")
-            paths.append(self._from_root(link))
-        a, b = paths
+        a, b = (self._from_root(self.link(element, role, where)) for role in ("predecessor", "successor"))
         common = sum(1 for x, y in zip(a, b, strict=False) if x is y)
         if not any(moves(joint) for joint in a[common:] + b[common:]):
             raise ModelError(f"{where}: no joint moves its predecessor against its successor; remove it or correct the links")
@@ -80,8 +81,9 @@ def moves(joint: Joint) -> bool:
 
 
 def coupling_equations(robot: Element, paths: Paths, source: str) -> list[Equation]:
-    """One for each <coupling>."""
-    return [_coupling(name, element, paths, source) for name, element in named(robot, "coupling", source).items()]
+    """One for each <coupling> between links."""
+    elements = named(robot, "coupling", source).items()
+    return [_coupling(name, element, paths, source) for name, element in elements if element.find("term") is None]
 
 
 def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equation:
@@ -95,6 +97,25 @@ def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equatio
     row = {joint.name: ratio for joint in to_predecessor if ratio} | {joint.name: Fraction(-1) for joint in to_successor}
     leaders = tuple(joint.name for joint in reversed(to_predecessor))
     return Equation(name, where, row, leaders, tuple(joint.name for joint in reversed(to_successor)))
+
+
+def written_couplings(robot: Element, joints: Iterable[Joint], source: str) -> list[Coupling]:
+    """Of each <coupling> with <term>s, which say which joint follows which others, and how."""
+    by_name = {joint.name: joint for joint in joints}
+    elements = named(robot, "coupling", source).items()
+    return [_written(name, element, by_name, source) for name, element in elements if element.find("term") is not None]
+
+
+def _written(name: str, element: Element, by_name: Mapping[str, Joint], source: str) -> Coupling:
+    where = f"{source}: coupling '{name}'"
+    written = ((attribute(t, "joint", where), read_numbers(t, "coefficients", where)) for t in element.findall("term"))
+    terms = tuple((leader, tuple(coefficients)) for leader, coefficients in written)
+    joint = attribute(element, "joint", where)
+    for one in (joint, *(leader for leader, _ in terms)):
+        if one not in by_name:
+            raise ModelError(f"{where}: joint '{one}' is not defined; define it or correct the name")
+        _require_one_coordinate(by_name[one], where)
+    return Coupling(name, joint, terms, read_scalar(element, "offset", where) if "offset" in element.attrib else 0.0)
 
 
 def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> list[Equation]:

@@ -9,7 +9,16 @@ from xml.etree.ElementTree import Element
 
 from ...types import Coupling, Joint, Loop, LoopType, Matrix, ModelError, Pose, Vector, add, dot, scale, transpose
 from ..xml import attribute, named, only, required
-from .couplings import Equation, JointMarks, Paths, coupling_equations, mimic_equations, moves, solve_couplings
+from .couplings import (
+    Equation,
+    JointMarks,
+    Paths,
+    coupling_equations,
+    mimic_equations,
+    moves,
+    solve_couplings,
+    written_couplings,
+)
 from .elements import read_axis, read_origin
 
 LOOP_TYPES = {str(t): t for t in LoopType} | {
@@ -42,14 +51,15 @@ def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimic
     for name, element in named(robot, "loop", source).items():
         where = f"{source}: loop '{name}'"
         looped.update(joint.name for path in paths.between(element, where) for joint in path)
-        loops.append(_loop(name, element, where))
+        loops.append(_loop(name, element, paths, where))
     equations = mimic_equations(robot, joints, source) if mimics else []
     equations += coupling_equations(robot, paths, source)
     written = _marks(robot, source)
     actuated = {e.get("name", "") for e in robot.findall("transmission/joint")} & looped if not written else set()
-    couplings = solve_couplings(equations, JointMarks(written, actuated, looped))
+    terms = written_couplings(robot, joints, source)
+    couplings = (*solve_couplings(equations, JointMarks(written, actuated, looped)), *terms)
     chosen = actuated - {coupling.joint for coupling in couplings}
-    inside = looped | _joints_of(equations)
+    inside = looped | _joints_of(equations) | {name for c in terms for name in (c.joint, *dict(c.terms))}
     kept = {name: mark for name, mark in (written or dict.fromkeys(chosen, True)).items() if name in inside}
     return Constraints(
         tuple(loops),
@@ -90,7 +100,7 @@ def _unused(robot: Element, joints: Sequence[Joint], chosen: set[str], idle_mark
 # --- loops
 
 
-def _loop(name: str, element: Element, where: str) -> Loop:
+def _loop(name: str, element: Element, paths: Paths, where: str) -> Loop:
     """A loop joint, with its frames turned such that the axis is theirs, as `LoopType` says.
 
     The axis is given in both ends' frames alike, as is the second one of a universal joint.
@@ -100,9 +110,9 @@ def _loop(name: str, element: Element, where: str) -> Loop:
         raise ModelError(f"{where}: unknown type '{written}'; use one of {', '.join(LOOP_TYPES)}")
     kind = LOOP_TYPES[written]
     turns = _turns(kind, element, where)
-    ends = [required(element, role, where) for role in ("predecessor", "successor")]
-    links = [attribute(end, "link", where) for end in ends]
-    frames = [read_origin(end, where) @ Pose(turn) for end, turn in zip(ends, turns, strict=True)]
+    roles = ("predecessor", "successor")
+    links = [paths.link(element, role, where) for role in roles]
+    frames = [read_origin(required(element, role, where), where) @ Pose(turn) for role, turn in zip(roles, turns, strict=True)]
     return Loop(name, kind, links[0], links[1], frames[0], frames[1])
 
 

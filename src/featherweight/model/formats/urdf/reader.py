@@ -11,26 +11,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...checks import excess_moments
-from ...types import Body, Description, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
+from ...description import Description
+from ...types import LARGEST, Body, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
 from ..xml import attribute, named, only, read_scalar, required
+from .drive_elements import read_actuators
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
 from .shapes import read_shapes, unknown_elements
 
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
+NO_LIMIT = ("1e30", "1e+30")  # as text, LARGEST
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 
 # What may stand inside an element, and what is known but of no use to dynamics. Anything else is listed as unknown.
 LINK_TAGS = {"inertial", "visual", "collision"}
 JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"}
-ROBOT_TAGS = {"link", "joint", "loop", "coupling", "material", "transmission", "gazebo", "sensor"}
+ROBOT_TAGS = {"link", "joint", "loop", "coupling", "actuator", "material", "transmission", "gazebo", "sensor"}
 INERTIAL_TAGS = {"origin", "mass", "inertia"}
 LOOP_TAGS = {"predecessor", "successor", "axis", "axis2"}
-COUPLING_TAGS = {"predecessor", "successor", "ratio"}
+COUPLING_TAGS = {"predecessor", "successor", "ratio", "term"}
+DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that are not negative
 MIMIC = ("follow", "independent", "refuse")
 
 
@@ -39,7 +44,8 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
 
     Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
     Besides the joint types of URDF, `spherical` (or `ball`) is read. A joint with no lower or upper limit has an
-    infinite one, and so has one without effort. Damping and friction are those of <dynamics>. Each <visual> and each
+    infinite one, and so has one without effort, or with ±1e30. Damping and friction are those of <dynamics>, and so are
+    armature, stiffness and rest (of a spring), which are this package's own. Each <visual> and each
     <collision> becomes a shape; a mesh file is looked for as `find_mesh` says, and need not be there. Joints that follow
     others by `<mimic>` become couplings, or with `mimic="independent"` move by themselves, or with `mimic="refuse"` are
     refused.
@@ -51,8 +57,14 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
 
     with the types of `LoopType` (and continuous, ball, fixed), the axis in the frames of both ends, and in universal joints
     an `<axis2>` likewise, without which one perpendicular to the axis is chosen. A coupling: ratio × (sum of the coordinates
-    from the nearest common ancestor to the predecessor) = (sum of those to the successor). `independent="true"` or "false"
-    marks the joints of loops and couplings.
+    from the nearest common ancestor to the predecessor) = (sum of those to the successor). A fixed joint's name stands for its
+    child link. A coupling may also say itself which joint follows which others, by polynomials without a constant, which is
+    the offset; and drives with a control are those of `Actuator`, whose numbers have the same names:
+
+        <coupling name joint offset> <term joint coefficients="c1 c2 ..."/> </coupling>
+        <actuator name joint gear gain bias control force/>
+
+    `independent="true"` or "false" marks the joints of loops and couplings.
 
     Raises `ModelError`, which names file and element, for a file that is damaged, is not one tree of links beside its loops,
     or has couplings that cannot be solved; `OSError` for one that cannot be opened.
@@ -83,6 +95,7 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
         independent=closing.independent,
         dependent=closing.dependent,
         shapes=shapes.shapes,
+        actuators=read_actuators(robot, joints, source),
     )
 
 
@@ -129,21 +142,27 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     joint = Joint(name, kind, parent, child, read_origin(element, where))
     axis = read_axis(element, where) if kind in WITH_AXIS else joint.axis
     lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
-    damping = _nonnegative(element, "dynamics", "damping", joint.damping, where)
-    friction = _nonnegative(element, "dynamics", "friction", joint.friction, where)
-    effort = _nonnegative(element, "limit", "effort", joint.effort, where)
-    return replace(joint, axis=axis, lower=lower, upper=upper, damping=damping, friction=friction, effort=effort)
+    dynamics: dict[str, Any] = {key: _nonnegative(element, "dynamics", key, 0.0, where) for key in DYNAMICS}
+    springs = only(element, "dynamics", where)
+    rest = read_scalar(springs, "rest", where) if springs is not None and "rest" in springs.attrib else joint.rest
+    effort = _unlimited(_nonnegative(element, "limit", "effort", joint.effort, where))
+    return replace(joint, axis=axis, lower=lower, upper=upper, rest=rest, effort=effort, **dynamics)
 
 
 def _limits(joint: Element, where: str) -> tuple[float, float]:
     limit = only(joint, "limit", where)
     if limit is None:
         return -math.inf, math.inf
-    lower = read_scalar(limit, "lower", where) if "lower" in limit.attrib else -math.inf
-    upper = read_scalar(limit, "upper", where) if "upper" in limit.attrib else math.inf
+    lower = _unlimited(read_scalar(limit, "lower", where)) if "lower" in limit.attrib else -math.inf
+    upper = _unlimited(read_scalar(limit, "upper", where)) if "upper" in limit.attrib else math.inf
     if lower > upper:
         raise ModelError(f"{where}: the lower limit {lower} is above the upper limit {upper}; exchange or correct them")
     return lower, upper
+
+
+def _unlimited(limit: float) -> float:
+    """Infinity for the largest number there is, which stands for it where a limit must be written."""
+    return math.copysign(math.inf, limit) if abs(limit) >= LARGEST else limit
 
 
 def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str) -> float:
@@ -225,7 +244,7 @@ def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
     for joint in robot.findall("joint"):
         ranged = JOINT_TYPES[joint.get("type", "")] in WITH_LIMITS
         for limit in joint.findall("limit"):
-            count["velocity"] += "velocity" in limit.attrib
+            count["velocity"] += limit.get("velocity", NO_LIMIT[0]) not in NO_LIMIT
             count["range"] += not ranged and ("lower" in limit.attrib or "upper" in limit.attrib)
     if count["velocity"]:
         yield "velocity limits", _joints(count["velocity"])
@@ -256,9 +275,10 @@ def _unknown_attributes(robot: Element) -> Iterator[str]:
         "joint": {"name", "type", "independent"},
         "joint/mimic": {"joint", "multiplier", "offset"},
         "loop": {"name", "type"},
-        "coupling": {"name", "type"},
+        "coupling": {"name", "type", "joint", "offset"},
+        "actuator": {"name", "joint", "gear", "gain", "bias", "control", "force"},
         "joint/limit": {"lower", "upper", "effort", "velocity"},
-        "joint/dynamics": {"damping", "friction"},
+        "joint/dynamics": {*DYNAMICS, "rest"},
         "joint/origin": {"xyz", "rpy"},
         "link/inertial/origin": {"xyz", "rpy"},
     }

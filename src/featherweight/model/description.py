@@ -1,0 +1,93 @@
+"""Descriptions of robots as users see them: values, with methods that return changed ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .editing import adding, attaching, cutting, joint_types, locking, mirroring, renaming
+from .formats.saving import save_description
+from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Description(Contents):
+    """What `featherweight.read` and `Mechanism` give, and `featherweight.build` makes a robot of.
+
+    Each method below returns a new description and leaves this one as it is; what refers to a part that goes, goes along:
+    actuators of locked joints, shapes of bodies that are cut off. What was left out is in `unused`, and so in the robot's
+    `report()`; where a robot may then move as it did not before (a loop that was cut), a ModelWarning says so, too. Bodies,
+    frames and joints are named as in the file. All methods raise ModelError for names that are not there, and list those
+    that are.
+    """
+
+    def locked(self, positions: Mapping[str, Any]) -> Description:
+        """With joints fixed: {joint: position [rad or m]}; of a joint with more coordinates its part of q, as in `Robot`.
+
+        Joints that couplings let follow are held with them. Loops stay, but for those in which nothing moves any more, which
+        must be closed at these positions. Raises ModelError for positions that contradict couplings or leave loops open.
+        """
+        return locking.locked(self, positions)
+
+    def subtree(self, body: str) -> Description:
+        """The body with all that it carries, its frame on that of the ground. Loops and couplings that are cut are dropped."""
+        return cutting.subtree(self, body)
+
+    def without(self, *bodies: str) -> Description:
+        """Without these bodies and all that they carry. Loops and couplings that are cut are dropped."""
+        return cutting.without(self, bodies)
+
+    def attached(
+        self, other: Description, frame: str | None = None, placement: Pose | None = None, prefix: str = ""
+    ) -> Description:
+        """With another description whose ground lies at `placement` on a frame, body or fixed joint of this one (None: on the
+        ground): its roots are fixed there, and its joints on the ground join it to there.
+
+        `prefix` is put before all names of the other but those of configurations: where both have one of a name, it has the
+        coordinates of both. Raises ModelError where both have bodies, joints, ... of one name.
+        """
+        return attaching.attached(self, other, frame, placement or Pose(), prefix)
+
+    def with_loop(self, loop: Loop) -> Description:
+        """With one more loop, between bodies, frames or fixed joints."""
+        return adding.with_loop(self, loop)
+
+    def with_coupling(self, coupling: Coupling) -> Description:
+        """With one more joint that follows others."""
+        return adding.with_coupling(self, coupling)
+
+    def with_closure(self, closure: Closure) -> Description:
+        """With one more constraint of one's own."""
+        return adding.with_closure(self, closure)
+
+    def with_payload(self, on: str, inertia: Inertia) -> Description:
+        """With more mass on a body, in its frame; or on the body that carries a frame, in that frame. It is added exactly."""
+        return adding.with_payload(self, on, inertia)
+
+    def with_joint_type(self, joint: str | Sequence[str], kind: JointType | str, axis: Vector | None = None) -> Description:
+        """With a joint of another type, where it is; `axis`, in the child's frame, is the one that it has unless given.
+
+        Three hinges in a row with nothing on the bodies between them, whose axes meet in a point, become one spherical joint
+        with the name of the first. Limits go, and couplings, closures and actuators of coordinates that are no more.
+        """
+        return joint_types.with_joint_type(self, (joint,) if isinstance(joint, str) else tuple(joint), JointType(kind), axis)
+
+    def renamed(self, names: Mapping[str, str]) -> Description:
+        """With other names, {old: new}, of all bodies, joints, frames, ... that have them, and of what refers to them."""
+        return renaming.renamed(self, names)
+
+    def mirrored(self, axis: str) -> Description:
+        """The image in the plane through the ground's origin across "x", "y" or "z", with the same names: the left arm of a
+        right one. Coordinates of joints that have one stay as they are; those of the others are mirrored."""
+        return mirroring.mirrored(self, axis)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file in the format of its suffix: .urdf, with elements of this package's own for what URDF has no words for;
+        .srdf, for configurations and disabled collisions, which `read(..., srdf=path)` adds to those of a URDF.
+
+        Warns (ModelWarning) of what the file cannot hold, by name; raises ModelError where the robot would move otherwise
+        without it.
+        """
+        save_description(self, path)

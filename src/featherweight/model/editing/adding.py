@@ -1,0 +1,94 @@
+"""What a description gets beside what it has: loops, couplings, closures and payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ...spatial import Mat3, RigidInertia, Sym3, Vec3
+from ..types import Body, Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, plain, scale
+from .references import D, grounded, joint_of, place, supports
+
+
+def with_loop(d: D, loop: Loop) -> D:
+    """The description with one more loop, between bodies that can move against each other."""
+    d, where = grounded(d), f"loop {loop.name!r}"
+    _require_new(d, "loop", loop.name, (x.name for x in d.loops))
+    paths = supports(d)
+    moving = [[j for j in paths[place(d, end, where).body] if j.type.nv] for end in (loop.predecessor, loop.successor)]
+    if moving[0] == moving[1]:
+        problem = f"no joint moves {loop.predecessor!r} against {loop.successor!r}"
+        raise ModelError(f"{d.source}: {where}: {problem}; name bodies that joints move, or leave it out")
+    return grounded(replace(d, loops=(*d.loops, loop)))
+
+
+def with_coupling(d: D, coupling: Coupling) -> D:
+    """The description with one more coupling, of a joint that follows no other yet."""
+    d, coupling, where = grounded(d), plain(coupling), f"coupling {coupling.name!r}"
+    _require_new(d, "coupling", coupling.name, (c.name for c in d.couplings))
+    _require_coordinates(d, (coupling.joint, *(name for name, _ in coupling.terms)), where)
+    if there := [c.name for c in d.couplings if c.joint == coupling.joint]:
+        raise ModelError(f"{d.source}: {where}: joint {coupling.joint!r} follows by coupling {there[0]!r} already; keep one")
+    if not any(any(p) for _, p in coupling.terms):
+        raise ModelError(f"{d.source}: {where}: joint {coupling.joint!r} would follow no other; use `locked` to hold it still")
+    return replace(d, couplings=(*d.couplings, coupling))
+
+
+def with_closure(d: D, closure: Closure) -> D:
+    """The description with one more closure, a constraint of one's own."""
+    d, where = grounded(d), f"closure {closure.name!r}"
+    _require_new(d, "closure", closure.name, (c.name for c in d.closures))
+    _require_coordinates(d, closure.joints, where)
+    return replace(d, closures=(*d.closures, plain(closure)))
+
+
+def _require_new(d: Contents, kind: str, name: str, taken: Iterable[str]) -> None:
+    if name in taken:
+        raise ModelError(f"{d.source}: there is a {kind} {name!r} already; give the new one another name")
+
+
+def _require_coordinates(d: Contents, joints: Iterable[str], where: str) -> None:
+    for name in joints:
+        joint = joint_of(d, name, where)
+        if joint.type.nv != 1:
+            problem = f"joint {name!r} is {joint.type} and has no single coordinate"
+            ones = ", ".join(j.name for j in d.joints if j.type.nv == 1)
+            raise ModelError(f"{d.source}: {where}: {problem}; those that have one are {ones or 'none'}")
+
+
+# --- payloads
+
+
+def with_payload(d: D, on: str, inertia: Inertia) -> D:
+    """The description with more mass on a body, or on the one that carries a frame: `inertia` is in that body or frame."""
+    d, inertia = grounded(d), plain(inertia)
+    at = place(d, on, "payload")
+    if at.body is None:
+        raise ModelError(f"{d.source}: payload: {on!r} lies on the ground, where mass has no effect; name what a joint moves")
+    if inertia.mass < 0.0:
+        raise ModelError(f"{d.source}: payload on {on!r}: its mass is negative ({inertia.mass:g} kg); correct it")
+    heavier = (Body(b.name, _sum(b.inertia, _placed(inertia, at.pose))) if b.name == at.body else b for b in d.bodies)
+    return replace(d, bodies=tuple(heavier))
+
+
+def _placed(inertia: Inertia, pose: Pose) -> Inertia:
+    """An inertia that is given in a frame, in the one that `pose` is given in."""
+    rotation = Mat3(*(Vec3(*row) for row in pose.R))
+    turned = Sym3(*inertia.rotational).rotate(rotation)
+    return Inertia(inertia.mass, (pose @ Pose(p=inertia.center)).p, _six(turned))
+
+
+def _sum(a: Inertia, b: Inertia) -> Inertia:
+    """Of two bodies that are one, in one frame; a term without mass leaves the centre where it is."""
+    mass = a.mass + b.mass
+    part = b.mass / mass if mass else 0.0
+    x, y, z = (q - p for p, q in zip(a.center, b.center, strict=True))
+    apart = RigidInertia(a.mass * part, Vec3(0.0, 0.0, 0.0), Sym3(*(0.0,) * 6)).translate(Vec3(x, y, z)).rotational
+    rotational = _six(i + j + k for i, j, k in zip(a.rotational, b.rotational, apart, strict=True))
+    return Inertia(mass, add(a.center, scale(part, (x, y, z))), rotational)
+
+
+def _six(numbers: Iterable[Any]) -> tuple[float, float, float, float, float, float]:
+    xx, xy, xz, yy, yz, zz = map(float, numbers)
+    return (xx, xy, xz, yy, yz, zz)

@@ -1,0 +1,81 @@
+"""One robot fixed to a frame of another: a gripper on an arm, arms on a torso."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..types import Contents, Joint, JointType, ModelError, Pose, plain
+from .configurations import joined, with_coordinates_of
+from .notes import merged
+from .references import D, Place, grounded, listed, new_name, on_bodies, place
+from .renaming import KINDS, all_names, with_names
+
+
+def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:
+    """The description with another one whose ground lies at `placement` on a frame of the first; None is the ground."""
+    d, added = grounded(d), on_bodies(grounded(other))
+    if prefix:
+        added = with_names(added, lambda name: prefix + name)
+    _require_own_names(d, added)
+    at = place(d, frame, "attached")
+    at = Place(at.body, at.pose @ plain(placement))
+    added = _on(added, at, {j.name for j in d.joints})
+    unused = tuple((kind, f"{text} (of {other.name})") for kind, text in added.unused)
+    if other.gravity != d.gravity:
+        unused += (("gravity of what was attached", f"{added.gravity} (of {other.name})"),)
+    return replace(
+        d,
+        bodies=d.bodies + added.bodies,
+        joints=d.joints + added.joints,
+        frames=d.frames + added.frames,
+        unused=merged(d.unused, unused),
+        virtual=d.virtual | added.virtual,
+        loops=d.loops + added.loops,
+        couplings=d.couplings + added.couplings,
+        closures=d.closures + added.closures,
+        independent=d.independent + added.independent,
+        dependent=d.dependent + added.dependent,
+        shapes=d.shapes + added.shapes,
+        actuators=d.actuators + added.actuators,
+        configurations=joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
+        disabled_collisions=d.disabled_collisions + added.disabled_collisions,
+    )
+
+
+def _require_own_names(d: Contents, added: Contents) -> None:
+    """No element has a name that another of its kind has, nor a frame that of a body."""
+    there = {*all_names(d)}
+    for kind, plural in KINDS.items():
+        clash = [name for k, name in all_names(added) if k == kind and (kind, name) in there]
+        if clash:
+            problem = f"both have {plural} with the names {listed(clash)}"
+            raise ModelError(f'{d.source}: attached: {problem}; give a prefix, as in prefix="left_", or rename them')
+
+
+def _on(added: D, at: Place, taken: set[str]) -> D:
+    """What is on the ground, on another body, by fixed joints for the roots."""
+    moved = {j.child for j in added.joints}
+    taken = taken | {j.name for j in added.joints}
+    roots = [
+        Joint(new_name(f"{b.name}_to_{at.body or 'world'}", taken), JointType.FIXED, at.body, b.name, at.pose)
+        for b in added.bodies
+        if b.name not in moved
+    ]
+
+    def carried(joint: Joint) -> Joint:
+        return replace(joint, parent=at.body, placement=at.pose @ joint.placement)
+
+    def end(body: str | None, pose: Pose) -> tuple[str | None, Pose]:
+        return (at.body, at.pose @ pose) if body is None else (body, pose)
+
+    loops = []
+    for x in added.loops:
+        (a, A), (b, B) = end(x.predecessor, x.predecessor_frame), end(x.successor, x.successor_frame)
+        loops.append(replace(x, predecessor=a, successor=b, predecessor_frame=A, successor_frame=B))
+    return replace(
+        added,
+        joints=(*roots, *(carried(j) if j.parent is None else j for j in added.joints)),
+        frames=tuple(replace(f, body=at.body, placement=at.pose @ f.placement) if f.body is None else f for f in added.frames),
+        shapes=tuple(replace(s, body=at.body, placement=at.pose @ s.placement) if s.body is None else s for s in added.shapes),
+        loops=tuple(loops),
+    )

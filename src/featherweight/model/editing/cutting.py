@@ -1,0 +1,32 @@
+"""Parts of a robot: what a body carries, and what is left without it."""
+
+from __future__ import annotations
+
+from ..types import ModelError
+from .dropping import carried, kept_bodies
+from .references import D, grounded, require_body
+
+
+def subtree(d: D, body: str) -> D:
+    """The body, on the ground where its joint was, with all that it carries."""
+    d = grounded(d)
+    require_body(d, body, "subtree")
+    return kept_bodies(d, carried(d, body), ground=False)
+
+
+def without(d: D, bodies: tuple[str, ...]) -> D:
+    """All but the bodies and what they carry."""
+    d = grounded(d)
+    gone: set[str] = set()
+    inward = {j.child: j.parent for j in d.joints}
+    for body in bodies:
+        require_body(d, body, "without")
+        gone |= carried(d, body)
+        above = inward.get(body)
+        while above in d.virtual:  # bodies between the joints of the one that goes
+            gone.add(str(above))
+            above = inward.get(str(above))
+    left = [b.name for b in d.bodies if b.name not in gone]
+    if not left:
+        raise ModelError(f"{d.source}: without {', '.join(map(repr, bodies))}, which carry all others, nothing is left")
+    return kept_bodies(d, left, ground=True)

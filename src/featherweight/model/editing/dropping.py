@@ -1,0 +1,71 @@
+"""A description without some of its joints or bodies, and without what names them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ..types import ROOT_JOINT, Contents
+from .configurations import with_coordinates_of
+from .notes import missed, noted
+from .references import D, on_bodies, supports, tied_joints, tied_with
+
+CUT = "build the loop anew with what is left, or keep both of its ends"
+
+
+def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
+    """The description of these bodies alone, and of what is on the ground if `ground`.
+
+    A joint goes with its child, an actuator with its joint, shapes and frames with their body. Loops, couplings and closures
+    that have a part in what is left go with a warning.
+    """
+    d = on_bodies(d)
+    held: set[str | None] = {*bodies, *([None] if ground else [])}
+    joints = tuple(j for j in d.joints if j.child in held and j.parent in held)
+    left = {j.name for j in joints}
+    ends = {x.name: (x.predecessor in held, x.successor in held) for x in d.loops}
+    loops = tuple(x for x in d.loops if all(ends[x.name]))
+    couplings = tuple(c for c in d.couplings if left.issuperset((c.joint, *(name for name, _ in c.terms))))
+    closures = tuple(c for c in d.closures if left.issuperset(c.joints))
+    open_loops = [x.name for x in d.loops if any(ends[x.name]) and not all(ends[x.name])]
+    open_couplings = [c.name for c in d.couplings if c not in couplings and c.joint in left]
+    open_closures = [c.name for c in d.closures if c not in closures and not left.isdisjoint(c.joints)]
+    on_ground = [f.name for f in d.frames if f.body is None] + [s.name for s in d.shapes if s.body is None]
+    result = replace(
+        d,
+        bodies=tuple(b for b in d.bodies if b.name in held),
+        joints=joints,
+        frames=tuple(f for f in d.frames if f.body in held),
+        virtual=d.virtual & frozenset(bodies),
+        loops=loops,
+        couplings=couplings,
+        closures=closures,
+        shapes=tuple(s for s in d.shapes if s.body in held),
+        actuators=tuple(a for a in d.actuators if a.joint in left),
+        disabled_collisions=tuple(pair for pair in d.disabled_collisions if held.issuperset(pair)),
+    )
+    result = missed(result, "loops that were cut", open_loops, CUT)
+    result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints now move by themselves")
+    result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")
+    result = noted(result, "what was on the ground", [] if ground else on_ground)
+    result = with_coordinates_of(result, left | {ROOT_JOINT} if ground else left)
+    gone = tied_joints(d).keys() - tied_joints(result).keys()
+    return marked_anew(result, d, {joint for what in gone for joint in tied_joints(d)[what]})
+
+
+def marked_anew(result: D, before: Contents, freed: Collection[str]) -> D:
+    """Without marks of joints that are not there, and of dependents where constraints on `freed` joints went: what is left may
+    not determine so many."""
+    loose, left = tied_with(before, freed), {j.name for j in result.joints}
+    unmarked = [name for name in result.dependent if name in loose & left]
+    result = replace(
+        result,
+        independent=tuple(name for name in result.independent if name in left),
+        dependent=tuple(name for name in result.dependent if name in left - loose),
+    )
+    return noted(result, "marks of dependent joints, which are chosen anew", unmarked)
+
+
+def carried(d: Contents, body: str) -> set[str]:
+    """The body and all bodies that it carries."""
+    return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}

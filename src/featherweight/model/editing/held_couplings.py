@@ -1,0 +1,105 @@
+"""Couplings of joints that are held: what they say of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..types import Contents, Coupling, ModelError
+
+SAME = 1e-9  # [rad, m], of a size of one: positions that say the same
+
+Positions = dict[str, tuple[float, ...]]
+
+
+def hold_couplings(d: Contents, asked: Mapping[str, tuple[float, ...]]) -> tuple[tuple[Coupling, ...], Positions]:
+    """The couplings that are left, and the positions of all joints that are held: those asked for, and those that follow.
+
+    A held joint is a constant in the couplings of others. One that is left to follow nothing is held, and so is one that a
+    held joint follows alone; of several, one is solved for. Raises ModelError where positions contradict couplings, or a held
+    joint follows others by a polynomial of a higher degree, which has no one solution.
+    """
+    held = dict(asked)
+    left = list(d.couplings)
+    changed = True
+    while changed:
+        changed = False
+        for k, c in enumerate(left):
+            new = _with_constants(c, held)
+            if not new.terms:
+                _hold(d, held, c.joint, new.offset, c)
+                del left[k]
+            elif c.joint in held:
+                new = _solved(d, _of_leaders(d, new, left, held), held)
+                if len(new.terms) == 0:
+                    _hold(d, held, new.joint, new.offset, c)
+                    del left[k]
+                else:
+                    left[k] = new
+            elif new != c:
+                left[k] = new
+                continue
+            else:
+                continue
+            changed = True
+            break
+    return tuple(left), held
+
+
+def _hold(d: Contents, held: Positions, joint: str, position: float, c: Coupling) -> None:
+    """Note where a joint is held, which it may be already."""
+    there = held.setdefault(joint, (position,))[0]
+    if abs(there - position) > SAME * max(1.0, abs(there), abs(position)):
+        problem = f"coupling {c.name!r} puts joint {joint!r} at {position:.9g}, not at {there:.9g}"
+        raise ModelError(f"{d.source}: locked: {problem}; lock only one of the joints that it ties together, or move one")
+
+
+def _with_constants(c: Coupling, held: Positions) -> Coupling:
+    """Held joints in its terms become part of the offset."""
+    constant = sum(_value(p, held[name][0]) for name, p in c.terms if name in held)
+    terms = tuple(term for term in c.terms if term[0] not in held and any(term[1]))
+    return replace(c, terms=terms, offset=c.offset + constant)
+
+
+def _value(coefficients: tuple[float, ...], x: float) -> float:
+    value = 0.0
+    for coefficient in reversed(coefficients):
+        value = (value + coefficient) * x
+    return value
+
+
+def _of_leaders(d: Contents, c: Coupling, couplings: list[Coupling], held: Positions) -> Coupling:
+    """A linear coupling in terms of joints that follow none and are not held."""
+    by_joint = {other.joint: other for other in couplings if other is not c and other.joint != c.joint}
+    factors: dict[str, float] = {}
+    offset, pending = c.offset, [(name, _factor(d, c, name, p)) for name, p in c.terms]
+    while pending:
+        name, factor = pending.pop(0)
+        if name in held:
+            offset += factor * held[name][0]
+        elif name in by_joint:
+            chain = by_joint[name]
+            offset += factor * chain.offset
+            pending += [(leader, factor * _factor(d, c, leader, p)) for leader, p in chain.terms]
+        else:
+            factors[name] = factors.get(name, 0.0) + factor
+    return replace(c, terms=tuple((name, (factor,)) for name, factor in factors.items() if factor), offset=offset)
+
+
+def _factor(d: Contents, c: Coupling, leader: str, coefficients: tuple[float, ...]) -> float:
+    if any(coefficients[1:]):
+        problem = f"joint {c.joint!r} follows {leader!r} by a polynomial (coupling {c.name!r})"
+        raise ModelError(f"{d.source}: locked: {problem}, which may have several solutions; lock {leader!r} instead")
+    return coefficients[0]
+
+
+def _solved(d: Contents, c: Coupling, held: Positions) -> Coupling:
+    """For one of its leaders, by choice not one that is marked as independent, with its joint held."""
+    position = held[c.joint][0]
+    terms = {name: factor for name, (factor,) in c.terms}
+    if not terms:
+        return replace(c, terms=())
+    joint = next((name for name in terms if name not in d.independent), next(iter(terms)))
+    ratio = terms.pop(joint)
+    others = tuple((name, (-factor / ratio,)) for name, factor in terms.items())
+    return Coupling(c.name, joint, others, (position - c.offset) / ratio)

@@ -1,0 +1,145 @@
+"""Joints of another type, and several in a row that are one spherical joint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, plain, rotate
+from .configurations import with_coordinates_of
+from .locking import joint_motion, locked
+from .notes import missed, noted
+from .references import D, grounded, joint_of, listed, on_bodies, tied_with
+
+TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
+HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)
+MEET = 1e-6  # [m], and of the volume that three axes span
+FREE = "their joints now move by themselves"
+
+
+def with_joint_type(d: D, joints: Sequence[str], kind: JointType, axis: Vector | None) -> D:
+    """The description with a joint of another type; or with one in place of three that turn about one point."""
+    d, kind = grounded(d), JointType(kind)
+    if len(joints) > 1:
+        return _as_one(d, joints, kind)
+    joint = joint_of(d, joints[0], "with_joint_type")
+    if kind is JointType.FIXED:
+        return d if joint.type is kind else locked(d, {joint.name: neutral_position(joint)})
+    new = _of_type(joint, kind, joint.axis if axis is None else _unit(d, joint.name, axis))
+    d = replace(d, joints=tuple(new if j is joint else j for j in d.joints))
+    if {joint.type, kind} <= {*HINGES}:
+        return d
+    return _without_coordinates(d, {joint.name})
+
+
+def neutral_position(joint: Joint) -> tuple[float, ...]:
+    """The position at which the child lies at `placement`."""
+    if joint.type is JointType.PLANAR:
+        return (0.0, 0.0, 1.0, 0.0)
+    return (joint.zero,) if joint.type.nq == 1 else (*(0.0,) * (joint.type.nq - 1), 1.0)
+
+
+def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:
+    """With what of its numbers has the same meaning for the new type."""
+    new = Joint(joint.name, kind, joint.parent, joint.child, joint.placement, axis)
+    if {joint.type, kind} <= {*TURNING} or joint.type is kind:
+        new = replace(joint, type=kind, axis=axis, lower=-math.inf, upper=math.inf)
+        if kind is JointType.REVOLUTE and joint.type in HINGES:
+            new = replace(new, lower=joint.lower, upper=joint.upper)
+        return new if kind in HINGES else replace(new, zero=0.0, rest=0.0)
+    return new
+
+
+def _unit(d: Contents, name: str, axis: Vector) -> Vector:
+    x, y, z = plain(axis)
+    length = math.hypot(x, y, z)
+    if not 0.0 < length < math.inf:
+        raise ModelError(f"{d.source}: joint {name!r}: the axis {axis!r} has no direction; give it one")
+    return (x / length, y / length, z / length)
+
+
+def _without_coordinates(d: D, joints: Collection[str]) -> D:
+    """Without what names the coordinates that these joints had."""
+    couplings = [c.name for c in d.couplings if not {c.joint, *(name for name, _ in c.terms)}.isdisjoint(joints)]
+    closures = [c.name for c in d.closures if not {*c.joints}.isdisjoint(joints)]
+    actuators = [a.name for a in d.actuators if a.joint in joints]
+    tied = tied_with(d, joints)
+    result = replace(
+        d,
+        couplings=tuple(c for c in d.couplings if c.name not in couplings),
+        closures=tuple(c for c in d.closures if c.name not in closures),
+        actuators=tuple(a for a in d.actuators if a.name not in actuators),
+        independent=tuple(name for name in d.independent if name not in tied),
+        dependent=tuple(name for name in d.dependent if name not in tied),
+    )
+    result = missed(result, "couplings of joints that have another type", couplings, FREE)
+    result = missed(result, "closures of joints that have another type", closures, FREE)
+    result = missed(result, "actuators of joints that have another type", actuators, "give them joints with one coordinate")
+    result = with_coordinates_of(result, {ROOT_JOINT} | {j.name for j in d.joints} - {*joints})
+    marks = [name for name in (*d.independent, *d.dependent) if name in tied]
+    return noted(result, "marks of joints in loops, which are chosen anew", marks)
+
+
+# --- three hinges
+
+
+def _as_one(d: D, names: Sequence[str], kind: JointType) -> D:
+    """A spherical joint, with the first one's name, in place of hinges whose axes meet and span space."""
+    joints = [joint_of(d, name, "with_joint_type") for name in names]
+    _require_ball(d, joints, kind)
+    first, last = joints[0], joints[-1]
+    at_zero = [_placed(joint) for joint in joints]
+    below = at_zero[1] @ at_zero[2]  # the last child's frame in that of the first
+    placement = at_zero[0] @ below
+    seen = [inward.inverse() for inward in (below, at_zero[2], Pose())]  # the children's frames in the last one's
+    points = [(at @ Pose(p=j.anchor)).p for at, j in zip(seen, joints, strict=True)]
+    anchor = _meeting_point(d, names, points, [rotate(at.R, j.axis) for at, j in zip(seen, joints, strict=True)])
+    ball = Joint(first.name, JointType.SPHERICAL, first.parent, last.child, placement, anchor=anchor)
+    between = {joints[0].child, joints[1].child}
+    d = replace(
+        d,
+        bodies=tuple(b for b in d.bodies if b.name not in between),
+        virtual=d.virtual - between,
+        joints=tuple(ball if j is first else j for j in d.joints if j is first or j not in joints),
+    )
+    return _without_coordinates(d, {*names})
+
+
+def _placed(joint: Joint) -> Pose:
+    """The child's frame at coordinate zero."""
+    return joint.placement @ joint_motion(joint, (0.0,))
+
+
+def _require_ball(d: Contents, joints: Sequence[Joint], kind: JointType) -> None:
+    names = ", ".join(repr(j.name) for j in joints)
+    where = f"{d.source}: with_joint_type: {names}"
+    if kind is not JointType.SPHERICAL or len(joints) != 3 or any(j.type not in HINGES for j in joints):
+        kinds = ", ".join(j.type for j in joints)
+        raise ModelError(f"{where} ({kinds}) cannot be one {kind} joint; name three hinges for a spherical one, or one joint")
+    for above, below in pairwise(joints):
+        if below.parent != above.child:
+            raise ModelError(f"{where}: {below.name!r} does not hang on the body of {above.name!r}; name joints that follow")
+        others = [f.name for f in d.frames if f.body == above.child] + [s.name for s in d.shapes if s.body == above.child]
+        others += [j.name for j in d.joints if j.parent == above.child and j is not below]
+        others += [x.name for x in on_bodies(d).loops if above.child in (x.predecessor, x.successor)]
+        inertia = next(b.inertia for b in d.bodies if b.name == above.child)
+        if others or any(inertia.rotational) or inertia.mass:
+            held = f"carries {listed(others)}" if others else "has mass"
+            raise ModelError(f"{where}: body {above.child!r} between them {held}; move that to another body first")
+
+
+def _meeting_point(d: Contents, names: Sequence[str], points: Sequence[Vector], axes: Sequence[Vector]) -> Vector:
+    """Where the axes meet, in the last child's frame."""
+    p, w = np.array(points), np.array(axes)
+    across = np.eye(3) - w[:, :, None] * w[:, None, :]
+    meeting = np.linalg.lstsq(across.sum(axis=0), np.einsum("kij,kj->i", across, p), rcond=None)[0]
+    apart = np.linalg.norm(np.einsum("kij,kj->ki", across, meeting - p), axis=1).max()
+    if apart > MEET or abs(np.linalg.det(w)) < MEET:
+        problem = f"miss each other by {apart:.3g} m" if apart > MEET else "lie in a plane at zero"
+        raise ModelError(f"{d.source}: with_joint_type: the axes of {listed([*names])} {problem}; no spherical joint moves so")
+    x, y, z = (float(round(c, 15)) for c in meeting)
+    return (x, y, z)

@@ -1,0 +1,127 @@
+"""Joints held at a position: they become fixed, and what moves along with them is held, too.
+
+Fixed joints add up the inertias of what they join when a robot is built, so that the locked robot is exactly the whole one
+with those velocities zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..placement import frame_with_z
+from ..types import ROOT_JOINT, Contents, Joint, JointType, Matrix, ModelError, Pose, Vector, as_vector
+from .configurations import with_coordinates_of
+from .held_couplings import hold_couplings
+from .held_loops import hold_closures, hold_loops
+from .notes import noted, warn
+from .references import D, grounded, joint_of, on_bodies, tied_with, unknown
+from .virtual import contracted
+
+UNIT = 1e-6  # what the length of a quaternion, and of (cos, sin), may be off one
+
+
+def locked(d: D, positions: Mapping[str, Any]) -> D:
+    """The description with these joints fixed at these positions, a number or the joint's part of q each."""
+    d = on_bodies(grounded(d))
+    asked = {name: _position(d, name, value) for name, value in positions.items()}
+    couplings, all_held = hold_couplings(d, asked)
+    fixed = tuple(_fixed(j, all_held[j.name]) if j.name in all_held else j for j in d.joints)
+    _warn_of_limits(d, all_held)
+    locked = replace(
+        d,
+        joints=fixed,
+        couplings=couplings,
+        closures=hold_closures(d, all_held),
+        actuators=tuple(a for a in d.actuators if a.joint not in all_held),
+    )
+    locked = hold_loops(locked)
+    locked = _marked(locked, d, all_held)
+    locked = with_coordinates_of(locked, {ROOT_JOINT} | {j.name for j in d.joints} - all_held.keys())
+    locked = noted(locked, "locked joints", [*all_held])
+    locked = noted(locked, "actuators of locked joints", [a.name for a in d.actuators if a.joint in all_held])
+    return contracted(locked)
+
+
+def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:
+    joint = joint_of(d, name, "locked")
+    if joint.type is JointType.FIXED:
+        free = [j.name for j in d.joints if j.type is not JointType.FIXED]
+        raise unknown(d, name, "moving joint", free, "locked")
+    where = f"{d.source}: locked: joint {name!r}, which is {joint.type},"
+    numbers = np.asarray(value, dtype=np.float64)
+    if numbers.size != joint.type.nq or numbers.ndim > 1 or not np.isfinite(numbers).all():
+        needs = f"{joint.type.nq} finite numbers" if joint.type.nq > 1 else "one finite number"
+        raise ModelError(f"{where} needs {needs}; got {value!r}")
+    q = numbers.ravel()
+    group = {JointType.SPHERICAL: q[0:4], JointType.FLOATING: q[3:7], JointType.PLANAR: q[2:4]}.get(joint.type)
+    if group is not None:
+        length = float(np.linalg.norm(group))
+        if abs(length - 1.0) > UNIT:
+            what = "(cos, sin)" if joint.type is JointType.PLANAR else "quaternion (x, y, z, w)"
+            raise ModelError(f"{where} needs a {what} of length one; got {value!r}")
+        group /= length
+    return tuple(q.tolist())
+
+
+def _warn_of_limits(d: Contents, held: Mapping[str, tuple[float, ...]]) -> None:
+    """Of positions beyond the limits: degrees, more often than not."""
+    for j in d.joints:
+        if j.name in held and j.type.nq == 1 and not j.lower <= held[j.name][0] <= j.upper:
+            problem = f"joint {j.name!r} is locked at {held[j.name][0]:g}, outside of its limits [{j.lower:g}, {j.upper:g}]"
+            warn(d, f"{problem}; positions are in rad and m")
+
+
+def _fixed(joint: Joint, position: tuple[float, ...]) -> Joint:
+    placement = joint.placement @ joint_motion(joint, position)
+    return Joint(joint.name, JointType.FIXED, joint.parent, joint.child, placement)
+
+
+def joint_motion(joint: Joint, q: tuple[float, ...]) -> Pose:
+    """From where the child's frame lies at `placement` to where it lies at a position, in the former."""
+    if joint.type in (JointType.FLOATING, JointType.SPHERICAL):
+        frame, move = Pose(p=joint.anchor), _free(q)
+    else:
+        frame, move = Pose(frame_with_z(joint.axis), joint.anchor), _along_z(joint, q)
+    return frame @ move @ frame.inverse()
+
+
+def _along_z(joint: Joint, q: tuple[float, ...]) -> Pose:
+    if joint.type is JointType.PLANAR:
+        return Pose(_about_z(q[2], q[3]), (q[0], q[1], 0.0))
+    x = q[0] - joint.zero
+    return Pose(p=(0.0, 0.0, x)) if joint.type is JointType.PRISMATIC else Pose(_about_z(math.cos(x), math.sin(x)))
+
+
+def _about_z(c: float, s: float) -> Matrix:
+    return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+
+
+def _free(q: tuple[float, ...]) -> Pose:
+    """Of a spherical joint (quaternion), or a floating one (position and quaternion)."""
+    x, y, z, w = q[-4:]
+    R = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    p: Vector = as_vector(q[:3]) if len(q) == 7 else (0.0, 0.0, 0.0)
+    return Pose(R, p)
+
+
+def _marked(d: D, before: Contents, held: Mapping[str, tuple[float, ...]]) -> D:
+    """Without marks of held joints. A held joint that was marked as independent takes one freedom and its mark away; one that
+    was not takes a freedom from another, so that all that it is tied to is chosen anew."""
+    anew = tied_with(before, [name for name in held if name not in before.independent])
+    left = {j.name for j in d.joints if j.name not in held}
+    result = replace(
+        d,
+        independent=tuple(name for name in d.independent if name in left - anew),
+        dependent=tuple(name for name in d.dependent if name in left),
+    )
+    lost = [name for name in before.independent if name in left & anew]
+    return noted(result, "marks of independent joints, which are chosen anew", lost)

@@ -1,0 +1,96 @@
+"""A robot in a mirror: the left arm of a right one.
+
+With M the reflection, a frame's image is M R M at M p, so that what was at x in a frame is at M x in its image. A sense of
+turning changes in a mirror, and so hinges' axes point the other way: coordinates of joints that have one stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ..placement import frame_with_z
+from ..types import Configuration, Inertia, Joint, JointType, Loop, Pose, Shape, ShapeType, Vector, as_vector, scale
+from .locking import joint_motion
+from .references import D, grounded
+
+AXES = "xyz"
+PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # of the entries of a rotational inertia
+
+Mirror = Callable[[Vector], Vector]
+
+
+def mirrored(d: D, axis: str) -> D:
+    """The image in the plane through the ground's origin across this axis."""
+    if axis not in tuple(AXES):
+        raise ValueError(f'mirrored: axis must be "x", "y" or "z", the one across the mirror; got {axis!r}')
+    d, k = grounded(d), AXES.index(axis)
+    M = _mirror(k)
+
+    def pose(at: Pose) -> Pose:
+        return Pose(_turned(at, M, M), M(at.p))
+
+    def loop(x: Loop) -> Loop:
+        return replace(x, predecessor_frame=pose(x.predecessor_frame), successor_frame=pose(x.successor_frame))
+
+    return replace(
+        d,
+        bodies=tuple(replace(b, inertia=_inertia(b.inertia, k, M)) for b in d.bodies),
+        joints=tuple(replace(_joint(j, M), placement=pose(j.placement)) for j in d.joints),
+        frames=tuple(replace(f, placement=pose(f.placement)) for f in d.frames),
+        loops=tuple(map(loop, d.loops)),
+        shapes=tuple(_shape(s, k, M) for s in d.shapes),
+        configurations=tuple(_configuration(c, {j.name: j for j in d.joints}, pose, M) for c in d.configurations),
+    )
+
+
+def _mirror(k: int) -> Mirror:
+    """The reflection across a coordinate axis."""
+
+    def image(v: Vector) -> Vector:
+        x, y, z = (-c if i == k else c for i, c in enumerate(v))
+        return (x, y, z)
+
+    return image
+
+
+def _turned(at: Pose, M: Mirror, N: Mirror) -> tuple[Vector, Vector, Vector]:
+    """M R N."""
+    a, b, c = zip(*(M((x, y, z)) for x, y, z in zip(*map(N, at.R), strict=True)), strict=True)
+    return (a, b, c)
+
+
+def _joint(j: Joint, M: Mirror) -> Joint:
+    axis = M(j.axis) if j.type is JointType.PRISMATIC else scale(-1.0, M(j.axis))
+    return replace(j, axis=axis, anchor=M(j.anchor))
+
+
+def _configuration(c: Configuration, joints: Mapping[str, Joint], pose: Callable[[Pose], Pose], M: Mirror) -> Configuration:
+    """The same joints where their images are; a joint that is not there is the free-flyer of base="floating"."""
+
+    def image(joint: Joint | None, q: tuple[float, ...]) -> tuple[float, ...]:
+        if joint is None or joint.type in (JointType.SPHERICAL, JointType.FLOATING):
+            x, y, z = scale(-1.0, M(as_vector(q[-4:-1])))
+            return (*M(as_vector(q[:3])), x, y, z, q[-1]) if len(q) == JointType.FLOATING.nq else (x, y, z, q[-1])
+        if joint.type is JointType.PLANAR:
+            own = Pose(frame_with_z(_joint(joint, M).axis))
+            move = own.inverse() @ pose(joint_motion(replace(joint, anchor=(0.0, 0.0, 0.0)), q)) @ own
+            return (*move.p[:2], move.R[0][0], move.R[1][0])
+        return q
+
+    return replace(c, coordinates=tuple((name, image(joints.get(name), q)) for name, q in c.coordinates))
+
+
+def _inertia(inertia: Inertia, k: int, M: Mirror) -> Inertia:
+    xx, xy, xz, yy, yz, zz = (-x if k in (i, j) and i != j else x for x, (i, j) in zip(inertia.rotational, PAIRS, strict=True))
+    return Inertia(inertia.mass, M(inertia.center), (xx, xy, xz, yy, yz, zz))
+
+
+def _shape(s: Shape, k: int, M: Mirror) -> Shape:
+    """All shapes but meshes are their own images: across any axis of theirs but a plane's normal."""
+    own = _mirror(0 if s.type is ShapeType.PLANE else k)
+    size = s.size
+    if s.type is ShapeType.MESH:
+        x, y, z = size
+        size = M((x, y, z))
+    return replace(s, placement=Pose(_turned(s.placement, M, own), M(s.placement.p)), size=size)

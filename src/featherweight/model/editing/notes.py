@@ -1,0 +1,39 @@
+"""What a change of a description leaves out: a line in its report, and a warning where a user would miss it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..types import Contents, ModelWarning
+from .references import D, listed
+
+
+def noted(d: D, kind: str, names: Sequence[str]) -> D:
+    """The description with these names under a kind of `unused`, behind those that are there; as it is for none."""
+    return replace(d, unused=merged(d.unused, ((kind, listed(names)),))) if names else d
+
+
+def merged(unused: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """All entries, one for each kind."""
+    kinds = dict(unused)
+    for kind, text in more:
+        kinds[kind] = f"{kinds[kind]}, {text}" if kind in kinds else text
+    return tuple(kinds.items())
+
+
+def missed(d: D, kind: str, names: Sequence[str], remedy: str) -> D:
+    """As `noted`, with a ModelWarning that says what to do."""
+    if names:
+        warn(d, f"{kind}: {listed(names)}; {remedy}")
+    return noted(d, kind, names)
+
+
+def warn(d: Contents, message: str) -> None:
+    """A ModelWarning that points at the line outside of this package from which the change was asked for."""
+    package, level, frame = __name__.partition(".")[0], 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"{d.source}: {message}", ModelWarning, stacklevel=level)

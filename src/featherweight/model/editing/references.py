@@ -1,0 +1,180 @@
+"""Names of a description and what they stand for: bodies, frames, joints, paths; and errors that list what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import NamedTuple, TypeVar
+
+from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose, plain
+
+D = TypeVar("D", bound=Contents)
+
+SHOWN = 60  # names in a message
+
+
+class Place(NamedTuple):
+    """A pose on a body, or on the ground: None."""
+
+    body: str | None
+    pose: Pose = Pose()
+
+
+def grounded(d: D) -> D:
+    """The same description in plain numbers, with None wherever it says WORLD and means the ground."""
+    d = plain(d)
+    if any(b.name == WORLD for b in d.bodies):
+        return d
+
+    def ground(name: str | None) -> str | None:
+        return None if name == WORLD else name
+
+    return replace(
+        d,
+        joints=tuple(replace(j, parent=ground(j.parent)) for j in d.joints),
+        frames=tuple(replace(f, body=ground(f.body)) for f in d.frames),
+        shapes=tuple(replace(s, body=ground(s.body)) for s in d.shapes),
+        loops=tuple(replace(x, predecessor=ground(x.predecessor), successor=ground(x.successor)) for x in d.loops),
+    )
+
+
+def shown_bodies(d: Contents) -> list[str]:
+    """Names of the bodies, without those that users are not shown."""
+    return [b.name for b in d.bodies if b.name not in d.virtual]
+
+
+def named_frames(d: Contents) -> Iterator[Frame]:
+    """A frame for each shown body, then those of the file; one whose name is taken gets "_frame" behind it."""
+    taken: set[str] = set()
+    for frame in (*(Frame(name, name) for name in shown_bodies(d)), *d.frames):
+        name = frame.name
+        while name in taken:
+            name += "_frame"
+        taken.add(name)
+        yield replace(frame, name=name)
+
+
+def places(d: Contents) -> dict[str, Place]:
+    """What may carry something, by name: bodies, frames, and fixed joints, which stand for the frame of their child.
+
+    A name that several have is the first one's in this order.
+    """
+    found = {f.name: Place(f.body, f.placement) for f in named_frames(d)}
+    for name in d.virtual:
+        found.setdefault(name, Place(name))
+    for j in d.joints:
+        if j.type is JointType.FIXED:
+            found.setdefault(j.name, Place(j.child))
+    return found
+
+
+def place(d: Contents, name: str | None, where: str) -> Place:
+    """Where a name is; None, and WORLD unless something has that name, are the ground."""
+    known = places(d)
+    if name is None or (name == WORLD and name not in known):
+        return Place(None)
+    if name not in known:
+        raise unknown(d, name, "body, frame or fixed joint", (n for n in known if n not in d.virtual), where)
+    return known[name]
+
+
+def on_bodies(d: D) -> D:
+    """The same description, whose loops name bodies where they named frames or fixed joints."""
+
+    def moved(loop: Loop) -> Loop:
+        where = f"loop {loop.name!r}"
+        a, b = place(d, loop.predecessor, where), place(d, loop.successor, where)
+        frames = a.pose @ loop.predecessor_frame, b.pose @ loop.successor_frame
+        return Loop(loop.name, loop.type, a.body, b.body, *frames)
+
+    bodies = {None, *(b.name for b in d.bodies)}
+    on = tuple(loop if {loop.predecessor, loop.successor} <= bodies else moved(loop) for loop in d.loops)
+    return replace(d, loops=on)
+
+
+def joint_of(d: Contents, name: str, where: str) -> Joint:
+    """The joint of this name."""
+    for j in d.joints:
+        if j.name == name:
+            return j
+    raise unknown(d, name, "joint", (j.name for j in d.joints), where)
+
+
+def require_body(d: Contents, name: str, where: str) -> None:
+    """Raise ModelError unless this is a body."""
+    if name not in shown_bodies(d):
+        raise unknown(d, name, "body", shown_bodies(d), where)
+
+
+def unknown(d: Contents, name: object, kind: str, known: Iterable[str], where: str) -> ModelError:
+    """The error for a name that nothing has, with the names that there are."""
+    there = list(known)
+    near = get_close_matches(str(name), there, n=1)
+    hint = f" (is it {near[0]!r}?)" if near else ""
+    return ModelError(f"{d.source}: {where}: there is no {kind} {name!r}{hint}; there are {listed(there) or 'none'}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names in a row; of very many, the first."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def new_name(wish: str, taken: Iterable[str]) -> str:
+    """The wish, with a number behind it where it is taken."""
+    used, name, number = set(taken), wish, 1
+    while name in used:
+        number += 1
+        name = f"{wish}_{number}"
+    return name
+
+
+# --- the tree
+
+
+def supports(d: Contents) -> dict[str | None, tuple[Joint, ...]]:
+    """For each body, and None for the ground, the joints from the ground to it; fixed ones, too."""
+    children: dict[str | None, list[Joint]] = {}
+    for j in d.joints:
+        children.setdefault(j.parent, []).append(j)
+    moved = {j.child for j in d.joints}
+    paths: dict[str | None, tuple[Joint, ...]] = {None: ()} | {b.name: () for b in d.bodies if b.name not in moved}
+    waiting = list(paths)
+    while waiting:
+        body = waiting.pop()
+        for j in children.get(body, ()):
+            paths[j.child] = (*paths[body], j)
+            waiting.append(j.child)
+    if lost := [b.name for b in d.bodies if b.name not in paths]:
+        raise ModelError(f"{d.source}: bodies {listed(lost)} are not connected to the ground; correct their joints")
+    return paths
+
+
+def tied_joints(d: Contents) -> dict[str, set[str]]:
+    """The moving joints that each loop, coupling and closure ties together, by "loop 'name'" and so on."""
+    paths, child = supports(d), {j.name: j.child for j in d.joints}
+    ties: dict[str, tuple[list[str | None], set[str]]] = {}
+    for loop in d.loops:
+        where = f"loop {loop.name!r}"
+        ties[where] = [place(d, end, where).body for end in (loop.predecessor, loop.successor)], set()
+    for c in d.couplings:
+        names = {c.joint, *(name for name, _ in c.terms)}
+        ties[f"coupling {c.name!r}"] = [child[n] for n in names], names
+    for closure in d.closures:
+        ties[f"closure {closure.name!r}"] = [child[n] for n in closure.joints], {*closure.joints}
+    return {what: own | _between(paths, ends) for what, (ends, own) in ties.items()}
+
+
+def _between(paths: dict[str | None, tuple[Joint, ...]], ends: Iterable[str | None]) -> set[str]:
+    """Moving joints on the paths to some of the bodies, not to all."""
+    on = [{j.name for j in paths[end] if j.type is not JointType.FIXED} for end in ends]
+    return {name for names in on for name in names if not all(name in others for others in on)}
+
+
+def tied_with(d: Contents, joints: Iterable[str]) -> set[str]:
+    """The joints, and all that loops, couplings and closures tie to them, through whatever others."""
+    together, ties = set(joints), [*tied_joints(d).values()]
+    while more := [tie for tie in ties if not tie.isdisjoint(together) and not tie <= together]:
+        together.update(*more)
+    return together

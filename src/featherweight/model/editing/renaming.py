@@ -1,0 +1,79 @@
+"""Other names for what a description holds, and for all that refers to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..types import ROOT_JOINT, Contents, ModelError
+from .references import D, grounded, unknown
+
+Rename = Callable[[str], str]
+
+
+def renamed(d: D, names: Mapping[str, str]) -> D:
+    """Everything that bears one of the old names bears the new one; they are exchanged all at once."""
+    d = grounded(d)
+    known = {name for _, name in all_names(d)}
+    for old, new in names.items():
+        if old not in known:
+            raise unknown(d, old, "body, joint or frame", sorted(known), "renamed")
+        if not isinstance(new, str) or not new.strip():
+            raise ModelError(f"{d.source}: renamed: {old!r} would have no name; give it one, not {new!r}")
+    result = with_names(d, lambda name: names.get(name, name))
+    before = Counter(all_names(d))
+    for (kind, name), count in Counter(all_names(result)).items():
+        if count > max(1, before[kind, name]):
+            raise ModelError(f"{d.source}: renamed: two {KINDS[kind]} would have the name {name!r}; give another name")
+    return result
+
+
+KINDS = {
+    "body": "bodies",
+    "joint": "joints",
+    "frame": "frames",
+    "loop": "loops",
+    "coupling": "couplings",
+    "closure": "closures",
+    "shape": "shapes",
+    "actuator": "actuators",
+}
+
+
+def all_names(d: Contents) -> Iterator[tuple[str, str]]:
+    """The kind and name of each element that has one."""
+    everything: list[tuple[Any, ...]] = [d.bodies, d.joints, d.frames, d.loops, d.couplings, d.closures, d.shapes, d.actuators]
+    for kind, elements in zip(KINDS, everything, strict=True):
+        yield from ((kind, element.name) for element in elements)
+
+
+def with_names(d: D, new: Rename) -> D:
+    """The description with `new` of every name in it but those of configurations; the ground has none."""
+
+    def on(body: str | None) -> str | None:
+        return None if body is None else new(body)
+
+    return replace(
+        d,
+        bodies=tuple(replace(b, name=new(b.name)) for b in d.bodies),
+        joints=tuple(replace(j, name=new(j.name), parent=on(j.parent), child=new(j.child)) for j in d.joints),
+        frames=tuple(replace(f, name=new(f.name), body=on(f.body)) for f in d.frames),
+        virtual=frozenset(map(new, d.virtual)),
+        loops=tuple(replace(x, name=new(x.name), predecessor=on(x.predecessor), successor=on(x.successor)) for x in d.loops),
+        couplings=tuple(
+            replace(c, name=new(c.name), joint=new(c.joint), terms=tuple((new(name), p) for name, p in c.terms))
+            for c in d.couplings
+        ),
+        closures=tuple(replace(c, name=new(c.name), joints=tuple(map(new, c.joints))) for c in d.closures),
+        independent=tuple(map(new, d.independent)),
+        dependent=tuple(map(new, d.dependent)),
+        shapes=tuple(replace(s, name=new(s.name), body=on(s.body)) for s in d.shapes),
+        actuators=tuple(replace(a, name=new(a.name), joint=new(a.joint)) for a in d.actuators),
+        configurations=tuple(
+            replace(c, coordinates=tuple((joint if joint == ROOT_JOINT else new(joint), x) for joint, x in c.coordinates))
+            for c in d.configurations
+        ),
+        disabled_collisions=tuple((new(a), new(b)) for a, b in d.disabled_collisions),
+    )

@@ -1,0 +1,65 @@
+"""Bodies between the joints of one body of a file, which users are not shown: they go where one of those joints is fixed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..types import Contents, Joint, JointType, Loop, Pose, rotate, transpose
+from .references import D
+
+ALONG_AN_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
+
+
+def contracted(d: D) -> D:
+    """Without virtual bodies that a fixed joint joins to another body, coordinates of the other joints as they were.
+
+    Where a joint's coordinates cannot be given for the body that it then moves, the virtual body stays, and is shown.
+    """
+    while (joint := _next(d)) is not None:
+        in_between = joint.child in d.virtual
+        d = _merged(d, joint.child, joint.parent, joint.placement, joint) if in_between else _handed_on(d, joint)
+    return d
+
+
+def _next(d: Contents) -> Joint | None:
+    fixed = (j for j in d.joints if j.type is JointType.FIXED)
+    return next((j for j in fixed if j.child in d.virtual or j.parent in d.virtual), None)
+
+
+def _handed_on(d: D, fixed: Joint) -> D:
+    """The joint that moved the virtual parent of a fixed joint moves its child."""
+    F, virtual = fixed.placement, str(fixed.parent)
+    inward = next(j for j in d.joints if j.child == virtual)
+    straight = inward.type is JointType.SPHERICAL and F.R == Pose().R
+    if inward.type is not JointType.FIXED and inward.type not in ALONG_AN_AXIS and not straight:
+        return replace(d, virtual=d.virtual - {virtual})
+    back = F.inverse()
+    moved = replace(
+        inward,
+        child=fixed.child,
+        placement=inward.placement @ F,
+        axis=rotate(transpose(F.R), inward.axis),
+        anchor=(back @ Pose(p=inward.anchor)).p,
+    )
+    d = replace(d, joints=tuple(moved if j is inward else j for j in d.joints))
+    return _merged(d, virtual, fixed.child, back, fixed)
+
+
+def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
+    """Without the body and the fixed joint: what was on it, lies at `pose` on another."""
+
+    def moved(loop: Loop) -> Loop:
+        at: dict[str | None, tuple[str | None, Pose]] = {body: (onto, pose)}
+        (a, A), (b, B) = (at.get(end, (end, Pose())) for end in (loop.predecessor, loop.successor))
+        return Loop(loop.name, loop.type, a, b, A @ loop.predecessor_frame, B @ loop.successor_frame)
+
+    joints = (j for j in d.joints if j is not fixed)
+    return replace(
+        d,
+        bodies=tuple(b for b in d.bodies if b.name != body),
+        virtual=d.virtual - {body},
+        joints=tuple(replace(j, parent=onto, placement=pose @ j.placement) if j.parent == body else j for j in joints),
+        frames=tuple(replace(f, body=onto, placement=pose @ f.placement) if f.body == body else f for f in d.frames),
+        loops=tuple(moved(x) if body in (x.predecessor, x.successor) else x for x in d.loops),
+        shapes=tuple(replace(s, body=onto, placement=pose @ s.placement) if s.body == body else s for s in d.shapes),
+    )

@@ -1,0 +1,29 @@
+"""The formats that descriptions are saved in. A new one is a writer, and one line in `WRITERS`.
+
+A writer is a function of (description, path); it warns of what its format cannot hold, and raises ModelError where the robot
+would move otherwise without it. Its module is imported when a file of the format is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from ..types import Contents, ModelError
+
+Writer = Callable[[Contents, str | os.PathLike[str]], None]
+
+WRITERS = {".urdf": (".urdf.writer", "write_urdf"), ".srdf": (".srdf_writer", "write_srdf")}
+"""By suffix, the module of the writer, relative to this package, and its function."""
+
+
+def save_description(d: Contents, path: str | os.PathLike[str]) -> None:
+    """Write a robot file in the format that its suffix stands for."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in WRITERS:
+        raise ModelError(f"{os.fspath(path)}: unknown suffix {suffix!r}; a robot is saved as {', '.join(WRITERS)}")
+    module, function = WRITERS[suffix]
+    writer: Writer = getattr(import_module(module, __package__), function)
+    writer(d, path)

@@ -1,0 +1,23 @@
+"""SRDF files of descriptions: what a URDF file has no words for, configurations by name and disabled collisions."""
+
+from __future__ import annotations
+
+import os
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+from ..types import Contents
+
+WHOLE = "whole_body"  # the group that all configurations are those of
+
+
+def write_srdf(d: Contents, path: str | os.PathLike[str]) -> None:
+    """Write an SRDF file, which `load(..., srdf=path)` reads beside the robot's."""
+    robot = Element("robot", name=d.name)
+    for c in d.configurations:
+        state = SubElement(robot, "group_state", name=c.name, group=WHOLE)
+        for joint, values in c.coordinates:
+            SubElement(state, "joint", name=joint, value=" ".join(map(repr, values)))
+    for a, b in d.disabled_collisions:
+        SubElement(robot, "disable_collisions", link1=a, link2=b)
+    indent(robot)
+    ElementTree(robot).write(path, encoding="unicode", xml_declaration=True)

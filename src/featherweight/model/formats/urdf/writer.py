@@ -1,0 +1,142 @@
+"""URDF files of descriptions: what `reader` reads, it gives back."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+from ...editing.notes import warn
+from ...editing.references import listed
+from ...types import Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
+from .as_links import as_links
+from .numbers_written import write_origin, written
+from .shape_elements import unsayable, write_shape
+
+WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
+WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
+GRAVITY = Contents("", "", (), ()).gravity
+
+
+def write_urdf(d: Contents, path: str | os.PathLike[str]) -> None:
+    """Write a URDF file, from which `read_urdf` makes the same robot.
+
+    URDF has one tree of links, and joints whose axes pass the origins of their children. So what is on the ground makes a
+    link for it, frames become links on fixed joints, and a joint that turns about another point gets a link without mass
+    there. Meshes keep their files, named relative to this one where they are below its folder. What `read_urdf` reads and
+    other programs do not: loops, couplings, marks of independence, actuators, spherical joints, capsules, and armature,
+    stiffness and rest of <dynamics>.
+
+    Raises ModelError for closures; warns of gravity, configurations, shapes and friction of shapes, which URDF cannot hold.
+    """
+    if d.closures:
+        problem = f"a URDF file cannot hold the closures {listed([c.name for c in d.closures])}, functions in Python"
+        raise ModelError(f"{os.fspath(path)}: {problem}; save the description without them, and add them with `with_closure`")
+    lost = [*_lost(d)]
+    if lost:
+        warn(d, f"{os.fspath(path)} does not hold {'; '.join(lost)}")
+    ElementTree(robot_element_of(d, Path(path).parent)).write(path, encoding="unicode", xml_declaration=True)
+
+
+def _lost(d: Contents) -> Iterator[str]:
+    if d.gravity != GRAVITY:
+        yield f"gravity {d.gravity}: give it to `load`"
+    if d.configurations or d.disabled_collisions:
+        named = f" {listed([c.name for c in d.configurations])}" if d.configurations else ""
+        yield f"configurations{named} and disabled collisions: save an .srdf file, too"
+    for kind, names in unsayable(d.shapes).items():
+        yield f"{kind} {listed(names)}"
+
+
+def robot_element_of(d: Contents, folder: Path) -> Element:
+    """The whole file, for a folder that mesh files are named relative to."""
+    d = as_links(d)
+    robot = Element("robot", name=d.name)
+    shapes: dict[str | None, list[Element]] = {}
+    for shape in d.shapes:
+        shapes.setdefault(shape.body, []).extend(write_shape(shape, folder))
+    for body in d.bodies:
+        link = _link(robot, body)
+        link.extend(shapes.get(body.name, ()))
+    followers = {c.joint: c for c in d.couplings if _is_mimic(c)}
+    marks = dict.fromkeys(d.independent, "true") | dict.fromkeys(d.dependent, "false")
+    for joint in d.joints:
+        element = _joint(robot, joint)
+        if joint.name in marks:
+            element.set("independent", marks[joint.name])
+        if joint.name in followers:
+            _mimic(element, followers[joint.name])
+    for loop in d.loops:
+        _loop(robot, loop)
+    for c in d.couplings:
+        if not _is_mimic(c):
+            _coupling(robot, c)
+    for a in d.actuators:
+        numbers = {"gear": (a.gear,), "gain": (a.gain,), "bias": a.bias, "control": a.control, "force": a.force}
+        own = {"name": a.name, "joint": a.joint} | {key: written(*x) for key, x in numbers.items()}
+        SubElement(robot, "actuator", own)
+    indent(robot)
+    return robot
+
+
+# --- links and joints
+
+
+def _link(robot: Element, body: Body) -> Element:
+    link = SubElement(robot, "link", name=body.name)
+    if body.inertia != Inertia():
+        mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
+        inertial = SubElement(link, "inertial")
+        SubElement(inertial, "origin", xyz=written(*center), rpy="0 0 0")
+        SubElement(inertial, "mass", value=written(mass))
+        entries = {"ixx": xx, "ixy": xy, "ixz": xz, "iyy": yy, "iyz": yz, "izz": zz}
+        SubElement(inertial, "inertia", {key: written(x) for key, x in entries.items()})
+    return link
+
+
+def _joint(robot: Element, j: Joint) -> Element:
+    element = SubElement(robot, "joint", name=j.name, type=str(j.type))
+    write_origin(element, j.placement)
+    SubElement(element, "parent", link=str(j.parent))
+    SubElement(element, "child", link=j.child)
+    if j.type in WITH_AXIS:
+        SubElement(element, "axis", xyz=written(*j.axis))
+    if j.type in WITH_LIMITS:  # other programs want all of them
+        numbers = {"lower": j.lower, "upper": j.upper, "effort": j.effort, "velocity": math.inf}
+        SubElement(element, "limit", {key: written(x) for key, x in numbers.items()})
+    elif math.isfinite(j.effort):
+        SubElement(element, "limit", effort=written(j.effort), velocity=written(math.inf))
+    dynamics = {key: getattr(j, key) for key in ("damping", "friction", "armature", "stiffness", "rest")}
+    if any(dynamics.values()):
+        SubElement(element, "dynamics", {key: written(x) for key, x in dynamics.items() if x or key in ("damping", "friction")})
+    return element
+
+
+# --- loops and couplings
+
+
+def _loop(robot: Element, loop: Loop) -> None:
+    element = SubElement(robot, "loop", name=loop.name, type=str(loop.type))
+    ends = (("predecessor", loop.predecessor, loop.predecessor_frame), ("successor", loop.successor, loop.successor_frame))
+    for role, link, frame in ends:
+        write_origin(SubElement(element, role, link=str(link)), frame)
+    if loop.type not in (LoopType.SPHERICAL, LoopType.WELD):
+        SubElement(element, "axis", xyz="0 0 1")
+
+
+def _is_mimic(c: Coupling) -> bool:
+    """Whether one joint follows another in proportion."""
+    return len(c.terms) == 1 and not any(c.terms[0][1][1:]) and c.terms[0][1][0] != 0.0
+
+
+def _mimic(joint: Element, c: Coupling) -> None:
+    ((leader, (ratio, *_)),) = c.terms
+    SubElement(joint, "mimic", joint=leader, multiplier=written(ratio), offset=written(c.offset))
+
+
+def _coupling(robot: Element, c: Coupling) -> None:
+    element = SubElement(robot, "coupling", name=c.name, joint=c.joint, offset=written(c.offset))
+    for leader, coefficients in c.terms:
+        SubElement(element, "term", joint=leader, coefficients=written(*coefficients))

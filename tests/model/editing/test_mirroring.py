@@ -1,0 +1,63 @@
+"""Mirrored robots: at the same coordinates they are the images, and their mass matrix is the same."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight import Frame, Pose, Shape, ShapeType, robots
+from featherweight.model.generators import random_tree
+from oracles.same_motion import interpreted
+from oracles.states import assert_close, random_states
+
+TILTED = Pose(((0.0, -1.0, 0.0), (0.6, 0.0, -0.8), (0.8, 0.0, 0.6)), (0.1, -0.2, 0.3))
+
+
+@pytest.mark.parametrize("axis", "xyz")
+def test_trees_with_one_coordinate_a_joint(axis: str) -> None:
+    description = random_tree(7, seed=4, joint_types=("revolute", "continuous", "prismatic"))
+    k = "xyz".index(axis)
+    joints = (dataclasses.replace(j, anchor=(0.1, 0.2, -0.1)) if j.type == "revolute" else j for j in description.joints)
+    description = dataclasses.replace(description, joints=tuple(joints), frames=(Frame("eye", "body5", TILTED),))
+    description = dataclasses.replace(description, gravity=tuple(0.0 if i == k else -5.0 for i in range(3)))
+    robot, image = interpreted(description), interpreted(description.mirrored(axis))
+    q, v, a = random_states(robot, 3)
+    assert_close(image.mass_matrix(q), robot.mass_matrix(q))
+    assert_close(image.inverse_dynamics(q, v, a), robot.inverse_dynamics(q, v, a))
+    M = np.eye(4)
+    M[k, k] = -1.0
+    names = [f.name for f in robot.frames]
+    assert_close(image.frame_placement(names)(q), M @ robot.frame_placement(names)(q) @ M)
+    back = interpreted(description.mirrored(axis).mirrored(axis))
+    assert_close(back.frame_placement(names)(q), robot.frame_placement(names)(q))
+
+
+def test_loops_close_at_the_same_coordinates() -> None:
+    robot, image = interpreted(robots.six_bar()), interpreted(robots.six_bar().mirrored("y"))
+    q = robot.random_configuration(0, 3)
+    assert np.abs(image.residual(q)).max() < 1e-12
+    assert_close(image.mass_matrix(q), robot.mass_matrix(q))
+
+
+@pytest.mark.parametrize("axis", "xyz")
+def test_points_of_shapes_are_mirrored(axis: str) -> None:
+    """Vertices of a mesh, and the normal of a plane, which stays on the side of its image."""
+    mesh = Shape("mesh", None, ShapeType.MESH, (1.0, 2.0, 3.0), TILTED, path="a.stl")
+    floor = Shape("floor", None, ShapeType.PLANE, (), TILTED)
+    made = dataclasses.replace(random_tree(2, seed=1), shapes=(mesh, floor)).mirrored(axis).shapes
+    M = np.eye(3)
+    M["xyz".index(axis), "xyz".index(axis)] = -1.0
+    R, p = np.array(TILTED.R), np.array(TILTED.p)
+    vertex = np.array([0.3, -0.4, 0.5])
+    image = np.array(made[0].placement.R) @ (np.array(made[0].size) * vertex) + np.array(made[0].placement.p)
+    np.testing.assert_allclose(image, M @ (R @ (np.array(mesh.size) * vertex) + p), atol=1e-15)
+    np.testing.assert_allclose(np.array(made[1].placement.R)[:, 2], M @ R[:, 2], atol=1e-15)
+    assert np.linalg.det(np.array(made[1].placement.R)) == pytest.approx(1.0)
+
+
+def test_other_axes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r'axis must be "x", "y" or "z", the one across the mirror; got \'xy\''):
+        fw.generators.chain(2).mirrored("xy")
