@@ -67,7 +67,13 @@ def test_three_joints_of_an_mjcf_body_become_a_ball(tmp_path: Path) -> None:
     ball = '<joint name="hip_x" type="ball" pos="0.01 0.02 0"/>'
     path.write_text(f"<mujoco><worldbody>{body.format(ball)}</worldbody></mujoco>")
     assert made.virtual == frozenset()
+    assert made.unused == fw.read(path).unused
     assert_same_motion(interpreted(made), interpreted(fw.read(path)))
+
+
+def test_numbers_of_hinges_that_become_a_ball_are_reported() -> None:
+    ball = hip().with_joint_type(("yaw", "roll", "pitch"), JointType.SPHERICAL)
+    assert dict(ball.unused)["numbers of joints that have another type"] == "yaw (lower, upper), roll (armature)"
 
 
 def test_hinges_that_are_no_ball_are_refused() -> None:
@@ -129,6 +135,9 @@ def test_numbers_that_keep_their_meaning_stay() -> None:
     assert turned == dataclasses.replace(joint, axis=(0.0, 0.0, 1.0))
     slide = description.with_joint_type("joint1", JointType.PRISMATIC).joints[1]
     assert (slide.lower, slide.damping, slide.zero, slide.effort) == (-math.inf, 0.0, 0.0, math.inf)
+    lost = dict(description.with_joint_type("joint1", JointType.PRISMATIC).unused)
+    assert lost == {"numbers of joints that have another type": "joint1 (lower, upper, armature, damping, effort)"}
+    assert description.with_joint_type("joint1", JointType.REVOLUTE).unused == ()
 
 
 def test_what_named_the_coordinate_goes_and_is_said() -> None:
