@@ -109,7 +109,7 @@ def links_first(robot: Robot, contacts: Sequence[Contact], q: Any) -> Matrix:
     return mirrored(product)
 
 
-def rows_on_link(contact: Contact, frames: Sequence[str]) -> Matrix:
+def rows_on_link(contact: Contact, frames: Sequence[featherweight.Frame | str]) -> Matrix:
     """The contact's rows on the velocities (linear, angular) of all frames."""
     R, (x, y, z) = np.array(contact.pose.R).T, contact.pose.p
     there = np.block([[R, -R @ [[0, -z, y], [z, 0, -x], [-y, x, 0]]], [np.zeros((3, 3)), R]])

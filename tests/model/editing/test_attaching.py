@@ -85,7 +85,11 @@ def test_all_that_the_other_has_comes_along() -> None:
     other = dataclasses.replace(
         robots.four_bar((0.5, 1.2, 0.6, 1.0)),
         frames=(Frame("tip", "link2", TILTED), Frame("foot", WORLD)),
-        shapes=(Shape("bar", "link1", ShapeType.BOX, (0.1, 0.1, 0.5)), Shape("ground", None, ShapeType.BOX, (1.0, 1.0, 0.1))),
+        shapes=(
+            Shape("floor", None, ShapeType.PLANE, ()),
+            Shape("bar", "link1", ShapeType.BOX, (0.1, 0.1, 0.5)),
+            Shape("ground", None, ShapeType.BOX, (1.0, 1.0, 0.1)),
+        ),
         actuators=(Actuator("motor", "joint1"),),
         unused=(("sensors", "3"),),
         gravity=(0.0, 0.0, -1.62),
@@ -100,6 +104,8 @@ def test_all_that_the_other_has_comes_along() -> None:
     assert (loop.predecessor, loop.successor) == ("a_link2", "a_link3")
     assert dict(whole.unused)["sensors"] == "1, 3 (of four_bar)"
     assert "gravity of what was attached" in dict(whole.unused)
+    assert dict(whole.unused)["planes on the ground of what was attached"] == "a_floor (of four_bar)"
+    assert "a_floor" in [s.name for s in chain(2).attached(other, prefix="a_").shapes]
     robot = interpreted(whole)
     assert robot.nv == 3
     assert dict(robot.report())["sensors"] == "1, 3 (of four_bar)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +54,26 @@ def test_hinges_that_meet_become_a_ball() -> None:
     np.testing.assert_allclose(J_ball @ v_ball, J @ v, atol=1e-13)
     without_rotors = dataclasses.replace(hip(), joints=tuple(dataclasses.replace(j, armature=0.0) for j in hip().joints))
     assert ball.kinetic_energy(q_ball, v_ball) == pytest.approx(interpreted(without_rotors).kinetic_energy(q, v))
+
+
+def test_three_joints_of_an_mjcf_body_become_a_ball(tmp_path: Path) -> None:
+    """As humanoids are often written."""
+    path = tmp_path / "robot.xml"
+    body = '<body name="leg" pos="0 0 1" euler="0 20 0"><geom size="0.1" pos="0 0 -0.3"/>{}</body>'
+    axes = {"x": "1 0 0", "z": "0 0 1", "y": "0 1 0"}
+    hinges = "".join(f'<joint name="hip_{k}" pos="0.01 0.02 0" axis="{axis}"/>' for k, axis in axes.items())
+    path.write_text(f"<mujoco><worldbody>{body.format(hinges)}</worldbody></mujoco>")
+    made = fw.read(path).with_joint_type(("hip_x", "hip_z", "hip_y"), JointType.SPHERICAL)
+    ball = '<joint name="hip_x" type="ball" pos="0.01 0.02 0"/>'
+    path.write_text(f"<mujoco><worldbody>{body.format(ball)}</worldbody></mujoco>")
+    assert made.virtual == frozenset()
+    assert made.unused == fw.read(path).unused
+    assert_same_motion(interpreted(made), interpreted(fw.read(path)))
+
+
+def test_numbers_of_hinges_that_become_a_ball_are_reported() -> None:
+    ball = hip().with_joint_type(("yaw", "roll", "pitch"), JointType.SPHERICAL)
+    assert dict(ball.unused)["numbers of joints that have another type"] == "yaw (lower, upper), roll (armature)"
 
 
 def test_hinges_that_are_no_ball_are_refused() -> None:
@@ -110,8 +131,13 @@ def test_numbers_that_keep_their_meaning_stay() -> None:
     assert (turning.lower, turning.upper, turning.damping, turning.zero) == (-math.inf, math.inf, 0.3, 0.4)
     ball = description.with_joint_type("joint1", JointType.SPHERICAL).joints[1]
     assert (ball.zero, ball.damping, ball.armature) == (0.0, 0.3, 0.1)
+    turned = description.with_joint_type("joint1", JointType.REVOLUTE, axis=(0.0, 0.0, 2.0)).joints[1]
+    assert turned == dataclasses.replace(joint, axis=(0.0, 0.0, 1.0))
     slide = description.with_joint_type("joint1", JointType.PRISMATIC).joints[1]
     assert (slide.lower, slide.damping, slide.zero, slide.effort) == (-math.inf, 0.0, 0.0, math.inf)
+    lost = dict(description.with_joint_type("joint1", JointType.PRISMATIC).unused)
+    assert lost == {"numbers of joints that have another type": "joint1 (lower, upper, armature, damping, effort)"}
+    assert description.with_joint_type("joint1", JointType.REVOLUTE).unused == ()
 
 
 def test_what_named_the_coordinate_goes_and_is_said() -> None:

@@ -126,6 +126,21 @@ def test_chains_of_couplings_are_followed_to_their_end() -> None:
     assert angles == pytest.approx({"joint0": 0.05, "joint1": 0.2, "joint3": 0.5})
 
 
+def test_a_locked_follower_of_all_leaders_by_chains() -> None:
+    """gear: j3 = 0.1 + 2 j1 + j2, belt: j2 = 4 j0; with j3 and j1 held, j0 and j2 are."""
+    description = follower((("joint1", (2.0,)), ("joint2", (1.0,)))).with_coupling(
+        Coupling("belt", "joint2", (("joint0", (4.0,)),), 0.2)
+    )
+    locked = description.locked({"joint3": 0.9, "joint1": 0.1})
+    assert held_at(description, locked) == pytest.approx({"joint0": 0.1, "joint1": 0.1, "joint2": 0.6, "joint3": 0.9})
+    alone = description.locked({"joint3": 0.9})
+    assert alone.couplings == (
+        Coupling("gear", "joint1", (("joint0", (-2.0,)),), pytest.approx(0.3)),
+        Coupling("belt", "joint2", (("joint0", (4.0,)),), 0.2),
+    )
+    assert interpreted(alone).nv == 1
+
+
 def test_positions_against_couplings_are_refused() -> None:
     with pytest.raises(ModelError, match=r"coupling 'gear' puts joint 'joint3' at 1\.1, not at 0\.7"):
         follower((("joint1", (2.0,)),)).locked({"joint1": 0.5, "joint3": 0.7})

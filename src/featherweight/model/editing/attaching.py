@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..types import Contents, Joint, JointType, ModelError, Pose, plain
+from ..types import Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
 from .configurations import joined, with_coordinates_of
 from .notes import merged
-from .references import D, Place, grounded, listed, new_name, on_bodies, place
+from .references import D, Place, grounded, listed, new_name, on_bodies, place, supports
 from .renaming import KINDS, all_names, with_names
 
 
@@ -19,10 +19,14 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
     _require_own_names(d, added)
     at = place(d, frame, "attached")
     at = Place(at.body, at.pose @ plain(placement))
-    added = _on(added, at, {j.name for j in d.joints})
+    planes = _planes_that_would_move(d, added, at)
+    added = replace(added, shapes=tuple(s for s in added.shapes if s.name not in planes))
     unused = tuple((kind, f"{text} (of {other.name})") for kind, text in added.unused)
     if other.gravity != d.gravity:
         unused += (("gravity of what was attached", f"{added.gravity} (of {other.name})"),)
+    if planes:
+        unused += (("planes on the ground of what was attached", f"{listed(planes)} (of {other.name})"),)
+    added = _on(added, at, {j.name for j in d.joints})
     return replace(
         d,
         bodies=d.bodies + added.bodies,
@@ -50,6 +54,12 @@ def _require_own_names(d: Contents, added: Contents) -> None:
         if clash:
             problem = f"both have {plural} with the names {listed(clash)}"
             raise ModelError(f'{d.source}: attached: {problem}; give a prefix, as in prefix="left_", or rename them')
+
+
+def _planes_that_would_move(d: Contents, added: Contents, at: Place) -> list[str]:
+    """Floors: they lie on the ground of their robot, and nobody means them to go with a hand."""
+    moves = any(j.type.nv for j in supports(d)[at.body])
+    return [s.name for s in added.shapes if moves and s.body is None and s.type is ShapeType.PLANE]
 
 
 def _on(added: D, at: Place, taken: set[str]) -> D:

@@ -19,38 +19,26 @@ def hold_couplings(d: Contents, asked: Mapping[str, tuple[float, ...]]) -> tuple
     held joint follows alone; of several, one is solved for. Raises ModelError where positions contradict couplings, or a held
     joint follows others by a polynomial of a higher degree, which has no one solution.
     """
-    held = dict(asked)
-    left = list(d.couplings)
-    changed = True
-    while changed:
-        changed = False
-        for k, c in enumerate(left):
-            new = _with_constants(c, held)
-            if not new.terms:
-                _hold(d, held, c.joint, new.offset, c)
-                del left[k]
-            elif c.joint in held:
-                new = _solved(d, _of_leaders(d, new, left, held), held)
-                if len(new.terms) == 0:
-                    _hold(d, held, new.joint, new.offset, c)
-                    del left[k]
-                else:
-                    left[k] = new
-            elif new != c:
-                left[k] = new
-                continue
-            else:
-                continue
-            changed = True
-            break
-    return tuple(left), held
+    held, left = dict(asked), list(d.couplings)
+    while True:
+        left = [_with_constants(c, held) for c in left]
+        ready = next((k for k, c in enumerate(left) if not c.terms or c.joint in held), None)
+        if ready is None:
+            return tuple(left), held
+        c = left.pop(ready)
+        if c.joint in held:
+            c = _solved(d, _of_leaders(d, c, left, held), held)
+        if c.terms:
+            left.insert(ready, c)
+        else:
+            _hold(d, held, c)
 
 
-def _hold(d: Contents, held: Positions, joint: str, position: float, c: Coupling) -> None:
-    """Note where a joint is held, which it may be already."""
-    there = held.setdefault(joint, (position,))[0]
-    if abs(there - position) > SAME * max(1.0, abs(there), abs(position)):
-        problem = f"coupling {c.name!r} puts joint {joint!r} at {position:.9g}, not at {there:.9g}"
+def _hold(d: Contents, held: Positions, c: Coupling) -> None:
+    """Note where a joint that follows nothing is held, which it may be already."""
+    there = held.setdefault(c.joint, (c.offset,))[0]
+    if abs(there - c.offset) > SAME * max(1.0, abs(there), abs(c.offset)):
+        problem = f"coupling {c.name!r} puts joint {c.joint!r} at {c.offset:.9g}, not at {there:.9g}"
         raise ModelError(f"{d.source}: locked: {problem}; lock only one of the joints that it ties together, or move one")
 
 
@@ -68,19 +56,21 @@ def _value(coefficients: tuple[float, ...], x: float) -> float:
     return value
 
 
-def _of_leaders(d: Contents, c: Coupling, couplings: list[Coupling], held: Positions) -> Coupling:
+def _of_leaders(d: Contents, c: Coupling, others: list[Coupling], held: Positions) -> Coupling:
     """A linear coupling in terms of joints that follow none and are not held."""
-    by_joint = {other.joint: other for other in couplings if other is not c and other.joint != c.joint}
+    by_joint = {other.joint: other for other in others}
     factors: dict[str, float] = {}
-    offset, pending = c.offset, [(name, _factor(d, c, name, p)) for name, p in c.terms]
+    offset, pending = c.offset, [(name, _factor(d, c, name, p), 0) for name, p in c.terms]
     while pending:
-        name, factor = pending.pop(0)
+        name, factor, steps = pending.pop(0)
+        if steps > len(others):
+            raise ModelError(f"{d.source}: locked: couplings of joint {name!r} go in a circle; take one of them out")
         if name in held:
             offset += factor * held[name][0]
         elif name in by_joint:
             chain = by_joint[name]
             offset += factor * chain.offset
-            pending += [(leader, factor * _factor(d, c, leader, p)) for leader, p in chain.terms]
+            pending += [(leader, factor * _factor(d, c, leader, p), steps + 1) for leader, p in chain.terms]
         else:
             factors[name] = factors.get(name, 0.0) + factor
     return replace(c, terms=tuple((name, (factor,)) for name, factor in factors.items() if factor), offset=offset)
@@ -95,11 +85,10 @@ def _factor(d: Contents, c: Coupling, leader: str, coefficients: tuple[float, ..
 
 def _solved(d: Contents, c: Coupling, held: Positions) -> Coupling:
     """For one of its leaders, by choice not one that is marked as independent, with its joint held."""
-    position = held[c.joint][0]
+    if not c.terms:
+        return c
     terms = {name: factor for name, (factor,) in c.terms}
-    if not terms:
-        return replace(c, terms=())
     joint = next((name for name in terms if name not in d.independent), next(iter(terms)))
     ratio = terms.pop(joint)
     others = tuple((name, (-factor / ratio,)) for name, factor in terms.items())
-    return Coupling(c.name, joint, others, (position - c.offset) / ratio)
+    return Coupling(c.name, joint, others, (held[c.joint][0] - c.offset) / ratio)

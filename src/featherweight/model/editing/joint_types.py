@@ -18,20 +18,21 @@ from .references import D, grounded, joint_of, listed, on_bodies, tied_with
 TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)
 MEET = 1e-6  # [m], and of the volume that three axes span
+LOST = "numbers of joints that have another type"
 FREE = "their joints now move by themselves"
 
 
 def with_joint_type(d: D, joints: Sequence[str], kind: JointType, axis: Vector | None) -> D:
     """The description with a joint of another type; or with one in place of three that turn about one point."""
     d, kind = grounded(d), JointType(kind)
-    if len(joints) > 1:
+    if len(joints) != 1:
         return _as_one(d, joints, kind)
     joint = joint_of(d, joints[0], "with_joint_type")
     if kind is JointType.FIXED:
         return d if joint.type is kind else locked(d, {joint.name: neutral_position(joint)})
     new = _of_type(joint, kind, joint.axis if axis is None else _unit(d, joint.name, axis))
-    d = replace(d, joints=tuple(new if j is joint else j for j in d.joints))
-    if {joint.type, kind} <= {*HINGES}:
+    d = noted(replace(d, joints=tuple(new if j is joint else j for j in d.joints)), LOST, _lost(joint, new))
+    if joint.type is kind or {joint.type, kind} <= {*HINGES}:
         return d
     return _without_coordinates(d, {joint.name})
 
@@ -45,13 +46,20 @@ def neutral_position(joint: Joint) -> tuple[float, ...]:
 
 def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:
     """With what of its numbers has the same meaning for the new type."""
-    new = Joint(joint.name, kind, joint.parent, joint.child, joint.placement, axis)
-    if {joint.type, kind} <= {*TURNING} or joint.type is kind:
-        new = replace(joint, type=kind, axis=axis, lower=-math.inf, upper=math.inf)
-        if kind is JointType.REVOLUTE and joint.type in HINGES:
-            new = replace(new, lower=joint.lower, upper=joint.upper)
-        return new if kind in HINGES else replace(new, zero=0.0, rest=0.0)
-    return new
+    if joint.type is kind or (kind is JointType.REVOLUTE and joint.type in HINGES):
+        return replace(joint, type=kind, axis=axis)
+    if not {joint.type, kind} <= {*TURNING}:
+        return Joint(joint.name, kind, joint.parent, joint.child, joint.placement, axis)
+    new = replace(joint, type=kind, axis=axis, lower=-math.inf, upper=math.inf)
+    return new if kind in HINGES else replace(new, zero=0.0, rest=0.0)
+
+
+def _lost(old: Joint, new: Joint) -> list[str]:
+    """A joint with what was said of it and does not hold any more, in words; nothing if all does."""
+    keys = ("lower", "upper", "armature", "damping", "friction", "stiffness", "rest", "effort")
+    neutral = Joint(old.name, old.type, old.parent, old.child)
+    gone = [key for key in keys if getattr(old, key) not in (getattr(neutral, key), getattr(new, key))]
+    return [f"{old.name} ({', '.join(gone)})"] if gone else []
 
 
 def _unit(d: Contents, name: str, axis: Vector) -> Vector:
@@ -106,6 +114,7 @@ def _as_one(d: D, names: Sequence[str], kind: JointType) -> D:
         virtual=d.virtual - between,
         joints=tuple(ball if j is first else j for j in d.joints if j is first or j not in joints),
     )
+    d = noted(d, LOST, [text for j in joints for text in _lost(j, ball)])
     return _without_coordinates(d, {*names})
 
 

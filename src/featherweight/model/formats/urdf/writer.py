@@ -37,7 +37,7 @@ def write_urdf(d: Contents, path: str | os.PathLike[str]) -> None:
     lost = [*_lost(d)]
     if lost:
         warn(d, f"{os.fspath(path)} does not hold {'; '.join(lost)}")
-    ElementTree(robot_element_of(d, Path(path).parent)).write(path, encoding="unicode", xml_declaration=True)
+    ElementTree(robot_element_of(d, Path(path).parent)).write(path, encoding="utf-8", xml_declaration=True)
 
 
 def _lost(d: Contents) -> Iterator[str]:

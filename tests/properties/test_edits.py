@@ -1,0 +1,59 @@
+"""Random robots, edited one way and another: attached, locked, saved, mirrored, renamed, cut and put together again."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight import Coupling, Frame, JointType, Pose
+from featherweight.model.generators import random_tree
+from oracles.same_motion import assert_same_motion, interpreted
+
+
+def pose(rng: np.random.Generator) -> Pose:
+    R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    R *= np.linalg.det(R)
+    return Pose(tuple(map(tuple, R.tolist())), tuple(rng.uniform(-0.3, 0.3, 3).tolist()))
+
+
+def robot(rng: np.random.Generator) -> fw.Description:
+    """A tree with joints of all types, anchors, zeros, frames and a gear."""
+    n = int(rng.integers(3, 6))
+    tree = random_tree(n, seed=int(rng.integers(1000)), masses=(0.1, 10.0))
+    joints = []
+    for j in tree.joints:
+        if j.type is JointType.REVOLUTE:
+            anchor = tuple(rng.uniform(-0.1, 0.1, 3).tolist())
+            joints.append(dataclasses.replace(j, anchor=anchor, zero=float(rng.uniform(-1.0, 1.0)), armature=0.1))
+        else:
+            joints.append(dataclasses.replace(j, type=JointType.FIXED) if j.name != "joint0" and rng.random() < 0.2 else j)
+    frames = (Frame("ground", None, pose(rng)), Frame("eye", f"body{rng.integers(n)}", pose(rng)))
+    one = [j.name for j in joints if j.type.nv == 1]
+    gear = [Coupling("gear", one[1], ((one[0], (float(rng.uniform(0.5, 2.0)),)),), 0.1)] if len(one) > 1 else []
+    return dataclasses.replace(tree, joints=tuple(joints), frames=frames, couplings=tuple(gear))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_edits_agree_with_one_another(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    description = robot(rng).attached(robot(rng), str(rng.choice(["ground", "eye", "body1"])), pose(rng), prefix="b_")
+    whole = interpreted(description)
+    description.save(tmp_path / "whole.urdf")
+    assert_same_motion(interpreted(fw.read(tmp_path / "whole.urdf")), whole)
+    assert_same_motion(interpreted(description.mirrored("y").mirrored("y")), whole)
+    followers = {c.joint for c in description.couplings}
+    q = whole.random_configuration(rng)
+    held = {j.name: q[j.q_slice] for j in whole.joints[1:] if j.name not in followers and rng.random() < 0.4}
+    locked = description.locked(held)
+    part = interpreted(locked)
+    assert_same_motion(part, whole, held)
+    new = {b.name: f"new_{b.name}" for b in locked.bodies}
+    assert_same_motion(interpreted(locked.renamed(new)), part, called={new: old for old, new in new.items()})
+    hand = next(j for j in description.joints if j.child == "b_body0")
+    if hand.type is JointType.FIXED and hand.parent is not None:
+        again = description.without("b_body0").attached(description.subtree("b_body0"), hand.parent, hand.placement)
+        assert_same_motion(interpreted(again), whole)
