@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,19 @@ def test_unknown_frames_and_references_are_refused(panda: fw.Robot) -> None:
         panda.frame_velocity(TOOL, relative_to="paw")
     with pytest.raises(ValueError, match=r"reference must be one of local, local_world_aligned, world; got 'hand'"):
         panda.frame_jacobian_rate(TOOL, "hand")
+
+
+def test_rates_of_jacobians_of_mechanisms_are_functions_like_others() -> None:
+    """With loops they are differentiated Jacobians: linear in v, to be pickled, differentiated and put together with others."""
+    robot = fw.build(fw.robots.four_bar(), execution="interpreted")
+    frame = robot.bodies[-1].name
+    rate = robot.frame_jacobian_rate(frame)
+    q, v = robot.random_configuration(3), np.array([0.7])
+    assert rate is robot.frame_jacobian_rate(frame)
+    assert rate.signature == f"({robot.nq}),(1)->(6,1)"
+    assert [x.name for x in rate.program.inputs] == ["q", "v"]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(rate))(q, v), rate(q, v))
+    np.testing.assert_allclose(rate.derivative("v")(q, v) @ v, rate(q, v), rtol=0.0, atol=1e-14)
+    J, both = robot.together(J=robot.frame_jacobian(frame), rate=rate)(q, v)
+    np.testing.assert_allclose(both, rate(q, v), rtol=0.0, atol=1e-14)
+    assert J.shape == (6, 1)

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from featherweight.spatial import Vec3
 from featherweight.spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, inverse_right_jacobian, right_jacobian
 
 # Rounding of ad itself gives errors of the size of the angle, in units of the matrix's greatest entry.
@@ -42,6 +43,26 @@ def test_functions_of_ad_are_right_to_rounding(ad: Any, length: float, angle: fl
     x = ad(v)
     for function, expected in zip((inverse_adjoint, right_jacobian, inverse_right_jacobian), exact(x), strict=True):
         assert np.abs(function(x, np.array(angle)) - expected).max() <= TOLERANCE * np.abs(expected).max()
+
+
+def in_blocks(function: Any, v: Any) -> np.ndarray:
+    """The matrix of a turn or of a motion from its blocks; the components of v are numbers, or arrays."""
+    if len(v) == 3:
+        return np.array(function.of_turn(Vec3(*v)))
+    turned, moved = map(np.array, function.of_motion(Vec3(*v[:3]), Vec3(*v[3:])))
+    return np.concatenate([np.concatenate([turned, moved], 1), np.concatenate([0.0 * moved, turned], 1)], 0)
+
+
+@pytest.mark.parametrize("ad", [ad_so3, ad_se3])
+@pytest.mark.parametrize("length", [1e-9, 1.0, 1e3])
+def test_blocks_are_those_of_the_matrix(ad: Any, length: float) -> None:
+    for function in (inverse_adjoint, right_jacobian, inverse_right_jacobian):
+        every = np.array([velocity(ad, angle, length) for angle in ANGLES])
+        together = in_blocks(function, every.T)
+        for k, (v, angle) in enumerate(zip(every, ANGLES, strict=True)):
+            expected = function(ad(v), np.array(angle))
+            for found in (in_blocks(function, v.tolist()), together[..., k]):
+                assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("ad", SIZES)

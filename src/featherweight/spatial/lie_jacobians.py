@@ -42,20 +42,21 @@ class AdjointFunction(NamedTuple):
 
     def __call__(self, ad: Array, angle: Array) -> Array:
         """f(ad) (..., n, n) for ad (..., n, n) of velocities that turn by `angle` (...) [rad]."""
-        unit, c0 = np.eye(ad.shape[-1]), self.even[0]
-        c1, c2, c3, c4 = (c[..., None, None] for c in self._coefficients(angle))
+        unit, c0, s = np.eye(ad.shape[-1]), self.even[0], angle * angle
+        odd, odd_rate, b, c = self._coefficients(angle)
+        c1, c2, c3, c4 = (np.asarray(x)[..., None, None] for x in (odd - s * odd_rate, b + s * c, -odd_rate, c))
         result: Array = c0 * unit + ad @ (c1 * unit + ad @ (c2 * unit + ad @ (c3 * unit + c4 * ad)))
         return result
 
     def of_turn(self, w: Vec3) -> list[list[Scalar]]:
         """f(ad) by rows for an angular velocity of numbers, or of arrays."""
-        odd, _, b, _ = self._block_coefficients(sqrt(w.dot(w)))
+        odd, _, b, _ = self._coefficients(sqrt(w.dot(w)))
         return self._turning(w, odd, b)
 
     def of_motion(self, l: Vec3, w: Vec3) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
         """The blocks of f(ad), on the diagonal and at the right, by rows, for a linear and an angular velocity."""
         x2, along = w.dot(w), w.dot(l)
-        odd, odd_rate, b, c = self._block_coefficients(sqrt(x2))
+        odd, odd_rate, b, c = self._coefficients(sqrt(x2))
         twice = 2.0 * along
         outer = Mat3(*((b * l[i] - twice * c * w[i]) * w + (b * w[i]) * l for i in range(3)))
         skew = odd * l + (twice * odd_rate) * w
@@ -65,7 +66,7 @@ class AdjointFunction(NamedTuple):
         outer = Mat3(*((b * w[i]) * w for i in range(3)))
         return _plus_skew(outer, odd * w, self.even[0] - b * w.dot(w))
 
-    def _block_coefficients(self, angle: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    def _coefficients(self, angle: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """O, O', b and c of the header."""
         if isinstance(angle, float):
             return self._near(angle * angle) if angle < ANGLE else self._far(angle)
@@ -88,17 +89,6 @@ class AdjointFunction(NamedTuple):
         s = x * x
         grown = even - self.even[0]
         return odd, odd_rate, -grown / s, (s * even_rate - grown) / (s * s)
-
-    def _coefficients(self, angle: Array) -> list[Array]:
-        k, s = np.arange(TERMS), np.minimum(angle, ANGLE) ** 2
-        series = ((1 - k) * self.odd, ((k - 2) * self.even)[1:], (-k * self.odd)[1:], ((k - 1) * self.even)[2:])
-        x = np.maximum(angle, ANGLE)
-        even, even_rate, odd, odd_rate = self.values(x)
-        s0 = x * x
-        grown, carried = even - self.even[0], s0 * even_rate
-        closed = (odd - s0 * odd_rate, (carried - 2.0 * grown) / s0, -odd_rate, (carried - grown) / s0**2)
-        small = angle < ANGLE
-        return [np.where(small, np.polynomial.polynomial.polyval(s, c), y) for c, y in zip(series, closed, strict=True)]
 
 
 def _plus_skew(M: Mat3, v: Vec3, diagonal: Scalar) -> list[list[Scalar]]:
