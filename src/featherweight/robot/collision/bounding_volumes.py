@@ -24,11 +24,11 @@ class BoundingVolumes(NamedTuple):
 def bounding_volumes(geometries: Sequence[Any], planes: Sequence[bool]) -> BoundingVolumes:
     """Those of coal's geometries."""
     n, plane = len(geometries), np.array(planes, dtype=bool)
-    center = np.array([g.aabb_center for g in geometries]).reshape(n, 3)
-    half = np.array([0.5 * (np.array(g.aabb_local.max_) - np.array(g.aabb_local.min_)) for g in geometries]).reshape(n, 3)
-    radius = np.array([g.aabb_radius for g in geometries], dtype=float)
-    center[plane], half[plane], radius[plane] = 0.0, 0.0, 0.0
-    return BoundingVolumes(center, half, radius, plane)
+    low, high, radius = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)
+    for k in np.flatnonzero(~plane).tolist():
+        box = geometries[k].aabb_local
+        low[k], high[k], radius[k] = box.min_, box.max_, geometries[k].aabb_radius
+    return BoundingVolumes(0.5 * (low + high), 0.5 * (high - low), radius, plane)
 
 
 def near_pairs(volumes: BoundingVolumes, placement: Array, pairs: Array, reach: float) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..system import System
-from .shape_pairs import CollisionPair, pairs_of_names, pairs_that_may_touch
+from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_that_may_touch
 from .shape_queries import ShapeQueries
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,7 +75,7 @@ class Colliding(System):
 
     def collision_pairs(self, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
         """The pairs of shapes that the functions below look at, in their order."""
-        return self._queries(pairs).pairs
+        return tuple(described_pair(self, i, j) for i, j in self._numbers(pairs))
 
     def in_collision(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Array:
         """Whether any pair of shapes touches, or comes within `margin` [m], at configurations q (..., nq): booleans (...)."""
@@ -108,10 +108,12 @@ class Colliding(System):
     def _queries(self, pairs: NamedPairs) -> ShapeQueries:
         key = None if pairs is None else tuple((a, b) for a, b in pairs)
         if key not in self._by_names:
-            numbers: Sequence[tuple[int, int]] = pairs_that_may_touch(self) if key is None else pairs_of_names(self, key)
-            queries = ShapeQueries(self, numbers)
+            queries = ShapeQueries(self, self._numbers(key))
             self._by_names[key] = self._by_pairs[queries.pairs] = queries
         return self._by_names[key]
+
+    def _numbers(self, pairs: NamedPairs) -> list[tuple[int, int]]:
+        return pairs_that_may_touch(self) if pairs is None else pairs_of_names(self, pairs)
 
     @cached_property
     def _by_names(self) -> dict[Any, ShapeQueries]:

@@ -1,0 +1,72 @@
+"""Whether robots collide, and how far their shapes are apart, beside Pinocchio with coal, in one run.
+
+    python benchmarks/peers/collisions.py [--batch 4096] [--seconds 2] [ROBOT ...]
+
+Both take meshes for their convex hulls, look at the same pairs (those that the SRDF file leaves), and use one thread.
+Pinocchio's user loops over states; `computeCollisions` stops at a state's first collision. Distances are of 64 states. Ratios
+are of medians; the calls of both take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from collision_peer import CollisionPeer
+from measure import FILES, ROBOTS, machine, markdown, median_times, options
+
+import featherweight as fw
+
+SRDF = {
+    "panda": "panda_description/srdf/panda.srdf",
+    "talos_reduced": "talos_data/srdf/talos.srdf",
+    "hyq": "hyq_description/srdf/hyq.srdf",
+}
+FEW = 64  # states of distances
+NEAR = 0.05  # [m]
+
+Call = Callable[[], Any]
+
+
+def calls(robot: fw.Robot, peer: CollisionPeer, q: Any) -> dict[str, tuple[Call, Call, int]]:
+    """What is compared: our call, the peer's, and how many states they do."""
+    states = [peer.configuration(row) for row in q]
+    few, model, data, shapes, found = q[:FEW], peer.model, peer.data, peer.shapes, peer.found
+
+    def distances() -> None:
+        for state in states[:FEW]:
+            pin.computeDistances(model, data, shapes, found, state)
+
+    return {
+        "in collision": (lambda: robot.in_collision(q), lambda: [peer.collide(s) for s in states], len(q)),
+        "in collision, one state": (lambda: robot.in_collision(q[0]), lambda: peer.collide(states[0]), 1),
+        "distances, all pairs": (lambda: robot.distances(few), distances, len(few)),
+        f"distances, within {NEAR} m": (lambda: robot.distances(few, within=NEAR), distances, len(few)),
+    }
+
+
+def main() -> None:
+    given = options(__doc__, robots=True)
+    names = [name for name in given.robots if name in SRDF]
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
+    rows = []
+    for name in names:
+        file, base = FILES[name]
+        robot = fw.load(ROBOTS / file, base, srdf=ROBOTS / SRDF[name], mimic="independent")
+        peer = CollisionPeer(robot, ROBOTS / file, ROBOTS / SRDF[name], ROBOTS.parents[1])
+        q = robot.random_configuration(0, given.batch)
+        hits = robot.in_collision(q)
+        differ = np.mean(hits != np.array([peer.collide(peer.configuration(row)) for row in q]))
+        pairs = len(robot.collision_pairs())
+        print(f"{name}: {pairs} pairs; {np.mean(hits):.1%} of the states collide; answers differ in {differ:.1%}")
+        for what, (call, other, states) in calls(robot, peer, q).items():
+            a, b = median_times([call, other], given.seconds)
+            rows.append([name, what, *(f"{1e6 * t / states:.1f}" for t in (a, b)), f"{states / a:.0f}", f"{b / a:.2f}"])
+    print()
+    print(markdown(["robot", "what", "ours µs a state", "Pinocchio µs", "ours states/s", "ratio"], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,334 @@
+"""Collisions and distances of shapes: closed forms, Pinocchio's with coal, derivatives, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from collision_peer import CollisionPeer
+from scipy.spatial.transform import Rotation
+
+import featherweight as fw
+from featherweight import JointType, Shape, ShapeType
+from oracles import robots
+
+SOLID = fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
+GJK = 1e-6  # [m] coal's tolerance for curved shapes
+
+
+def free_bodies(*shapes: Shape) -> fw.Robot:
+    """A free-flying body for each that is named."""
+    names = list(dict.fromkeys(s.body for s in shapes if s.body not in (None, "world")))
+    joints = [fw.Joint(f"{n}_joint", JointType.FLOATING, "world", n) for n in names]
+    return fw.build(fw.Mechanism([fw.Body(n, SOLID) for n in names], joints, shapes=shapes), execution="interpreted")
+
+
+def cube(half: float) -> np.ndarray:
+    return half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+
+
+PLANE = Shape("floor", "world", ShapeType.PLANE, ())
+SPHERE = Shape("ball", "a", ShapeType.SPHERE, (0.3,))
+BOX = Shape("box", "b", ShapeType.BOX, (0.4, 0.6, 0.8))
+HULL = Shape("hull", "b", ShapeType.MESH, (2.0, 3.0, 4.0), vertices=cube(0.1))  # the same box
+CAPSULE = Shape("capsule", "b", ShapeType.CAPSULE, (0.1, 0.5))
+CYLINDER = Shape("cylinder", "b", ShapeType.CYLINDER, (0.2, 0.5))
+ELLIPSOID = Shape("egg", "b", ShapeType.ELLIPSOID, (0.1, 0.2, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "place", "distance", "normal"),
+    [
+        (SPHERE, Shape("ball2", "b", ShapeType.SPHERE, (0.2,)), (0.6, 0.0, 0.8), 0.5, (0.6, 0.0, 0.8)),
+        (SPHERE, Shape("ball2", "b", ShapeType.SPHERE, (0.2,)), (0.0, 0.24, -0.32), -0.1, (0.0, 0.6, -0.8)),
+        (SPHERE, BOX, (0.0, 1.0, 0.1), 0.4, (0.0, 1.0, 0.0)),
+        (SPHERE, BOX, (0.0, 0.0, 0.6), -0.1, (0.0, 0.0, 1.0)),
+        (SPHERE, HULL, (0.0, 1.0, 0.1), 0.4, (0.0, 1.0, 0.0)),
+        (SPHERE, CAPSULE, (1.0, 0.0, 0.2), 0.6, (1.0, 0.0, 0.0)),
+        (SPHERE, CYLINDER, (0.0, 0.0, -1.0), 0.45, (0.0, 0.0, -1.0)),
+        (SPHERE, ELLIPSOID, (0.0, -1.0, 0.0), 0.5, (0.0, -1.0, 0.0)),
+        (Shape("brick", "a", ShapeType.BOX, (0.2, 0.2, 0.2)), HULL, (0.5, 0.05, 0.0), 0.2, (1.0, 0.0, 0.0)),
+        (PLANE, BOX, (3.0, 0.0, 1.0), 0.6, (0.0, 0.0, 1.0)),
+        (PLANE, HULL, (3.0, 0.0, 0.3), -0.1, (0.0, 0.0, 1.0)),
+        (PLANE, CAPSULE, (3.0, 0.0, 0.3), -0.05, (0.0, 0.0, 1.0)),
+        (PLANE, ELLIPSOID, (3.0, 0.0, 0.7), 0.4, (0.0, 0.0, 1.0)),
+        (PLANE, CYLINDER, (3.0, 0.0, 0.7), 0.45, (0.0, 0.0, 1.0)),
+    ],
+)
+def test_distances_and_normals_are_those_of_closed_forms(
+    one: Shape, other: Shape, place: tuple[float, ...], distance: float, normal: tuple[float, ...]
+) -> None:
+    """The first body lies anywhere, and the second at `place` in its frame."""
+    robot = free_bodies(one, other)
+    rng = np.random.default_rng(0)
+    turn, origin = Rotation.random(random_state=1), rng.uniform(-1.0, 1.0, 3)
+    if one is PLANE:
+        turn, origin = Rotation.identity(), np.zeros(3)
+    q = np.concatenate([origin, turn.as_quat()] * len(robot.bodies))
+    q[-7:-4] += turn.apply(place)
+    found = robot.distances(q)
+    assert [p.shapes for p in found.pairs] == [(one.name, other.name)]
+    np.testing.assert_allclose(found.distance, [distance], atol=GJK)
+    np.testing.assert_allclose(found.normal[0], turn.apply(normal), atol=1e-3)  # GJK's is of the order of its root
+    first, second = found.points[0]
+    np.testing.assert_allclose(second - first, found.distance[0] * found.normal[0], atol=GJK)
+    assert found.closest == found.distance[0]
+    assert robot.in_collision(q) == (distance < 0.0)
+    assert robot.in_collision(q, margin=max(distance, 0.0) + 1e-5)
+    if distance > 0.0:
+        assert not robot.in_collision(q, margin=distance - 1e-5)
+
+
+# --- Pinocchio
+
+FILES = {
+    "panda": ("panda_description/urdf/panda.urdf", "panda_description/srdf/panda.srdf", "fixed"),
+    "ur5": ("ur_description/urdf/ur5_robot.urdf", "ur_description/srdf/ur5.srdf", "fixed"),
+    "talos": ("talos_data/robots/talos_reduced.urdf", "talos_data/srdf/talos.srdf", "floating"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:You passed package dir")
+@pytest.mark.parametrize("name", FILES)
+def test_pairs_collisions_and_distances_are_pinocchios(name: str) -> None:
+    """Both ask coal, for the same convex hulls; frames differ by rounding, and so the pairs that touch just so.
+
+    Where faces or edges are parallel, nearest points are not unique: they are as far apart, along the same normal.
+    """
+    file, srdf, base = FILES[name]
+    path = robots.ROOT / file
+    robot = fw.load(path, base, srdf=robots.ROOT / srdf, mimic="independent")
+    peer = CollisionPeer(robot, path, robots.ROOT / srdf, robots.ROOT.parents[1])
+    mine = set(map(frozenset, peer.named_pairs()))
+    assert mine <= peer.own_pairs
+    bodies = {link: body.name for body in robot.bodies for link in body.links}
+    joined = {frozenset((j.parent, j.child)) for j in robot.joints}
+    assert all(frozenset(bodies.get(link) for link, _ in pair) in joined for pair in peer.own_pairs - mine)
+    q = robot.random_configuration(0, (3, 4))
+    found, rows = robot.distances(q), q.reshape(-1, robot.nq)
+    assert found.distance.shape == (3, 4, len(mine)) and found.points.shape == (3, 4, len(mine), 2, 3)
+    theirs = [peer.distances(peer.configuration(row)) for row in rows]
+    expected = np.array([distance for distance, _ in theirs]).reshape(found.distance.shape)
+    np.testing.assert_allclose(found.distance, expected, rtol=2 * GJK, atol=2 * GJK)  # each is within one of coal's
+    normals = np.array([normal for _, normal in theirs]).reshape(found.normal.shape)
+    sure = expected > 0.01
+    turned = 2.0 * math.sqrt(2.0 * GJK)  # each stops where the angle's cosine is one but for the tolerance
+    np.testing.assert_allclose(found.normal[sure], normals[sure], atol=turned)
+    np.testing.assert_allclose(
+        found.points[..., 1, :] - found.points[..., 0, :], found.distance[..., None] * found.normal, atol=10 * GJK
+    )
+    touching = robot.collisions(q)
+    sure = np.abs(expected) > 2 * GJK
+    np.testing.assert_array_equal(touching.touching[sure], expected[sure] < 0.0)
+    np.testing.assert_array_equal(robot.in_collision(q), touching.any)
+    np.testing.assert_array_equal(touching.any.ravel(), [peer.collide(peer.configuration(row)) for row in rows])
+
+
+# --- many states
+
+
+def arm(*shapes: Shape, **more: object) -> fw.Robot:
+    """A hinge, a slide and a ball joint in a row, on a free-flying base."""
+    kinds = [JointType.FLOATING, JointType.REVOLUTE, JointType.PRISMATIC, JointType.SPHERICAL]
+    parents = ["world", "a", "b", "c"]
+    joints = [
+        fw.Joint(f"j{k}", kind, parents[k], "abcd"[k], fw.Pose(p=(0.5, 0.0, 0.1) if k else (0.0, 0.0, 0.0)))
+        for k, kind in enumerate(kinds)
+    ]
+    bodies = [fw.Body(n, SOLID) for n in "abcd"]
+    return fw.build(fw.Mechanism(bodies, joints, shapes=shapes, **more), execution="interpreted")  # type: ignore[arg-type]
+
+
+TILTED = fw.Pose(tuple(map(tuple, Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_matrix().tolist())), (0.1, -0.2, 0.05))
+SHAPES = (
+    Shape("base", "a", ShapeType.CAPSULE, (0.15, 0.5), TILTED),
+    Shape("base2", "a", ShapeType.SPHERE, (0.2,), fw.Pose(p=(0.0, 0.3, 0.0))),
+    Shape("elbow", "b", ShapeType.SPHERE, (0.1,), TILTED),
+    Shape("slider", "c", ShapeType.MESH, (1.0, 1.0, 1.0), TILTED, vertices=cube(0.1) + 0.05),
+    Shape("tip", "d", ShapeType.ELLIPSOID, (0.1, 0.2, 0.3), TILTED),
+    Shape("tip2", "d", ShapeType.BOX, (0.1, 0.2, 0.3), TILTED),
+    Shape("table", "world", ShapeType.BOX, (1.0, 1.0, 0.2), TILTED),
+    Shape("ramp", "world", ShapeType.PLANE, (), fw.Pose(TILTED.R, (0.0, 0.0, -0.6))),
+)
+
+
+def test_bounding_volumes_leave_out_what_is_farther_apart_only() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, 60)
+    whole = robot.distances(q)
+    assert len(whole.pairs) == 20 and np.isfinite(whole.distance).all()
+    for reach in (0.0, 0.05, 0.3):
+        near = robot.distances(q, within=reach)
+        inside = whole.distance <= reach
+        assert inside.any() and not inside.all()
+        np.testing.assert_array_equal(near.distance, np.where(inside, whole.distance, np.inf))
+        np.testing.assert_array_equal(near.points[inside], whole.points[inside])
+        assert np.isnan(near.points[~inside]).all() and np.isnan(near.normal[~inside]).all()
+        sure = np.abs(whole.distance - reach) > 2 * GJK
+        found = robot.collisions(q, margin=reach)
+        np.testing.assert_array_equal(found.touching[sure], inside[sure])
+        np.testing.assert_array_equal(robot.in_collision(q, margin=reach), found.any)
+
+
+def test_the_jacobian_is_the_slope_of_distances() -> None:
+    """By central differences of steps of 1e-4, for which coal's tolerance leaves 1e-2 for curved shapes."""
+    robot = arm(*(s for s in SHAPES if s.type is not ShapeType.ELLIPSOID))
+    q = robot.random_configuration(3, (2, 3))
+    found = robot.distances(q)
+    J = robot.distance_jacobian(q, found)
+    assert J.shape == (2, 3, len(found.pairs), robot.nv)
+    steps = 1e-4 * np.eye(robot.nv)
+    ahead, behind = (robot.distances(robot.integrate(q[..., None, :], s * steps)).distance for s in (1.0, -1.0))
+    slopes = np.swapaxes((ahead - behind) / 2e-4, -1, -2)
+    steady = (np.abs(np.swapaxes(ahead + behind, -1, -2) - 2.0 * found.distance[..., None]) < 1e-7).all(axis=-1)
+    assert steady.mean() > 0.8  # where nearest points do not jump
+    np.testing.assert_allclose(J[steady], slopes[steady], atol=1e-2)
+
+
+def test_states_have_the_leading_axes_of_q() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, (2, 3))
+    n = len(robot.collision_pairs())
+    for rows, axes in ((q, (2, 3)), (q[0], (3,)), (q[0, 0], ()), (q[:0], (0, 3))):
+        assert robot.in_collision(rows).shape == axes
+        assert robot.collisions(rows).touching.shape == (*axes, n)
+        found = robot.distances(rows)
+        assert (found.distance.shape, found.normal.shape) == ((*axes, n), (*axes, n, 3))
+    listed = robot.collisions(q).listed(1, 2)
+    assert listed == [p for p, hit in zip(robot.collision_pairs(), robot.collisions(q[1, 2]).touching, strict=True) if hit]
+    with pytest.raises(IndexError, match="index of one state, of 2 numbers"):
+        robot.collisions(q).listed(1)
+
+
+def test_several_threads_may_ask_at_a_time() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, (4, 20))
+    expected = robot.distances(q).distance
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda rows: robot.distances(rows).distance, q))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_robots_travel_to_other_processes_after_queries() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, 5)
+    expected = robot.in_collision(q)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(robot)).in_collision(q), expected)
+
+
+# --- which pairs
+
+
+def test_pairs_are_of_bodies_that_no_joint_connects() -> None:
+    robot = arm(*SHAPES)
+    bodies = {frozenset(p.bodies) for p in robot.collision_pairs()}
+    assert bodies == {*map(frozenset, [("a", "c"), ("a", "d"), ("b", "d"), *((None, b) for b in "abcd")])}  # the base flies
+
+
+def test_links_are_named_and_files_may_disable_their_pairs() -> None:
+    joints = [fw.Joint("turn", JointType.REVOLUTE, "ground", "a"), fw.Joint("weld", JointType.FIXED, "a", "tool")]
+    joints += [fw.Joint("next", JointType.REVOLUTE, "tool", "b"), fw.Joint("last", JointType.REVOLUTE, "b", "c")]
+    names = ("ground", "a", "tool", "b", "c")
+    shapes = [Shape(f"s_{n}", n, ShapeType.SPHERE, (0.1,)) for n in names]
+    description = fw.Mechanism([fw.Body(n, SOLID) for n in names], joints, shapes=shapes)
+    robot = fw.build(description)
+    links = [p.links for p in robot.collision_pairs()]
+    assert links == [("ground", "b"), ("ground", "c"), ("a", "c"), ("tool", "c")]
+    assert robot.collision_pairs()[3] == (("s_tool", "s_c"), ("tool", "c"), ("a", "c"))
+    disabled = fw.build(replace(description, disabled_collisions=(("c", "tool"), ("ground", "b"))))
+    assert [p.links for p in disabled.collision_pairs()] == [("ground", "c"), ("a", "c")]
+
+
+def test_pairs_may_be_given_by_the_names_of_shapes_links_and_bodies() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, 5)
+    pairs = [("elbow", "a"), ("world", "d"), (None, "tip")]
+    chosen = [p.shapes for p in robot.collision_pairs(pairs)]
+    assert chosen == [
+        ("base", "elbow"), ("base2", "elbow"), ("tip", "table"), ("tip2", "table"), ("tip", "ramp"), ("tip2", "ramp")
+    ]  # fmt: skip
+    found = robot.distances(q, pairs=pairs)
+    whole = robot.distances(q)
+    assert [p.shapes for p in found.pairs] == chosen
+    number = {p.shapes: k for k, p in enumerate(whole.pairs)}
+    same = [k for k, pair in enumerate(chosen) if pair in number]
+    assert len(same) == 4
+    np.testing.assert_array_equal(found.distance[:, same], whole.distance[:, [number[chosen[k]] for k in same]])
+    assert robot.distance_jacobian(q, found).shape == (5, 6, robot.nv)
+
+
+MJCF = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+<body name="a" pos="0 0 1"><freejoint/><geom name="ga" size="0.1"/>
+<body name="b" pos="0.1 0 0"><joint name="x" axis="1 0 0"/><joint name="y" axis="0 1 0"/><geom name="gb" size="0.1"/>
+<body name="c" pos="0.1 0 0"><joint name="z"/><geom name="gc" size="0.1"/>
+<body name="d" pos="0.1 0 0"><joint name="w"/><geom name="gd" size="0.1" contype="2" conaffinity="4"/>
+<geom name="ge" size="0.1" contype="4" conaffinity="1"/></body></body></body></body></worldbody>{rest}</mujoco>"""
+
+
+def test_mjcf_pairs_heed_several_joints_of_a_body_exclusions_and_affinities(tmp_path: Path) -> None:
+    path = tmp_path / "robot.xml"
+    path.write_text(MJCF.format(rest=""))
+    pairs = {p.shapes for p in fw.load(path).collision_pairs()}
+    assert pairs == {*(("floor", f"g{n}") for n in "abce"), ("ga", "gc"), ("ga", "ge"), ("gb", "ge")}
+    path.write_text(MJCF.format(rest='<contact><exclude body1="c" body2="a"/><exclude body1="world" body2="b"/></contact>'))
+    excluded = {p.shapes for p in fw.load(path).collision_pairs()}
+    assert pairs - excluded == {("ga", "gc"), ("floor", "gb")}
+
+
+def test_bodies_that_a_loop_joins_are_neighbours() -> None:
+    shapes = [Shape(n, n, ShapeType.SPHERE, (0.1,)) for n in ("link1", "link2", "link3")]
+    robot = fw.build(replace(fw.robots.four_bar(), shapes=tuple(shapes)), execution="interpreted")
+    assert [p.shapes for p in robot.collision_pairs()] == [("link1", "link3")]
+    q = robot.close([0.4, 0.3, 0.5]) if isinstance(robot, fw.ClosedRobot) else None
+    found = robot.distances(q)
+    where = robot.frame_placement(["link1", "link3"])(q)[:, :3, 3]
+    np.testing.assert_allclose(found.distance, [np.linalg.norm(where[1] - where[0]) - 0.2], atol=GJK)
+
+
+def test_a_robot_without_pairs_never_collides() -> None:
+    robot = arm()
+    q = robot.random_configuration(0, 3)
+    assert robot.collision_pairs() == ()
+    assert not robot.in_collision(q).any()
+    assert robot.distances(q).distance.shape == (3, 0)
+    assert (robot.distances(q).closest == math.inf).all()
+
+
+# --- what is refused
+
+
+def test_what_is_wrong_is_named() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, 3)
+    with pytest.raises(ValueError, match="'hand' is no shape, link or body with collision shapes; links with some: a, b, c, d"):
+        robot.in_collision(q, pairs=[("hand", "a")])
+    with pytest.raises(ValueError, match="no collision shapes of 'base' and 'a' move relative to one another"):
+        robot.in_collision(q, pairs=[("base", "a")])
+    with pytest.raises(ValueError, match=r"margin must be zero or more \[m\]; got -0.1"):
+        robot.collisions(q, margin=-0.1)
+    with pytest.raises(ValueError, match=r"within must be zero or more \[m\]; got nan"):
+        robot.distances(q, within=math.nan)
+    with pytest.raises(ValueError, match="q"):
+        robot.in_collision(q[:, :-1])
+    with pytest.raises(ValueError, match="q has numbers that are not finite"):
+        robot.in_collision(np.where(np.arange(robot.nq) == 3, np.nan, q))
+    with pytest.raises(ValueError, match="are not those of this robot at this q"):
+        robot.distance_jacobian(q[0], robot.distances(q))
+
+
+def test_without_coal_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "coal", None)
+    with pytest.raises(ImportError, match=r"collisions of shapes need coal: pip install 'featherweight\[shapes\]'"):
+        arm(*SHAPES).in_collision(np.zeros(13))
+
+
+def test_a_flat_mesh_is_refused_with_its_name() -> None:
+    sheet = Shape("sheet", "d", ShapeType.MESH, (1.0, 1.0, 1.0), vertices=cube(0.1) * [1.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match="the mesh 'sheet' on 'd' is flat"):
+        arm(*SHAPES, sheet).in_collision(np.zeros(13))
