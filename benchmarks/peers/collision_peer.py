@@ -16,7 +16,7 @@ Numbered = tuple[str, int]  # a link, and which of its collision shapes
 
 
 class CollisionPeer:
-    """The geometry model of a URDF file, and `data` for it; `own_pairs` are those that Pinocchio has by itself, with the SRDF."""
+    """The geometry model of a URDF file, and data for it; `own_pairs` are those that Pinocchio has by itself, with the SRDF."""
 
     def __init__(self, robot: fw.Robot, path: Path, srdf: Path, packages: Path) -> None:
         self.robot, floating = robot, robot.joints[0].type is fw.JointType.FLOATING
