@@ -38,7 +38,7 @@ from .robot.robot import Robot
 from .version import __version__
 
 if TYPE_CHECKING:
-    from . import robots
+    from . import identification, robots
     from .robot.closed import ClosedRobot
     from .robot.trajectory import Trajectory
     from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere
@@ -86,6 +86,7 @@ __all__ = [
     "build",
     "evaluate",
     "generators",
+    "identification",
     "load",
     "ltdl",
     "ltl",
@@ -110,8 +111,8 @@ for _name, _packages in _EXTRAS.items():
 
 
 def __getattr__(name: str) -> Any:
-    if name == "robots":
-        return import_module(".robots", __name__)
+    if name in ("identification", "robots"):
+        return import_module(f".{name}", __name__)
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

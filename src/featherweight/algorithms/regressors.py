@@ -15,19 +15,60 @@ unit vectors. All other entries are zero.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from ..model.tree import Placements, Tree
-from ..spatial import ZERO3, Force, Mat3, Vec3, acceleration_field
+from ..spatial import ZERO3, Force, Mat3, Vec3, acceleration_field, sqrt
 from .frames import frame_poses
 from .idsva import axes_in_root
 from .kinematics import angular_velocities, joint_products, joint_transforms, mat3, spatial_velocities, vec3
 from .rnea import body_accelerations
 
 PARAMETERS = 10  # of a body
+VISCOUS, COULOMB, ARMATURE = range(3)
+STILL = 1e-30  # the square of a velocity below which dry friction fades
+
+
+class JointColumns(NamedTuple):
+    """Columns for parameters of joints: m of them."""
+
+    kind: Any  # (m,) int, VISCOUS, COULOMB or ARMATURE
+    first: Any  # (m,) int, the first row of the joint
+    stop: Any  # (m,) int, the row after its last
 
 
 def inverse_dynamics_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
     """Write Y (n, 10 bodies) with Y times the parameters of all bodies their part of the joint forces."""
     clear(Y, len(tree.parent), PARAMETERS * len(bodies.row))
+    write_regressor(tree, bodies, q, v, qdd, Y)
+
+
+def extended_regressor(tree: Tree, bodies: Placements, joints: JointColumns, q, v, qdd, Y) -> None:
+    """Write the same, and columns for joints: forces that are v, the sign of v, and q'' times a parameter."""
+    begin = PARAMETERS * len(bodies.row)
+    clear(Y, len(tree.parent), begin + len(joints.kind))
+    write_regressor(tree, bodies, q, v, qdd, Y)
+    for c in range(len(joints.kind)):
+        for j in range(joints.first[c], joints.stop[c]):
+            Y[j][begin + c] = force_of_joint(joints.kind[c], v[j], qdd[j])
+
+
+def clear(Y, rows: int, columns: int) -> None:
+    for i in range(rows):
+        for k in range(columns):
+            Y[i][k] = 0.0
+
+
+def force_of_joint(kind: int, v, a):
+    if kind == VISCOUS:
+        return v
+    if kind == COULOMB:
+        return v / sqrt(v * v + STILL)
+    return a
+
+
+def write_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
+    """Write the entries of bodies that are not zero."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     alpha, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd)
@@ -47,12 +88,6 @@ def inverse_dynamics_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> 
             for c in range(6):
                 row[PARAMETERS * k + 4 + c] = couples[c].dot(S[j].ang)
             j = tree.parent[j]
-
-
-def clear(Y, rows: int, columns: int) -> None:
-    for i in range(rows):
-        for k in range(columns):
-            Y[i][k] = 0.0
 
 
 def force_columns(B: Mat3, o: Vec3, R: Mat3, p: Vec3):
