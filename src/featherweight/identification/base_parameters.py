@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.trace import evaluate
 from ..robot.linear_parameters import Chosen, Regressor
 from ..robot.robot import Robot
 from .data import deviations_of, stacked
@@ -128,11 +129,17 @@ def base_parameters(
 
 
 def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.random.Generator) -> Array:
-    """The regressor of random states, one below the other, with as many rows at least."""
+    """The regressor of random states, one below the other, with as many rows at least.
+
+    So few are evaluated from the trace: that takes less time than to compile it.
+    """
     n = -(-rows // robot.nv) + 1
-    v, a = rng.standard_normal((2, n, robot.nv))
-    Y = regressor.function(robot.random_configuration(rng, n), v, a)
-    return np.asarray(Y).reshape(-1, len(regressor.names))
+    states = robot.random_configuration(rng, n), *rng.standard_normal((2, n, robot.nv))
+    f, columns = regressor.function, len(regressor.names)
+    if f.too_large or f.execution != "traced":
+        return np.asarray(f(*states)).reshape(-1, columns)
+    values = [np.broadcast_to(x, n) for x in evaluate(f.trace, [list(x.T) for x in states])]
+    return np.array(values).T.reshape(-1, columns)
 
 
 def _independent(A: Array) -> Array:

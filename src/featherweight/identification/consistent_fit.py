@@ -1,11 +1,12 @@
 """Inertias that bodies can have, nearest to measured forces: a semidefinite program (Wensing, Kim and Slotine 2018).
 
-With P0 = L Lᵀ the pseudo-inertia of a body known before and P = L X Lᵀ, the matrices X are found that minimize
+With P0 the pseudo-inertia of a body known before and P = L X Lᵀ, P0 = L X0 Lᵀ, the matrices X are found that minimize
 
-    ½ Σ ((tau - Y pi(X)) / sigma)² + ½ Σ |X - 1|² / spread²        X ⪰ MARGIN,  friction and armature not negative
+    ½ Σ ((tau - Y pi(X)) / sigma)² + ½ Σ |X - X0|² / spread²        X ⪰ MARGIN,  friction and armature not negative
 
-The second sum is the distance of Lee, Wensing and Park (2020) on inertias, the same in all frames and units, at P0. It decides
-what the motions leave open.
+L Lᵀ is P0, but of a body with some mass that is not thinner than a tenth of its length: files have thinner ones that are not
+meant so. The second sum is then, nearly, the distance of inertias at P0 that is the same in all frames and units (Lee, Wensing
+and Park 2020); it decides what the motions leave open.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from .data import deviations_of, stacked
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MARGIN = 1e-6  # of what was known before, in every direction
-SMALL = 1e-3, 0.01  # of the mean mass, and radius [m], of bodies known before that have none
-FLAT = 1e-6  # of the largest second moment
+SMALL = 0.01  # radius [m]: bodies have as much, to measure distances by
+UNKNOWN = 0.1, 0.1  # of the mean mass, and radius [m] of bodies that had no mass: likewise
+THIN = 0.01  # of the largest second moment: likewise
+NEARLY_FREE = 1e-7  # of what is known of a joint's parameter, the weight of zero: motions may tell nothing
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # entries of a symmetric matrix, as the solver takes them
 ROOT = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in UPPER])
 
@@ -36,7 +39,7 @@ class InertialFit(NamedTuple):
 
 
 def fit_inertial_parameters(
-    regressor: Regressor, q: Any, v: Any, a: Any, tau: Any, *, spread: float = 1.0, prior: Any = None, deviations: Any = None
+    regressor: Regressor, q: Any, v: Any, a: Any, tau: Any, *, spread: float = 10.0, prior: Any = None, deviations: Any = None
 ) -> InertialFit:
     """The physically consistent parameters for measured forces tau (n, nv) at q (n, nq), v and a (n, nv).
 
@@ -55,13 +58,14 @@ def fit_inertial_parameters(
         raise ValueError(f"spread must be positive; got {spread}")
     Y, forces = stacked(regressor, (q, v, a), tau)
     sigma = deviations_of(Y, forces, deviations)
-    known = _regular(pseudo_inertia(before.reshape(-1, 10)))
-    T = _from_scaled(known)
+    known = pseudo_inertia(before.reshape(-1, 10))
+    L = np.linalg.cholesky(_measure(known))
+    T, X0 = _from_scaled(L), np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, known), 1, 2))
     own = np.einsum("snbi,bij->snbj", Y[..., :count].reshape(*Y.shape[:2], -1, 10), T)
     A = np.concatenate([own.reshape(*Y.shape[:2], count), Y[..., count:]], axis=-1) / sigma[:, None]
-    x = _solved(A.reshape(-1, A.shape[-1]), (forces / sigma).ravel(), len(known), spread)
+    near = np.array([ROOT[k] * X0[:, i, j] for k, (i, j) in enumerate(UPPER)]).T
+    x = _solved(A.reshape(-1, A.shape[-1]), (forces / sigma).ravel(), near, spread)
     X = _positive(x[:count].reshape(-1, 10))
-    L = np.linalg.cholesky(known)
     inertial = parameters_of(L @ X @ np.swapaxes(L, -1, -2))
     of_joints = np.maximum(x[count:], 0.0)
     rest = forces - Y @ np.append(inertial, of_joints)
@@ -69,14 +73,15 @@ def fit_inertial_parameters(
     return InertialFit(inertial, joints, np.sqrt(np.mean(rest**2, axis=0)))
 
 
-def _regular(P: Array) -> Array:
-    """The pseudo-inertias, with a little mass and extent for bodies that have none in some direction."""
+def _measure(P: Array) -> Array:
+    """L Lᵀ of the header."""
     mass = P[:, 3, 3]
-    m = np.maximum(mass, SMALL[0] * max(float(np.mean(np.maximum(mass, 0.0))), SMALL[0]))
-    c = P[:, :3, 3] / np.where(mass > 0.0, mass, np.inf)[:, None]
+    there = mass > 0.0
+    m = np.where(there, mass, UNKNOWN[0] * float(np.mean(np.maximum(mass, 0.0))) or UNKNOWN[0])
+    c = P[:, :3, 3] / np.where(there, mass, np.inf)[:, None]
     values, axes = np.linalg.eigh(P[:, :3, :3] - mass[:, None, None] * c[:, :, None] * c[:, None, :])
-    largest = values.max(axis=1, keepdims=True)
-    values = np.where(values > FLAT * np.abs(largest), values, SMALL[1] * np.maximum(largest, m[:, None] * SMALL[1] ** 2))
+    least = m * np.where(there, SMALL, UNKNOWN[1]) ** 2
+    values = np.maximum(values, np.maximum(THIN * values.max(axis=1), least)[:, None])
     moved = np.concatenate([c, np.ones((len(c), 1))], axis=1)
     made = m[:, None, None] * moved[:, :, None] * moved[:, None, :]
     made[:, :3, :3] += (axes * values[:, None, :]) @ np.swapaxes(axes, 1, 2)
@@ -91,9 +96,9 @@ def _symmetric(x: Array) -> Array:
     return X
 
 
-def _from_scaled(known: Array) -> Array:
+def _from_scaled(L: Array) -> Array:
     """The matrices (nbodies, 10, 10) that lead from the entries of X to inertial parameters."""
-    L = np.linalg.cholesky(known)[:, None]
+    L = L[:, None]
     return np.asarray(parameters_of(L @ _symmetric(np.eye(len(UPPER))) @ np.swapaxes(L, -1, -2)).swapaxes(-1, -2))
 
 
@@ -103,27 +108,28 @@ def _positive(x: Array) -> Array:
     return np.asarray((axes * np.maximum(values, 0.5 * MARGIN)[:, None, :]) @ np.swapaxes(axes, 1, 2))
 
 
-def _solved(A: Array, b: Array, bodies: int, spread: float) -> Array:
-    """Entries of the matrices X, and parameters of joints: the least squares of A x - b, near ones, in their cones."""
+def _solved(A: Array, b: Array, x0: Array, spread: float) -> Array:
+    """Entries of the matrices X, and parameters of joints: least squares of A x - b, near x0 (nbodies, 10), in their cones."""
     try:
         import clarabel
         from scipy.sparse import csc_matrix, identity
     except ImportError as error:
         what = "fitting inertias that bodies can have needs clarabel and scipy"
         raise ImportError(f"{what}: pip install 'featherweight[simulation]'") from error
-    n, free = A.shape[1], A.shape[1] - len(UPPER) * bodies
+    bodies, free = len(x0), A.shape[1] - x0.size
+    unit = np.append(np.ones(x0.size), 1.0 / np.maximum(np.linalg.norm(A[:, x0.size :], axis=0), 1e-300))
+    pull = np.append(np.full(x0.size, 1.0 / spread), np.full(free, NEARLY_FREE))
+    whole = np.block([[A * unit, b[:, None]], [np.diag(pull), (pull * np.append(x0, np.zeros(free)))[:, None]]])
+    R = np.asarray(np.linalg.qr(whole, mode="r"))
+    R, z = R[:-1, :-1], R[:-1, -1]
+    x, inverse = np.linalg.solve(R, z), np.linalg.inv(R)  # without cones; the program is for y = R times what they add
     one = np.array([1.0 if i == j else 0.0 for i, j in UPPER])
-    near, pull = np.append(np.tile(one, bodies), np.zeros(free)), np.append(np.full(n - free, spread**-2), np.zeros(free))
-    unit = np.append(np.ones(n - free), 1.0 / np.maximum(np.linalg.norm(A[:, n - free :], axis=0), 1e-300))
-    R = np.asarray(np.linalg.qr(np.column_stack([A * unit, b]), mode="r"))
-    H, g = R[:, :n].T @ R[:, :n] + np.diag(pull), R[:, :n].T @ R[:, n] + pull * near
-    size = np.diagonal(H).max()
-    limits = np.append(np.tile(-MARGIN * one, bodies), np.zeros(free))
+    limits = x - np.append(np.tile(MARGIN * one, bodies), np.zeros(free))
     cones = [clarabel.PSDTriangleConeT(4)] * bodies + ([clarabel.NonnegativeConeT(free)] if free else [])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    rows = (-identity(n)).tocsc()
-    answer = clarabel.DefaultSolver(csc_matrix(np.triu(H / size)), -g / size, rows, limits, cones, settings).solve()
+    still = np.zeros(len(x))
+    answer = clarabel.DefaultSolver(identity(len(x)).tocsc(), still, csc_matrix(-inverse), limits, cones, settings).solve()
     if str(answer.status) not in ("Solved", "AlmostSolved"):
         raise ArithmeticError(f"the semidefinite program of the fit was not solved ({answer.status}); are units extreme?")
-    return np.asarray(np.asarray(answer.x) * unit)
+    return np.asarray((x + inverse @ np.asarray(answer.x)) * unit)
