@@ -10,6 +10,7 @@ predict the forces of a motion that they have not seen. The picture is identify.
 
 import sysconfig
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from pictures import output_folder, picture_of_identification
@@ -19,7 +20,7 @@ from featherweight import identification
 
 PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
 PERIOD, SAMPLES, HARMONICS = 10.0, 1000, 5  # [s], and how many
-TRIED = 60  # random motions
+TRIED = 40  # random motions
 ANGLE_NOISE, FORCE_NOISE = 1e-4, np.array([0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.1])  # [rad], [N m, N]
 TOOL = fw.Inertia(0.8, (0.0, 0.03, 0.12), (3e-3, 0.0, 0.0, 2.5e-3, 0.0, 1e-3))  # in the hand
 
@@ -75,8 +76,8 @@ def exciting_motion(arm, base, rng, t):
 
     def condition(motion):
         Y = base.matrix(*(x[::10] for x in motion)) / FORCE_NOISE[:, None]
-        Y = Y.reshape(-1, len(base))
-        return np.linalg.cond(Y / np.linalg.norm(Y, axis=0))
+        Y = (Y / np.linalg.norm(Y, axis=(0, 1))).reshape(-1, len(base))
+        return np.sqrt(np.linalg.cond(Y.T @ Y))
 
     conditions = [condition(motion) for motion in motions]
     print(f"Of {TRIED} motions, columns of the regressor have the condition {min(conditions):.0f} to {max(conditions):.0f}")
@@ -117,22 +118,26 @@ def solve():
         "base parameters": base.matrix(*unseen) @ fit.values,
         "consistent inertias": base.regressor.function(*unseen) @ whole,
     }
-    return arm, base, fit, truth, consistent, t, asked, predicted
+    return SimpleNamespace(
+        arm=arm, base=base, fit=fit, truth=truth, consistent=consistent, times=t, asked=asked, predicted=predicted
+    )
 
 
 def main():
     output = output_folder(__doc__)
-    arm, base, fit, truth, consistent, t, asked, predicted = solve()
+    found = solve()
+    base, fit, inertial = found.base, found.fit, found.consistent.inertial
     print(f"{len(base)} base parameters of {len(base.regressor.names)}: file, true, found (standard deviation)")
-    for row in zip(base.names, base.values, truth, fit.values, fit.deviations, strict=True):
+    for row in zip(base.names, base.values, found.truth, fit.values, fit.deviations, strict=True):
         print("  {:28s}{:10.4f}{:10.4f}{:10.4f}   ({:.4f})".format(*row))
-    print("Mass [kg] of links: file, found by the consistent fit")
-    for body, m in zip(arm.bodies, consistent.inertial[:, 0], strict=True):
+    print("Mass [kg] of links: file, found by the consistent fit; what motions do not tell is as it was, or nearly")
+    for body, m in zip(found.arm.bodies, inertial[:, 0], strict=True):
         print(f"  {body.name:28s}{body.mass:10.3f}{m:10.3f}")
-    print(f"Bodies that could not be: {identification.inconsistent_bodies(arm, consistent.inertial) or 'none'}")
-    for name, tau in predicted.items():
-        print(f"Forces of another motion, by {name}: rms of the error {np.sqrt(np.mean((tau - asked) ** 2)):.3f}")
-    picture_of_identification(output / "identify.png", base, fit, truth, (t, asked, predicted), FORCE_NOISE)
+    print(f"Bodies that could not be: {identification.inconsistent_bodies(found.arm, inertial) or 'none'}")
+    for name, tau in found.predicted.items():
+        print(f"Forces of another motion, by {name}: rms of the error {np.sqrt(np.mean((tau - found.asked) ** 2)):.3f}")
+    seen = found.times, found.asked, found.predicted
+    picture_of_identification(output / "identify.png", base, fit, found.truth, seen, FORCE_NOISE)
 
 
 if __name__ == "__main__":

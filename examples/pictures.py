@@ -200,7 +200,7 @@ def picture_of_identification(path, base, fit, truth, seen, noise):
     one, other, errors = lower.subplots(1, 3, width_ratios=(1.2, 1.2, 1.0))
     for ax, j in ((one, 3), (other, 5)):
         draw_prediction(ax, times, asked[:, j], {name: tau[:, j] for name, tau in predicted.items()}, j + 1)
-    one.legend(frameon=False, fontsize=8.5)
+    other.legend(frameon=False, fontsize=8.5)
     draw_errors(errors, asked, predicted, noise)
     save(figure, path)
 
@@ -213,7 +213,7 @@ def draw_base_parameters(ax, base, fit, truth):
     ax.plot(k, (fit.values - truth) / fit.deviations, "o", color=BLUE, ms=4, label="found")
     ax.set_yscale("symlog", linthresh=3.0)
     ax.set_xticks(k, [name.removeprefix("panda_") for name in base.names], rotation=90, fontsize=6.5)
-    ax.set(title="Base parameters, off the true ones", ylabel="standard deviations", xlim=(-1, len(truth)))
+    ax.set(title="Base parameters (firsts of groups), off the true ones", ylabel="standard deviations", xlim=(-1, len(truth)))
     ax.legend(frameon=False, ncols=3, loc="upper right", fontsize=8.5)
 
 
@@ -222,6 +222,7 @@ def draw_prediction(ax, times, asked, predicted, joint):
     for (name, tau), color in zip(predicted.items(), (FAINT, BLUE, RED), strict=True):
         ax.plot(times, tau, color=color, lw=1.1, ls="--" if name == "file" else "-", label=name)
     ax.set(title=f"Joint {joint}, a motion not seen before", xlabel="time [s]", ylabel="torque [N m]")
+    ax.margins(y=0.3 if joint > 4 else 0.05)
 
 
 def draw_errors(ax, asked, predicted, noise):

@@ -34,10 +34,11 @@ def deviations_of(Y: Array, tau: Array, given: Any) -> Array:
         if sigma.shape != (nv,) or not (sigma > 0.0).all():
             raise ValueError(f"deviations must be {nv} positive numbers; got {given!r}")
         return sigma
-    flat = Y.reshape(-1, Y.shape[2])
-    scale = np.linalg.norm(flat, axis=0)
-    fitted = np.linalg.lstsq(flat / np.where(scale > 0.0, scale, 1.0), tau.ravel(), rcond=None)[0]
-    rest = tau - (Y / np.where(scale > 0.0, scale, 1.0)) @ fitted
+    p = Y.shape[2]
+    scale = np.linalg.norm(Y, axis=(0, 1))
+    scale[scale == 0.0] = 1.0
+    R = np.asarray(np.linalg.qr(np.column_stack([Y.reshape(-1, p) / scale, tau.ravel()]), mode="r"))
+    rest = tau - Y @ (np.linalg.lstsq(R[:, :p], R[:, p], rcond=None)[0] / scale)
     size = np.sqrt(np.mean(tau**2, axis=0))
     least = np.maximum(LEAST[0] * size, LEAST[1] * size.max(initial=0.0))
     return np.maximum(np.sqrt(np.mean(rest**2, axis=0)), np.where(least > 0.0, least, 1.0))
