@@ -15,7 +15,8 @@ from oracles.states import assert_close, random_states, state
 from oracles.test_derivatives import evaluated
 
 KINDS = ("revolute", "prismatic", "spherical", "floating", "planar")
-FRICTION = fw.Inertia(1.0, (0.1, 0.0, 0.2), (0.2, 0.01, 0.0, 0.3, 0.0, 0.25))
+CLOSED = ("four_bar", "planar_leg", "crank_and_rocker", "platform", "coupled", "geared", "own", "tello")
+HEAVY = fw.Inertia(1.0, (0.1, 0.0, 0.2), (0.2, 0.01, 0.0, 0.3, 0.0, 0.25))
 
 
 def without_armature(robot: fw.Robot) -> fw.Robot:
@@ -152,10 +153,10 @@ def test_other_inertias_are_those_of_a_file_that_has_them() -> None:
     made = from_parents([-1, 0, 1], seed=3, masses=(0.5, 2.0))
     robot = fw.build(made)
     name = robot.bodies[1].name
-    bodies = tuple(dataclasses.replace(b, inertia=FRICTION) if b.name == name else b for b in made.bodies)
+    bodies = tuple(dataclasses.replace(b, inertia=HEAVY) if b.name == name else b for b in made.bodies)
     expected = fw.build(dataclasses.replace(made, bodies=bodies))
     wanted = robot.inertial_parameters
-    c, I = np.array(FRICTION.center), np.array(FRICTION.rotational)
+    c, I = np.array(HEAVY.center), np.array(HEAVY.rotational)
     about = np.array([[I[0], I[1], I[2]], [I[1], I[3], I[4]], [I[2], I[4], I[5]]]) + np.dot(c, c) * np.eye(3) - np.outer(c, c)
     wanted[1] = [1.0, *c, about[0, 0], about[0, 1], about[1, 1], about[0, 2], about[1, 2], about[2, 2]]
     np.testing.assert_allclose(expected.inertial_parameters, wanted, atol=1e-14)
