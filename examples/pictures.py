@@ -189,3 +189,49 @@ def draw_arm(ax, robot, q, step, target):
     ax.set(title=f"Panda reaches, every {1e3 * 15 * step:.0f} ms", xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
     ax.set_aspect("equal")
     ax.legend(frameon=False)
+
+
+def picture_of_identification(path, base, fit, truth, seen, noise):
+    """Base parameters and their fit, and of a motion: times, forces (n, nv) measured, and predicted by name."""
+    times, asked, predicted = seen
+    figure = Figure(figsize=(11.0, 8.2), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.0))
+    draw_base_parameters(upper.subplots(), base, fit, truth)
+    one, other, errors = lower.subplots(1, 3, width_ratios=(1.2, 1.2, 1.0))
+    for ax, j in ((one, 3), (other, 5)):
+        draw_prediction(ax, times, asked[:, j], {name: tau[:, j] for name, tau in predicted.items()}, j + 1)
+    other.legend(frameon=False, fontsize=8.5)
+    draw_errors(errors, asked, predicted, noise)
+    save(figure, path)
+
+
+def draw_base_parameters(ax, base, fit, truth):
+    """Off the truth, in standard deviations of the fit on a scale that is linear up to three."""
+    k = np.arange(len(truth))
+    ax.axhspan(-3.0, 3.0, **STANCE | {"label": "three standard deviations"})
+    ax.plot(k, (base.values - truth) / fit.deviations, "o", color=GROUND, ms=4, label="file")
+    ax.plot(k, (fit.values - truth) / fit.deviations, "o", color=BLUE, ms=4, label="found")
+    ax.set_yscale("symlog", linthresh=3.0)
+    ax.set_xticks(k, [name.removeprefix("panda_") for name in base.names], rotation=90, fontsize=6.5)
+    ax.set(title="Base parameters (firsts of groups), off the true ones", ylabel="standard deviations", xlim=(-1, len(truth)))
+    ax.legend(frameon=False, ncols=3, loc="upper right", fontsize=8.5)
+
+
+def draw_prediction(ax, times, asked, predicted, joint):
+    ax.plot(times, asked, color=GROUND, lw=3.0, alpha=0.5, label="measured")
+    for (name, tau), color in zip(predicted.items(), (FAINT, BLUE, RED), strict=True):
+        ax.plot(times, tau, color=color, lw=1.1, ls="--" if name == "file" else "-", label=name)
+    ax.set(title=f"Joint {joint}, a motion not seen before", xlabel="time [s]", ylabel="torque [N m]")
+    ax.margins(y=0.3 if joint > 4 else 0.05)
+
+
+def draw_errors(ax, asked, predicted, noise):
+    """Root mean squares by joint, beside the noise of measurements."""
+    j, width = np.arange(len(noise)), 0.27
+    for k, (color, (name, tau)) in enumerate(zip((GROUND, BLUE, RED), predicted.items(), strict=True)):
+        ax.bar(j + (k - 1) * width, np.sqrt(np.mean((tau - asked) ** 2, axis=0)), width, color=color, label=name)
+    ax.step(np.append(j, len(j)) - 0.5, np.append(noise, noise[-1]), where="post", color="black", lw=1.0, label="noise")
+    ax.set_yscale("log")
+    ax.set_xticks(j, [*(f"{k + 1}" for k in j[:-1]), "finger"])
+    ax.set(title="Errors of prediction", xlabel="joint", ylabel="rms [N m, N]")
+    ax.legend(frameon=False, fontsize=8.0)

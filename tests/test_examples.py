@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+import identify
 import jump_by_ilqr
 import pictures
 from ilqr import Task, linearized, rollout, solve
@@ -125,6 +126,27 @@ def test_the_picture_of_the_jump_is_drawn(swung: Any, jumped: Any, tmp_path: Pat
 def test_solving_twice_gives_the_same(jumped: Any) -> None:
     for one, other in zip(jumped, solve(*JUMP), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_panda_finds_the_inertias_of_its_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Base parameters to what their deviations say; forces of another motion to the noise, where the file's are far off."""
+    pytest.importorskip("clarabel")
+    found = identify.solve()
+    base, fit, truth, inertial = found.base, found.fit, found.truth, found.consistent.inertial
+    assert len(base) == 64
+    off = (fit.values - truth) / fit.deviations
+    assert np.std(off) < 1.5 and abs(off).max() < 4.0
+    assert abs((base.values - truth) / fit.deviations).max() > 50.0
+    errors = {name: np.sqrt(np.mean((tau - found.asked) ** 2, axis=0)) for name, tau in found.predicted.items()}
+    assert (errors["file"] > 3.0 * identify.FORCE_NOISE).all()
+    for name in ("base parameters", "consistent inertias"):
+        np.testing.assert_allclose(errors[name], identify.FORCE_NOISE, rtol=0.1)
+    assert fw.identification.inconsistent_bodies(found.arm, inertial) == {}
+    assert found.arm.with_inertial_parameters(inertial).mass == pytest.approx(inertial[:, 0].sum())
+    monkeypatch.setattr(identify, "solve", lambda: found)
+    monkeypatch.setattr("sys.argv", ["identify.py", "--output", str(tmp_path)])
+    identify.main()
+    assert (tmp_path / "identify.png").stat().st_size > 10_000
 
 
 def test_panda_reaches_with_crocoddyl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ BELOW = {  # what each package may import
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
     "robot": BELOW_ROBOT,
+    "identification": {"robot", *BELOW_ROBOT},
     "viewer": {"robot", *BELOW_ROBOT},
     "simulation": {"viewer", "robot", *BELOW_ROBOT},
     "cli": {"simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from featherweight import Contact, Robot
+from featherweight import Contact, Frame, Robot
 from featherweight.algorithms.contact.contact_rows import Branches, ContactRows
 from featherweight.engine.operations import Operations
 from featherweight.engine.trace import count, trace
@@ -109,7 +109,7 @@ def links_first(robot: Robot, contacts: Sequence[Contact], q: Any) -> Matrix:
     return mirrored(product)
 
 
-def rows_on_link(contact: Contact, frames: Sequence[featherweight.Frame | str]) -> Matrix:
+def rows_on_link(contact: Contact, frames: Sequence[Frame | str]) -> Matrix:
     """The contact's rows on the velocities (linear, angular) of all frames."""
     R, (x, y, z) = np.array(contact.pose.R).T, contact.pose.p
     there = np.block([[R, -R @ [[0, -z, y], [z, 0, -x], [-y, x, 0]]], [np.zeros((3, 3)), R]])

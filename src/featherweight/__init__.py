@@ -39,7 +39,7 @@ from .robot.robot import Robot
 from .version import __version__
 
 if TYPE_CHECKING:
-    from . import robots, se3
+    from . import identification, robots, se3
     from .robot.closed import ClosedRobot
     from .robot.trajectory import Trajectory
     from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere
@@ -88,6 +88,7 @@ __all__ = [
     "build",
     "evaluate",
     "generators",
+    "identification",
     "load",
     "ltdl",
     "ltl",
@@ -114,7 +115,7 @@ for _name, _packages in _EXTRAS.items():
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("robots", "se3"):
+    if name in ("identification", "robots", "se3"):
         return import_module(f".{name}", __name__)
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)

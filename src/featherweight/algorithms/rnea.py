@@ -21,12 +21,25 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
     n = len(tree.parent)
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
-    c = joint_products(tree, w, carried, v)
+    _, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd)
+    f = [ZERO_FORCE] * n
+    for j in range(n):
+        if tree.last[j] == j:
+            f[j] = rigid_inertia(tree, j).rate(B[j], o[j]) - external[j]
+
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        tau[j] = f[j].component(tree.axis[j]) + tree.armature[j] * qdd[j]
+        if p >= 0:
+            f[p] = f[p] + (f[j] if tree.kind[j] == INNER else X[j].force_to_parent(f[j]))
+
+
+def body_accelerations(tree: Tree, X, w, c, qdd):
+    """alpha, B and o of the header for the last row of each joint, with gravity; c from `joint_products`."""
+    n = len(tree.parent)
     alpha = [ZERO3] * n
     o = [ZERO3] * n
     B = [IDENTITY3] * n
-    f = [ZERO_FORCE] * n
-
     for j in range(n):
         p = tree.parent[j]
         if tree.kind[j] == INNER:
@@ -46,13 +59,7 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
             B[j] = acceleration_field(w[j], alpha[j])
             if p >= 0 and tree.first[j] == j:
                 o[j] = o[j] + X[j].slide * Vec3(B[j].x.z, B[j].y.z, B[j].z.z)
-            f[j] = rigid_inertia(tree, j).rate(B[j], o[j]) - external[j]
-
-    for j in range(n - 1, -1, -1):
-        p = tree.parent[j]
-        tau[j] = f[j].component(tree.axis[j]) + tree.armature[j] * qdd[j]
-        if p >= 0:
-            f[p] = f[p] + (f[j] if tree.kind[j] == INNER else X[j].force_to_parent(f[j]))
+    return alpha, B, o
 
 
 def rnea(tree: Tree, bodies: Placements, q, v, qdd, forces, tau) -> None:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..spatial import RigidInertia, Sym3, Vec3
 from .description import Description
 from .model import Model
-from .types import LARGEST, ROOT_JOINT, ROUNDING_RADIUS, SMALLEST_MASS, Inertia, JointType, ModelError, Pose
+from .types import (
+    LARGEST,
+    ROOT_JOINT,
+    ROUNDING_RADIUS,
+    SMALLEST_INERTIA,
+    SMALLEST_MASS,
+    Inertia,
+    JointType,
+    ModelError,
+    Pose,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -118,11 +128,36 @@ def impossible_bodies(model: Model) -> str:
     tree = model.tree
     rows = [placed.row for placed in model.placed_bodies]
     bodies = [(b, row) for b, row in zip(model.bodies, rows, strict=True) if tree.mass[row] > 0.0]
-    rigid = [RigidInertia(tree.mass[row], Vec3(*tree.moment[row]), Sym3(*tree.inertia[row])) for _, row in bodies]
+    rigid = [rigid_inertia_of_row(model, row) for _, row in bodies]
     inertias = [Inertia(I.mass, rotational=tuple(about_center(I))) for I in rigid]
     excess = excess_moments(inertias)
     found = [f"{bodies[k][0].name!r} by {100 * excess[k]:.3g} %" for k in np.flatnonzero(excess > ROUNDED)]
     return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+class Verdict(NamedTuple):
+    """On an inertia."""
+
+    lowest: float  # principal moment about the centre of mass
+    possible: bool  # not negative beyond rounding
+    solid: bool  # with mass, and inertia about every axis
+
+
+def judged_inertias(inertias: Sequence[RigidInertia]) -> list[Verdict]:
+    """A verdict on each, in whatever frames they are."""
+    moments = principal_moments([tuple(about_center(I)) for I in inertias])
+    verdicts = []
+    for I, (lowest, _, largest) in zip(inertias, moments.tolist(), strict=True):
+        highest = max(abs(largest), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
+        possible = lowest >= -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass
+        verdicts.append(Verdict(lowest, possible, I.mass > 0.0 and lowest > max(1e-9 * highest, SMALLEST_INERTIA)))
+    return verdicts
+
+
+def rigid_inertia_of_row(model: Model, row: int) -> RigidInertia:
+    """Of the body of a row of the tree, in the row's frame."""
+    tree = model.tree
+    return RigidInertia(tree.mass[row], Vec3(*tree.moment[row]), Sym3(*tree.inertia[row]))
 
 
 def about_center(I: RigidInertia) -> Sym3:

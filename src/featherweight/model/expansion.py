@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .checks import about_center, principal_moments, require_coordinates, require_sound_numbers
+from .checks import judged_inertias, require_coordinates, require_sound_numbers
 from .description import Description
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
@@ -20,8 +20,6 @@ from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
     LARGEST,
     ROOT_JOINT,
-    ROUNDING_RADIUS,
-    SMALLEST_INERTIA,
     WORLD,
     Frame,
     Inertia,
@@ -251,17 +249,13 @@ class _Expansion:
 
     def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
         """Refuse bodies of indefinite inertia, and note whether all have mass and inertia about every axis."""
-        last = [joint.v_slice.stop - 1 for joint in self.moving]
-        about = [about_center(inertias.get(row, ZERO_RIGID)) for row in last]
-        moments = principal_moments([tuple(r) for r in about])
-        for joint, row, (lowest, _, largest) in zip(self.moving, last, moments.tolist(), strict=True):
-            I = inertias.get(row, ZERO_RIGID)
-            highest = max(abs(largest), abs(I.rotational.xx), abs(I.rotational.yy), abs(I.rotational.zz))
-            self.solid &= I.mass > 0.0 and lowest > max(1e-9 * highest, SMALLEST_INERTIA)
-            if lowest < -1e-9 * highest - ROUNDING_RADIUS**2 * I.mass:
+        merged = [inertias.get(joint.v_slice.stop - 1, ZERO_RIGID) for joint in self.moving]
+        for joint, verdict in zip(self.moving, judged_inertias(merged), strict=True):
+            self.solid &= verdict.solid
+            if not verdict.possible:
                 raise ModelError(
                     f"{self.d.source}: body {joint.child!r} (links {', '.join(self.links[joint.child])}): its inertia "
-                    f"about the centre of mass has the principal moment {lowest:.3g} kg m²; correct its <inertial>"
+                    f"about the centre of mass has the principal moment {verdict.lowest:.3g} kg m²; correct its <inertial>"
                 )
 
     def _body(self, index: int, name: str, inertias: dict[int, RigidInertia]) -> MovingBody:

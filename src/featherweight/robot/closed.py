@@ -22,6 +22,7 @@ from ..engine.program import Output
 from ..model import configuration
 from ..model.armature import with_armature
 from ..model.configuration import Coordinates, DifferenceDerivatives, IntegrateDerivatives
+from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD
@@ -58,6 +59,11 @@ class ClosedRobot(Robot):
 
     def with_armature(self, armature: Mapping[str, float]) -> ClosedRobot:
         return ClosedRobot(self.loops.with_model(with_armature(self.model, armature)), self.execution)
+
+    def with_inertial_parameters(self, parameters: Any) -> ClosedRobot:
+        loops = self.loops.with_model(with_inertial_parameters(self.model, parameters))
+        loops.require_mass()
+        return ClosedRobot(loops, self.execution)
 
     @property
     def mechanism(self) -> ClusterTree:

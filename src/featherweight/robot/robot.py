@@ -15,21 +15,23 @@ from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
+from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import Model
 from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
+from .closing.soundness import require_mass
 from .collision.colliding import Colliding
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
 from .factorization import Factorization, packed_size
 from .frame_functions import FrameFunctions
-from .second_derivatives import TwiceDifferentiable
+from .linear_parameters import Identifiable
 from .system import placements
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(TwiceDifferentiable, FrameFunctions, Colliding):
+class Robot(Identifiable, FrameFunctions, Colliding):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
@@ -56,6 +58,16 @@ class Robot(TwiceDifferentiable, FrameFunctions, Colliding):
         Raises ValueError for a joint that it does not have, or a negative armature.
         """
         return Robot(with_armature(self.model, armature), self.execution)
+
+    def with_inertial_parameters(self, parameters: Any) -> Robot:
+        """The same robot with other `inertial_parameters` (nbodies, 10), or flat.
+
+        Raises ValueError for a wrong shape, and for numbers that no model may have; ModelError where nothing has mass that a
+        joint moves.
+        """
+        model = with_inertial_parameters(self.model, parameters)
+        require_mass(model)
+        return Robot(model, self.execution)
 
     # the configuration space
 

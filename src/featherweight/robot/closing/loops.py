@@ -40,7 +40,7 @@ class Loops(Declared):
         super().__init__(description, model)
         self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration for each cluster with loops
         self.mechanism = self._mechanism()
-        self._require_mass()
+        self.require_mass()
 
     def with_model(self, model: Model) -> Loops:
         """The same clusters, of a model that differs in its inertias only."""
@@ -49,7 +49,7 @@ class Loops(Declared):
         other.mechanism = self.mechanism._replace(tree=model.tree)
         return other
 
-    def _require_mass(self) -> None:
+    def require_mass(self) -> None:
         """Refuse independent velocities that move no mass, in general position or where a follower stands still."""
         n = len(self.mechanism.parent)
         if n == 0:

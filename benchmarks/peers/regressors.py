@@ -1,0 +1,107 @@
+"""The regressor of inverse dynamics beside Pinocchio's, in one run.
+
+    python benchmarks/peers/regressors.py [--seconds 2] [ROBOT ...]
+
+Pinocchio is called at its best: model and data made once, states contiguous; what it returns refers to its data, nothing is
+copied. It has no batch call for regressors, so that its time for a state of a batch is estimated: a loop over states, less the
+same loop over calls with a model without joints, which is what the calls from Python take. Ours are written to an array made
+before, on one thread. Batches are of a size that stays in the second-level cache, of one that does not, and of one that goes to
+memory: a state's matrix has many numbers, most of them zeros. What NumPy takes to fill the array with one number is beside: no
+batch can be quicker than that by much. Ratios are of medians, and the calls that are compared take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from derivatives import looped
+from measure import FILES, machine, markdown, median_times
+from pinocchio_peer import Pair
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Call = Callable[[], Any]
+
+SIZES = (1 << 20, 1 << 23, 1 << 27)  # bytes that a batch's results hold, at most
+LOOPED = 128  # states of a loop of Pinocchio's calls
+GOALS = 3.0, 12.0  # times as fast as Pinocchio: one call, batch
+AGREE = 1e-9  # relative to the greatest entry
+HEADER = ["robot", "matrix", "mul + add", "states", "MB", "ours µs", "Pinocchio µs", "ratio", "goal", "filling µs", "differ by"]
+
+
+def difference(pair: Pair) -> float:
+    """Greatest difference over some states, relative to the greatest entry."""
+    robot, worst = pair.robot, 0.0
+    ids = [pair.model.getJointId(j.name) for j in robot.joints]
+    columns = np.concatenate([10 * (i - 1) + np.arange(10) for i in ids])
+    rows = np.argsort(pair.order[1])
+    for k in range(8):
+        ours = robot.inverse_dynamics_regressor(pair.q[k], pair.v[k], pair.u[k])
+        theirs = pin.computeJointTorqueRegressor(pair.model, pair.data, pair.pq[:, k], pair.pv[:, k], pair.pu[:, k])
+        worst = max(worst, float(abs(ours - theirs[np.ix_(rows, columns)]).max() / abs(theirs).max()))
+    return worst
+
+
+class Peer:
+    """What Pinocchio's user calls; of a model without joints, for what the calls themselves take."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.data = model, model.createData()
+
+    def regressor(self, q: Array, v: Array, a: Array) -> Any:
+        return pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
+
+
+def one_call(pair: Pair, seconds: float) -> tuple[float, float, float]:
+    """Times [s] of ours, of Pinocchio's, and of filling the matrix."""
+    f, peer = pair.robot.inverse_dynamics_regressor, Peer(pair.model)
+    q, v, a = (x[0].copy() for x in (pair.q, pair.v, pair.u))
+    pq, pv, pa = (x[:, 0].copy() for x in (pair.pq, pair.pv, pair.pu))
+    out = np.empty(f.program.outputs[0].shape)
+    calls: list[Call] = [lambda: f(q, v, a, out=out), lambda: peer.regressor(pq, pv, pa), lambda: out.fill(0.5)]
+    ours, theirs, filling = median_times(calls, seconds)
+    return ours, theirs, filling
+
+
+def batch(pair: Pair, seconds: float) -> tuple[float, float, float]:
+    """The same for a state of a batch."""
+    f, peer, nobody = pair.robot.inverse_dynamics_regressor, Peer(pair.model), Peer(pin.Model())
+    n, count = pair.batch, min(pair.batch, LOOPED)
+    out = np.empty((n, *f.program.outputs[0].shape))
+    states = [tuple(x[:, i].copy() for x in (pair.pq, pair.pv, pair.pu)) for i in range(count)]
+    empty = looped(nobody.regressor, [(np.zeros(0), np.zeros(0), np.zeros(0))] * count)
+    ours: Call = lambda: f(pair.q, pair.v, pair.u, out=out, threads=1)  # noqa: E731
+    times = median_times([ours, looped(peer.regressor, states), empty, lambda: out.fill(0.5)], seconds)
+    return times[0] / n, (times[1] - times[2]) / count, times[3] / n
+
+
+def rows_of(name: str, seconds: float) -> Iterable[list[str]]:
+    pair = Pair(name, 8)
+    f = pair.robot.inverse_dynamics_regressor
+    nv, p = f.program.outputs[0].shape
+    error = difference(pair)
+    if not error < AGREE:
+        raise ArithmeticError(f"{name}: differs from Pinocchio's by {error:.1e}")
+    for n in (1, *(size // (8 * nv * p) for size in SIZES)):
+        times = one_call(pair, seconds) if n == 1 else batch(Pair(name, n), seconds)
+        ours, theirs, filling = (1e6 * t for t in times)
+        ratio, goal = theirs / ours, GOALS[n > 1]
+        met = f"{goal:g} {'yes' if ratio >= goal else 'no'}"
+        numbers = [f"{n}", f"{8e-6 * n * nv * p:.3g}", f"{ours:.2f}", f"{theirs:.2f}", f"{ratio:.1f}", met, f"{filling:.2f}"]
+        yield [name, f"{nv} × {p}", f"{f.operations.flops}", *numbers, f"{error:.0e}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robots", nargs="*", default=["talos_reduced", "panda"], metavar="ROBOT", help=", ".join(FILES))
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    given = parser.parse_args()
+    print(f"{machine()}; Pinocchio {pin.__version__}; one thread; times in µs for a state\n")
+    print(markdown(HEADER, [row for name in given.robots for row in rows_of(name, given.seconds)]))
+
+
+if __name__ == "__main__":
+    main()

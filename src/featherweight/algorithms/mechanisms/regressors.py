@@ -1,0 +1,50 @@
+"""Regressors of mechanisms with loops: those of the spanning tree at its velocities and accelerations, in independent ones.
+
+tau = G^T tau_tree, so that Y = G^T Y_tree.
+"""
+
+from __future__ import annotations
+
+from ...model.tree import Placements
+from .. import regressors
+from ..kinematics import joint_transforms
+from ..regressors import PARAMETERS, JointColumns
+from .cluster_tree import ClusterTree
+from .counterparts import for_mechanism
+from .maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity, write_projected
+from .spanning import expanded
+
+NO_JOINTS = JointColumns((), (), ())
+
+
+@for_mechanism(regressors.inverse_dynamics_regressor)
+def inverse_dynamics_regressor(mech: ClusterTree, bodies: Placements, q, v, a, Y) -> None:
+    extended_regressor(mech, bodies, NO_JOINTS, q, v, a, Y)
+
+
+@for_mechanism(regressors.extended_regressor)
+def extended_regressor(mech: ClusterTree, bodies: Placements, joints: JointColumns, q, v, a, Y) -> None:
+    """Friction and armature are those of all joints of the spanning tree."""
+    tree = mech.tree
+    qs = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(tree, qs), qs, v)
+    columns = PARAMETERS * len(bodies.row) + len(joints.kind)
+    whole = [[0.0] * columns for _ in tree.parent]
+    motion = qs, spanning_velocity(mech, M, v), spanning_acceleration(mech, M, a)
+    regressors.extended_regressor(tree, bodies, joints, *motion, whole)
+    for k in range(columns):
+        projected = [0.0] * len(mech.parent)
+        write_projected(mech, M, [row[k] for row in whole], projected)
+        for i in range(len(mech.parent)):
+            Y[i][k] = projected[i]
+
+
+@for_mechanism(regressors.kinetic_energy_regressor)
+def kinetic_energy_regressor(mech: ClusterTree, bodies: Placements, q, v, y) -> None:
+    qs, vs, _ = expanded(mech, q, v)
+    regressors.kinetic_energy_regressor(mech.tree, bodies, qs, vs, y)
+
+
+@for_mechanism(regressors.potential_energy_regressor)
+def potential_energy_regressor(mech: ClusterTree, bodies: Placements, q, y) -> None:
+    regressors.potential_energy_regressor(mech.tree, bodies, spanning_configuration(mech, q), y)

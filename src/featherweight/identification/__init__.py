@@ -1,0 +1,21 @@
+"""From measured motions and forces to the inertias of a robot.
+
+`base_parameters` finds what the forces of joints depend on at all, and fits it; `fit_inertial_parameters` fits inertias that
+bodies can have; `pseudo_inertia` and `inconsistent_bodies` say which those are. All take what `Robot.extended_regressor`
+gives, for fixed and floating bases, trees and loops.
+"""
+
+from .base_parameters import BaseFit, BaseParameters, base_parameters
+from .consistency import inconsistent_bodies, parameters_of, pseudo_inertia
+from .consistent_fit import InertialFit, fit_inertial_parameters
+
+__all__ = [
+    "BaseFit",
+    "BaseParameters",
+    "InertialFit",
+    "base_parameters",
+    "fit_inertial_parameters",
+    "inconsistent_bodies",
+    "parameters_of",
+    "pseudo_inertia",
+]

@@ -1,0 +1,165 @@
+"""The combinations of parameters that joint forces depend on (Gautier and Khalil 1990), found by QR (Gautier 1991)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.trace import evaluate
+from ..robot.linear_parameters import Chosen, Regressor
+from ..robot.robot import Robot
+from .data import deviations_of, stacked
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DEPENDENT = 1e-8  # of a column's length: what is left of one that depends on others; loops are closed to 1e-12
+SHOWN = 1e-7  # coefficients of normed columns below it are rounding
+
+
+class BaseFit(NamedTuple):
+    """Base parameters fitted: `values` (r) with standard `deviations` (r), and what is left of forces, of each joint."""
+
+    values: Array
+    deviations: Array
+    residual: Array  # (nv) root mean square [N m, N]
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """tau = regressor.function(q, v, a)[..., columns] @ groups @ parameters: r base parameters of p."""
+
+    regressor: Regressor
+    columns: tuple[int, ...]  # (r) of the regressor
+    groups: Array  # (r, p), ones at `columns`
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        return f"<BaseParameters: {len(self)} of {len(self.regressor.names)}>"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(r) of the parameters that are the first of each group."""
+        return tuple(self.regressor.names[k] for k in self.columns)
+
+    @cached_property
+    def expressions(self) -> tuple[str, ...]:
+        """(r) in words: "link2.Izz + link3.Iyy - 0.4 link3.mx"."""
+        return tuple(_sum(self.regressor.names, row, k) for row, k in zip(self.groups, self.columns, strict=True))
+
+    @property
+    def without_effect(self) -> tuple[str, ...]:
+        """Names of parameters that joint forces do not depend on."""
+        names = np.array(self.regressor.names)
+        return tuple(names[~self.groups.any(axis=0)].tolist())
+
+    @property
+    def values(self) -> Array:
+        """(r) of the robot."""
+        return self.of(self.regressor.values)
+
+    def of(self, parameters: Any) -> Array:
+        """The base parameters (..., r) of parameters (..., p)."""
+        return np.asarray(np.asarray(parameters) @ self.groups.T)
+
+    def matrix(self, q: Any, v: Any, a: Any) -> Array:
+        """The regressor of the base parameters (..., nv, r)."""
+        return np.asarray(self.regressor.function(q, v, a)[..., self.columns])
+
+    def fit(self, q: Any, v: Any, a: Any, tau: Any, deviations: Any = None) -> BaseFit:
+        """Least squares of measured forces tau (n, nv) at q (n, nq), v and a (n, nv), each joint by its noise.
+
+        `deviations` (nv) are standard deviations of the noise of each joint's forces, estimated unless given, by a first fit
+        in which all count alike. Those of the result hold for noise that is independent from sample to sample, and in forces
+        only. Raises ValueError for wrong shapes, too few samples, or motions that leave a base parameter open.
+        """
+        Y, forces = stacked(self.regressor, (q, v, a), tau)
+        Y = Y[..., self.columns]
+        if Y.shape[0] * Y.shape[1] <= len(self):
+            raise ValueError(f"{len(self)} base parameters need more samples than {len(Y)}")
+        sigma = deviations_of(Y, forces, deviations)
+        A, b = Y / sigma[:, None], forces / sigma
+        scale = np.linalg.norm(A, axis=(0, 1))
+        if not scale.all():
+            raise ValueError(f"these motions say nothing of {self.names[int(np.argmin(scale))]}: its column is zero")
+        Q, R = np.linalg.qr((A / scale).reshape(-1, len(self)))
+        left = np.abs(np.diagonal(R))
+        if left.min() < DEPENDENT:
+            raise ValueError(f"these motions do not tell {self.names[int(np.argmin(left))]} from other base parameters")
+        values = np.linalg.solve(R, Q.T @ b.ravel()) / scale
+        inverse = np.linalg.inv(R)
+        rest = forces - Y @ values
+        return BaseFit(values, np.linalg.norm(inverse, axis=1) / scale, np.sqrt(np.mean(rest**2, axis=0)))
+
+
+def base_parameters(
+    robot: Robot, friction: Chosen = False, armature: Chosen = False, rng: np.random.Generator | int | None = 0
+) -> BaseParameters:
+    """The base parameters of a robot, with `friction` and `armature` as in `Robot.extended_regressor`.
+
+    Their number is the rank of the regressor of random states, by QR with column pivoting. Of the parameters, in the order of
+    the bodies, each that those before do not make up begins a group, to which others are added: as Gautier and Khalil choose
+    them. Checked with further states.
+
+    Raises ImportError without scipy, and ArithmeticError where numbers are too ill-conditioned to tell.
+    """
+    regressor, rng = robot.extended_regressor(friction, armature), np.random.default_rng(rng)
+    p = len(regressor.names)
+    W = _random_regressor(robot, regressor, 4 * p, rng)
+    norms = np.linalg.norm(W, axis=0)
+    moved = np.flatnonzero(norms > DEPENDENT * norms.max())
+    A = W[:, moved] / norms[moved]
+    chosen = _independent(A)
+    rest = np.setdiff1d(np.arange(len(moved)), chosen)
+    made_up = np.linalg.lstsq(A[:, chosen], A[:, rest], rcond=None)[0]
+    made_up[np.abs(made_up) < SHOWN] = 0.0
+    groups = np.zeros((len(chosen), p))
+    columns = moved[chosen]
+    groups[np.arange(len(chosen)), columns] = 1.0
+    groups[:, moved[rest]] = made_up * norms[moved[rest]] / norms[columns][:, None]
+    fresh = _random_regressor(robot, regressor, p, rng)
+    if np.linalg.norm((fresh - fresh[:, columns] @ groups) / norms.max()) > 1e-6 * np.linalg.norm(fresh / norms.max()):
+        raise ArithmeticError(f"{robot.name}: base parameters cannot be told from rounding; are units or masses extreme?")
+    return BaseParameters(regressor, tuple(columns.tolist()), groups)
+
+
+def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.random.Generator) -> Array:
+    """The regressor of random states, one below the other, with as many rows at least.
+
+    So few are evaluated from the trace: that takes less time than to compile it.
+    """
+    n = -(-rows // robot.nv) + 1
+    states = robot.random_configuration(rng, n), *rng.standard_normal((2, n, robot.nv))
+    f, columns = regressor.function, len(regressor.names)
+    if f.too_large or f.execution != "traced":
+        return np.asarray(f(*states)).reshape(-1, columns)
+    values = [np.broadcast_to(x, n) for x in evaluate(f.trace, [list(x.T) for x in states])]
+    return np.array(values).T.reshape(-1, columns)
+
+
+def _independent(A: Array) -> Array:
+    """Columns of unit length that span all of A's: as many as column pivoting finds, the first ones that do."""
+    try:
+        from scipy.linalg import qr
+    except ImportError as error:
+        raise ImportError("base parameters need scipy: pip install 'featherweight[simulation]'") from error
+    pivoted, order = qr(A, mode="r", pivoting=True)
+    rank = int(np.sum(np.abs(np.diagonal(pivoted)) > DEPENDENT))
+    first = np.flatnonzero(np.abs(np.diagonal(np.linalg.qr(A, mode="r"))) > DEPENDENT)
+    return first if len(first) == rank else np.sort(order[:rank])
+
+
+def _sum(names: tuple[str, ...], coefficients: Array, first: int) -> str:
+    def terms() -> Iterator[str]:
+        yield names[first]
+        for k in np.flatnonzero(coefficients):
+            if k != first:
+                size = f"{abs(coefficients[k]):.4g}"
+                yield f"{'-' if coefficients[k] < 0.0 else '+'} {'' if size == '1' else size + ' '}{names[k]}"
+
+    return " ".join(terms())

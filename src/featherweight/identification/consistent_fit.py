@@ -1,0 +1,135 @@
+"""Inertias that bodies can have, nearest to measured forces: a semidefinite program (Wensing, Kim and Slotine 2018).
+
+With P0 the pseudo-inertia of a body known before and P = L X Lᵀ, P0 = L X0 Lᵀ, the matrices X are found that minimize
+
+    ½ Σ ((tau - Y pi(X)) / sigma)² + ½ Σ |X - X0|² / spread²        X ⪰ MARGIN,  friction and armature not negative
+
+L Lᵀ is P0, but of a body with some mass that is not thinner than a tenth of its length: files have thinner ones that are not
+meant so. The second sum is then, nearly, the distance of inertias at P0 that is the same in all frames and units (Lee, Wensing
+and Park 2020); it decides what the motions leave open.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..robot.linear_parameters import Regressor
+from .consistency import parameters_of, pseudo_inertia
+from .data import deviations_of, stacked
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MARGIN = 1e-6  # of what was known before, in every direction
+SMALL = 0.01  # radius [m]: bodies have as much, to measure distances by
+UNKNOWN = 0.1, 0.1  # of the mean mass, and radius [m] of bodies that had no mass: likewise
+THIN = 0.01  # of the largest second moment: likewise
+NEARLY_FREE = 1e-7  # of what is known of a joint's parameter, the weight of zero: motions may tell nothing
+UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # entries of a symmetric matrix, as the solver takes them
+ROOT = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in UPPER])
+
+
+class InertialFit(NamedTuple):
+    """Parameters fitted: `inertial` (nbodies, 10), those of joints by name, and what is left of the forces of each joint."""
+
+    inertial: Array
+    joints: dict[str, float]
+    residual: Array  # (nv) root mean square [N m, N]
+
+
+def fit_inertial_parameters(
+    regressor: Regressor, q: Any, v: Any, a: Any, tau: Any, *, spread: float = 10.0, prior: Any = None, deviations: Any = None
+) -> InertialFit:
+    """The physically consistent parameters for measured forces tau (n, nv) at q (n, nq), v and a (n, nv).
+
+    `regressor` is from `Robot.extended_regressor`. `prior` (nbodies, 10) are the inertial parameters known before, the robot's
+    unless given, and `spread` says how far those found may be from them, relatively: what the motions do not tell stays there.
+    `deviations` (nv) as in `BaseParameters.fit`. The result suits `Robot.with_inertial_parameters`.
+
+    Raises ValueError for wrong shapes or numbers, ImportError without clarabel and scipy, ArithmeticError where the solver
+    fails.
+    """
+    count = 10 * len(regressor.bodies)
+    before = np.asarray(regressor.values[:count] if prior is None else prior, dtype=np.float64)
+    if before.size != count:
+        raise ValueError(f"prior must have shape ({len(regressor.bodies)}, 10); got {before.shape}")
+    if not spread > 0.0:
+        raise ValueError(f"spread must be positive; got {spread}")
+    Y, forces = stacked(regressor, (q, v, a), tau)
+    sigma = deviations_of(Y, forces, deviations)
+    known = pseudo_inertia(before.reshape(-1, 10))
+    L = np.linalg.cholesky(_measure(known))
+    T, X0 = _from_scaled(L), np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, known), 1, 2))
+    own = np.einsum("snbi,bij->snbj", Y[..., :count].reshape(*Y.shape[:2], -1, 10), T)
+    A = np.concatenate([own.reshape(*Y.shape[:2], count), Y[..., count:]], axis=-1) / sigma[:, None]
+    near = np.array([ROOT[k] * X0[:, i, j] for k, (i, j) in enumerate(UPPER)]).T
+    x = _solved(A.reshape(-1, A.shape[-1]), (forces / sigma).ravel(), near, spread)
+    X = _positive(x[:count].reshape(-1, 10))
+    inertial = parameters_of(L @ X @ np.swapaxes(L, -1, -2))
+    of_joints = np.maximum(x[count:], 0.0)
+    rest = forces - Y @ np.append(inertial, of_joints)
+    joints = dict(zip(regressor.names[count:], of_joints.tolist(), strict=True))
+    return InertialFit(inertial, joints, np.sqrt(np.mean(rest**2, axis=0)))
+
+
+def _measure(P: Array) -> Array:
+    """L Lᵀ of the header."""
+    mass = P[:, 3, 3]
+    there = mass > 0.0
+    m = np.where(there, mass, UNKNOWN[0] * float(np.mean(np.maximum(mass, 0.0))) or UNKNOWN[0])
+    c = P[:, :3, 3] / np.where(there, mass, np.inf)[:, None]
+    values, axes = np.linalg.eigh(P[:, :3, :3] - mass[:, None, None] * c[:, :, None] * c[:, None, :])
+    least = m * np.where(there, SMALL, UNKNOWN[1]) ** 2
+    values = np.maximum(values, np.maximum(THIN * values.max(axis=1), least)[:, None])
+    moved = np.concatenate([c, np.ones((len(c), 1))], axis=1)
+    made = m[:, None, None] * moved[:, :, None] * moved[:, None, :]
+    made[:, :3, :3] += (axes * values[:, None, :]) @ np.swapaxes(axes, 1, 2)
+    return np.asarray(made)
+
+
+def _symmetric(x: Array) -> Array:
+    """Matrices (..., 4, 4) of their entries (..., 10), those off the diagonal times the root of two."""
+    X = np.empty((*x.shape[:-1], 4, 4))
+    for k, (i, j) in enumerate(UPPER):
+        X[..., i, j] = X[..., j, i] = x[..., k] / ROOT[k]
+    return X
+
+
+def _from_scaled(L: Array) -> Array:
+    """The matrices (nbodies, 10, 10) that lead from the entries of X to inertial parameters."""
+    L = L[:, None]
+    return np.asarray(parameters_of(L @ _symmetric(np.eye(len(UPPER))) @ np.swapaxes(L, -1, -2)).swapaxes(-1, -2))
+
+
+def _positive(x: Array) -> Array:
+    """The matrices X (nbodies, 4, 4), definite beyond the solver's rounding."""
+    values, axes = np.linalg.eigh(_symmetric(x))
+    return np.asarray((axes * np.maximum(values, 0.5 * MARGIN)[:, None, :]) @ np.swapaxes(axes, 1, 2))
+
+
+def _solved(A: Array, b: Array, x0: Array, spread: float) -> Array:
+    """Entries of the matrices X, and parameters of joints: least squares of A x - b, near x0 (nbodies, 10), in their cones."""
+    try:
+        import clarabel
+        from scipy.sparse import csc_matrix, identity
+    except ImportError as error:
+        what = "fitting inertias that bodies can have needs clarabel and scipy"
+        raise ImportError(f"{what}: pip install 'featherweight[simulation]'") from error
+    bodies, free = len(x0), A.shape[1] - x0.size
+    unit = np.append(np.ones(x0.size), 1.0 / np.maximum(np.linalg.norm(A[:, x0.size :], axis=0), 1e-300))
+    pull = np.append(np.full(x0.size, 1.0 / spread), np.full(free, NEARLY_FREE))
+    whole = np.block([[A * unit, b[:, None]], [np.diag(pull), (pull * np.append(x0, np.zeros(free)))[:, None]]])
+    R = np.asarray(np.linalg.qr(whole, mode="r"))
+    R, z = R[:-1, :-1], R[:-1, -1]
+    x, inverse = np.linalg.solve(R, z), np.linalg.inv(R)  # without cones; the program is for y = R times what they add
+    one = np.array([1.0 if i == j else 0.0 for i, j in UPPER])
+    limits = x - np.append(np.tile(MARGIN * one, bodies), np.zeros(free))
+    cones = [clarabel.PSDTriangleConeT(4)] * bodies + ([clarabel.NonnegativeConeT(free)] if free else [])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    still = np.zeros(len(x))
+    answer = clarabel.DefaultSolver(identity(len(x)).tocsc(), still, csc_matrix(-inverse), limits, cones, settings).solve()
+    if str(answer.status) not in ("Solved", "AlmostSolved"):
+        raise ArithmeticError(f"the semidefinite program of the fit was not solved ({answer.status}); are units extreme?")
+    return np.asarray((x + inverse @ np.asarray(answer.x)) * unit)

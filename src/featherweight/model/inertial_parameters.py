@@ -1,0 +1,92 @@
+"""The ten parameters of each moving body, in its frame of the file, and a model with others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..spatial import Mat3, RigidInertia, Sym3, Vec3
+from .checks import judged_inertias, rigid_inertia_of_row
+from .model import Model, Placed
+from .types import LARGEST, SMALLEST_MASS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+"""Mass, mass times centre, and rotational inertia about the frame's origin, in Pinocchio's order."""
+
+
+def inertial_parameters(model: Model) -> Array:
+    """(nbodies, 10) in the order of `NAMES`, of each moving body with all that is fixed to it."""
+    rows = [_parameters(_in_file(rigid_inertia_of_row(model, placed.row), placed)) for placed in model.placed_bodies]
+    return np.array(rows).reshape(-1, len(NAMES))
+
+
+def with_inertial_parameters(model: Model, parameters: Any) -> Model:
+    """The same model with other parameters (nbodies, 10), or flat; raises ValueError that names the body and what is wrong."""
+    before = inertial_parameters(model)
+    after = np.asarray(parameters, dtype=np.float64)
+    if after.size != before.size or after.shape not in (before.shape, (before.size,)):
+        raise ValueError(
+            f"{model.name}: inertial parameters must have shape {before.shape} or ({before.size},); got {after.shape}"
+        )
+    after = after.reshape(before.shape)
+    tree, bodies = model.tree, list(model.bodies)
+    mass, moment, inertia = list(tree.mass), list(tree.moment), list(tree.inertia)
+    for k in np.flatnonzero((after != before).any(axis=1)):  # what is the same keeps its exact zeros
+        values = [float(x) for x in after[k]]
+        _require_body(model, bodies[k].name, values)
+        placed = model.placed_bodies[k]
+        I = _in_row(_rigid(values), placed)
+        mass[placed.row], moment[placed.row], inertia[placed.row] = I.mass, tuple(I.moment), tuple(I.rotational)
+        m, x, y, z = values[:4]
+        bodies[k] = replace(bodies[k], mass=m, center=(x / m, y / m, z / m) if m else (0.0, 0.0, 0.0))
+    changed = replace(
+        model, bodies=tuple(bodies), tree=tree._replace(mass=tuple(mass), moment=tuple(moment), inertia=tuple(inertia))
+    )
+    last = [j.v_slice.stop - 1 for j in model.joints]
+    return replace(changed, solid=all(x.solid for x in judged_inertias([rigid_inertia_of_row(changed, row) for row in last])))
+
+
+def _require_body(model: Model, name: str, values: list[float]) -> None:
+    """Refuse what no model may have."""
+    where = f"{model.name}: inertial parameters of body {name!r}"
+    if not all(abs(x) <= LARGEST for x in values):
+        raise ValueError(f"{where}: {values} are not finite numbers within ±{LARGEST:g}")
+    m = values[0]
+    if m < 0.0:
+        raise ValueError(f"{where}: the mass is negative ({m:g})")
+    if 0.0 < m < SMALLEST_MASS:
+        raise ValueError(f"{where}: the mass {m:g} kg is too small to compute with; make it zero")
+    if m == 0.0 and any(values[1:4]):
+        raise ValueError(f"{where}: without mass its first moment must be zero, too; got {values[1:4]}")
+    if not (verdict := judged_inertias([_rigid(values)])[0]).possible:
+        raise ValueError(
+            f"{where}: the inertia about the centre of mass has the principal moment {verdict.lowest:.3g} kg m²; fit them so "
+            "that they are physically consistent (featherweight.identification.fit_inertial_parameters)"
+        )
+
+
+def _rigid(values: list[float]) -> RigidInertia:
+    m, x, y, z, xx, xy, yy, xz, yz, zz = values
+    return RigidInertia(m, Vec3(x, y, z), Sym3(xx, xy, xz, yy, yz, zz))
+
+
+def _parameters(I: RigidInertia) -> list[float]:
+    J = I.rotational
+    return [I.mass, *I.moment, J.xx, J.xy, J.yy, J.xz, J.yz, J.zz]
+
+
+def _in_file(I: RigidInertia, placed: Placed) -> RigidInertia:
+    x, y, z = placed.pose.p
+    return I.translate(Vec3(0.0 - x, 0.0 - y, 0.0 - z)).rotate(_axes(placed).transpose())
+
+
+def _in_row(I: RigidInertia, placed: Placed) -> RigidInertia:
+    return I.rotate(_axes(placed)).translate(Vec3(*placed.pose.p))
+
+
+def _axes(placed: Placed) -> Mat3:
+    return Mat3(*(Vec3(*row) for row in placed.pose.R))
