@@ -18,9 +18,11 @@ from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.model import Model
 from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
+from .centroidal_dynamics import Centroidal
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
 from .dynamics_derivatives import placement_tangents
+from .dynamics_terms import DynamicsTerms
 from .factorization import Factorization, packed_size
 from .second_derivatives import TwiceDifferentiable
 from .system import placements
@@ -34,7 +36,7 @@ REFERENCES = {
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(TwiceDifferentiable):
+class Robot(TwiceDifferentiable, DynamicsTerms, Centroidal):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
@@ -222,12 +224,14 @@ class Robot(TwiceDifferentiable):
 
     @cached_property
     def center_of_mass(self) -> CompiledFunction:
-        """Centre of mass of the moving bodies (3) in the world [m]."""
+        """Centre of mass of the moving bodies (3) in the world [m]; raises ValueError for a robot without mass."""
+        self.require_mass("center_of_mass")
         return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), Output("center", (3,)))
 
     @cached_property
     def center_of_mass_jacobian(self) -> CompiledFunction:
         """The matrix J (3, nv) with J v the velocity of the centre of mass in the world."""
+        self.require_mass("center_of_mass_jacobian")
         kernel, output = energy.center_of_mass_jacobian, Output("J", (3, self.nv))
         return self._function(Robot.center_of_mass_jacobian, kernel, ("q",), output)
 

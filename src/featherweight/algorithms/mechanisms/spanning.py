@@ -91,6 +91,25 @@ def velocity(mech: ClusterTree, q, v, result) -> None:
     write_all(result, expanded(mech, q, v)[1])
 
 
+@takes_mechanism
+def motion(mech: ClusterTree, q, v, results) -> None:
+    """Configuration and velocities of the spanning tree."""
+    qs, vs, _ = expanded(mech, q, v)
+    write_all(results[0], qs)
+    write_all(results[1], vs)
+
+
+@takes_mechanism
+def velocity_matrix(mech: ClusterTree, q, G) -> None:
+    """G (n, nv)."""
+    qs, X = placed(mech, q)
+    M = maps(mech, X, qs)
+    for k in range(len(mech.parent)):
+        unit = [1.0 if i == k else 0.0 for i in range(len(mech.parent))]
+        for r, x in enumerate(spanning_velocity(mech, M, unit)):
+            G[r][k] = x
+
+
 @for_mechanism(integration.write_configuration_rate)
 def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
     """Of the coordinates that q has, along G v."""
@@ -177,3 +196,9 @@ def frame_bias_acceleration(mech: ClusterTree, placements, reference: int, q, v,
                 for k in range(len(placements.row)):
                     for i in range(6):
                         result[k][i] = result[k][i] + whole[k][i][r] * g
+
+
+@takes_mechanism
+def direction(mech: ClusterTree, v, q_dot) -> None:
+    """Velocities, as the direction along which something changes."""
+    write_all(q_dot, v)
