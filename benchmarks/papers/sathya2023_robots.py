@@ -17,7 +17,7 @@ from featherweight import Contact, Description, Robot, build
 from featherweight.cli.charts import BLUE, FAINT, PALE
 from featherweight.cli.skeleton import GREEN, ORANGE
 from featherweight.model.formats.registry import load_description
-from featherweight.model.types import WORLD
+from featherweight.model.types import WORLD, frame_name
 
 FILES = ("atlas.urdf", "shadow_hand_right.xml")
 FINGERS = ("ff", "mf", "rf", "lf", "th")
@@ -97,7 +97,7 @@ def general(case: Case) -> tuple[Robot, tuple[Contact, ...]]:
     parents[0] = -1
     made = Mechanism(parents, (), floats).robot()
     links = {f.name: p.row for f, p in zip(case.robot.frames, case.robot.model.placed_frames, strict=True)}
-    contacts = (Contact(f"body{links[c.frame] - rows}", c.kind, placement=c.placement) for c in case.contacts)
+    contacts = (Contact(f"body{links[frame_name(c.frame)] - rows}", c.kind, placement=c.placement) for c in case.contacts)
     return made, tuple(contacts)
 
 

@@ -33,7 +33,7 @@ from .model.types import (
 from .robot.build import build, load, read
 from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
 from .robot.constraints.contact import Contact
-from .robot.constraints.operational_space import ConstrainedMotion, OperationalSpace
+from .robot.constraints.operational_space import ConstrainedMotion, Impact, OperationalSpace
 from .robot.factorization import Factorization, ltdl, ltl
 from .robot.robot import Robot
 from .version import __version__
@@ -62,6 +62,7 @@ __all__ = [
     "Factorization",
     "Frame",
     "HeightField",
+    "Impact",
     "Inertia",
     "JacobianRows",
     "Joint",

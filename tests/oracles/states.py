@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 import featherweight as fw
+from featherweight.engine.function import CompiledFunction
+from featherweight.engine.trace import evaluate
 
 Array = npt.NDArray[np.float64]
 
@@ -72,3 +74,15 @@ def assert_same_solutions(x: Any, y: Any, M: Array) -> None:
     scaled = M / (size[:, :, None] * size[:, None, :])
     bound = np.maximum(ROUNDING, 20 * np.finfo(np.float64).eps * np.linalg.cond(scaled))
     assert np.all(norms(x - y, len(M)) <= bound * norms(y, len(M)))
+
+
+def evaluated(f: CompiledFunction, *arguments: Array) -> list[Array]:
+    """The results of many states, from the trace: what is compiled, without compiling it."""
+    columns = [list(np.moveaxis(x.reshape(len(x), -1), -1, 0)) for x in arguments]
+    count = len(arguments[0])
+    values = np.array([np.broadcast_to(x, count) for x in evaluate(f.trace, columns)])
+    results, begin = [], 0
+    for r in f.program.outputs:
+        results.append(np.moveaxis(values[begin : begin + r.size], -1, 0).reshape(count, *r.shape))
+        begin += r.size
+    return results

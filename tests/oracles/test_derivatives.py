@@ -16,7 +16,7 @@ from featherweight.model.generators import from_parents, unbranched_parents
 from oracles.mechanisms import MECHANISMS
 from oracles.pinocchio_models import Peer, example
 from oracles.robots import NAMES, robot_of
-from oracles.states import Array, States, assert_close, random_states, state
+from oracles.states import Array, States, assert_close, evaluated, random_states, state
 
 AGREEMENT = 1e-9
 """Of whole matrices, on robots with a thousandfold between heavy and light; Pinocchio sums about the world's origin."""
@@ -26,18 +26,6 @@ ANGLES = 6e-11
 
 COMPILED = ("hyq", "panda", "ur5", "double_pendulum")
 ORDERS = ("dtau_dq", "dtau_dv", "dtau_da")
-
-
-def evaluated(f: CompiledFunction, *arguments: Array) -> list[Array]:
-    """The results of many states, from the trace: what is compiled, without compiling it."""
-    columns = [list(np.moveaxis(x.reshape(len(x), -1), -1, 0)) for x in arguments]
-    count = len(arguments[0])
-    values = np.array([np.broadcast_to(x, count) for x in evaluate(f.trace, columns)])
-    results, begin = [], 0
-    for r in f.program.outputs:
-        results.append(np.moveaxis(values[begin : begin + r.size], -1, 0).reshape(count, *r.shape))
-        begin += r.size
-    return results
 
 
 def by_pinocchio(peer: Peer, states: States, forward: bool) -> list[Array]:

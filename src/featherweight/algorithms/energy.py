@@ -38,6 +38,15 @@ def kinetic_energy_by_mass_matrix(system, q, v, energy) -> None:
     energy[0] = total
 
 
+@takes_mechanism
+def mechanical_power(system, v, tau, power) -> None:
+    """tau^T v."""
+    total = 0.0
+    for j in range(len(system.parent)):
+        total = total + tau[j] * v[j]
+    power[0] = total
+
+
 def composite_moments(tree: Tree, X):
     """Of what each row of the tree carries the mass, and the first moment in its own frame; and that of all in the world."""
     n = len(tree.parent)

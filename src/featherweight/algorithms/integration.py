@@ -182,3 +182,9 @@ def carry(turning, u, d, h, velocity) -> None:
             sine, cosine = sincos(h * u[i + 2] + d[i + 2])
             velocity[i] = cosine * u[i] + sine * u[i + 1]
             velocity[i + 1] = cosine * u[i + 1] - sine * u[i]
+
+
+def hand_on(v, q_dot) -> None:
+    """A velocity as the direction along which a configuration changes, for derivatives along it."""
+    for i in range(len(v)):
+        q_dot[i] = v[i]

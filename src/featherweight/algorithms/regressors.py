@@ -21,7 +21,7 @@ from ..model.tree import Placements, Tree
 from ..spatial import ZERO3, Force, Mat3, Vec3, acceleration_field, sqrt
 from .frames import frame_poses
 from .idsva import axes_in_root
-from .kinematics import angular_velocities, joint_products, joint_transforms, mat3, spatial_velocities, vec3
+from .kinematics import angular_velocities, base_acceleration, joint_products, joint_transforms, mat3, spatial_velocities, vec3
 from .rnea import body_accelerations
 
 PARAMETERS = 10  # of a body
@@ -71,7 +71,7 @@ def write_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
     """Write the entries of bodies that are not zero."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
-    alpha, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd)
+    alpha, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd, base_acceleration(tree))
     R, p, S = axes_in_root(tree, X)
     for k in range(len(bodies.row)):
         j = bodies.row[k]

@@ -245,9 +245,3 @@ def joint_jacobian_rate(tree: Tree, q, v, J) -> None:
     W = velocities_in(tree, view, -1, S, v)
     for j in range(len(tree.parent)):
         write_column(W[tree.last[j]].cross(S[j]), J, j)
-
-
-def hand_on(v, q_dot) -> None:
-    """The velocity as a rate of the configuration, for derivatives along it."""
-    for i in range(len(v)):
-        q_dot[i] = v[i]

@@ -12,30 +12,38 @@ part d along the child's z axis, on which points of both bodies accelerate alike
 from __future__ import annotations
 
 from ..model.tree import INNER, Placements, Tree
-from ..spatial import IDENTITY3, ZERO3, ZERO_FORCE, Vec3, acceleration_field, unit_motion
+from ..spatial import IDENTITY3, ZERO3, ZERO_FORCE, Motion, Vec3, acceleration_field, unit_motion
 from .kinematics import angular_velocities, base_acceleration, external_forces, joint_products, joint_transforms, rigid_inertia
 
 
 def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
     """Write the joint forces of accelerations `qdd` under `external`, one Force a row, to `tau`."""
-    n = len(tree.parent)
     X = joint_transforms(tree, q)
-    w, carried = angular_velocities(tree, X, v)
-    _, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd)
-    f = [ZERO_FORCE] * n
-    for j in range(n):
-        if tree.last[j] == j:
-            f[j] = rigid_inertia(tree, j).rate(B[j], o[j]) - external[j]
-
-    for j in range(n - 1, -1, -1):
+    f = body_forces(tree, X, v, qdd, base_acceleration(tree))
+    for j in range(len(tree.parent)):
+        f[j] = f[j] - external[j]
+    for j in range(len(tree.parent) - 1, -1, -1):
         p = tree.parent[j]
         tau[j] = f[j].component(tree.axis[j]) + tree.armature[j] * qdd[j]
         if p >= 0:
             f[p] = f[p] + (f[j] if tree.kind[j] == INNER else X[j].force_to_parent(f[j]))
 
 
-def body_accelerations(tree: Tree, X, w, c, qdd):
-    """alpha, B and o of the header for the last row of each joint, with gravity; c from `joint_products`."""
+def body_forces(tree: Tree, X, v, qdd, base: Motion):
+    """The force that each row's body needs, in its frame, on a ground that accelerates by `base`."""
+    n = len(tree.parent)
+    w, carried = angular_velocities(tree, X, v)
+    _, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd, base)
+    f = [ZERO_FORCE] * n
+    for j in range(n):
+        if tree.last[j] == j:
+            f[j] = rigid_inertia(tree, j).rate(B[j], o[j])
+    return f
+
+
+def body_accelerations(tree: Tree, X, w, c, qdd, base: Motion):
+    """alpha, B and o of the header for the last row of each joint, on a ground that accelerates by `base`; c from
+    `joint_products`."""
     n = len(tree.parent)
     alpha = [ZERO3] * n
     o = [ZERO3] * n
@@ -51,7 +59,7 @@ def body_accelerations(tree: Tree, X, w, c, qdd):
             o[j] = X[j].rotate_to_child(o[p] + B[p] @ away) + c[j].lin
         else:
             alpha[j] = c[j].ang
-            o[j] = X[j].rotate_to_child(base_acceleration(tree).lin) + c[j].lin
+            o[j] = X[j].rotate_to_child(base.lin) + c[j].lin
         s = unit_motion(tree.axis[j], qdd[j])
         alpha[j] = alpha[j] + s.ang
         o[j] = o[j] + s.lin
@@ -77,3 +85,9 @@ def gravity_force(tree: Tree, q, tau) -> None:
     """Gravity forces: inverse dynamics at rest."""
     n = len(tree.parent)
     newton_euler(tree, q, [0.0] * n, [0.0] * n, [ZERO_FORCE] * n, tau)
+
+
+def static_torque(tree: Tree, bodies: Placements, q, forces, tau) -> None:
+    """Joint forces that hold the robot still while `forces` act on the bodies."""
+    n = len(tree.parent)
+    rnea(tree, bodies, q, [0.0] * n, [0.0] * n, forces, tau)

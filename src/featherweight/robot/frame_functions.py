@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..algorithms import frames, relative_frames
-from ..engine.derivative_program import PushforwardProgram
 from ..engine.function import CompiledFunction
-from ..engine.program import ComposedProgram, CoreShape, Input, KernelProgram, Output, Program
+from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
 from ..model.types import WORLD, AnyFrame, Frame
+from .spanning_motion import rate_along_velocity
 from .system import System
 
 REFERENCES = {
@@ -83,7 +83,12 @@ class FrameFunctions(System):
         if self.closed:
             J = self.frame_jacobian(frame, reference, relative_to)
             key = (member.__name__, id(J))
-            return self._kept(key, lambda: CompiledFunction(rate_along_velocity(J.program, member), self.execution))
+            return self._kept(
+                key,
+                lambda: CompiledFunction(
+                    rate_along_velocity(J.program, member.__name__, member.__name__, member.__doc__), self.execution
+                ),
+            )
         kernels = relative_frames.jacobian_rate, relative_frames.jacobian_rate
         kernel = FrameKernel(member, *kernels, ("q", "v"), (6, self.nv))
         return self._of_frames(kernel, frame, reference, relative_to)
@@ -167,15 +172,6 @@ class FrameFunctions(System):
     @cached_property
     def _of_names(self) -> dict[tuple[Any, ...], CompiledFunction]:
         return {}
-
-
-def rate_along_velocity(J: Program, member: Any) -> Program:
-    """Of q and v: the rate of J(q), by forward differentiation along v."""
-    tangent, name = J.inputs[0].tangent, member.__name__
-    handed = KernelProgram("q_dot", relative_frames.hand_on, (), (Input("v", tangent),), (Output("q_dot", tangent),))
-    pushed = PushforwardProgram(J)
-    also = ((pushed.outputs[0].name, name),)
-    return ComposedProgram(name, (handed, pushed), (name,), member.__doc__ or "", also, ("q", "v"))
 
 
 def placement_tangents(count: int, batch: CoreShape) -> Program:

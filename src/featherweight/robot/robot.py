@@ -19,10 +19,12 @@ from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import Model
 from ..model.tree import FLOATING, INNER, PLANAR
 from ..model.types import JointType
+from .centroidal_dynamics import Centroidal
 from .closing.soundness import require_mass
 from .collision.colliding import Colliding
 from .constraints.constraint import Constraint, checked
 from .constraints.operational_space import OperationalSpace
+from .dynamics_terms import DynamicsTerms
 from .factorization import Factorization, packed_size
 from .frame_functions import FrameFunctions
 from .linear_parameters import Identifiable
@@ -31,7 +33,7 @@ from .system import placements
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(Identifiable, FrameFunctions, Colliding):
+class Robot(Identifiable, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
@@ -228,12 +230,14 @@ class Robot(Identifiable, FrameFunctions, Colliding):
 
     @cached_property
     def center_of_mass(self) -> CompiledFunction:
-        """Centre of mass of the moving bodies (3) in the world [m]."""
+        """Centre of mass of the moving bodies (3) in the world [m]; raises ValueError for a robot without mass."""
+        self.require_mass("center_of_mass")
         return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), Output("center", (3,)))
 
     @cached_property
     def center_of_mass_jacobian(self) -> CompiledFunction:
         """The matrix J (3, nv) with J v the velocity of the centre of mass in the world."""
+        self.require_mass("center_of_mass_jacobian")
         kernel, output = energy.center_of_mass_jacobian, Output("J", (3, self.nv))
         return self._function(Robot.center_of_mass_jacobian, kernel, ("q",), output)
 

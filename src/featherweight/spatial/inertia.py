@@ -90,6 +90,10 @@ class RigidInertia(NamedTuple):
             ),
         )
 
+    def centered(a) -> Sym3:
+        """The rotational inertia about the centre of mass."""
+        return a.translate((0.0 - 1.0 / a.mass) * a.moment).rotational
+
 
 class ArticulatedInertia(NamedTuple):
     """A symmetric map [[A, C], [C^T, D]] from motion to force."""

@@ -105,3 +105,10 @@ def projection(mech: ClusterTree, q, forces, tau) -> None:
     """G^T times joint forces of the spanning tree."""
     qs = spanning_configuration(mech, q)
     write_projected(mech, maps(mech, joint_transforms(mech.tree, qs), qs), forces, tau)
+
+
+@for_mechanism(tree_rnea.static_torque)
+def static_torque(mech: ClusterTree, bodies: Placements, q, forces, tau) -> None:
+    """Independent joint forces that hold the robot still while `forces` act on the bodies."""
+    n = len(mech.parent)
+    rnea(mech, bodies, q, [0.0] * n, [0.0] * n, forces, tau)

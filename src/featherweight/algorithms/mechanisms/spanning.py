@@ -61,6 +61,25 @@ def velocity(mech: ClusterTree, q, v, result) -> None:
     write_all(result, expanded(mech, q, v)[1])
 
 
+@takes_mechanism
+def motion(mech: ClusterTree, q, v, results) -> None:
+    """Configuration and velocities of the spanning tree."""
+    qs, vs, _ = expanded(mech, q, v)
+    write_all(results[0], qs)
+    write_all(results[1], vs)
+
+
+@takes_mechanism
+def velocity_matrix(mech: ClusterTree, q, G) -> None:
+    """G (n, nv)."""
+    qs, X = placed(mech, q)
+    M = maps(mech, X, qs)
+    for k in range(len(mech.parent)):
+        unit = [1.0 if i == k else 0.0 for i in range(len(mech.parent))]
+        for r, x in enumerate(spanning_velocity(mech, M, unit)):
+            G[r][k] = x
+
+
 @for_mechanism(integration.write_configuration_rate)
 def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
     """Of the coordinates that q has, along G v."""

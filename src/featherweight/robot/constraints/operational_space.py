@@ -52,6 +52,14 @@ class ConstrainedMotion(NamedTuple):
     least_squares: bool  # whether rows depend on each other, so that forces are not unique and targets may not be met
 
 
+class Impact(NamedTuple):
+    """What impulse dynamics gives."""
+
+    velocity: Array  # (..., nv) after it
+    impulse: Array  # (..., m) of the constraint rows: M (velocity - v) = Jᵀ impulse
+    least_squares: bool  # as in `ConstrainedMotion`
+
+
 class OperationalSpace:
     """A robot's dynamics as m constraint rows see it (Khatib 1987): J is their Jacobian, Λ⁻¹ = J M⁻¹ Jᵀ.
 
@@ -214,10 +222,7 @@ class OperationalSpace:
             options = {"target": target, "algorithm": algorithm, "threads": threads}
             given = {name: value for name, value in options.items() if value is not None}
             a, force, strain = self.constrained_dynamics(q, v, tau, **given)
-        if not (strain < STRAIN if a.ndim == 1 else (strain < STRAIN).all()):
-            at = f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}" if a.ndim > 1 else ""
-            text = f"constraints depend on each other{at}, nearly: their forces are not reliable there"
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        _warn_of_strain(strain, "forces")
         return ConstrainedMotion(a, force, self._least_squares)
 
     @cached_property
@@ -244,6 +249,24 @@ class OperationalSpace:
             candidates["pv-osimr"] = candidate("pv-osimr", r.constrained_pv_osimr, branched)
         candidates["ltl"] = candidate("ltl", f.constrained, space._rows.rows)
         return cheapest(candidates)
+
+    def impulse_dynamics(self, q: Any, v: Any, restitution: Any = 0.0, *, threads: int | None = None) -> Impact:
+        """Velocities (..., nv) after an impact at all rows at once, and the impulses (..., m) that the rows get there.
+
+        Rows that had the velocities J v have -restitution J v afterwards (Newton's law), none unless given. Where rows depend
+        on each other, impulses are as forces of `forward_dynamics`; warnings too.
+        """
+        after, impulse, strain = self.impact(q, v, restitution, threads=threads)
+        _warn_of_strain(strain, "impulses")
+        return Impact(after, impulse, self._least_squares)
+
+    @cached_property
+    def impact(self) -> CompiledFunction:
+        """Function of q, v and restitution: velocities (nv) and impulses (m) of `impulse_dynamics`, and a strain."""
+        space, inputs = self._with(self._independence.constraints), (*self._inputs("qv"), Input("restitution", ()))
+        out = (Output("velocity", (self.robot.nv,)), Output("impulse", (self.size,)), Output("strain", ()))
+        constants, doc = (space._rows.rows, self._independence.reduction), OperationalSpace.impact.__doc__ or ""
+        return self.robot.bind("impact", by_factors.impulse, inputs, out, constants, doc=doc, algorithm="ltl")
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction:
@@ -346,3 +369,13 @@ class OperationalSpace:
     ) -> CompiledFunction:
         doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
         return self.robot.bind(name, kernel, self._inputs(inputs), (Output(*out),), tuple(more), doc=doc, algorithm=algorithm)
+
+
+def _warn_of_strain(strain: Any, what: str) -> None:
+    """Of the caller's caller, where rows come close to depending on each other."""
+    one = isinstance(strain, float)
+    if strain < STRAIN if one else (strain < STRAIN).all():
+        return
+    at = "" if one else f" at state {tuple(map(int, np.argwhere(~(strain < STRAIN))[0]))}"
+    text = f"constraints depend on each other{at}, nearly: their {what} are not reliable there"
+    warnings.warn(text, RuntimeWarning, stacklevel=3)

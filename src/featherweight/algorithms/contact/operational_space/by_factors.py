@@ -107,6 +107,33 @@ def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, t
     spread_out(reduction, f, force)
 
 
+@takes_mechanism
+def impulse(system, rows: ConstraintRows, reduction: Reduction, q, v, restitution, results) -> None:
+    """The velocity w with J w = -restitution J v, the impulses p, and how strained they are: M (w - v) = J^T p."""
+    after, given, strain = results
+    n, m = len(system.parent), len(rows.K)
+    L, d = factorized_mass_matrix(system, q)
+    J = jacobian_of(system, rows, q)
+    b = [0.0] * m
+    for r in range(m):
+        for i in range(n):
+            b[r] = b[r] - J[r][i] * v[i]
+        b[r] = (1.0 + restitution) * b[r]
+    Y = back_substituted(system.parent, L, J)
+    D = [[0.0] * m for _ in range(m)]
+    write_products(n, m, Y, d, D)
+    p, strain[0] = solve_dependent(m, D, b, reduction.dependent)
+    z = [0.0] * n
+    for i in range(n):
+        for r in range(m):
+            z[i] = z[i] + Y[r][i] * p[r]
+        z[i] = d[i] * z[i]
+    forward_substitute(system.parent, L, z)
+    for i in range(n):
+        after[i] = v[i] + z[i]
+    spread_out(reduction, p, given)
+
+
 # What they are made of
 
 

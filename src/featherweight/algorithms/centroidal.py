@@ -1,0 +1,150 @@
+"""Centroidal momentum: that of all bodies about their centre of mass, on the world's axes (Orin, Goswami and Lee 2013).
+
+    h = (linear, angular) = A_G q',   column j of A_G = X_G^T Ic_j S_j        Ic_j: all that row j carries
+
+Columns are made in the frames of the rows, where S_j is a unit vector. What moves everything, a single joint on the ground, has
+no angular momentum about the centre of mass but by the inertia about that. Rotors (armature) are no part of the bodies.
+"""
+
+from __future__ import annotations
+
+from ..model.tree import INNER, Tree
+from ..spatial import IDENTITY3, ZERO3, ZERO_FORCE, Force, Motion, Vec3, unit_motion
+from .composite import composite_inertias
+from .energy import composite_moments
+from .frames import write_vec3
+from .inverse_dynamics_derivatives import own_linear_velocities, point_velocities
+from .kinematics import angular_velocities, joint_transforms, rigid_inertia
+
+
+def centroidal_map(tree: Tree, q, A) -> None:
+    """Write A_G (6, n)."""
+    X = joint_transforms(tree, q)
+    Ic = composite_inertias(tree, X)
+    R, r = poses_about_center(tree, X, [I.mass for I in Ic], [I.moment for I in Ic])
+    whole = Ic[0].centered()
+    alone = root_count(tree) == 1
+    for j in range(len(tree.parent)):
+        f = Ic[j].column(tree.axis[j])
+        lin = R[j] @ f.lin
+        if alone and tree.first[j] == 0:
+            ang = R[j] @ (whole @ unit_motion(tree.axis[j], 1.0).ang)
+        else:
+            ang = R[j] @ f.ang + r[j].cross(lin)
+        write_force_column(Force(ang, lin), A, j)
+
+
+def centroidal_inertia(tree: Tree, q, inertia) -> None:
+    """Write the rotational inertia of all bodies, as if joints were locked, about the centre of mass (3, 3)."""
+    X = joint_transforms(tree, q)
+    Ic = composite_inertias(tree, X)
+    R, r = poses_about_center(tree, X, [I.mass for I in Ic], [I.moment for I in Ic])
+    total = Ic[0].centered().rotate(R[0])
+    if root_count(tree) > 1:
+        total = Ic[0].rotate(R[0]).translate(r[0]).rotational
+        for j in range(1, len(tree.parent)):
+            if tree.parent[j] < 0:
+                total = total + Ic[j].rotate(R[j]).translate(r[j]).rotational
+    write_vec3(Vec3(total.xx, total.xy, total.xz), inertia[0], 0)
+    write_vec3(Vec3(total.xy, total.yy, total.yz), inertia[1], 0)
+    write_vec3(Vec3(total.xz, total.yz, total.zz), inertia[2], 0)
+
+
+def centroidal_momentum(tree: Tree, q, v, momentum) -> None:
+    """Write h."""
+    X = joint_transforms(tree, q)
+    mass, moment, _ = composite_moments(tree, X)
+    f = composite_momenta(tree, X, v, mass, moment)
+    write_force(about_center(tree, X, mass, moment, f), momentum)
+
+
+def center_of_mass_velocity(tree: Tree, q, v, velocity) -> None:
+    """Write the velocity of the centre of mass (3)."""
+    X = joint_transforms(tree, q)
+    mass, moment, _ = composite_moments(tree, X)
+    f = composite_momenta(tree, X, v, mass, moment)
+    write_vec3((1.0 / whole_mass(tree)) * about_center(tree, X, mass, moment, f).lin, velocity, 0)
+
+
+def composite_momenta(tree: Tree, X, v, mass, moment):
+    """The momentum of all that a joint carries, relative to its parent's point there, at its last row in that row's frame."""
+    n = len(tree.parent)
+    w, _ = angular_velocities(tree, X, v)
+    slip = own_linear_velocities(tree, v)
+    u = point_velocities(tree, X, w, slip)
+    f = [ZERO_FORCE] * n
+    for j in range(n - 1, -1, -1):
+        if tree.last[j] == j:
+            first = tree.first[j]
+            f[j] = f[j] + rigid_inertia(tree, j) @ Motion(w[j], slip[first])
+            p = tree.parent[first]
+            if p >= 0:
+                carried = X[first].rotate_to_parent(moment[j]) + mass[j] * X[first].p
+                f[p] = f[p] + X[first].force_to_parent(f[j]) + Force(carried.cross(u[first]), mass[j] * u[first])
+    return f
+
+
+def about_center(tree: Tree, X, mass, moment, f) -> Force:
+    """The sum of what the last rows of the roots have, about the centre of mass and on the world's axes."""
+    R, r = poses_about_center(tree, X, mass, moment)
+    total = ZERO_FORCE
+    for j in range(len(tree.parent)):
+        if tree.parent[tree.first[j]] < 0 and tree.last[j] == j:
+            total = total + Force(R[j] @ f[j].ang, R[j] @ f[j].lin).translate(r[j])
+    return total
+
+
+def poses_about_center(tree: Tree, X, mass, moment):
+    """Orientation of each row's frame in the world, and its origin as seen from the centre of mass.
+
+    Of `mass` and `moment`, of all that a row carries, those of the roots are read.
+    """
+    n = len(tree.parent)
+    R = [IDENTITY3] * n
+    r = [ZERO3] * n
+    away = ZERO3  # mass times centre of mass, as seen from the first root
+    for j in range(n):
+        if tree.parent[j] < 0:
+            R[j] = X[j].orientation()
+            r[j] = X[j].p - X[0].p
+            away = away + R[j] @ moment[j] + mass[j] * r[j]
+    center = (1.0 / whole_mass(tree)) * away
+    for j in range(n):
+        p = tree.parent[j]
+        if p < 0:
+            r[j] = r[j] - center
+        elif tree.kind[j] == INNER:
+            R[j] = R[p]
+            r[j] = r[p]
+        else:
+            R[j] = R[p].product(X[j].orientation())
+            r[j] = r[p] + R[p] @ X[j].p
+    return R, r
+
+
+def whole_mass(tree: Tree):
+    """Of all bodies."""
+    total = 0.0
+    for j in range(len(tree.parent)):
+        total = total + tree.mass[j]
+    return total
+
+
+def root_count(tree: Tree) -> int:
+    """Joints on the ground."""
+    count = 0
+    for j in range(len(tree.parent)):
+        if tree.parent[j] < 0:
+            count += 1
+    return count
+
+
+def write_force(f: Force, out) -> None:
+    write_vec3(f.lin, out, 0)
+    write_vec3(f.ang, out, 3)
+
+
+def write_force_column(f: Force, out, j: int) -> None:
+    for i in range(3):
+        out[i][j] = f.component(3 + i)
+        out[3 + i][j] = f.component(i)

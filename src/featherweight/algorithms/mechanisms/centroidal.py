@@ -1,0 +1,68 @@
+"""Centroidal momentum of mechanisms: that of the spanning tree at q' = G y', q'' = G y'' + g."""
+
+from __future__ import annotations
+
+from .. import centroidal as of_tree
+from .. import centroidal_rates as tree_rates
+from ..kinematics import joint_transforms
+from .cluster_tree import ClusterTree
+from .counterparts import for_mechanism, takes_mechanism
+from .maps import maps, spanning_acceleration, spanning_configuration
+from .spanning import expanded, write_row
+
+
+@for_mechanism(of_tree.centroidal_map)
+def centroidal_map(mech: ClusterTree, q, A) -> None:
+    """A_G G."""
+    qs = spanning_configuration(mech, q)
+    M = maps(mech, joint_transforms(mech.tree, qs), qs)
+    whole = [[0.0] * len(mech.tree.parent) for _ in range(6)]
+    of_tree.centroidal_map(mech.tree, qs, whole)
+    for i in range(6):
+        write_row(mech, M, whole[i], A[i])
+
+
+@for_mechanism(of_tree.centroidal_inertia)
+def centroidal_inertia(mech: ClusterTree, q, inertia) -> None:
+    of_tree.centroidal_inertia(mech.tree, spanning_configuration(mech, q), inertia)
+
+
+@for_mechanism(of_tree.centroidal_momentum)
+def centroidal_momentum(mech: ClusterTree, q, v, momentum) -> None:
+    qs, vs, _ = expanded(mech, q, v)
+    of_tree.centroidal_momentum(mech.tree, qs, vs, momentum)
+
+
+@for_mechanism(of_tree.center_of_mass_velocity)
+def center_of_mass_velocity(mech: ClusterTree, q, v, velocity) -> None:
+    qs, vs, _ = expanded(mech, q, v)
+    of_tree.center_of_mass_velocity(mech.tree, qs, vs, velocity)
+
+
+@for_mechanism(tree_rates.centroidal_momentum_rate)
+def centroidal_momentum_rate(mech: ClusterTree, q, v, a, rate) -> None:
+    qs, vs, M = expanded(mech, q, v)
+    tree_rates.centroidal_momentum_rate(mech.tree, qs, vs, spanning_acceleration(mech, M, a), rate)
+
+
+@for_mechanism(tree_rates.centroidal_bias)
+def centroidal_bias(mech: ClusterTree, q, v, bias) -> None:
+    centroidal_momentum_rate(mech, q, v, [0.0] * len(mech.parent), bias)
+
+
+@for_mechanism(tree_rates.center_of_mass_acceleration)
+def center_of_mass_acceleration(mech: ClusterTree, q, v, a, acceleration) -> None:
+    qs, vs, M = expanded(mech, q, v)
+    tree_rates.center_of_mass_acceleration(mech.tree, qs, vs, spanning_acceleration(mech, M, a), acceleration)
+
+
+@takes_mechanism
+def projected_map_rate(mech: ClusterTree, A, rate, G, G_dot, result) -> None:
+    """A_G' G + A_G G'."""
+    n, m = len(mech.tree.parent), len(mech.parent)
+    for i in range(6):
+        for k in range(m):
+            total = 0.0
+            for r in range(n):
+                total = total + rate[i][r] * G[r][k] + A[i][r] * G_dot[r][k]
+            result[i][k] = total

@@ -1,0 +1,110 @@
+"""The momentum of a robot about its centre of mass, and how the centre moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from ..algorithms import centroidal, centroidal_rates
+from ..algorithms.mechanisms import centroidal as of_mechanisms
+from ..engine.function import CompiledFunction, cheapest
+from ..engine.program import ComposedProgram, CoreShape, Input, Output
+from .spanning_motion import motion_parts, of_spanning_tree, rate_along_velocity
+from .system import System
+
+
+class Centroidal(System):
+    """A system with a centre of mass (Orin, Goswami and Lee 2013).
+
+    Momenta are (linear, angular) about the centre of mass, on the world's axes, of the bodies: rotors (armature) have no part
+    in them. The first access raises ValueError for a robot without mass, which has no centre of it.
+    """
+
+    @cached_property
+    def centroidal_map(self) -> CompiledFunction:
+        """Function of q: the matrix A (6, nv) with A v the centroidal momentum [kg m/s, kg m²/s]."""
+        return self._centroidal(Centroidal.centroidal_map, centroidal.centroidal_map, ("q",), (6, self.nv))
+
+    @cached_property
+    def centroidal_map_rate(self) -> CompiledFunction:
+        """Function of q, v: the rate A' (6, nv) of `centroidal_map` along the motion.
+
+        From rates of composite inertias ("composite"), or by forward differentiation of the map ("forward"), whichever takes
+        fewer operations; with loops from those of the spanning tree and the Jacobian of its velocities ("projection").
+        """
+        if self.closed:
+            return self._projected_map_rate()
+        member, shape = Centroidal.centroidal_map_rate, (6, self.nv)
+        own = self._centroidal(member, centroidal_rates.centroidal_map_rate, ("q", "v"), shape)
+        source = self.centroidal_map
+        if source.too_large or source.execution == "rolled":
+            return own
+        program = rate_along_velocity(source.program, "centroidal_map_rate", "map_rate", member.__doc__)
+        return cheapest({"composite": own, "forward": CompiledFunction(program, self.execution)})
+
+    def _projected_map_rate(self) -> CompiledFunction:
+        n, doc = len(self.model.tree.parent), Centroidal.centroidal_map_rate.__doc__ or ""
+        self.require_mass("centroidal_map_rate")
+        inputs = [Input(name, (6, n)) for name in ("spanning_A", "spanning_rate")]
+        inputs += [Input(name, (n, self.nv)) for name in ("G", "G_dot")]
+        parts = (
+            *motion_parts(self),
+            of_spanning_tree(self, centroidal.centroidal_map, "q", Output("spanning_A", (6, n))),
+            of_spanning_tree(self, centroidal_rates.centroidal_map_rate, "qv", Output("spanning_rate", (6, n))),
+            self.bind("projected", of_mechanisms.projected_map_rate, inputs, (Output("map_rate", (6, self.nv)),)).program,
+        )
+        program = ComposedProgram("centroidal_map_rate", parts, ("map_rate",), doc)
+        return CompiledFunction(program, self.execution, "projection")
+
+    @cached_property
+    def centroidal_momentum(self) -> CompiledFunction:
+        """Function of q, v: the centroidal momentum (6) [kg m/s, kg m²/s]."""
+        return self._centroidal(Centroidal.centroidal_momentum, centroidal.centroidal_momentum, ("q", "v"), (6,))
+
+    @cached_property
+    def centroidal_momentum_rate(self) -> CompiledFunction:
+        """Function of q, v, a: the rate A a + A' v (6) of the centroidal momentum [N, N m].
+
+        Gravity and forces from outside, about the centre of mass, add up to it.
+        """
+        kernel = centroidal_rates.centroidal_momentum_rate
+        return self._centroidal(Centroidal.centroidal_momentum_rate, kernel, ("q", "v", "a"), (6,))
+
+    @cached_property
+    def centroidal_bias(self) -> CompiledFunction:
+        """Function of q, v: A' v (6), the rate of the centroidal momentum at no acceleration of the joints [N, N m]."""
+        return self._centroidal(Centroidal.centroidal_bias, centroidal_rates.centroidal_bias, ("q", "v"), (6,))
+
+    @cached_property
+    def centroidal_inertia(self) -> CompiledFunction:
+        """Function of q: the rotational inertia (3, 3) of all bodies, with joints locked, about the centre of mass [kg m²].
+
+        On the world's axes. The spatial inertia (6, 6) there is the block-diagonal matrix of it and the mass.
+        """
+        return self._centroidal(Centroidal.centroidal_inertia, centroidal.centroidal_inertia, ("q",), (3, 3))
+
+    @cached_property
+    def center_of_mass_velocity(self) -> CompiledFunction:
+        """Function of q, v: the velocity of the centre of mass (3) in the world [m/s]."""
+        kernel = centroidal.center_of_mass_velocity
+        return self._centroidal(Centroidal.center_of_mass_velocity, kernel, ("q", "v"), (3,))
+
+    @cached_property
+    def center_of_mass_acceleration(self) -> CompiledFunction:
+        """Function of q, v, a: the acceleration of the centre of mass (3) in the world [m/s²]."""
+        kernel = centroidal_rates.center_of_mass_acceleration
+        return self._centroidal(Centroidal.center_of_mass_acceleration, kernel, ("q", "v", "a"), (3,))
+
+    def _centroidal(
+        self, member: Any, kernel: Callable[..., None], inputs: Sequence[str], shape: CoreShape
+    ) -> CompiledFunction:
+        name = member.func.__name__
+        self.require_mass(name)
+        output = Output(name.removeprefix("centroidal_").removeprefix("center_of_mass_"), shape)
+        return self.bind(name, kernel, inputs, (output,), doc=member.func.__doc__)
+
+    def require_mass(self, what: str) -> None:
+        """Raise ValueError where there is no centre of mass."""
+        if not self.mass > 0.0:
+            raise ValueError(f"{what} is not defined: {self.name} has no mass, and so no centre of it. Give its bodies masses")

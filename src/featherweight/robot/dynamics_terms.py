@@ -1,0 +1,72 @@
+"""Terms of the equation of motion besides those that dynamics is made of, and the power of joint forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from ..algorithms import coriolis_matrix, crba, energy, rnea
+from ..algorithms.mechanisms import coriolis_matrix as of_mechanisms
+from ..engine.function import CompiledFunction, cheapest
+from ..engine.program import ComposedProgram, Input, Output
+from .spanning_motion import motion_parts, of_spanning_tree
+from .system import System, placements
+
+
+class DynamicsTerms(System):
+    """A system whose equation of motion is M a + C v + g = tau."""
+
+    @cached_property
+    def coriolis_matrix(self) -> CompiledFunction:
+        """Function of q, v: C (nv, nv), with C v + g the bias force, and M' = C + Cᵀ (Echeandia and Wensing 2021).
+
+        The matrix of Christoffel symbols where velocities are rates of coordinates. With composite bodies in their own frames
+        ("local"), or in the root's ("root"), whichever takes fewer operations; with loops by the Jacobian G of the spanning
+        tree's velocities, Gᵀ (C G + M G') ("projection").
+        """
+        if self.closed:
+            return self._projected_coriolis()
+        kernels = {"local": coriolis_matrix.coriolis_matrix, "root": coriolis_matrix.coriolis_matrix_in_root}
+        doc, output = DynamicsTerms.coriolis_matrix.__doc__, Output("C", (self.nv, self.nv))
+
+        def candidate(name: str, kernel: Callable[..., None]) -> CompiledFunction:
+            return self.bind("coriolis_matrix", kernel, ("q", "v"), (output,), doc=doc, algorithm=name)
+
+        return cheapest({name: candidate(name, kernel) for name, kernel in kernels.items()})
+
+    def _projected_coriolis(self) -> CompiledFunction:
+        n = len(self.model.tree.parent)
+        square = (n, n)
+        names = ("spanning_C", "spanning_M", "G", "G_dot")
+        shapes = square, square, (n, self.nv), (n, self.nv)
+        inputs = [Input(name, shape) for name, shape in zip(names, shapes, strict=True)]
+        parts = (
+            *motion_parts(self),
+            of_spanning_tree(self, coriolis_matrix.coriolis_matrix, "qv", Output("spanning_C", square)),
+            of_spanning_tree(self, crba.crba, "q", Output("spanning_M", square)),
+            self.bind("projected", of_mechanisms.projected_coriolis, inputs, (Output("C", (self.nv, self.nv)),)).program,
+        )
+        program = ComposedProgram("coriolis_matrix", parts, ("C",), DynamicsTerms.coriolis_matrix.__doc__ or "")
+        return CompiledFunction(program, self.execution, "projection")
+
+    @cached_property
+    def static_torque(self) -> CompiledFunction:
+        """Function of q: the joint forces tau (nv) that hold the robot still, g less what `external_forces`, if given, do.
+
+        `external_forces` as in `inverse_dynamics`.
+        """
+        forces = Input("external_forces", (len(self.bodies), 6), optional=True)
+        bodies = placements(self.model.placed_bodies)
+        output, doc = Output("tau", (self.nv,)), DynamicsTerms.static_torque.__doc__
+        return self.bind("static_torque", rnea.static_torque, ("q", forces), (output,), (bodies,), doc=doc)
+
+    @cached_property
+    def mechanical_power(self) -> CompiledFunction:
+        """Function of v, tau: the power vᵀ tau [W] that joint forces put in: the rate of kinetic and potential energy together,
+        where nothing else pushes the robot and damping and friction are counted among tau.
+
+        Of robots with loops, v and tau are those of the independent joints: what constrains the others does no work.
+        """
+        doc: Any = DynamicsTerms.mechanical_power.__doc__
+        return self.bind("mechanical_power", energy.mechanical_power, ("v", "tau"), (Output("power", ()),), doc=doc)

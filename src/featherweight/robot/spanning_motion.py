@@ -1,0 +1,44 @@
+"""Parts of programs for rates along the motion, and for functions of the spanning tree of a robot with loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..algorithms import integration
+from ..algorithms.mechanisms import spanning
+from ..engine.derivative_program import PushforwardProgram
+from ..engine.program import ComposedProgram, CoreShape, Input, KernelProgram, Output, Program
+from .system import System
+
+Q, V = "spanning_q", "spanning_v"
+
+
+def motion_parts(robot: System) -> tuple[Program, ...]:
+    """From q and v: `spanning_q`, `spanning_v`, G with spanning_v = G v, and its rate `G_dot` (n, nv)."""
+    n, nv = len(robot.model.tree.parent), robot.nv
+    G = robot.bind("velocity_matrix", spanning.velocity_matrix, ("q",), (Output("G", (n, nv)),)).program
+    return (
+        robot.bind("motion", spanning.motion, ("q", "v"), (Output(Q, (robot.model.nq,)), Output(V, (n,)))).program,
+        G,
+        direction((nv,)),
+        PushforwardProgram(G),
+    )
+
+
+def direction(tangent: CoreShape) -> Program:
+    """v as the direction `q_dot` along which a configuration changes, for rates along the motion."""
+    return KernelProgram("q_dot", integration.hand_on, (), (Input("v", tangent),), (Output("q_dot", tangent),))
+
+
+def of_spanning_tree(robot: System, kernel: Callable[..., None], arguments: str, output: Output) -> Program:
+    """A kernel for trees as a function of `spanning_q` ("q"), or of that and `spanning_v` ("qv")."""
+    tree = robot.model.tree
+    inputs = {"q": Input(Q, (robot.model.nq,)), "v": Input(V, (len(tree.parent),))}
+    return KernelProgram(kernel.__name__, kernel, (tree,), tuple(inputs[x] for x in arguments), (output,))
+
+
+def rate_along_velocity(source: Program, name: str, result: str, doc: str | None) -> Program:
+    """Of q and v: `result`, the rate of a function of q along the motion, by forward differentiation."""
+    pushed = PushforwardProgram(source)
+    parts, renamed = (direction(source.inputs[0].tangent), pushed), ((pushed.outputs[0].name, result),)
+    return ComposedProgram(name, parts, (result,), doc or "", renamed, ("q", "v"))
