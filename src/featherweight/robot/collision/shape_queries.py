@@ -134,7 +134,7 @@ class ShapeQueries:
         if not self.pairs:
             return
         self._collision.security_margin = reach
-        flat = np.asarray(q).reshape(-1, self._nq)
+        flat = np.asarray(q, dtype=np.float64).reshape(-1, self._nq)  # coal takes no others
         block = max(32, CANDIDATES // len(self.pairs))
         for start in range(0, len(flat), block):
             placement = np.asarray(self._place(flat[start : start + block]))
