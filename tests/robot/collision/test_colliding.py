@@ -251,6 +251,8 @@ def test_links_are_named_and_files_may_disable_their_pairs() -> None:
     assert robot.collision_pairs()[3] == (("s_tool", "s_c"), ("tool", "c"), ("a", "c"))
     disabled = fw.build(replace(description, disabled_collisions=(("c", "tool"), ("ground", "b"))))
     assert [p.links for p in disabled.collision_pairs()] == [("ground", "c"), ("a", "c")]
+    with pytest.raises(fw.ModelError, match="disabled collisions of 'c' and 'hook': 'hook' is no body"):
+        fw.build(replace(description, disabled_collisions=(("c", "hook"),)))
 
 
 def test_pairs_may_be_given_by_the_names_of_shapes_links_and_bodies() -> None:
