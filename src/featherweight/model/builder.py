@@ -33,6 +33,7 @@ def Mechanism(  # reads as what it makes
     shapes: Iterable[Shape] = (),
     actuators: Iterable[Actuator] = (),
     configurations: Iterable[Configuration] = (),
+    disabled_collisions: Iterable[tuple[str, str]] = (),
     independent: Iterable[str] = (),
     dependent: Iterable[str] = (),
     gravity: Vector = (0.0, 0.0, -9.81),
@@ -44,7 +45,8 @@ def Mechanism(  # reads as what it makes
     body has that name); a body without a joint is a root. `couplings` let
     joints follow others, `loops` join two bodies, `closures` are constraints of one's own on joint coordinates. Of the joints
     in loops, `independent` names those that the velocities are to be those of, `dependent` those that are to follow; where
-    neither says, the choice is the best conditioned one. `configurations` have names and coordinates of joints.
+    neither says, the choice is the best conditioned one. `configurations` have names and coordinates of joints;
+    `disabled_collisions` are pairs of bodies whose shapes do not touch.
 
     Raises ModelError for names that are twice there or not at all, and bodies on two joints.
     """
@@ -63,6 +65,7 @@ def Mechanism(  # reads as what it makes
         shapes=tuple(shapes),
         actuators=tuple(actuators),
         configurations=tuple(configurations),
+        disabled_collisions=tuple(disabled_collisions),
     )
     _require_names(description)
     return description

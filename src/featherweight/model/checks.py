@@ -18,6 +18,7 @@ from .types import (
     ROUNDING_RADIUS,
     SMALLEST_INERTIA,
     SMALLEST_MASS,
+    WORLD,
     Inertia,
     JointType,
     ModelError,
@@ -69,6 +70,15 @@ def require_coordinates(d: Description) -> None:
                 raise ModelError(f"{where}: {problem}; give {kind.nq}")
             if kind.rotation and not math.hypot(*values[-kind.rotation :]) > 0.0:
                 raise ModelError(f"{where}: the rotation of joint {joint!r} is zero; give it unit length")
+
+
+def require_links(d: Description) -> None:
+    """Raise ModelError for collisions of links that are not there: they would be taken for the ground's."""
+    known = {b.name for b in d.bodies} | {WORLD, None}
+    for pair in d.disabled_collisions:
+        if unknown := [link for link in pair if link not in known]:
+            problem = f"disabled collisions of {pair[0]!r} and {pair[1]!r}: {unknown[0]!r} is no body"
+            raise ModelError(f"{d.source}: {problem}; correct the name, or leave them out")
 
 
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:

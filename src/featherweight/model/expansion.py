@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .checks import judged_inertias, require_coordinates, require_sound_numbers
+from .checks import judged_inertias, require_coordinates, require_links, require_sound_numbers
 from .description import Description
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
@@ -59,6 +59,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     """
     require_sound_numbers(description)
     require_coordinates(description)
+    require_links(description)
     g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
     if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
         raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")

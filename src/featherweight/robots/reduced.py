@@ -31,6 +31,12 @@ def unconstrained(description: Description) -> Description:
         closures=(),
         independent=(),
         dependent=(),
+        shapes=tuple(s for s in description.shapes if s.body not in gone),
+        actuators=tuple(a for a in description.actuators if a.joint not in left_out),
+        configurations=tuple(
+            replace(c, coordinates=tuple((joint, x) for joint, x in c.coordinates if joint not in left_out))
+            for c in description.configurations
+        ),
     )
 
 

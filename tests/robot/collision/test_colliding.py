@@ -186,6 +186,12 @@ def test_the_jacobian_is_the_slope_of_distances() -> None:
     steps = 1e-4 * np.eye(robot.nv)
     ahead, behind = (robot.distances(robot.integrate(q[..., None, :], s * steps)).distance for s in (1.0, -1.0))
     slopes = np.swapaxes((ahead - behind) / 2e-4, -1, -2)
+    near = robot.distances(q, within=0.2)
+    left_out = np.isinf(near.distance)
+    assert left_out.any() and not left_out.all()
+    part = robot.distance_jacobian(q, near)
+    np.testing.assert_array_equal(part[~left_out], J[~left_out])
+    assert np.isnan(part[left_out]).all()
     steady = (np.abs(np.swapaxes(ahead + behind, -1, -2) - 2.0 * found.distance[..., None]) < 1e-7).all(axis=-1)
     assert steady.mean() > 0.8  # where nearest points do not jump
     np.testing.assert_allclose(J[steady], slopes[steady], atol=1e-2)
@@ -200,6 +206,8 @@ def test_states_have_the_leading_axes_of_q() -> None:
         assert robot.collisions(rows).touching.shape == (*axes, n)
         found = robot.distances(rows)
         assert (found.distance.shape, found.normal.shape) == ((*axes, n), (*axes, n, 3))
+    single = robot.distances(q.astype(np.float32)).distance
+    np.testing.assert_allclose(single, robot.distances(q).distance, atol=1e-5)
     listed = robot.collisions(q).listed(1, 2)
     assert listed == [p for p, hit in zip(robot.collision_pairs(), robot.collisions(q[1, 2]).touching, strict=True) if hit]
     with pytest.raises(IndexError, match="index of one state, of 2 numbers"):
@@ -243,6 +251,8 @@ def test_links_are_named_and_files_may_disable_their_pairs() -> None:
     assert robot.collision_pairs()[3] == (("s_tool", "s_c"), ("tool", "c"), ("a", "c"))
     disabled = fw.build(replace(description, disabled_collisions=(("c", "tool"), ("ground", "b"))))
     assert [p.links for p in disabled.collision_pairs()] == [("ground", "c"), ("a", "c")]
+    with pytest.raises(fw.ModelError, match="disabled collisions of 'c' and 'hook': 'hook' is no body"):
+        fw.build(replace(description, disabled_collisions=(("c", "hook"),)))
 
 
 def test_pairs_may_be_given_by_the_names_of_shapes_links_and_bodies() -> None:
@@ -282,13 +292,15 @@ def test_mjcf_pairs_heed_several_joints_of_a_body_exclusions_and_affinities(tmp_
 
 
 def test_bodies_that_a_loop_joins_are_neighbours() -> None:
-    shapes = [Shape(n, n, ShapeType.SPHERE, (0.1,)) for n in ("link1", "link2", "link3")]
+    shapes = [Shape(n, n, ShapeType.SPHERE, (0.1,), fw.Pose(p=(0.1, 0.0, 0.0))) for n in ("link1", "link2", "link3")]
     robot = fw.build(replace(fw.robots.four_bar(), shapes=tuple(shapes)), execution="interpreted")
     assert [p.shapes for p in robot.collision_pairs()] == [("link1", "link3")]
     q = robot.close([0.4, 0.3, 0.5]) if isinstance(robot, fw.ClosedRobot) else None
     found = robot.distances(q)
-    where = robot.frame_placement(["link1", "link3"])(q)[:, :3, 3]
+    where = robot.frame_placement(["link1", "link3"])(q) @ [0.1, 0.0, 0.0, 1.0]
     np.testing.assert_allclose(found.distance, [np.linalg.norm(where[1] - where[0]) - 0.2], atol=GJK)
+    ahead, behind = (robot.distances(robot.integrate(q, [step])).distance for step in (1e-4, -1e-4))
+    np.testing.assert_allclose(robot.distance_jacobian(q, found), [(ahead - behind) / 2e-4], atol=1e-6)
 
 
 def test_a_robot_without_pairs_never_collides() -> None:

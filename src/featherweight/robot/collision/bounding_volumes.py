@@ -10,6 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PAD = 1e-9  # [m] what rounding may take from a distance
+FEW = 32  # pairs that cost less as they are than boxes around them do
 
 
 class BoundingVolumes(NamedTuple):
@@ -34,7 +35,7 @@ def bounding_volumes(geometries: Sequence[Any], planes: Sequence[bool]) -> Bound
 def near_pairs(volumes: BoundingVolumes, placement: Array, pairs: Array, reach: float) -> tuple[Array, Array]:
     """For placements (states, n, 4, 4) and `pairs` (p, 2) of geometries: the states (k,) and the pairs (k,) that may be within
     `reach` [m] of each other, in order."""
-    frames = np.ascontiguousarray(np.moveaxis(placement[..., :3, :], 0, -1))  # (n, 3, 4, states): states side by side
+    frames = np.ascontiguousarray(placement[:, :, :3].transpose(1, 2, 3, 0))  # (n, 3, 4, states): states side by side
     c, reach = volumes.center[..., None, None], reach + PAD
     center = frames[:, :, 3] + c[:, 0] * frames[:, :, 0] + c[:, 1] * frames[:, :, 1] + c[:, 2] * frames[:, :, 2]
     i, j = pairs.T
@@ -43,8 +44,12 @@ def near_pairs(volumes: BoundingVolumes, placement: Array, pairs: Array, reach: 
     most = np.where(flat, np.inf, (volumes.radius[i] + volumes.radius[j] + reach) ** 2)
     within = gap[:, 0] ** 2 + gap[:, 1] ** 2 + gap[:, 2] ** 2 <= most[:, None]
     state, pair = np.nonzero(np.ascontiguousarray(within.T))
-    keep = np.empty(len(state), dtype=bool)
-    for test, chosen in ((_boxes_meet, ~flat[pair]), (_box_reaches_plane, flat[pair])):
+    if len(state) < FEW or reach == np.inf:
+        return state, pair
+    keep, plane = np.empty(len(state), dtype=bool), flat[pair]
+    for test, chosen in ((_boxes_meet, ~plane), (_box_reaches_plane, plane)):
+        if not chosen.any():
+            continue
         numbers, at = pairs[pair[chosen]].T, state[chosen]
         one, other = (_boxes(volumes, placement[at, k], k) for k in numbers)
         keep[chosen] = test(one, other, volumes.plane[numbers[0]], reach)
@@ -61,7 +66,7 @@ class _Boxes(NamedTuple):
 
 def _boxes(volumes: BoundingVolumes, placement: Array, number: Array) -> _Boxes:
     """Those of k geometries by their numbers, at placements (k, 4, 4)."""
-    axes = np.ascontiguousarray(np.moveaxis(placement[:, :3], 0, -1))
+    axes = np.ascontiguousarray(placement[:, :3].transpose(1, 2, 0))
     c = volumes.center[number].T
     return _Boxes(axes[:, :3], axes[:, 3] + np.einsum("xak,ak->xk", axes[:, :3], c), volumes.half[number].T)
 

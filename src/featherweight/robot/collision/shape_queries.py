@@ -32,7 +32,7 @@ class ShapeQueries:
         coal = import_coal("collisions of shapes")
         used = sorted({k for pair in pairs for k in pair})
         shapes = [robot.shapes[k] for k in used]
-        self._robot = robot
+        self._robot, self._nq = robot, robot.nq
         self.pairs: tuple[CollisionPair, ...] = tuple(described_pair(robot, i, j) for i, j in pairs)
         self._numbers = np.array([(used.index(i), used.index(j)) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
         self._geometries = [geometry_of(coal, s) for s in shapes]
@@ -118,7 +118,7 @@ class ShapeQueries:
     def _room(self, q: Any, core: tuple[int, ...], kind: type) -> Array:
         """For results of all states in a row."""
         q = np.asarray(q)
-        if q.ndim == 0 or q.shape[-1] != self._robot.nq:
+        if q.ndim == 0 or q.shape[-1] != self._nq:
             self._place(q)  # says what is wrong with it
         if not np.isfinite(q).all():
             raise ValueError(f"{self._robot.name}: q has numbers that are not finite; correct them")
@@ -134,7 +134,7 @@ class ShapeQueries:
         if not self.pairs:
             return
         self._collision.security_margin = reach
-        flat = np.asarray(q).reshape(-1, self._robot.nq)
+        flat = np.asarray(q, dtype=np.float64).reshape(-1, self._nq)  # coal takes no others
         block = max(32, CANDIDATES // len(self.pairs))
         for start in range(0, len(flat), block):
             placement = np.asarray(self._place(flat[start : start + block]))

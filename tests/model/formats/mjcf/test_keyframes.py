@@ -58,7 +58,7 @@ def test_bodies_are_where_mujoco_puts_them_at_keyframes_of_all_joint_types(tmp_p
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 
 
-@pytest.mark.parametrize("name", ["ant", "humanoid", "hopper", "walker2d", "swimmer", "reacher", "pusher"])
+@pytest.mark.parametrize("name", ["ant", "humanoid", "hopper", "walker2d", "swimmer", "reacher", "pusher", "half_cheetah"])
 def test_bodies_of_gymnasiums_robots_are_where_mujoco_puts_them(name: str) -> None:
     assert_bodies_are_where_mujoco_puts_them(ASSETS / f"{name}.xml")
 

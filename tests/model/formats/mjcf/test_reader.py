@@ -307,6 +307,7 @@ ENDLESS = {
     ),
     "height field": ("", '<asset><hfield name="h" nrow="99999" ncol="99999" size="1 1 1 1"/></asset>', ["'h'", "1e+10 cells"]),
     "keyframes": ("", '<size nkey="2000000000"/>', ["<size>", "'nkey'", "2000000000"]),
+    "stack": ("", '<size nstack="2000000000"/>', ["<size>", "'nstack'", "2000000000"]),
     "flexible": ('<flexcomp name="f" type="grid" count="100000 100000 1" dim="2"/>', "", ["flexcomp 'f'", "not supported"]),
 }
 

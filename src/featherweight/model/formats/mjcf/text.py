@@ -25,6 +25,7 @@ READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
 COPIES = 1_000  # of what stands in <replicate>, and elements of <composite>, in the whole file
 CELLS = 10_000_000  # of a height field
 SIZES = 10_000  # that <size> asks for, of each kind
+STACK = 10_000_000  # numbers of memory to work in, which it asks for as `nstack`: 80 MB
 TIMES = {"replicate", "composite"}  # elements with a `count`
 
 
@@ -92,8 +93,9 @@ def _check_sizes(place: _Place) -> None:
         raise ModelError(f"{place.where}: {cells:.4g} cells are more than {CELLS:.4g}; make it coarser, or leave it out")
     if element.tag == "size":
         for key, text in element.attrib.items():
-            if key != "memory" and any(x > SIZES for x in _numbers(text)):
-                raise ModelError(f"{place.where}: '{key}' is '{text}', more than {SIZES}; leave it out")
+            most = STACK if key == "nstack" else SIZES
+            if key != "memory" and any(x > most for x in _numbers(text)):
+                raise ModelError(f"{place.where}: '{key}' is '{text}', more than {most}; leave it out")
 
 
 def _count(place: _Place) -> float:
