@@ -156,6 +156,11 @@ def test_names_that_both_have_are_refused_with_a_remedy() -> None:
         chain(2).attached(chain(2), "flang", prefix="b_")
 
 
+def test_what_is_no_description_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"attached takes a description, as `read` and `Mechanism` give; got 'hand.urdf'"):
+        chain(2).attached("hand.urdf")  # type: ignore[arg-type]
+
+
 def test_copies_on_copies() -> None:
     hand = from_parents([-1, 0], seed=6)
     both = chain(1).attached(hand, "body0", prefix="l_").attached(hand, "body0", TILTED, prefix="r_")

@@ -249,8 +249,9 @@ def test_what_is_wrong_is_named_and_the_joints_are_listed() -> None:
         description.locked({"join1": 0.0})
     with pytest.raises(ModelError, match=r"joint 'joint1', which is revolute, needs one finite number; got \[1, 2\]"):
         description.locked({"joint1": [1, 2]})
-    with pytest.raises(ModelError, match="needs one finite number; got nan"):
-        description.locked({"joint1": float("nan")})
+    for wrong in (float("nan"), "straight", None):
+        with pytest.raises(ModelError, match=f"needs one finite number; got {wrong!r}"):
+            description.locked({"joint1": wrong})
     fixed = description.locked({"joint1": 0.0})
     with pytest.raises(ModelError, match=r"no moving joint 'joint1'.*there are joint0, joint2"):
         fixed.locked({"joint1": 0.0})

@@ -53,7 +53,7 @@ def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:
         free = [j.name for j in d.joints if j.type is not JointType.FIXED]
         raise unknown(d, name, "moving joint", free, "locked")
     where = f"{d.source}: locked: joint {name!r}, which is {joint.type},"
-    numbers = np.asarray(value, dtype=np.float64)
+    numbers = _numbers(value)
     if numbers.size != joint.type.nq or numbers.ndim > 1 or not np.isfinite(numbers).all():
         needs = f"{joint.type.nq} finite numbers" if joint.type.nq > 1 else "one finite number"
         raise ModelError(f"{where} needs {needs}; got {value!r}")
@@ -66,6 +66,14 @@ def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:
             raise ModelError(f"{where} needs a {what} of length one; got {value!r}")
         group /= length
     return tuple(q.tolist())
+
+
+def _numbers(value: Any) -> Any:
+    """As an array; NaN for what is no number."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
 
 
 def _warn_of_limits(d: Contents, held: Mapping[str, tuple[float, ...]]) -> None:

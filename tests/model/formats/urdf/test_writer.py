@@ -118,6 +118,13 @@ def test_trees_of_all_joints_move_as_before(name: str, tmp_path: Path) -> None:
     assert_same_motion(interpreted(saved(description, tmp_path)), interpreted(description))
 
 
+def test_names_of_all_alphabets_come_back(tmp_path: Path) -> None:
+    description = chain(2).renamed({"joint1": 'Gelenk <ä> & "é"', "body1": "体"})
+    again = saved(description, tmp_path)
+    assert [j.name for j in again.joints][-1] == 'Gelenk <ä> & "é"'
+    assert [b.name for b in again.bodies][-1] == "体"
+
+
 def test_edited_robots_come_back(tmp_path: Path) -> None:
     arm = fw.read(examples.path("ur5")).attached(fw.read(examples.path("allegro")), "tool0", TILTED, prefix="hand_")
     arm = arm.locked({"hand_joint_0.0": 0.2, "elbow_joint": 0.5}).with_payload("tool0", Inertia(0.5, (0.0, 0.1, 0.0)))
@@ -237,9 +244,7 @@ def test_an_mjcf_robot_moves_as_before(tmp_path: Path) -> None:
     path = tmp_path / "robot.xml"
     path.write_text(MJCF)
     description = fw.read(path)
-    with pytest.warns(
-        ModelWarning, match=r"saved.urdf does not hold gravity \(0.0, 0.0, -1.62\): give it to `load`; "
-    ) as caught:
+    with pytest.warns(ModelWarning, match=r"saved.urdf, it loses gravity \(0.0, 0.0, -1.62\): give it to `load`; ") as caught:
         again = saved(description, tmp_path)
     assert caught[0].filename == __file__
     for lost in ("planes floor", "ellipsoids hull", "friction of the shapes "):

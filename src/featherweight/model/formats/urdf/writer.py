@@ -36,7 +36,7 @@ def write_urdf(d: Contents, path: str | os.PathLike[str]) -> None:
         raise ModelError(f"{os.fspath(path)}: {problem}; save the description without them, and add them with `with_closure`")
     lost = [*_lost(d)]
     if lost:
-        warn(d, f"{os.fspath(path)} does not hold {'; '.join(lost)}")
+        warn(d, f"saved as {os.fspath(path)}, it loses {'; '.join(lost)}")
     ElementTree(robot_element_of(d, Path(path).parent)).write(path, encoding="utf-8", xml_declaration=True)
 
 
