@@ -9,9 +9,9 @@ no angular momentum about the centre of mass but by the inertia about that. Roto
 from __future__ import annotations
 
 from ..model.tree import INNER, Tree
-from ..spatial import IDENTITY3, ZERO3, ZERO_FORCE, Force, Motion, Vec3, unit_motion
+from ..spatial import ZERO3, ZERO_FORCE, Force, Motion, Vec3, unit_motion
 from .composite import composite_inertias
-from .energy import composite_moments
+from .energy import composite_moments, single, whole_mass, world_axes
 from .frames import write_vec3
 from .inverse_dynamics_derivatives import own_linear_velocities, point_velocities
 from .kinematics import angular_velocities, joint_transforms, rigid_inertia
@@ -21,16 +21,18 @@ def centroidal_map(tree: Tree, q, A) -> None:
     """Write A_G (6, n)."""
     X = joint_transforms(tree, q)
     Ic = composite_inertias(tree, X)
-    R, r = poses_about_center(tree, X, [I.mass for I in Ic], [I.moment for I in Ic])
+    R, E = world_axes(tree, X)
+    r = points_about_center(tree, X, R, [I.mass for I in Ic], [I.moment for I in Ic])
     whole = Ic[0].centered()
     alone = root_count(tree) == 1
     for j in range(len(tree.parent)):
-        f = Ic[j].column(tree.axis[j])
-        lin = R[j] @ f.lin
+        I = Ic[j].spin(X[j].turn[0], X[j].turn[1]) if single(tree, j) else Ic[j]
+        f = I.column(tree.axis[j])
+        lin = E[j] @ f.lin
         if alone and tree.first[j] == 0:
             ang = R[j] @ (whole @ unit_motion(tree.axis[j], 1.0).ang)
         else:
-            ang = R[j] @ f.ang + r[j].cross(lin)
+            ang = E[j] @ f.ang + r[j].cross(lin)
         write_force_column(Force(ang, lin), A, j)
 
 
@@ -38,7 +40,8 @@ def centroidal_inertia(tree: Tree, q, inertia) -> None:
     """Write the rotational inertia of all bodies, as if joints were locked, about the centre of mass (3, 3)."""
     X = joint_transforms(tree, q)
     Ic = composite_inertias(tree, X)
-    R, r = poses_about_center(tree, X, [I.mass for I in Ic], [I.moment for I in Ic])
+    R, _ = world_axes(tree, X)
+    r = points_about_center(tree, X, R, [I.mass for I in Ic], [I.moment for I in Ic])
     total = Ic[0].centered().rotate(R[0])
     if root_count(tree) > 1:
         total = Ic[0].rotate(R[0]).translate(r[0]).rotational
@@ -53,7 +56,7 @@ def centroidal_inertia(tree: Tree, q, inertia) -> None:
 def centroidal_momentum(tree: Tree, q, v, momentum) -> None:
     """Write h."""
     X = joint_transforms(tree, q)
-    mass, moment, _ = composite_moments(tree, X)
+    mass, moment, _ = composite_moments(tree, X, 1.0)
     f = composite_momenta(tree, X, v, mass, moment)
     write_force(about_center(tree, X, mass, moment, f), momentum)
 
@@ -61,7 +64,7 @@ def centroidal_momentum(tree: Tree, q, v, momentum) -> None:
 def center_of_mass_velocity(tree: Tree, q, v, velocity) -> None:
     """Write the velocity of the centre of mass (3)."""
     X = joint_transforms(tree, q)
-    mass, moment, _ = composite_moments(tree, X)
+    mass, moment, _ = composite_moments(tree, X, 1.0)
     f = composite_momenta(tree, X, v, mass, moment)
     write_vec3((1.0 / whole_mass(tree)) * about_center(tree, X, mass, moment, f).lin, velocity, 0)
 
@@ -86,7 +89,8 @@ def composite_momenta(tree: Tree, X, v, mass, moment):
 
 def about_center(tree: Tree, X, mass, moment, f) -> Force:
     """The sum of what the last rows of the roots have, about the centre of mass and on the world's axes."""
-    R, r = poses_about_center(tree, X, mass, moment)
+    R, _ = world_axes(tree, X)
+    r = points_about_center(tree, X, R, mass, moment)
     total = ZERO_FORCE
     for j in range(len(tree.parent)):
         if tree.parent[tree.first[j]] < 0 and tree.last[j] == j:
@@ -94,18 +98,16 @@ def about_center(tree: Tree, X, mass, moment, f) -> Force:
     return total
 
 
-def poses_about_center(tree: Tree, X, mass, moment):
-    """Orientation of each row's frame in the world, and its origin as seen from the centre of mass.
+def points_about_center(tree: Tree, X, R, mass, moment):
+    """The origin of each row's frame as seen from the centre of mass, on the world's axes.
 
     Of `mass` and `moment`, of all that a row carries, those of the roots are read.
     """
     n = len(tree.parent)
-    R = [IDENTITY3] * n
     r = [ZERO3] * n
     away = ZERO3  # mass times centre of mass, as seen from the first root
     for j in range(n):
         if tree.parent[j] < 0:
-            R[j] = X[j].orientation()
             r[j] = X[j].p - X[0].p
             away = away + R[j] @ moment[j] + mass[j] * r[j]
     center = (1.0 / whole_mass(tree)) * away
@@ -113,21 +115,9 @@ def poses_about_center(tree: Tree, X, mass, moment):
         p = tree.parent[j]
         if p < 0:
             r[j] = r[j] - center
-        elif tree.kind[j] == INNER:
-            R[j] = R[p]
-            r[j] = r[p]
         else:
-            R[j] = R[p].product(X[j].orientation())
-            r[j] = r[p] + R[p] @ X[j].p
-    return R, r
-
-
-def whole_mass(tree: Tree):
-    """Of all bodies."""
-    total = 0.0
-    for j in range(len(tree.parent)):
-        total = total + tree.mass[j]
-    return total
+            r[j] = r[p] if tree.kind[j] == INNER else r[p] + R[p] @ X[j].p
+    return r
 
 
 def root_count(tree: Tree) -> int:

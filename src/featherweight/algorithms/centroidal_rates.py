@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from ..model.tree import Tree
 from ..spatial import ZERO3, ZERO_MOTION, ZERO_SYM3, Force, Motion, RigidInertia, unit_motion
-from .centroidal import about_center, poses_about_center, root_count, whole_mass, write_force, write_force_column
-from .energy import composite_moments
+from .centroidal import about_center, points_about_center, root_count, write_force, write_force_column
+from .energy import composite_moments, whole_mass, world_axes
 from .frames import write_vec3
 from .inverse_dynamics_derivatives import composites, own_linear_velocities, point_velocities
 from .kinematics import angular_velocities, joint_transforms
@@ -45,7 +45,7 @@ def net_force_about_center(tree: Tree, q, v, qdd) -> Force:
         p = tree.parent[tree.first[j]]
         if tree.last[j] == j and p >= 0:
             f[p] = f[p] + X[tree.first[j]].force_to_parent(f[j])
-    mass, moment, _ = composite_moments(tree, X)
+    mass, moment, _ = composite_moments(tree, X, 1.0)
     return about_center(tree, X, mass, moment, f)
 
 
@@ -58,7 +58,8 @@ def centroidal_map_rate(tree: Tree, q, v, rate) -> None:
     u = point_velocities(tree, X, w, slip)
     Ic, N = composites(tree, X, w, slip, u)
     Ic = [Ic[tree.last[j]] for j in range(n)]
-    R, r = poses_about_center(tree, X, [I.mass for I in Ic], [I.moment for I in Ic])
+    R, _ = world_axes(tree, X)
+    r = points_about_center(tree, X, R, [I.mass for I in Ic], [I.moment for I in Ic])
     faster = velocities_about_center(tree, R, u, N)
     whole = Ic[0].centered()
     Q = N[tree.last[0]].momentum

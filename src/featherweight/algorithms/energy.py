@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..model.tree import Tree
-from ..spatial import ZERO3, Vec3, unit_motion
-from .frames import world_poses
+from ..model.tree import INNER, PRISMATIC, REVOLUTE, Tree
+from ..spatial import IDENTITY3, ZERO3, Vec3, unit_motion
 from .joint_space import write_mass_matrix
 from .kinematics import joint_transforms, rigid_inertia, spatial_velocities, vec3
 from .mechanisms.counterparts import takes_mechanism
@@ -47,43 +46,43 @@ def mechanical_power(system, v, tau, power) -> None:
     power[0] = total
 
 
-def composite_moments(tree: Tree, X):
-    """Of what each row of the tree carries the mass, and the first moment in its own frame; and that of all in the world."""
+def composite_moments(tree: Tree, X, unit):
+    """Of what each row of the tree carries the mass, and the first moment in its own frame; and that of all in the world.
+
+    Masses are in units of 1 / `unit`. What stands still in a body's frame is added up first: it is constant.
+    """
     n = len(tree.parent)
     mass = [0.0] * n
     moment = [ZERO3] * n
     total = ZERO3
     for j in range(n - 1, -1, -1):
-        mass[j] = mass[j] + tree.mass[j]
-        moment[j] = moment[j] + vec3(tree.moment, j)
-        in_parent = X[j].rotate_to_parent(moment[j]) + mass[j] * X[j].p
         p = tree.parent[j]
+        mass[j] = mass[j] + unit * tree.mass[j]
+        moment[j] = moment[j] + unit * vec3(tree.moment, j)
         if p >= 0:
             mass[p] = mass[p] + mass[j]
+            moment[p] = moment[p] + mass[j] * X[j].p
+        else:
+            total = total + mass[j] * X[j].p
+    for j in range(n - 1, -1, -1):
+        p = tree.parent[j]
+        in_parent = X[j].rotate_to_parent(moment[j])
+        if p >= 0:
             moment[p] = moment[p] + in_parent
         else:
             total = total + in_parent
     return mass, moment, total
 
 
-def first_moment(tree: Tree, X) -> Vec3:
-    """Mass times centre of mass of the whole robot, in the world."""
-    total: Vec3 = composite_moments(tree, X)[2]
-    return total
-
-
 def potential_energy(tree: Tree, q, energy) -> None:
     """Minus gravity times first moment: zero with the centre of mass at the world's origin."""
     g = tree.gravity
-    energy[0] = 0.0 - Vec3(g[0], g[1], g[2]).dot(first_moment(tree, joint_transforms(tree, q)))
+    energy[0] = 0.0 - Vec3(g[0], g[1], g[2]).dot(composite_moments(tree, joint_transforms(tree, q), 1.0)[2])
 
 
 def center_of_mass(tree: Tree, q, center) -> None:
     """The centre of mass of the moving bodies, in the world."""
-    total = 0.0
-    for j in range(len(tree.parent)):
-        total = total + tree.mass[j]
-    c = (1.0 / total) * first_moment(tree, joint_transforms(tree, q))
+    c = composite_moments(tree, joint_transforms(tree, q), 1.0 / whole_mass(tree))[2]
     center[0] = c.x
     center[1] = c.y
     center[2] = c.z
@@ -92,14 +91,47 @@ def center_of_mass(tree: Tree, q, center) -> None:
 def center_of_mass_jacobian(tree: Tree, q, J) -> None:
     """The Jacobian (3, n) of the centre of mass: a joint moves the part of the robot's mass that it carries."""
     X = joint_transforms(tree, q)
-    R, _ = world_poses(tree, X)
-    mass, moment, _ = composite_moments(tree, X)
-    whole = 0.0
+    _, E = world_axes(tree, X)
+    mass, moment, _ = composite_moments(tree, X, 1.0 / whole_mass(tree))
     for j in range(len(tree.parent)):
-        whole = whole + tree.mass[j]
-    for j in range(len(tree.parent)):
-        s = unit_motion(tree.axis[j], 1.0 / whole)
-        column = R[j] @ (s.ang.cross(moment[j]) + mass[j] * s.lin)
+        s = unit_motion(tree.axis[j], 1.0)
+        h = moment[j].spin(X[j].turn[0], X[j].turn[1]) if single(tree, j) else moment[j]
+        column = E[j] @ (s.ang.cross(h) + mass[j] * s.lin)
         J[0][j] = column.x
         J[1][j] = column.y
         J[2][j] = column.z
+
+
+def whole_mass(tree: Tree):
+    """Of all bodies."""
+    total = 0.0
+    for j in range(len(tree.parent)):
+        total = total + tree.mass[j]
+    return total
+
+
+def single(tree: Tree, j: int):
+    """Whether a row is a joint of one degree of freedom, whose axis is the z of both bodies."""
+    return tree.kind[j] == REVOLUTE or tree.kind[j] == PRISMATIC
+
+
+def world_axes(tree: Tree, X):
+    """Orientations in the world: of each row's frame, and of that in which the row's motion is seen.
+
+    For a single joint that is the frame before its turn, so that no axes turn with the last joints of the tree.
+    """
+    n = len(tree.parent)
+    R = [IDENTITY3] * n
+    E = [IDENTITY3] * n
+    for j in range(n):
+        p = tree.parent[j]
+        if p >= 0:
+            R[j] = R[p]
+        E[j] = R[j]
+        if tree.kind[j] != INNER:
+            if single(tree, j):
+                E[j] = X[j].unturned().carried(R[j])
+            R[j] = X[j].carried(R[j])
+            if not single(tree, j):
+                E[j] = R[j]
+    return R, E

@@ -254,9 +254,9 @@ class Robot(Identifiable, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
 
     @property
     def functions(self) -> dict[str, CompiledFunction]:
-        """The functions above by name."""
+        """The functions above by name, as far as they are defined for this robot."""
         names = [n for n, x in vars(Robot).items() if isinstance(x, cached_property) and not n.startswith("_")]
-        return {n: getattr(self, n) for n in names}
+        return {n: getattr(self, n) for n in names if self.mass > 0.0 or not n.startswith("center_of_mass")}
 
     def together(self, *functions: CompiledFunction, **named: CompiledFunction) -> CompiledFunction:
         """Several functions of this robot as one, which computes what they have in common once.

@@ -1,0 +1,94 @@
+"""Functions of q and v beside Pinocchio's, in one run: the centroidal map and its rate, the Coriolis matrix, the CoM Jacobian.
+
+    python benchmarks/peers/functions.py [--quick] [--batch 4096] [--seconds 2] [--robots ROBOT ...]
+
+As benchmarks/peers/derivatives.py measures: Pinocchio's data are made once and what it returns refers to them; its time for a
+state of a batch is a loop over states less what the calls from Python take. Ours write to arrays made before, on one thread;
+ratios are of medians, and the calls that are compared take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from derivatives import BESIDE, LOOPED, compared, looped, ways
+from measure import FILES, machine, markdown, median_times
+from pinocchio_peer import Pair
+
+from featherweight.engine.function import CompiledFunction
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+GOALS = (3.0, 12.0)  # times as fast as Pinocchio: one call, batch
+AGREE = 1e-9  # relative to the greatest entry
+HEADER = ["robot", "function", "algorithm", *BESIDE, *(f"batch: {x}" for x in BESIDE), "mul + add", "differ by"]
+
+
+class Comparison(NamedTuple):
+    """A function of ours, what Pinocchio's user calls, and where the result then is, its columns in Pinocchio's order."""
+
+    function: CompiledFunction
+    call: Callable[[Any, Any, Array, Array], Any]  # of model, data, q, v
+    result: Callable[[Any], Array]  # of data
+
+
+def comparisons(pair: Pair) -> Iterable[Comparison]:
+    robot = pair.robot
+    yield Comparison(robot.center_of_mass_jacobian, lambda m, d, q, v: pin.jacobianCenterOfMass(m, d, q), lambda d: d.Jcom)
+    yield Comparison(robot.centroidal_map, lambda m, d, q, v: pin.computeCentroidalMap(m, d, q), lambda d: d.Ag)
+    yield Comparison(robot.centroidal_map_rate, pin.dccrba, lambda d: d.dAg)
+    yield Comparison(robot.coriolis_matrix, pin.computeCoriolisMatrix, lambda d: d.C)
+
+
+def rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
+    model, data, n = pair.model, pair.data, min(pair.batch, LOOPED)
+    nobody = pin.Model()
+    blank = nobody.createData()
+    states = [(pair.pq[:, k].copy(), pair.pv[:, k].copy()) for k in range(n)]
+    nothing = [(np.zeros(0), np.zeros(0))] * n
+    order = pair.order[1]
+    for c in comparisons(pair):
+        arguments = [getattr(pair, x.name) for x in c.function.program.inputs]
+        worst = 0.0
+        for k in range(4):
+            c.call(model, data, *states[k])
+            ours = c.function(*(x[k] for x in arguments))[:, order]
+            ours = ours[order] if len(ours) == len(order) else ours
+            worst = max(worst, float(abs(ours - c.result(data)).max() / abs(ours).max()))
+        if not worst < AGREE:
+            raise ArithmeticError(f"{pair.name}, {c.function.name}: differs from Pinocchio's by {worst:.1e}")
+
+        def theirs(q: Array, v: Array, c: Comparison = c) -> Any:
+            return c.call(model, data, q, v)
+
+        def empty(q: Array, v: Array, c: Comparison = c) -> Any:
+            return c.call(nobody, blank, q, v)
+
+        one, many = ways(c.function, arguments)
+        single = median_times([one, looped(theirs, states[:1])], given.seconds, given.rounds)
+        whole, loop, entries = median_times([many, looped(theirs, states), looped(empty, nothing)], given.seconds, given.rounds)
+        each = whole / pair.batch, (loop - entries) / n
+        counts = [f"{c.function.operations.flops}", f"{worst:.0e}"]
+        names = [pair.name, c.function.name, c.function.algorithm]
+        yield [*names, *compared(single, GOALS[0]), *compared(each, GOALS[1]), *counts]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--robots", nargs="+", metavar="ROBOT", default=["talos_reduced", "panda"], choices=list(FILES))
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    parser.add_argument("--quick", action="store_true", help="a tenth of that")
+    given = parser.parse_args()
+    given.rounds = 8 if given.quick else 40
+    given.seconds *= 0.1 if given.quick else 1.0
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs for a state\n")
+    print(markdown(HEADER, [row for name in given.robots for row in rows(Pair(name, given.batch), given)]))
+
+
+if __name__ == "__main__":
+    main()
