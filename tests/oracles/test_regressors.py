@@ -17,7 +17,7 @@ from oracles.trees import tree
 
 STATES = 2
 AWKWARD = ("mixed_13", "all_spherical", "all_planar", "roots", "floating_inside", "fixed_between", "anchored", "single_body")
-COMPILED = ("hyq", "anchored")
+COMPILED = ("ur5", "mixed_5")
 
 
 def peer_of(name: str) -> Peer:
