@@ -2,8 +2,9 @@
 
 Functions broadcast over leading axes. A motion is a homogeneous matrix (4, 4), a rotation a matrix (3, 3), a velocity (linear,
 angular) in the axes of the frame that moves (6), and a quaternion (x, y, z, w), as everywhere in this package and in Pinocchio.
-Names that end in 3 are of rotations alone. Results are float32 if every argument is, else float64; they are computed in
-float64, to rounding, at angles from 0 to π. NaN in one of a batch stays there.
+Names that end in 3 are of rotations alone. Results are float32 if every array is, else float64; they are computed in float64,
+to rounding, at angles from 0 to π. NaN in one of a batch stays there. They are NumPy's operations, made for arrays: of a large
+one an element takes less than a microsecond, and a call of a single one some tens.
 
     T exp(v)                       where a frame at T is, after a unit of time at the velocity v
     exp(v + dv) = exp(v) exp(Jexp(v) dv)
