@@ -16,6 +16,9 @@ from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, 
 class Description(Contents):
     """What `featherweight.read` and `Mechanism` give, and `featherweight.build` makes a robot of.
 
+        arm = featherweight.read("arm.urdf").locked({"wrist": 0.5})
+        robot = featherweight.build(arm.attached(featherweight.read("gripper.urdf"), "flange", prefix="gripper_"))
+
     Each method below returns a new description and leaves this one as it is; what refers to a part that goes, goes along:
     actuators of locked joints, shapes of bodies that are cut off. What was left out is in `unused`, and so in the robot's
     `report()`; where a robot may then move as it did not before (a loop that was cut), a ModelWarning says so, too. Bodies,

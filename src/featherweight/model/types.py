@@ -268,7 +268,8 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """One robot file, complete and unchanged: fixed joints are still there, order is the file's.
+    """What one robot file holds, complete and unchanged: fixed joints are still there, order is the file's. A `Description` has
+    it, and methods to change it.
 
     `unused` says in plain words what the file holds that is not used, by kind: ("velocity limits", "12 joints").
     Massless bodies between the joints of one MJCF body are named in `virtual` and are not shown to users.
