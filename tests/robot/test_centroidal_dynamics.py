@@ -48,14 +48,16 @@ def rate_along(f: CompiledFunction, x: States) -> Array:
 def check_identities(robot: fw.Robot, x: States, tolerance: float) -> None:
     """What the functions say of each other, of the mass matrix, and of the centre of mass."""
     A, rate = at(robot, "centroidal_map", x), at(robot, "centroidal_map_rate", x)
-    assert_close(at(robot, "centroidal_momentum", x), times(A, x.v), tolerance)
+    for way in robot.centroidal_momentum.alternatives.values():
+        assert_close(evaluated(way, x.q, x.v)[0], times(A, x.v), tolerance)
     assert_close(at(robot, "centroidal_bias", x), times(rate, x.v), tolerance)
     assert_close(at(robot, "centroidal_momentum_rate", x), times(A, x.a) + times(rate, x.v), tolerance)
     assert_close(rate, rate_along(robot.centroidal_map, x), tolerance)
     J = at(robot, "center_of_mass_jacobian", x)
     assert_close(A[:, :3], robot.mass * J, tolerance)
-    assert_close(at(robot, "center_of_mass_velocity", x), times(J, x.v), tolerance)
-    assert_close(at(robot, "center_of_mass_velocity", x), rate_along(robot.center_of_mass, x), tolerance)
+    for way in robot.center_of_mass_velocity.alternatives.values():
+        assert_close(evaluated(way, x.q, x.v)[0], times(J, x.v), tolerance)
+    assert_close(times(J, x.v), rate_along(robot.center_of_mass, x), tolerance)
     acceleration = at(robot, "centroidal_momentum_rate", x)[:, :3] / robot.mass
     assert_close(at(robot, "center_of_mass_acceleration", x), acceleration, tolerance)
     C = at(robot, "coriolis_matrix", x)
@@ -202,3 +204,28 @@ def test_without_mass_there_is_no_centre_of_it() -> None:
             getattr(robot, name)
     assert "mass_matrix" in robot.functions
     assert not [name for name in robot.functions if "center" in name]
+
+
+# operations
+
+
+def test_operations() -> None:
+    """Counts for one robot: a limit on what changes may cost."""
+    robot = robot_of("hyq")
+    limits = {"center_of_mass_jacobian": 376, "centroidal_map": 1316, "centroidal_map_rate": 3151, "coriolis_matrix": 3492}
+    for name, limit in limits.items():
+        assert getattr(robot, name).operations.flops <= limit
+
+
+def test_the_cheapest_algorithm_is_chosen() -> None:
+    """Deep trees have many pairs of joints, for which one frame for all is cheaper; shallow ones few."""
+    assert robot_of("hyq").coriolis_matrix.algorithm == "local"
+    assert fw.build(chain(20)).coriolis_matrix.algorithm == "root"
+    assert set(robot_of("hyq").centroidal_map_rate.candidates) == {"composite", "forward"}
+
+
+def test_momentum_beside_its_map_is_a_product() -> None:
+    robot = robot_of("hyq")
+    both = robot.together(robot.centroidal_map, robot.centroidal_momentum)
+    assert robot.centroidal_momentum.algorithm == "bodies"
+    assert both.operations.flops <= robot.centroidal_map.operations.flops + 12 * robot.nv

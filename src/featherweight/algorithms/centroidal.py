@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..model.tree import INNER, Tree
 from ..spatial import ZERO3, ZERO_FORCE, Force, Motion, Vec3, unit_motion
 from .composite import composite_inertias
-from .energy import composite_moments, single, whole_mass, world_axes
+from .energy import center_of_mass_jacobian, composite_moments, single, whole_mass, world_axes
 from .frames import write_vec3
 from .inverse_dynamics_derivatives import own_linear_velocities, point_velocities
 from .kinematics import angular_velocities, joint_transforms, rigid_inertia
@@ -59,6 +59,20 @@ def centroidal_momentum(tree: Tree, q, v, momentum) -> None:
     mass, moment, _ = composite_moments(tree, X, 1.0)
     f = composite_momenta(tree, X, v, mass, moment)
     write_force(about_center(tree, X, mass, moment, f), momentum)
+
+
+def centroidal_momentum_by_map(tree: Tree, q, v, momentum) -> None:
+    """Write A_G q'."""
+    A = [[0.0] * len(tree.parent) for _ in range(6)]
+    centroidal_map(tree, q, A)
+    write_product(A, v, momentum)
+
+
+def center_of_mass_velocity_by_jacobian(tree: Tree, q, v, velocity) -> None:
+    """Write J q'."""
+    J = [[0.0] * len(tree.parent) for _ in range(3)]
+    center_of_mass_jacobian(tree, q, J)
+    write_product(J, v, velocity)
 
 
 def center_of_mass_velocity(tree: Tree, q, v, velocity) -> None:
@@ -127,6 +141,15 @@ def root_count(tree: Tree) -> int:
         if tree.parent[j] < 0:
             count += 1
     return count
+
+
+def write_product(A, v, result) -> None:
+    """A v."""
+    for i in range(len(A)):
+        total = 0.0
+        for j in range(len(v)):
+            total = total + A[i][j] * v[j]
+        result[i] = total
 
 
 def write_force(f: Force, out) -> None:

@@ -59,8 +59,13 @@ class Centroidal(System):
 
     @cached_property
     def centroidal_momentum(self) -> CompiledFunction:
-        """Function of q, v: the centroidal momentum (6) [kg m/s, kg m²/s]."""
-        return self._centroidal(Centroidal.centroidal_momentum, centroidal.centroidal_momentum, ("q", "v"), (6,))
+        """Function of q, v: the centroidal momentum (6) [kg m/s, kg m²/s].
+
+        By the velocities of the bodies ("bodies"), or by the centroidal map ("map"), which is the cheaper way beside a function
+        that has it already (`together`).
+        """
+        kernels = {"bodies": centroidal.centroidal_momentum, "map": centroidal.centroidal_momentum_by_map}
+        return self._cheapest(Centroidal.centroidal_momentum, kernels, (6,))
 
     @cached_property
     def centroidal_momentum_rate(self) -> CompiledFunction:
@@ -86,9 +91,12 @@ class Centroidal(System):
 
     @cached_property
     def center_of_mass_velocity(self) -> CompiledFunction:
-        """Function of q, v: the velocity of the centre of mass (3) in the world [m/s]."""
-        kernel = centroidal.center_of_mass_velocity
-        return self._centroidal(Centroidal.center_of_mass_velocity, kernel, ("q", "v"), (3,))
+        """Function of q, v: the velocity of the centre of mass (3) in the world [m/s].
+
+        By the velocities of the bodies ("bodies"), or by the centre's Jacobian ("jacobian").
+        """
+        kernels = {"bodies": centroidal.center_of_mass_velocity, "jacobian": centroidal.center_of_mass_velocity_by_jacobian}
+        return self._cheapest(Centroidal.center_of_mass_velocity, kernels, (3,))
 
     @cached_property
     def center_of_mass_acceleration(self) -> CompiledFunction:
@@ -96,13 +104,18 @@ class Centroidal(System):
         kernel = centroidal_rates.center_of_mass_acceleration
         return self._centroidal(Centroidal.center_of_mass_acceleration, kernel, ("q", "v", "a"), (3,))
 
+    def _cheapest(self, member: Any, kernels: dict[str, Callable[..., None]], shape: CoreShape) -> CompiledFunction:
+        """One of several ways from q and v."""
+        ways = {name: self._centroidal(member, kernel, ("q", "v"), shape, name) for name, kernel in kernels.items()}
+        return cheapest(ways)
+
     def _centroidal(
-        self, member: Any, kernel: Callable[..., None], inputs: Sequence[str], shape: CoreShape
+        self, member: Any, kernel: Callable[..., None], inputs: Sequence[str], shape: CoreShape, algorithm: str = ""
     ) -> CompiledFunction:
         name = member.func.__name__
         self.require_mass(name)
         output = Output(name.removeprefix("centroidal_").removeprefix("center_of_mass_"), shape)
-        return self.bind(name, kernel, inputs, (output,), doc=member.func.__doc__)
+        return self.bind(name, kernel, inputs, (output,), doc=member.func.__doc__, algorithm=algorithm)
 
     def require_mass(self, what: str) -> None:
         """Raise ValueError where there is no centre of mass."""

@@ -8,7 +8,7 @@ from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism, takes_mechanism
 from .maps import maps, spanning_acceleration, spanning_configuration
-from .spanning import expanded, write_row
+from .spanning import center_of_mass_jacobian, expanded, write_row
 
 
 @for_mechanism(of_tree.centroidal_map)
@@ -20,6 +20,20 @@ def centroidal_map(mech: ClusterTree, q, A) -> None:
     of_tree.centroidal_map(mech.tree, qs, whole)
     for i in range(6):
         write_row(mech, M, whole[i], A[i])
+
+
+@for_mechanism(of_tree.centroidal_momentum_by_map)
+def centroidal_momentum_by_map(mech: ClusterTree, q, v, momentum) -> None:
+    A = [[0.0] * len(mech.parent) for _ in range(6)]
+    centroidal_map(mech, q, A)
+    of_tree.write_product(A, v, momentum)
+
+
+@for_mechanism(of_tree.center_of_mass_velocity_by_jacobian)
+def center_of_mass_velocity_by_jacobian(mech: ClusterTree, q, v, velocity) -> None:
+    J = [[0.0] * len(mech.parent) for _ in range(3)]
+    center_of_mass_jacobian(mech, q, J)
+    of_tree.write_product(J, v, velocity)
 
 
 @for_mechanism(of_tree.centroidal_inertia)
