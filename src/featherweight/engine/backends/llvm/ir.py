@@ -206,7 +206,7 @@ class Function:
         self.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"] = None
         self.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {source}", f"i64 {count}", "i1 false")
 
-    def clear_bytes(self, at: str, count: int) -> None:
+    def clear_bytes(self, at: str, count: str | int) -> None:
         """Zeros; positive ones, of floating-point numbers."""
         self.declarations["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"] = None
         self.call("void", "@llvm.memset.p0.i64", f"ptr {at}", "i8 0", f"i64 {count}", "i1 false")

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...program import CoreShape
 from .ir import CACHE_LINE, Function, Type, Vector
 
+LONG_RUN = 4  # tiles that are worth a call to clear them
+
 
 class Mover(ABC):
     """Functions, with names that end in `tag`, that move W rows of an array between memory and lanes.
@@ -27,6 +29,7 @@ class Mover(ABC):
         self.row_bytes = self.size * type.item_bytes
         self.tiles: Sequence[int] = range(self.size // type.lanes)  # the whole ones that are moved
         self.fixed: Sequence[int] = ()  # first columns of whole ones that are constant, in a table of rows
+        self.empty: Sequence[tuple[int, int]] = ()  # columns, from one up to another, that are zero for all states
         self.copies, self.turns = f"fw.copy.{tag}", f"fw.turn.{tag}"  # names of functions
         self.half = Vector(type.precision, type.lanes // 2)
         self.tables: list[str] = []  # what the functions look up, as the module has it
@@ -56,6 +59,13 @@ class Mover(ABC):
             column = self._look_up(f, "fixed", tile)
             for row in rows:
                 f.store(T.ir, values, f.at(T.precision, row, column), align=align)
+
+    def _empty_tiles(self, f: Function, rows: Sequence[str]) -> None:
+        """Clear what is zero for all states, row by row: memory takes what goes on longer than what goes to and fro."""
+        for row in rows:
+            with f.rounds(len(self.empty)) as run:
+                begin, bytes = (self._look_up(f, "empty", f.add(f.mul(run, 2), k)) for k in (0, 1))
+                f.clear_bytes(f.at("i8", row, begin), bytes)
 
     @abstractmethod
     def _filled(self, rows: str) -> str | int:
@@ -106,6 +116,8 @@ class Mover(ABC):
                 self._tile(f, rows, self._first_column(f, tile), W)
         if self.fixed:
             self._constant_tiles(f, rows)
+        if self.empty:
+            self._empty_tiles(f, rows)
         rest = n % W
         if rest <= W // 4:
             for column in range(n - rest, n):
@@ -195,19 +207,26 @@ class OutOfLanes(Mover):
             self._table("slots", slots)
         W = type.lanes
         starts = [tile * W for tile in self.tiles]
-        self.fixed = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
-        if self.fixed:
-            moved = [k for k in starts if k not in set(self.fixed)]
+        constant = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
+        self._left_out = len(constant) > 0
+        if self._left_out:
+            moved = sorted({*starts} - {*constant})
             self.tiles = range(len(moved))
+            self._table("moved", moved)
+        zero = {slot for slot, x in constants.items() if x == 0.0 and math.copysign(1.0, x) > 0.0}
+        self.empty = _long_runs([k for k in constant if zero.issuperset(slots[k : k + W])], W)
+        if self.empty:
+            self._table("empty", [x * type.item_bytes for begin, end in self.empty for x in (begin, end - begin)])
+        self.fixed = sorted({*constant} - {k for run in self.empty for k in range(*run, W)})
+        if self.fixed:
             one = Type(type.precision, 1)
             values = [one.constant(constants[slot]) for k in self.fixed for slot in slots[k : k + W]]
             words = ", ".join(f"{type.precision} {x}" for x in values)
-            self._table("moved", moved)
             self._table("fixed", self.fixed)
             self.tables.append(f"@fw.rows.{tag} = internal constant [{len(values)} x {type.precision}] [{words}]")
 
     def _first_column(self, f: Function, tile: str) -> str:
-        return self._look_up(f, "moved", tile) if self.fixed else super()._first_column(f, tile)
+        return self._look_up(f, "moved", tile) if self._left_out else super()._first_column(f, tile)
 
     def _filled(self, rows: str) -> str | int:
         return rows
@@ -270,6 +289,17 @@ class Stream:
             f.copy_bytes(f.at(T, to, end), f.at(T, source, end), f.mul(f.sub(self.size, end), bytes))
         f.ret()
         return f
+
+
+def _long_runs(tiles: Sequence[int], width: int) -> list[tuple[int, int]]:
+    """First columns of `LONG_RUN` neighbouring tiles or more, and the columns after their last."""
+    runs: list[tuple[int, int]] = []
+    for k in tiles:
+        if runs and runs[-1][1] == k:
+            runs[-1] = runs[-1][0], k + width
+        else:
+            runs.append((k, k + width))
+    return [(begin, end) for begin, end in runs if end - begin >= LONG_RUN * width]
 
 
 def _distances(type: Type) -> list[int]:
