@@ -40,6 +40,8 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import robots
     from .robot.closed import ClosedRobot
+    from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
+    from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
     from .robot.trajectory import Trajectory
     from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere
     from .viewer import Window
@@ -49,6 +51,7 @@ __all__ = [
     "Arithmetic",
     "Body",
     "CenterOfMass",
+    "CenterOfMassTask",
     "ClosedRobot",
     "Closure",
     "CompiledFunction",
@@ -59,8 +62,10 @@ __all__ = [
     "Difference",
     "Factorization",
     "Frame",
+    "FrameTask",
     "HeightField",
     "Inertia",
+    "InverseKinematics",
     "JacobianRows",
     "Joint",
     "JointType",
@@ -74,6 +79,7 @@ __all__ = [
     "Plane",
     "Point",
     "Pose",
+    "PostureTask",
     "Robot",
     "Shape",
     "ShapeType",
@@ -95,6 +101,8 @@ __all__ = [
 
 _LATER = {
     "ClosedRobot": ".robot.closed",
+    "InverseKinematics": ".robot.inverse_kinematics.inverse_kinematics",
+    **dict.fromkeys(("CenterOfMassTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
     **dict.fromkeys(("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere"), ".simulation"),
     "Trajectory": ".robot.trajectory",

@@ -1,0 +1,167 @@
+"""One iteration of inverse kinematics: errors, Jacobians, a step d by priorities and within limits, and where it leads.
+
+    1. d by `prioritized_step`, as if there were no limits
+    2. joints that d would take past a limit go to that limit, and the others take a second step with what is left of the errors
+    3. q ⊕ d, and what passes a limit now is put there
+
+Comparisons are sums of magnitudes here, |x| = sqrt(x²): a trace has no branches.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ...model.tree import PRISMATIC, REVOLUTE, Tree
+from ...spatial import sqrt
+from ..integration import integrate
+from .prioritized import Level, dot, prioritized_step
+from .task_rows import TaskList, TaskRows, task_rows
+
+SHARP = 1e-30  # [rad², m²]: a comparison is unsure where its sides differ by the root of this
+
+
+class StepSettings(NamedTuple):
+    """Limits [rad, m] by rows of the tree, and damping: its share of squared errors, and what is added, for a weight of one."""
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    share: float
+    added: float
+
+
+def iterate(tree: Tree, tasks: TaskList, settings: StepSettings, q, targets, results) -> None:
+    """Write where a step leads from q, and of q itself what `write_measures` says."""
+    ahead, *measures = results
+    rows = task_rows(tree, tasks, q, targets)
+    levels = task_levels(tasks, rows, settings)
+    d = limited_step(tree, levels, settings, q)
+    advance_within(tree, settings, q, d, ahead)
+    write_measures(tasks, rows, levels, d, measures)
+
+
+def task_levels(tasks: TaskList, rows: list[TaskRows], settings: StepSettings) -> list[Level]:
+    """Rows of one priority as one level, times the roots of their weights."""
+    levels = []
+    for number in sorted({task.level for task in tasks.every}):
+        A, e, weights = [], [], []
+        for task, (error, slope, _) in zip(tasks.every, rows, strict=True):
+            for w, x, row in zip(task.weight, error, slope, strict=True):
+                if task.level == number and w > 0.0:
+                    A.append([math.sqrt(w) * y for y in row])
+                    e.append(math.sqrt(w) * x)
+                    weights.append(w)
+        levels.append(damped_level(A, e, max(weights), settings))
+    return levels
+
+
+def damped_level(A, e, weight: float, settings: StepSettings) -> Level:
+    return Level(A, e, settings.share * dot(e, e) + settings.added * weight, weight)
+
+
+def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> list[Any]:
+    """d (n), of which joints that nothing depends on have zeros."""
+    n = len(tree.parent)
+    used = [j for j in range(n) if not all(is_zero(row[j]) for level in levels for row in level.A)]
+    levels = [level._replace(A=[[row[j] for j in used] for row in level.A]) for level in levels]
+    d = prioritized_step(len(used), levels)
+    limited = [k for k, j in enumerate(used) if has_limits(tree, settings, j)]
+    if limited:
+        free, held = [1.0] * len(used), [0.0] * len(used)
+        for k in limited:
+            free[k], held[k] = held_at_limits(q[tree.q_index[used[k]]], d[k], settings.lower[used[k]], settings.upper[used[k]])
+        second = [
+            level._replace(
+                A=[[x * f for x, f in zip(row, free, strict=True)] for row in level.A],
+                e=[x - dot(row, held) for x, row in zip(level.e, level.A, strict=True)],
+            )
+            for level in levels
+        ]
+        d = [x + y for x, y in zip(prioritized_step(len(used), second), held, strict=True)]
+    whole = [0.0] * n
+    for j, x in zip(used, d, strict=True):
+        whole[j] = x
+    return whole
+
+
+def is_zero(x) -> bool:
+    """Whether an entry is known to be zero."""
+    return isinstance(x, float) and x == 0.0
+
+
+def has_limits(tree: Tree, settings: StepSettings, j: int) -> bool:
+    return tree.kind[j] in (REVOLUTE, PRISMATIC) and (settings.lower[j] > -math.inf or settings.upper[j] < math.inf)
+
+
+def held_at_limits(x, d, lower: float, upper: float):
+    """1 and 0 if x + d is within limits; 0 and the step to the limit that it passes, if it is not."""
+    free, held = 1.0, 0.0
+    if upper < math.inf:
+        over = is_positive(d - (upper - x))
+        free, held = free - over, held + over * (upper - x)
+    if lower > -math.inf:
+        under = is_positive((lower - x) - d)
+        free, held = free - under, held + under * (lower - x)
+    return free, held
+
+
+def is_positive(x):
+    """1 or 0."""
+    return 0.5 + 0.5 * (x / sqrt(x * x + SHARP))
+
+
+def advance_within(tree: Tree, settings: StepSettings, q, d, ahead) -> None:
+    """q ⊕ d, within limits."""
+    integrate(tree, q, d, ahead)
+    for j in range(len(tree.parent)):
+        if has_limits(tree, settings, j):
+            k = tree.q_index[j]
+            ahead[k] = clipped(ahead[k], settings.lower[j], settings.upper[j])
+
+
+def clipped(x, lower: float, upper: float):
+    if lower > -math.inf:
+        x = 0.5 * ((lower + x) + magnitude(x - lower))
+    if upper < math.inf:
+        x = 0.5 * ((upper + x) - magnitude(x - upper))
+    return x
+
+
+def magnitude(x):
+    return sqrt(x * x)
+
+
+def write_measures(tasks: TaskList, rows: list[TaskRows], levels: list[Level], d, measures) -> None:
+    """How far q is from solving the tasks: the sum of squares of errors over tolerances, at most 1 where all are kept; the
+    weighted squares of errors, those of lower priority counting less; and the squared step."""
+    miss, cost, step = measures
+    total = 0.0
+    for task, r in zip(tasks.every, rows, strict=True):
+        for tolerance, squares in zip(task.tolerance, squared_parts(r), strict=True):
+            if tolerance < math.inf:
+                total = total + (1.0 / tolerance**2) * squares
+    miss[0] = total
+    total = 0.0
+    for level in reversed(levels):
+        total = LOWER_LEVELS * total + dot(level.e, level.e)
+    cost[0] = total
+    step[0] = dot(d, d)
+
+
+LOWER_LEVELS = 1e-6  # what the squares of one level count for, against those of the level above
+
+
+def squared_parts(r: TaskRows) -> list[Any]:
+    """The squared lengths of a task's errors, of each unit by itself."""
+    ends = (*r.parts[1:], len(r.error))
+    return [dot(r.error[begin:end], r.error[begin:end]) for begin, end in zip(r.parts, ends, strict=True)]
+
+
+def task_errors(tree: Tree, tasks: TaskList, q, targets, errors) -> None:
+    """The lengths of all tasks' errors: a pose has one in m and one in rad."""
+    write_errors(task_rows(tree, tasks, q, targets), errors)
+
+
+def write_errors(rows: list[TaskRows], errors) -> None:
+    for k, squares in enumerate(x for r in rows for x in squared_parts(r)):
+        errors[k] = sqrt(squares)
