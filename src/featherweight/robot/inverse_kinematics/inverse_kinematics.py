@@ -167,12 +167,6 @@ class InverseKinematics:
         results = best, found.solved, self.errors(best, flat), found.iterations, found.attempts - 1
         return Reached(*(x.reshape(*batch, *x.shape[1:]) for x in results))
 
-    def _search(
-        self, rng: np.random.Generator, q: Array, targets: Array, limits: AttemptLimits, start: Array | None
-    ) -> Reached:
-        def draw(problems: Array) -> Array:
-            return self._draws(rng, len(problems), None if start is None else start[problems])
-
     def _start(self, q0: Any) -> Array:
         q = np.asarray(q0, dtype=np.float64)
         if q.ndim < 1 or q.shape[-1] != self.robot.nq:
