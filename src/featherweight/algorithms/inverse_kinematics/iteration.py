@@ -1,8 +1,9 @@
 """One iteration of inverse kinematics: errors, Jacobians, a step d by priorities and within limits, and where it leads.
 
     1. d by `prioritized_step`, as if there were no limits
-    2. joints that d would take past a limit go to that limit, and the others take a second step with what is left of the errors
-    3. q ⊕ d, and what passes a limit now is put there
+    2. joints that d would take past a limit go to that limit, and the others take a step again with what is left of the errors;
+       as often as `passes` says, after which what still passes a limit is cut
+    3. q ⊕ d
 
 Comparisons are sums of magnitudes here, |x| = sqrt(x²): a trace has no branches.
 """
@@ -15,32 +16,34 @@ from typing import Any, NamedTuple
 from ...model.tree import PRISMATIC, REVOLUTE, Tree
 from ...spatial import sqrt
 from ..integration import integrate
-from .prioritized import Level, dot, prioritized_step
+from .prioritized import Level, dot, is_zero, prioritized_step
 from .task_rows import TaskList, TaskRows, task_rows
 
 SHARP = 1e-30  # [rad², m²]: a comparison is unsure where its sides differ by the root of this
 
 
 class StepSettings(NamedTuple):
-    """Limits [rad, m] by rows of the tree, and damping: its share of squared errors, and what is added, for a weight of one."""
+    """Limits [rad, m] by rows of the tree; damping: its share of squared errors, and what is added, for a weight of one; and
+    how often joints are held at limits."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     share: float
     added: float
+    passes: int
 
 
-def iterate(tree: Tree, tasks: TaskList, settings: StepSettings, q, targets, results) -> None:
-    """Write where a step leads from q, and of q itself what `write_measures` says."""
+def iterate(tree: Tree, tasks: TaskList, settings: StepSettings, q, targets, caution, results) -> None:
+    """Write where a step leads from q, and of q itself what `write_measures` says; `caution` times the damping for errors."""
     ahead, *measures = results
     rows = task_rows(tree, tasks, q, targets)
-    levels = task_levels(tasks, rows, settings)
+    levels = task_levels(tasks, rows, settings, caution)
     d = limited_step(tree, levels, settings, q)
-    advance_within(tree, settings, q, d, ahead)
+    integrate(tree, q, d, ahead)
     write_measures(tasks, rows, levels, d, measures)
 
 
-def task_levels(tasks: TaskList, rows: list[TaskRows], settings: StepSettings) -> list[Level]:
+def task_levels(tasks: TaskList, rows: list[TaskRows], settings: StepSettings, caution) -> list[Level]:
     """Rows of one priority as one level, times the roots of their weights."""
     levels = []
     for number in sorted({task.level for task in tasks.every}):
@@ -51,12 +54,12 @@ def task_levels(tasks: TaskList, rows: list[TaskRows], settings: StepSettings) -
                     A.append([math.sqrt(w) * y for y in row])
                     e.append(math.sqrt(w) * x)
                     weights.append(w)
-        levels.append(damped_level(A, e, max(weights), settings))
+        levels.append(damped_level(A, e, max(weights), settings, caution))
     return levels
 
 
-def damped_level(A, e, weight: float, settings: StepSettings) -> Level:
-    return Level(A, e, settings.share * dot(e, e) + settings.added * weight, weight)
+def damped_level(A, e, weight: float, settings: StepSettings, caution) -> Level:
+    return Level(A, e, settings.share * caution * dot(e, e) + settings.added * weight, weight)
 
 
 def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> list[Any]:
@@ -65,44 +68,50 @@ def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> 
     used = [j for j in range(n) if not all(is_zero(row[j]) for level in levels for row in level.A)]
     levels = [level._replace(A=[[row[j] for j in used] for row in level.A]) for level in levels]
     d = prioritized_step(len(used), levels)
-    limited = [k for k, j in enumerate(used) if has_limits(tree, settings, j)]
-    if limited:
-        free, held = [1.0] * len(used), [0.0] * len(used)
-        for k in limited:
-            free[k], held[k] = held_at_limits(q[tree.q_index[used[k]]], d[k], settings.lower[used[k]], settings.upper[used[k]])
-        second = [
+    rooms = {k: room(tree, settings, j, q) for k, j in enumerate(used) if has_limits(tree, settings, j)}
+    free, held = [1.0] * len(used), [0.0] * len(used)
+    for _ in range(settings.passes if rooms else 0):
+        for k, (lower, upper) in rooms.items():
+            free[k], held[k] = held_at_limits(free[k], held[k], d[k], lower, upper)
+        again = [
             level._replace(
                 A=[[x * f for x, f in zip(row, free, strict=True)] for row in level.A],
                 e=[x - dot(row, held) for x, row in zip(level.e, level.A, strict=True)],
             )
             for level in levels
         ]
-        d = [x + y for x, y in zip(prioritized_step(len(used), second), held, strict=True)]
+        d = [f * x + y for f, x, y in zip(free, prioritized_step(len(used), again), held, strict=True)]
     whole = [0.0] * n
-    for j, x in zip(used, d, strict=True):
-        whole[j] = x
+    for k, j in enumerate(used):
+        whole[j] = clipped(d[k], *rooms[k]) if k in rooms else d[k]
     return whole
-
-
-def is_zero(x) -> bool:
-    """Whether an entry is known to be zero."""
-    return isinstance(x, float) and x == 0.0
 
 
 def has_limits(tree: Tree, settings: StepSettings, j: int) -> bool:
     return tree.kind[j] in (REVOLUTE, PRISMATIC) and (settings.lower[j] > -math.inf or settings.upper[j] < math.inf)
 
 
-def held_at_limits(x, d, lower: float, upper: float):
-    """1 and 0 if x + d is within limits; 0 and the step to the limit that it passes, if it is not."""
-    free, held = 1.0, 0.0
-    if upper < math.inf:
-        over = is_positive(d - (upper - x))
-        free, held = free - over, held + over * (upper - x)
-    if lower > -math.inf:
-        under = is_positive((lower - x) - d)
-        free, held = free - under, held + under * (lower - x)
+def room(tree: Tree, settings: StepSettings, j: int, q):
+    """How far a joint may move down and up."""
+    x = q[tree.q_index[j]]
+    lower, upper = settings.lower[j], settings.upper[j]
+    return lower - x if lower > -math.inf else -math.inf, upper - x if upper < math.inf else math.inf
+
+
+def held_at_limits(free, held, d, lower, upper):
+    """Free 1 and held 0 as they are if d is within limits; 0 and the step to the limit that it passes, if it is not."""
+    if not is_infinite(upper):
+        over = free * is_positive(d - upper)
+        free, held = free - over, held + over * upper
+    if not is_infinite(lower):
+        under = free * is_positive(lower - d)
+        free, held = free - under, held + under * lower
     return free, held
+
+
+def is_infinite(x) -> bool:
+    """Whether a limit is known to be none."""
+    return isinstance(x, float) and math.isinf(x)
 
 
 def is_positive(x):
@@ -110,19 +119,10 @@ def is_positive(x):
     return 0.5 + 0.5 * (x / sqrt(x * x + SHARP))
 
 
-def advance_within(tree: Tree, settings: StepSettings, q, d, ahead) -> None:
-    """q ⊕ d, within limits."""
-    integrate(tree, q, d, ahead)
-    for j in range(len(tree.parent)):
-        if has_limits(tree, settings, j):
-            k = tree.q_index[j]
-            ahead[k] = clipped(ahead[k], settings.lower[j], settings.upper[j])
-
-
-def clipped(x, lower: float, upper: float):
-    if lower > -math.inf:
+def clipped(x, lower, upper):
+    if not is_infinite(lower):
         x = 0.5 * ((lower + x) + magnitude(x - lower))
-    if upper < math.inf:
+    if not is_infinite(upper):
         x = 0.5 * ((upper + x) - magnitude(x - upper))
     return x
 

@@ -1,11 +1,16 @@
-"""Damped least squares, level by level: each level moves only in the null space of those above it.
+"""Damped least squares by priority: each level moves only in ways in which those above it do not.
 
-    B_k = A_k N_k                                       N_1 = 1, N_(k+1) = N_k - B_kᵀ (B_k B_kᵀ + ν)⁻¹ B_k
-    d   = sum of B_kᵀ (B_k B_kᵀ + λ_k)⁻¹ (e_k - A_k (d of the levels above))
+    x minimizes |A x - (e - A d)|² + λ |x|²     subject to C x = 0,     d <- d + x
 
-after Nakamura, Hanafusa and Yoshikawa (1987) and Siciliano and Slotine (1991), each level damped as by Levenberg and Marquardt.
-The projections are applied to rows one level after the other; N is not formed. The damping λ_k is a share of the squared error,
-so that it vanishes where the errors do (Sugihara 2011), and a small part besides for singular configurations.
+for the rows A and errors e of each level in turn, C the rows of all above it. After Nakamura, Hanafusa and Yoshikawa (1987)
+and Siciliano and Slotine (1991), each level damped as by Levenberg and Marquardt: λ is a share of the squared error, which
+vanishes where errors do (Sugihara 2011), and a small part besides for singular configurations.
+
+Rows with one entry u only, as those of postures, go with λ into a diagonal matrix D = λ + u², so that matrices are no larger
+than the number of other rows: with x0 = D⁻¹ u (their errors), all times a scale s,
+
+    [C D⁻¹ Cᵀ + ν      C D⁻¹ Aᵀ  ]       [  - C x0      ]
+    [A D⁻¹ Cᵀ          A D⁻¹ Aᵀ + s] y = [ e - A d - A x0 ],           x = x0 + D⁻¹ (Cᵀ Aᵀ) y
 """
 
 from __future__ import annotations
@@ -14,11 +19,11 @@ from typing import Any, NamedTuple
 
 from ..contact.operational_space.dense_factors import factorize, solve
 
-NULL = 1e-10  # ν of a level's weight: directions that it moves by less are left to levels below
+NULL = 1e-10  # ν for rows of weight one: what they move by less is left to levels below
 
 
 class Level(NamedTuple):
-    """Weighted rows A (m, n) and errors e (m), the damping λ, and the weight of the level, with which ν goes."""
+    """Weighted rows A (m, n) and errors e (m), the damping λ, and the greatest weight of a row."""
 
     A: list[list[Any]]
     e: list[Any]
@@ -29,50 +34,46 @@ class Level(NamedTuple):
 def prioritized_step(n: int, levels: list[Level]) -> list[Any]:
     """d (n)."""
     d = [0.0] * n
-    above: list[tuple[list[list[Any]], Any, Any]] = []  # B, and the factors of B Bᵀ + ν
-    for k, level in enumerate(levels):
+    C: list[list[Any]] = []
+    nulls: list[float] = []
+    for level in levels:
         left = [x - dot(row, d) for x, row in zip(level.e, level.A, strict=True)]
-        B = level.A
-        for rows, C, r in above:
-            B = [projected(row, rows, C, r) for row in B]
-        move = by_columns(n, B, left, level.damping) if len(B) > n else by_rows(n, B, left, level.damping)
-        d = [x + y for x, y in zip(d, move, strict=True)]
-        if k + 1 < len(levels):
-            above.append((B, *factorize(len(B), gram(B, NULL * level.weight))))
+        single = [sum(not is_zero(x) for x in row) == 1 for row in level.A]
+        A = [row for row, alone in zip(level.A, single, strict=True) if not alone]
+        e = [x for x, alone in zip(left, single, strict=True) if not alone]
+        s = level.damping + (level.weight if any(single) else 0.0)
+        x0, inverse = diagonal_part(n, level, left, single, s)
+        S = [*C, *A]
+        wanted = [x - dot(row, x0) for x, row in zip([0.0] * len(C) + e, S, strict=True)]
+        scaled = [[x * y for x, y in zip(row, inverse, strict=True)] for row in S]
+        added = [*nulls, *[s] * len(A)]
+        G = [[dot(S[i], scaled[j]) + (added[i] if i == j else 0.0) for j in range(i + 1)] for i in range(len(S))]
+        L, reciprocal = factorize(len(S), G)
+        y = solve(len(S), L, reciprocal, wanted)
+        for j in range(n):
+            d[j] = d[j] + x0[j] + dot([row[j] for row in scaled], y)
+        C += level.A
+        nulls += [NULL * level.weight] * len(level.A)
     return d
 
 
-def projected(row, rows, C, r):
-    """A row without its part along others, with the factors of their products."""
-    y = solve(len(rows), C, r, [dot(row, other) for other in rows])
-    return [x - along(rows, y, j) for j, x in enumerate(row)]
+def diagonal_part(n: int, level: Level, left, single, s):
+    """x0, and s D⁻¹ on the diagonal."""
+    if not any(single):
+        return [0.0] * n, [1.0] * n
+    D, g = [level.damping] * n, [0.0] * n
+    for row, error, alone in zip(level.A, left, single, strict=True):
+        if alone:
+            j = next(k for k, x in enumerate(row) if not is_zero(x))
+            D[j] = D[j] + row[j] * row[j]
+            g[j] = g[j] + row[j] * error
+    reciprocal = [1.0 / x for x in D]
+    return [x * y for x, y in zip(g, reciprocal, strict=True)], [s * x for x in reciprocal]
 
 
-def by_rows(n: int, B, e, damping):
-    """Bᵀ (B Bᵀ + λ)⁻¹ e."""
-    C, r = factorize(len(B), gram(B, damping))
-    y = solve(len(B), C, r, e)
-    return [along(B, y, j) for j in range(n)]
-
-
-def by_columns(n: int, B, e, damping):
-    """The same as (Bᵀ B + λ)⁻¹ Bᵀ e."""
-    columns = [[row[j] for row in B] for j in range(n)]
-    C, r = factorize(n, gram(columns, damping))
-    return solve(n, C, r, [dot(column, e) for column in columns])
-
-
-def gram(rows, damping):
-    """The scalar products of rows, with something added to the diagonal; below it."""
-    return [[dot(a, b) + damping if i == j else dot(a, b) for j, b in enumerate(rows[: i + 1])] for i, a in enumerate(rows)]
-
-
-def along(rows, y, j: int):
-    """Entry j of the sum of rows times y."""
-    total = 0.0
-    for row, factor in zip(rows, y, strict=True):
-        total = total + row[j] * factor
-    return total
+def is_zero(x) -> bool:
+    """Whether an entry is known to be zero."""
+    return isinstance(x, float) and x == 0.0
 
 
 def dot(x, y):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..integration import integrate
 from ..inverse_kinematics import iteration
-from ..inverse_kinematics.iteration import StepSettings, advance_within, damped_level, is_positive, limited_step, task_levels
+from ..inverse_kinematics.iteration import StepSettings, damped_level, is_positive, limited_step, task_levels
 from ..inverse_kinematics.prioritized import dot
 from ..inverse_kinematics.task_rows import TaskList, TaskRows, task_rows
 from ..kinematics import joint_transforms
@@ -22,15 +23,15 @@ FACING, WRONG_WAY = 0.5, 1e6  # least cosine of axes that are to point the same 
 
 
 @for_mechanism(iteration.iterate)
-def iterate(mech: ClusterTree, tasks: TaskList, settings: StepSettings, q, targets, results) -> None:
+def iterate(mech: ClusterTree, tasks: TaskList, settings: StepSettings, q, targets, caution, results) -> None:
     ahead, *measures = results
     qs = spanning_configuration(mech, q)
     rows = [followed_rows(mech, qs, r) for r in task_rows(mech.tree, tasks, qs, targets)]
-    levels = task_levels(tasks, rows, settings)
+    levels = task_levels(tasks, rows, settings, caution)
     phi, K = loop_rows(mech, qs)
-    d = limited_step(mech.tree, [damped_level(K, phi, 1.0, settings), *levels] if phi else levels, settings, qs)
+    d = limited_step(mech.tree, [damped_level(K, phi, 1.0, settings, 1.0), *levels] if phi else levels, settings, qs)
     moved = [0.0] * len(mech.position)
-    advance_within(mech.tree, settings, qs, d, moved)
+    integrate(mech.tree, qs, d, moved)
     for place, x in zip(mech.position, moved, strict=True):
         if place >= 0:
             ahead[place] = x

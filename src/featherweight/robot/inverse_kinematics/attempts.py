@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Iteration = Callable[[Array, Array], tuple[Array, Array, Array, Array]]  # of q and targets: ahead, miss, cost, squared step
+Iteration = Callable[..., tuple[Array, Array, Array, Array]]  # of q, targets and caution: ahead, miss, cost, squared step
 Draw = Callable[[Array], Array]  # configurations to begin with, for problems given by their numbers
 
 YOUNG = 4  # iterations before an attempt may be stuck
@@ -18,6 +19,8 @@ POLISHING = 100  # iterations for the best attempts at problems that are not sol
 ROOM = 256  # rows that are kept busy, with several attempts at one problem where few are left,
 CROWD = 64  # but so many at most
 LARGE, SELDOM = 1024, 3  # rows from which on not every iteration looks which attempts have ended
+TO_AND_FRO = 0.3  # a step that goes back by more of the one before
+MORE, LESS, MOST = 3.0, 0.8, 1e6  # factors of caution after such a step, and after others
 ALIVE = 0.75  # share of rows whose problems are open, below which others make room
 
 
@@ -43,10 +46,13 @@ def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tup
     """One attempt at one problem: where it ends, after how many iterations, and the squared errors there, or None if solved."""
     ahead, spare = np.empty_like(q), np.empty_like(q)
     miss, cost, step = np.empty(()), np.empty(()), np.empty(())
+    caution = Caution(1) if limits.rest < math.inf else None
     count = 0
     while True:
-        iterate(q, target, out=(ahead, miss, cost, step))
+        iterate(q, target, caution.values[0] if caution else 1.0, out=(ahead, miss, cost, step))
         count += 1
+        if caution:
+            caution.see(q[None], ahead[None])
         if miss <= 1.0:
             if step <= limits.rest:
                 return q, count, None
@@ -56,6 +62,31 @@ def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tup
         if over:
             return q, count, float(cost)
         q, ahead = ahead, spare if count == 1 else q  # what the attempt began with is not overwritten
+
+
+class Caution:
+    """The damping of rows, more where steps go to and fro: where errors stay, Newton's steps may be too long for good.
+
+    Without curvature of constraints they overshoot by any factor (Björck 1996, section 9.2.2, on large residuals).
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.values = np.ones(rows)
+        self._last: Array | None = None
+
+    def see(self, q: Array, ahead: Array) -> None:
+        """Steps from q to ahead, of all rows."""
+        step = ahead - q
+        if self._last is not None and len(self._last) == len(step):
+            turned = np.einsum("ij,ij->i", step, self._last)
+            back = turned < -TO_AND_FRO * np.einsum("ij,ij->i", self._last, self._last)
+            self.values = np.where(back, np.minimum(MORE * self.values, MOST), np.maximum(LESS * self.values, 1.0))
+        self._last = step
+
+    def keep(self, rows: Array, more: int) -> None:
+        """Of the rows only some, and others that begin."""
+        self.values = np.concatenate([self.values[rows], np.ones(more)])
+        self._last = None
 
 
 class Search:
@@ -70,12 +101,15 @@ class Search:
         self.iterations, self.attempts = np.zeros(k, dtype=int), np.ones(k, dtype=int)
         self.q, self.aims = q.copy(), targets  # of rows, each an attempt at the problem `owner`
         self.owner, self.age = np.arange(k), np.zeros(k, dtype=int)
+        self.caution = Caution(k) if limits.rest < math.inf else None
 
     def run(self) -> Outcome:
         count = 0
         while len(self.owner):
             count += 1
-            ahead, miss, cost, move = self.iterate(self.q, self.aims)
+            ahead, miss, cost, move = self.iterate(self.q, self.aims, self.caution.values if self.caution else 1.0)
+            if self.caution:
+                self.caution.see(self.q, ahead)
             here, self.q = self.q, ahead
             self.age += 1
             if len(self.owner) < LARGE or count % SELDOM == 0:
@@ -91,7 +125,7 @@ class Search:
         stalled = (self.age >= YOUNG) & ~(move >= STALLED * cost)
         tired = self.age >= self.limits.iterations
         stuck = ~kept & (stalled | tired) & going
-        if np.isfinite(self.limits.rest):
+        if self.limits.rest < math.inf:
             stuck |= ~solved & (self.age >= MORE_AT_REST * self.limits.iterations) & going
         rows = np.flatnonzero(solved)
         if len(rows):
@@ -128,6 +162,8 @@ class Search:
             each = min(CROWD, ROOM // len(left))
             more = np.repeat(left, np.maximum(0, np.minimum(each - running, self.limits.attempts - self.attempts[left])))
             np.add.at(self.attempts, more, 1)
+        if self.caution:
+            self.caution.keep(rows, len(more))
         self.owner = np.concatenate([self.owner[rows], more])
         self.age = np.concatenate([self.age[rows], np.zeros(len(more), dtype=int)])
         self.q = np.concatenate([self.q[rows], self.draw(more)]) if len(more) else self.q[rows]
@@ -141,9 +177,10 @@ class Search:
 
 def polished(iterate: Iteration, q: Array, targets: Array) -> Array:
     """The best configurations that some more iterations lead to."""
-    best, least = q.copy(), np.full(len(q), np.inf)
+    best, least, caution = q.copy(), np.full(len(q), np.inf), Caution(len(q))
     for _ in range(POLISHING):
-        ahead, _, cost, _ = iterate(q, targets)
+        ahead, _, cost, _ = iterate(q, targets, caution.values)
+        caution.see(q, ahead)
         better = cost < least
         best[better], least[better] = q[better], cost[better]
         q = ahead

@@ -12,9 +12,11 @@ import numpy as np
 from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.iteration import StepSettings
 from ...algorithms.inverse_kinematics.task_rows import TaskList
+from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...model.tree import Placements
+from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
 from .limits import Draws, row_limits
@@ -25,7 +27,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Seed = int | np.random.Generator
 
 SHARE, ADDED = 0.03, 1e-6  # damping: share of squared errors, and what is added to it
-AT_REST = 1e-7  # [rad, m] step of an attempt at rest
+AT_REST = 1e-8  # [rad, m] step of an attempt at rest
 
 
 class Reached(NamedTuple):
@@ -59,6 +61,8 @@ class InverseKinematics:
     def __init__(self, robot: Robot, tasks: IkTask | Iterable[IkTask]) -> None:
         if not isinstance(robot, Robot):
             raise TypeError(f"InverseKinematics takes a robot, as featherweight.load gives; got {type(robot).__name__}")
+        if robot.execution == "rolled":
+            raise ValueError(f"{robot.name}: inverse kinematics is traced; rolled is not offered")
         self.robot = robot
         self.tasks = checked_tasks(tasks)
         self._alone = isinstance(tasks, IkTask)
@@ -81,21 +85,23 @@ class InverseKinematics:
 
     @cached_property
     def iteration(self) -> CompiledFunction:
-        """Function of q and flat targets: the next q, and of q the sum of squares of errors over tolerances, at most 1 where
-        all are kept, the weighted squares of errors, and the squared step."""
-        settings = StepSettings(*row_limits(self.robot), SHARE, ADDED)
+        """Function of q, flat targets, and caution, at least 1, that damping goes with: the next q, and of q the sum of squares
+        of errors over tolerances, at most 1 where all are kept, the weighted squares of errors, and the squared step."""
+        settings = StepSettings(*row_limits(self.robot), SHARE, ADDED, 2 if self._levels > 1 else 1)
+        caution = Input("caution", ())
         outputs = (Output("ahead", (self.robot.nq,)), Output("miss", ()), Output("cost", ()), Output("step", ()))
-        return self._function(iteration.iterate, outputs, settings)
+        return self._function(iteration.iterate, (caution,), outputs, settings)
 
     @cached_property
     def errors(self) -> CompiledFunction:
         """Function of q and flat targets (see `flat_targets`): the lengths of errors (k), in the order of `error_names`."""
-        return self._function(iteration.task_errors, (Output("errors", (len(self.error_names),)),))
+        return self._function(iteration.task_errors, (), (Output("errors", (len(self.error_names),)),))
 
-    def _function(self, kernel: Any, outputs: tuple[Output, ...], *more: Any) -> CompiledFunction:
+    def _function(self, kernel: Any, inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any) -> CompiledFunction:
         targets = Input("targets", (self._slots[-1].end,))
         constants = (self._task_list, *more)
-        return self.robot.bind(kernel.__name__, kernel, ("q", targets), outputs, constants, doc=kernel.__doc__)
+        bound = self.robot.bind(kernel.__name__, kernel, ("q", targets, *inputs), outputs, constants, doc=kernel.__doc__)
+        return CompiledFunction(bound.program, "traced") if self.robot.execution == "auto" else bound
 
     def flat_targets(self, targets: Any) -> Array:
         """Targets, as `solve` takes them, as the one array (..., n) that `iteration` and `errors` take."""
@@ -174,6 +180,12 @@ class InverseKinematics:
         if not np.isfinite(q).all():
             raise ValueError("InverseKinematics: q0 has numbers that are not finite")
         return self._draws.within(q)
+
+    @property
+    def _levels(self) -> int:
+        """Of priority, the robot's loops among them."""
+        loops = isinstance(self.robot, ClosedRobot) and any(map(constraint_count, self.robot.mechanism.clusters))
+        return len({task.priority for task in self.tasks}) + loops
 
     @cached_property
     def _rest(self) -> float:
