@@ -165,3 +165,22 @@ def task_errors(tree: Tree, tasks: TaskList, q, targets, errors) -> None:
 def write_errors(rows: list[TaskRows], errors) -> None:
     for k, squares in enumerate(x for r in rows for x in squared_parts(r)):
         errors[k] = sqrt(squares)
+
+
+def weighted_rows(tree: Tree, tasks: TaskList, q, targets, results) -> None:
+    """Jacobian rows and errors of all tasks, times the roots of their weights, the levels one after the other."""
+    write_rows(stacked_levels(tasks, task_rows(tree, tasks, q, targets)), results)
+
+
+def stacked_levels(tasks: TaskList, rows: list[TaskRows]) -> tuple[list[Any], list[list[Any]]]:
+    """Errors, and rows of the Jacobian."""
+    levels = task_levels(tasks, rows, StepSettings((), (), 0.0, 0.0, 0), 0.0)
+    return [x for level in levels for x in level.e], [row for level in levels for row in level.A]
+
+
+def write_rows(rows: tuple[list[Any], list[list[Any]]], results) -> None:
+    jacobian, errors = results
+    for i, (x, row) in enumerate(zip(*rows, strict=True)):
+        errors[i] = x
+        for j, entry in enumerate(row):
+            jacobian[i][j] = entry

@@ -72,3 +72,13 @@ def loop_rows(mech: ClusterTree, qs) -> tuple[list[Any], list[list[Any]]]:
 @for_mechanism(iteration.task_errors)
 def task_errors(mech: ClusterTree, tasks: TaskList, q, targets, errors) -> None:
     iteration.task_errors(mech.tree, tasks, spanning_configuration(mech, q), targets, errors)
+
+
+@for_mechanism(iteration.weighted_rows)
+def weighted_rows(mech: ClusterTree, tasks: TaskList, q, targets, results) -> None:
+    """Those of loops first."""
+    qs = spanning_configuration(mech, q)
+    rows = [followed_rows(mech, qs, r) for r in task_rows(mech.tree, tasks, qs, targets)]
+    phi, K = loop_rows(mech, qs)
+    errors, A = iteration.stacked_levels(tasks, rows)
+    iteration.write_rows((phi + errors, K + A), results)

@@ -19,6 +19,7 @@ from ...model.tree import Placements
 from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
+from .differential import Differential, VelocityProblem
 from .limits import Draws, row_limits
 from .targets import packed
 from .tasks import FrameTask, IkTask, checked_tasks, error_names, slots_of, specs_of
@@ -172,6 +173,45 @@ class InverseKinematics:
         best = self._draws.within(found.q)
         results = best, found.solved, self.errors(best, flat), found.iterations, found.attempts - 1
         return Reached(*(x.reshape(*batch, *x.shape[1:]) for x in results))
+
+    def velocity(
+        self,
+        q: Any,
+        targets: Any,
+        dt: float,
+        *,
+        gain: float = 1.0,
+        damping: float = 1e-6,
+        speed: Any = math.inf,
+    ) -> Array:
+        """The velocity (nv) that takes q (nq) towards the targets within the time dt [s]: differential inverse kinematics.
+
+        A quadratic program for each priority: weighted least squares of what is left of errors times `gain` (1 is all in one
+        step), with `damping`, within joint limits and velocity limits `speed` [rad/s, m/s], a number or one for each of the nv;
+        loops are kept. `q` is one configuration, and `targets` as for `solve`. Needs the package daqp.
+
+        Raises ImportError without it; ValueError for arguments of a wrong shape, or where no velocity keeps loops and limits.
+        """
+        flat, at = self.flat_targets(targets), np.asarray(q, dtype=np.float64)
+        if at.shape != (self.robot.nq,) or flat.ndim != 1:
+            raise ValueError(
+                f"InverseKinematics: velocity takes one q ({self.robot.nq},) and one target of each task; got {at.shape}"
+                f" and targets of batch {flat.shape[:-1]}"
+            )
+        for name, number in (("dt", dt), ("gain", gain), ("damping", damping)):
+            if not 0.0 < number < math.inf:
+                raise ValueError(f"InverseKinematics: {name} must be a positive number; got {number!r}")
+        fastest = np.asarray(speed, dtype=np.float64)
+        if fastest.shape not in ((), (self.robot.nv,)) or not (fastest > 0.0).all():
+            raise ValueError(
+                f"InverseKinematics: speed must be positive, a number or {self.robot.nv} of them, one for each velocity; "
+                f"got {speed!r}"
+            )
+        return self._differential.velocity(at, flat, VelocityProblem(dt, gain, damping, fastest))
+
+    @cached_property
+    def _differential(self) -> Differential:
+        return Differential(self.robot, self._task_list, self._function)
 
     def _start(self, q0: Any) -> Array:
         q = np.asarray(q0, dtype=np.float64)
