@@ -17,7 +17,7 @@ from ...model.tree import PRISMATIC, REVOLUTE, Tree
 from ...spatial import sqrt
 from ..integration import integrate
 from .prioritized import Level, dot, is_zero, prioritized_step
-from .task_rows import TaskList, TaskRows, task_rows
+from .task_rows import TaskList, TaskRows, TaskSpec, task_rows
 
 SHARP = 1e-30  # [rad², m²]: a comparison is unsure where its sides differ by the root of this
 
@@ -133,14 +133,16 @@ def magnitude(x):
 
 def write_measures(tasks: TaskList, rows: list[TaskRows], levels: list[Level], d, measures) -> None:
     """How far q is from solving the tasks: the sum of squares of errors over tolerances, at most 1 where all are kept; the
-    weighted squares of errors, those of lower priority counting less; and the squared step."""
-    miss, cost, step = measures
-    total = 0.0
+    squares of those errors; the weighted squares of all, those of lower priority counting less; and the squared step."""
+    miss, left, cost, step = measures
+    over, total = 0.0, 0.0
     for task, r in zip(tasks.every, rows, strict=True):
-        for tolerance, squares in zip(task.tolerance, squared_parts(r), strict=True):
+        for tolerance, squares in zip(task.tolerance, squared_parts(task, r), strict=True):
             if tolerance < math.inf:
-                total = total + (1.0 / tolerance**2) * squares
-    miss[0] = total
+                over = over + (1.0 / tolerance**2) * squares
+                total = total + squares
+    miss[0] = over
+    left[0] = total
     total = 0.0
     for level in reversed(levels):
         total = LOWER_LEVELS * total + dot(level.e, level.e)
@@ -151,20 +153,19 @@ def write_measures(tasks: TaskList, rows: list[TaskRows], levels: list[Level], d
 LOWER_LEVELS = 1e-6  # what the squares of one level count for, against those of the level above
 
 
-def squared_parts(r: TaskRows) -> list[Any]:
-    """The squared lengths of a task's errors, of each unit by itself."""
-    ends = (*r.parts[1:], len(r.error))
-    return [dot(r.error[begin:end], r.error[begin:end]) for begin, end in zip(r.parts, ends, strict=True)]
+def squared_parts(task: TaskSpec, r: TaskRows) -> list[Any]:
+    """The squared lengths of a task's errors, of each unit by itself; rows of weight zero do not count."""
+    error = [x if w > 0.0 else 0.0 for w, x in zip(task.weight, r.error, strict=True)]
+    ends = (*r.parts[1:], len(error))
+    return [dot(error[begin:end], error[begin:end]) for begin, end in zip(r.parts, ends, strict=True)]
 
 
 def task_errors(tree: Tree, tasks: TaskList, q, targets, errors) -> None:
-    """The lengths of all tasks' errors: a pose has one in m and one in rad."""
-    write_errors(task_rows(tree, tasks, q, targets), errors)
-
-
-def write_errors(rows: list[TaskRows], errors) -> None:
-    for k, squares in enumerate(x for r in rows for x in squared_parts(r)):
-        errors[k] = sqrt(squares)
+    """The lengths of all tasks' errors: a pose has one in m and one in rad. Rows of weight zero do not count."""
+    rows = task_rows(tree, tasks, q, targets)
+    squares = [x for task, r in zip(tasks.every, rows, strict=True) for x in squared_parts(task, r)]
+    for k, x in enumerate(squares):
+        errors[k] = sqrt(x)
 
 
 def weighted_rows(tree: Tree, tasks: TaskList, q, targets, results) -> None:

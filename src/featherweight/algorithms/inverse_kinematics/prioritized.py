@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ..contact.operational_space.dense_factors import factorize, solve
 
-NULL = 1e-10  # ν for rows of weight one: what they move by less is left to levels below
+NULL = 1e-13  # ν for rows of weight one, above rounding: rows may depend on each other; ν/λ of what is left of e moves C x
 
 
 class Level(NamedTuple):

@@ -19,6 +19,7 @@ from .loop_constraints import cosines, violations
 from .maps import constraint_matrix, slopes, spanning_configuration
 
 LOOPS_WITHIN = 1e-11  # the root of the sum of squares of what is left of loops
+ABOVE_ALL = 1e12  # what squares of what is left of loops count for, against those of errors
 FACING, WRONG_WAY = 0.5, 1e6  # least cosine of axes that are to point the same way, and what others add to the miss
 
 
@@ -36,10 +37,12 @@ def iterate(mech: ClusterTree, tasks: TaskList, settings: StepSettings, q, targe
         if place >= 0:
             ahead[place] = x
     iteration.write_measures(tasks, rows, levels, d, measures)
-    measures[0][0] = measures[0][0] + (1.0 / LOOPS_WITHIN**2) * dot(phi, phi)
+    miss, _, cost, _ = measures
+    cost[0] = cost[0] + ABOVE_ALL * dot(phi, phi)
+    miss[0] = miss[0] + (1.0 / LOOPS_WITHIN**2) * dot(phi, phi)
     X = joint_transforms(mech.tree, qs)
     for cosine in [x for cluster in mech.clusters for x in cosines(mech.tree, cluster, X)]:
-        measures[0][0] = measures[0][0] + WRONG_WAY * is_positive(FACING - cosine)
+        miss[0] = miss[0] + WRONG_WAY * is_positive(FACING - cosine)
 
 
 def followed_rows(mech: ClusterTree, qs, r: TaskRows) -> TaskRows:

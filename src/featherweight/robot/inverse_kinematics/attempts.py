@@ -9,28 +9,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Iteration = Callable[..., tuple[Array, Array, Array, Array]]  # of q, targets and caution: ahead, miss, cost, squared step
+Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
 Draw = Callable[[Array], Array]  # configurations to begin with, for problems given by their numbers
 
 YOUNG = 4  # iterations before an attempt may be stuck
-STALLED = 0.01  # of the squared errors: a smaller squared step does not lead anywhere
-MORE_AT_REST = 10  # times the iterations of an attempt, for one that keeps all tolerances to come to rest
+STALLED = 0.01  # of squared errors of tasks with tolerances: a smaller squared step does not lead anywhere
+MORE_AT_REST = 10  # times the iterations of an attempt, where it is to come to rest
 POLISHING = 100  # iterations for the best attempts at problems that are not solved
 ROOM = 256  # rows that are kept busy, with several attempts at one problem where few are left,
 CROWD = 64  # but so many at most
 LARGE, SELDOM = 1024, 3  # rows from which on not every iteration looks which attempts have ended
 TO_AND_FRO = 0.3  # a step that goes back by more of the one before
-MORE, LESS, MOST = 3.0, 0.8, 1e6  # factors of caution after such a step, and after others
+MORE, LESS = 3.0, 0.7  # factors of caution after such a step, and after others
+LEAST, MOST = 1e-4, 1e6  # caution, which is one to begin with
 ALIVE = 0.75  # share of rows whose problems are open, below which others make room
 
 
 class AttemptLimits(NamedTuple):
-    """When to give up: iterations of an attempt, attempts at a problem; and the squared step of an attempt at rest, if tasks
+    """When to give up: iterations of an attempt, attempts at a problem, and the squared step of an attempt at rest, if tasks
     are to be kept as well as can be, else infinity."""
 
     iterations: int
     attempts: int
     rest: float
+
+    @property
+    def longest(self) -> int:
+        """Iterations of an attempt, which are more where it is to come to rest."""
+        return self.iterations if self.rest == math.inf else MORE_AT_REST * self.iterations
 
 
 class Outcome(NamedTuple):
@@ -45,21 +51,20 @@ class Outcome(NamedTuple):
 def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tuple[Array, int, float | None]:
     """One attempt at one problem: where it ends, after how many iterations, and the squared errors there, or None if solved."""
     ahead, spare = np.empty_like(q), np.empty_like(q)
-    miss, cost, step = np.empty(()), np.empty(()), np.empty(())
+    miss, left, cost, step = (np.empty(()) for _ in range(4))
     caution = Caution(1) if limits.rest < math.inf else None
     count = 0
     while True:
-        iterate(q, target, caution.values[0] if caution else 1.0, out=(ahead, miss, cost, step))
+        iterate(q, target, caution.values[0] if caution else 1.0, out=(ahead, miss, left, cost, step))
         count += 1
         if caution:
-            caution.see(q[None], ahead[None])
+            caution.see(q[None], ahead[None], miss <= 1.0)
         if miss <= 1.0:
             if step <= limits.rest:
                 return q, count, None
-            over = count >= MORE_AT_REST * limits.iterations
-        else:
-            over = count >= limits.iterations or (count >= YOUNG and not step >= STALLED * cost)
-        if over:
+        elif count >= YOUNG and not step >= STALLED * left:
+            return q, count, float(cost)
+        if count >= limits.longest:
             return q, count, float(cost)
         q, ahead = ahead, spare if count == 1 else q  # what the attempt began with is not overwritten
 
@@ -74,13 +79,15 @@ class Caution:
         self.values = np.ones(rows)
         self._last: Array | None = None
 
-    def see(self, q: Array, ahead: Array) -> None:
-        """Steps from q to ahead, of all rows."""
+    def see(self, q: Array, ahead: Array, kept: Any = True) -> None:
+        """Steps from q to ahead, of all rows; where tolerances are kept and only rest is sought, steps may be bold."""
         step = ahead - q
         if self._last is not None and len(self._last) == len(step):
             turned = np.einsum("ij,ij->i", step, self._last)
             back = turned < -TO_AND_FRO * np.einsum("ij,ij->i", self._last, self._last)
-            self.values = np.where(back, np.minimum(MORE * self.values, MOST), np.maximum(LESS * self.values, 1.0))
+            self.values = np.where(
+                back, np.minimum(MORE * self.values, MOST), np.maximum(LESS * self.values, np.where(kept, LEAST, 1.0))
+            )
         self._last = step
 
     def keep(self, rows: Array, more: int) -> None:
@@ -107,26 +114,23 @@ class Search:
         count = 0
         while len(self.owner):
             count += 1
-            ahead, miss, cost, move = self.iterate(self.q, self.aims, self.caution.values if self.caution else 1.0)
+            ahead, miss, left, cost, move = self.iterate(self.q, self.aims, self.caution.values if self.caution else 1.0)
             if self.caution:
-                self.caution.see(self.q, ahead)
+                self.caution.see(self.q, ahead, miss <= 1.0)
             here, self.q = self.q, ahead
             self.age += 1
             if len(self.owner) < LARGE or count % SELDOM == 0:
-                self._sort_out(here, miss, cost, move)
+                self._sort_out(here, miss, left, cost, move)
         self._polish(np.flatnonzero(~self.solved))
         return Outcome(self.best, self.solved, self.iterations, self.attempts)
 
-    def _sort_out(self, here: Array, miss: Array, cost: Array, move: Array) -> None:
+    def _sort_out(self, here: Array, miss: Array, left: Array, cost: Array, move: Array) -> None:
         """End attempts that are solved or stuck."""
         going = self.open[self.owner]
         kept = miss <= 1.0
         solved = kept & (move <= self.limits.rest) & going
-        stalled = (self.age >= YOUNG) & ~(move >= STALLED * cost)
-        tired = self.age >= self.limits.iterations
-        stuck = ~kept & (stalled | tired) & going
-        if self.limits.rest < math.inf:
-            stuck |= ~solved & (self.age >= MORE_AT_REST * self.limits.iterations) & going
+        stalled = ~kept & (self.age >= YOUNG) & ~(move >= STALLED * left)
+        stuck = (stalled | (self.age >= self.limits.longest)) & going & ~solved
         rows = np.flatnonzero(solved)
         if len(rows):
             problems = self.owner[rows]
@@ -179,7 +183,7 @@ def polished(iterate: Iteration, q: Array, targets: Array) -> Array:
     """The best configurations that some more iterations lead to."""
     best, least, caution = q.copy(), np.full(len(q), np.inf), Caution(len(q))
     for _ in range(POLISHING):
-        ahead, _, cost, _ = iterate(q, targets, caution.values)
+        ahead, _, _, cost, _ = iterate(q, targets, caution.values)
         caution.see(q, ahead)
         better = cost < least
         best[better], least[better] = q[better], cost[better]

@@ -76,7 +76,7 @@ class Differential:
         e = np.split(errors, ends)
         wanted = [x if k < self._exact else problem.gain * x for k, x in enumerate(e)]
         x = self._prioritized(list(zip(A, wanted, strict=True)), self._box(q, problem), problem.damping)
-        return x[self._independent] / problem.dt
+        return np.clip(x[self._independent] / problem.dt, -problem.speed, problem.speed)
 
     def _box(self, q: Array, problem: VelocityProblem) -> tuple[Array, Array]:
         """Least and greatest steps: as far as the velocity limits let it, and limits of joints; where q is past one, back."""

@@ -28,6 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Seed = int | np.random.Generator
 
 SHARE, ADDED = 0.03, 1e-6  # damping: share of squared errors, and what is added to it
+MEASURES = ("miss", "left", "cost", "step")
 AT_REST = 1e-8  # [rad, m] step of an attempt at rest
 
 
@@ -86,11 +87,12 @@ class InverseKinematics:
 
     @cached_property
     def iteration(self) -> CompiledFunction:
-        """Function of q, flat targets, and caution, at least 1, that damping goes with: the next q, and of q the sum of squares
-        of errors over tolerances, at most 1 where all are kept, the weighted squares of errors, and the squared step."""
+        """Function of q, flat targets, and caution, 1 or a factor of the damping: the next q, and of q the sum of squares of
+        errors over tolerances, at most 1 where all are kept; the squares of those errors; the weighted squares of all, which
+        the step is to make less; and the squared step."""
         settings = StepSettings(*row_limits(self.robot), SHARE, ADDED, 2 if self._levels > 1 else 1)
         caution = Input("caution", ())
-        outputs = (Output("ahead", (self.robot.nq,)), Output("miss", ()), Output("cost", ()), Output("step", ()))
+        outputs = (Output("ahead", (self.robot.nq,)), *(Output(name, ()) for name in MEASURES))
         return self._function(iteration.iterate, (caution,), outputs, settings)
 
     @cached_property

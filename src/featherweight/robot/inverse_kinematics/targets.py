@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Array:
         raise ValueError(f"InverseKinematics: batch axes of targets do not broadcast: {shapes}") from None
     flat = np.empty((*batch, slots[-1].end))
     for slot, x in zip(slots, arrays, strict=True):
-        whole = x.reshape(*x.shape[: x.ndim - len(slot.shape)], -1)
+        whole = x.reshape(*x.shape[: x.ndim - len(slot.shape)], math.prod(slot.shape))
         flat[..., slot.begin : slot.end] = whole[..., slot.order]
     return flat
 
