@@ -114,6 +114,7 @@ def test_loops_are_kept() -> None:
         ({"damping": 0.0}, "damping must be a positive number"),
         ({"speed": -1.0}, "speed must be positive, a number or 9"),
         ({"speed": np.ones(7)}, "speed must be positive, a number or 9"),
+        ({"q": np.full(9, np.nan)}, "q has numbers that are not finite"),
         ({"q": np.zeros(7)}, r"velocity takes one q \(9,\)"),
         ({"targets": np.stack([np.eye(4)] * 2)}, r"targets of batch \(2,\)"),
     ],

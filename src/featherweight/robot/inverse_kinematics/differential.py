@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,61 +59,69 @@ class Differential:
         for task in sorted(tasks.every, key=lambda task: task.level):
             counts[task.level] = counts.get(task.level, 0) + sum(w > 0.0 for w in task.weight)
         self._exact = int(loops > 0)
-        self._sizes = ([loops] if loops else []) + list(counts.values())
-        m = sum(self._sizes)
-        self._rows = bound(iteration.weighted_rows, (), (Output("jacobian", (m, n)), Output("errors", (m,))))
+        ends = np.cumsum([0, *([loops] if loops else []), *counts.values()]).tolist()
+        self._levels = [slice(*pair) for pair in pairwise(ends)]
+        outputs = Output("jacobian", (ends[-1], n)), Output("errors", (ends[-1],))
+        self._rows = bound(iteration.weighted_rows, (), outputs)
+        self._set_limits(robot)
+
+    def _set_limits(self, robot: Robot) -> None:
+        """Of the columns; those without limits, which are infinite, have any coordinate."""
         lower, upper = row_limits(robot)
         place = {robot.model.joints[j.index].v_slice.start: j.q_slice.start for j in robot.joints if j.type.nv == 1}
-        self._limited = [k for k, r in enumerate(self._columns) if r in place]
-        self._coordinates = [place[self._columns[k]] for k in self._limited]
-        self._lower = np.array([lower[self._columns[k]] for k in self._limited])
-        self._upper = np.array([upper[self._columns[k]] for k in self._limited])
+        limited = np.array([r in place for r in self._columns])
+        self._coordinates = np.array([place.get(r, 0) for r in self._columns])
+        self._lower = np.where(limited, np.array(lower)[self._columns], -np.inf)
+        self._upper = np.where(limited, np.array(upper)[self._columns], np.inf)
+        self._sense = np.zeros(len(self._columns), dtype=np.int32)
 
     def velocity(self, q: Array, targets: Array, problem: VelocityProblem) -> Array:
         """v (nv)."""
         J, errors = self._rows(q, targets)
-        ends = np.cumsum(self._sizes)[:-1]
-        A = np.split(J[:, self._columns], ends)
-        e = np.split(errors, ends)
-        wanted = [x if k < self._exact else problem.gain * x for k, x in enumerate(e)]
-        x = self._prioritized(list(zip(A, wanted, strict=True)), self._box(q, problem), problem.damping)
-        return np.clip(x[self._independent] / problem.dt, -problem.speed, problem.speed)
+        if len(self._columns) < J.shape[1]:
+            J = J[:, self._columns]
+        wanted = problem.gain * errors
+        if self._exact:
+            wanted[self._levels[0]] = errors[self._levels[0]]
+        levels = [(J[rows], wanted[rows]) for rows in self._levels]
+        x = self._prioritized(levels, self._box(q, problem), problem.damping)
+        v: Array = x[self._independent] / problem.dt
+        return np.minimum(np.maximum(v, -problem.speed), problem.speed)
 
     def _box(self, q: Array, problem: VelocityProblem) -> tuple[Array, Array]:
         """Least and greatest steps: as far as the velocity limits let it, and limits of joints; where q is past one, back."""
         most = np.full(len(self._columns), math.inf)
         most[self._independent] = problem.dt * problem.speed
-        lower, upper = -most, most.copy()
-        k, at = self._limited, q[self._coordinates]
-        lower[k] = np.clip(self._lower - at, -most[k], most[k])
-        upper[k] = np.clip(self._upper - at, -most[k], most[k])
-        return lower, upper
+        at, least = q[self._coordinates], -most
+        down, up = self._lower - at, self._upper - at
+        return np.minimum(np.maximum(down, least), most), np.maximum(np.minimum(up, most), least)
 
     def _prioritized(self, levels: list[tuple[Array, Array]], box: tuple[Array, Array], damping: float) -> Array:
         """x (n) for the rows of each level and what they are to give; loops hold at any cost."""
         lower, upper = box
-        n = len(lower)
-        x, Z = np.zeros(n), np.eye(n)
+        x = np.zeros(len(lower))
+        Z: Array | None = None  # the identity
         for k, (A, wanted) in enumerate(levels):
-            B, left = A @ Z, wanted - A @ x
+            B, left = (A, wanted) if Z is None else (A @ Z, wanted - A @ x)
             if k < self._exact:
                 w = np.linalg.lstsq(B, left, rcond=RANK)[0]
             else:
-                H = B.T @ B + damping * np.eye(Z.shape[1])
-                w = self._program(H, damping * (Z.T @ x) - B.T @ left, Z if k else None, (lower - x, upper - x))
-            x = x + Z @ w
+                H, f = B.T @ B, -(B.T @ left)
+                H.flat[:: len(f) + 1] += damping
+                if Z is None:
+                    w = self._program(H, f, np.zeros((0, len(f))), lower, upper)
+                else:
+                    w = self._program(H, f + damping * (Z.T @ x), np.ascontiguousarray(Z), lower - x, upper - x)
+            x = w if Z is None else x + Z @ w
             if k + 1 < len(levels):
-                Z = Z @ _null_space(B)
+                Z = _null_space(B) if Z is None else Z @ _null_space(B)
                 if not Z.shape[1]:
                     break
-        return np.clip(x, lower, upper)  # which differs by rounding only
+        return np.minimum(np.maximum(x, lower), upper)  # which differs by rounding only
 
-    def _program(self, H: Array, f: Array, Z: Array | None, box: tuple[Array, Array]) -> Array:
-        """The w of least cost with Z w, or w itself, within a box."""
-        lower, upper = box
-        A = np.zeros((0, len(f))) if Z is None else np.ascontiguousarray(Z)
-        sense = np.zeros(len(lower), dtype=np.int32)
-        w, _, flag, _ = self._solve(H, f, A, upper.copy(), lower.copy(), sense, primal_tol=FEASIBLE)
+    def _program(self, H: Array, f: Array, A: Array, lower: Array, upper: Array) -> Array:
+        """The w of least cost with w within bounds if A has no rows, or A w."""
+        w, _, flag, _ = self._solve(H, f, A, upper, lower, self._sense, primal_tol=FEASIBLE)
         if flag != SOLVED:
             raise ValueError(
                 f"InverseKinematics: no velocity within limits keeps the loops (DAQP's exit flag {flag}); "

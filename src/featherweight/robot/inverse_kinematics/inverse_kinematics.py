@@ -73,6 +73,7 @@ class InverseKinematics:
         frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))
         self._task_list = TaskList(frames, specs_of(robot, self._slots))
         self._draws = Draws(robot)
+        self._nq, self._nv = robot.nq, robot.nv
 
     def __repr__(self) -> str:
         return f"<InverseKinematics of {self.robot.name!r}: {', '.join(task.called for task in self.tasks)}>"
@@ -195,18 +196,20 @@ class InverseKinematics:
         Raises ImportError without it; ValueError for arguments of a wrong shape, or where no velocity keeps loops and limits.
         """
         flat, at = self.flat_targets(targets), np.asarray(q, dtype=np.float64)
-        if at.shape != (self.robot.nq,) or flat.ndim != 1:
+        if at.shape != (self._nq,) or flat.ndim != 1:
             raise ValueError(
-                f"InverseKinematics: velocity takes one q ({self.robot.nq},) and one target of each task; got {at.shape}"
+                f"InverseKinematics: velocity takes one q ({self._nq},) and one target of each task; got {at.shape}"
                 f" and targets of batch {flat.shape[:-1]}"
             )
+        if not np.isfinite(at).all():
+            raise ValueError("InverseKinematics: q has numbers that are not finite")
         for name, number in (("dt", dt), ("gain", gain), ("damping", damping)):
             if not 0.0 < number < math.inf:
                 raise ValueError(f"InverseKinematics: {name} must be a positive number; got {number!r}")
         fastest = np.asarray(speed, dtype=np.float64)
-        if fastest.shape not in ((), (self.robot.nv,)) or not (fastest > 0.0).all():
+        if fastest.shape not in ((), (self._nv,)) or not (fastest > 0.0).all():
             raise ValueError(
-                f"InverseKinematics: speed must be positive, a number or {self.robot.nv} of them, one for each velocity; "
+                f"InverseKinematics: speed must be positive, a number or {self._nv} of them, one for each velocity; "
                 f"got {speed!r}"
             )
         return self._differential.velocity(at, flat, VelocityProblem(dt, gain, damping, fastest))
@@ -217,8 +220,8 @@ class InverseKinematics:
 
     def _start(self, q0: Any) -> Array:
         q = np.asarray(q0, dtype=np.float64)
-        if q.ndim < 1 or q.shape[-1] != self.robot.nq:
-            raise ValueError(f"InverseKinematics: q0 must have shape (..., {self.robot.nq}); got {q.shape}")
+        if q.ndim < 1 or q.shape[-1] != self._nq:
+            raise ValueError(f"InverseKinematics: q0 must have shape (..., {self._nq}); got {q.shape}")
         if not np.isfinite(q).all():
             raise ValueError("InverseKinematics: q0 has numbers that are not finite")
         return self._draws.within(q)
