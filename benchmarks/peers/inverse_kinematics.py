@@ -116,7 +116,11 @@ class Toolbox:
         from roboticstoolbox import ET
 
         limits = iter(zip(problems.lower[:7], problems.upper[:7], strict=True))
-        turn, quarter = (lambda: ET.Rz(qlim=next(limits))), np.pi / 2
+        quarter = np.pi / 2
+
+        def turn() -> Any:
+            return ET.Rz(qlim=next(limits))
+
         arm = ET.tz(0.333) * turn() * ET.Rx(-quarter) * turn() * ET.Rx(quarter) * ET.tz(0.316) * turn()
         arm = arm * ET.tx(0.0825) * ET.Rx(quarter) * turn() * ET.tx(-0.0825) * ET.Rx(-quarter) * ET.tz(0.384) * turn()
         arm = arm * ET.Rx(quarter) * turn() * ET.tx(0.088) * ET.Rx(quarter) * turn() * ET.tz(0.107)
@@ -194,7 +198,7 @@ def main() -> None:
 
     few = slice(0, FEW)
     every = list(peers(problems))
-    ways = [("Featherweight", solve)]
+    ways: list[tuple[str, Callable[[Array, Array], bool]]] = [("Featherweight", solve)]
     ways += [(peer.name, peer.solve if isinstance(peer, Toolbox) else by_steps(peer, problems)) for peer in every]
     rows = []
     for name, way in ways:

@@ -15,7 +15,8 @@ Draw = Callable[[Array], Array]  # configurations to begin with, for problems gi
 YOUNG = 4  # iterations before an attempt may be stuck
 STALLED = 0.01  # of squared errors of tasks with tolerances: a smaller squared step does not lead anywhere
 MORE_AT_REST = 10  # times the iterations of an attempt, where it is to come to rest
-POLISHING = 100  # iterations for the best attempts at problems that are not solved
+POLISHING = 100  # iterations for the best attempts at problems that are not solved,
+POLISHED = 1e-20  # unless all squared steps are less before
 ROOM = 256  # rows that are kept busy, with several attempts at one problem where few are left,
 CROWD = 64  # but so many at most
 LARGE, SELDOM = 1024, 3  # rows from which on not every iteration looks which attempts have ended
@@ -183,9 +184,11 @@ def polished(iterate: Iteration, q: Array, targets: Array) -> Array:
     """The best configurations that some more iterations lead to."""
     best, least, caution = q.copy(), np.full(len(q), np.inf), Caution(len(q))
     for _ in range(POLISHING):
-        ahead, _, _, cost, _ = iterate(q, targets, caution.values)
+        ahead, _, _, cost, move = iterate(q, targets, caution.values)
         caution.see(q, ahead)
         better = cost < least
         best[better], least[better] = q[better], cost[better]
+        if not (move > POLISHED).any():
+            break
         q = ahead
     return best
