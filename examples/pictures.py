@@ -235,3 +235,19 @@ def draw_errors(ax, asked, predicted, noise):
     ax.set_xticks(j, [*(f"{k + 1}" for k in j[:-1]), "finger"])
     ax.set(title="Errors of prediction", xlabel="joint", ylabel="rms [N m, N]")
     ax.legend(frameon=False, fontsize=8.0)
+
+
+def picture_of_workspace(path, robot, x, z, share, arms):
+    """The share (z, x) of directions that a hand can take at points of a plane, and some arms (n, points, 3) that do."""
+    figure = Figure(figsize=(7.2, 6.2), layout="constrained")
+    ax = figure.subplots()
+    shown = ax.pcolormesh(x, z, np.where(share > 0.0, share, np.nan), cmap="YlGnBu", vmin=0.0, vmax=1.0, shading="nearest")
+    bar = figure.colorbar(shown, ax=ax, shrink=0.85, label="share of directions that the hand can take")
+    bar.outline.set_visible(False)
+    for arm in arms:
+        base = np.array([[0.0, 0.0, 0.0]])
+        ax.plot(*np.concatenate([base, arm])[:, [0, 2]].T, "-o", color=RED, lw=1.6, ms=2.5, alpha=0.75)
+    ax.axhline(0.0, color=GROUND, lw=0.8)
+    ax.set_aspect("equal")
+    ax.set(title=f"Where {robot.name}'s hand can work, in the plane y = 0", xlabel="x [m]", ylabel="z [m]")
+    save(figure, path)

@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib")
 import identify
 import jump_by_ilqr
 import pictures
+import reach_many
 from ilqr import Task, linearized, rollout, solve
 
 import featherweight as fw
@@ -161,3 +162,19 @@ def test_panda_reaches_with_crocoddyl(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("sys.argv", ["reach_with_crocoddyl.py", "--output", str(tmp_path)])
     reach.main()
     assert (tmp_path / "reach_with_crocoddyl.png").stat().st_size > 10_000
+
+
+def test_poses_that_are_said_to_be_taken_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In place and in direction, on a part of the map; what is far from the arm is not."""
+    monkeypatch.setattr(reach_many, "X", np.array([-2.0, 0.4, 0.5]))
+    monkeypatch.setattr(reach_many, "Z", np.array([0.4, 0.5]))
+    robot, targets, found = reach_many.solve(restarts=30)
+    share = found.converged.mean(axis=-1)
+    assert (share[:, 0] == 0.0).all() and (share[:, 1:] > 0.9).all()
+    poses = robot.frame_placement(reach_many.HAND)(found.q[found.converged])
+    wanted = targets[found.converged]
+    assert abs(poses[:, :3, 3] - wanted[:, :3, 3]).max() < 1e-4
+    assert abs(poses[:, :3, 2] - wanted[:, :3, 2]).max() < 1e-4
+    path = tmp_path / "reach.png"
+    pictures.picture_of_workspace(path, robot, reach_many.X, reach_many.Z, share, reach_many.arms(robot, found))
+    assert path.stat().st_size > 10_000

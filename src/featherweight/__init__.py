@@ -41,6 +41,8 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import identification, robots, se3
     from .robot.closed import ClosedRobot
+    from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
+    from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
     from .robot.trajectory import Trajectory
     from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere
     from .viewer import Window
@@ -50,6 +52,7 @@ __all__ = [
     "Arithmetic",
     "Body",
     "CenterOfMass",
+    "CenterOfMassTask",
     "ClosedRobot",
     "Closure",
     "CompiledFunction",
@@ -61,9 +64,11 @@ __all__ = [
     "Difference",
     "Factorization",
     "Frame",
+    "FrameTask",
     "HeightField",
     "Impact",
     "Inertia",
+    "InverseKinematics",
     "JacobianRows",
     "Joint",
     "JointType",
@@ -77,6 +82,7 @@ __all__ = [
     "Plane",
     "Point",
     "Pose",
+    "PostureTask",
     "Robot",
     "Shape",
     "ShapeType",
@@ -101,6 +107,8 @@ __all__ = [
 
 _LATER = {
     "ClosedRobot": ".robot.closed",
+    "InverseKinematics": ".robot.inverse_kinematics.inverse_kinematics",
+    **dict.fromkeys(("CenterOfMassTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
     **dict.fromkeys(("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere"), ".simulation"),
     "Trajectory": ".robot.trajectory",

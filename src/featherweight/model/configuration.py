@@ -68,7 +68,7 @@ def random_configuration(
     shape = shape_of(size)
     q = np.zeros((*shape, nq))
     for group, joints, rows, _ in _groups(coords):
-        low, high = np.array([_interval(joint) for joint in joints]).T
+        low, high = np.array([interval(joint) for joint in joints]).T
         q[..., rows] = group.sample(rng, low, high, (*shape, len(joints)))
     return q
 
@@ -204,7 +204,7 @@ def _groups(
             yield group, joints, q, v
 
 
-def _interval(joint: Coordinates) -> tuple[float, float]:
+def interval(joint: Coordinates) -> tuple[float, float]:
     """Where random coordinates of a joint lie."""
     half = 1.0 if joint.type is JointType.PRISMATIC else math.pi
     if math.isfinite(joint.lower):

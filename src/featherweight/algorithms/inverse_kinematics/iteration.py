@@ -1,0 +1,187 @@
+"""One iteration of inverse kinematics: errors, Jacobians, a step d by priorities and within limits, and where it leads.
+
+    1. d by `prioritized_step`, as if there were no limits
+    2. joints that d would take past a limit go to that limit, and the others take a step again with what is left of the errors;
+       as often as `passes` says, after which what still passes a limit is cut
+    3. q ⊕ d
+
+Comparisons are sums of magnitudes here, |x| = sqrt(x²): a trace has no branches.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ...model.tree import PRISMATIC, REVOLUTE, Tree
+from ...spatial import sqrt
+from ..integration import integrate
+from .prioritized import Level, dot, is_zero, prioritized_step
+from .task_rows import TaskList, TaskRows, TaskSpec, task_rows
+
+SHARP = 1e-30  # [rad², m²]: a comparison is unsure where its sides differ by the root of this
+
+
+class StepSettings(NamedTuple):
+    """Limits [rad, m] by rows of the tree; damping: its share of squared errors, and what is added, for a weight of one; and
+    how often joints are held at limits."""
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    share: float
+    added: float
+    passes: int
+
+
+def iterate(tree: Tree, tasks: TaskList, settings: StepSettings, q, targets, caution, results) -> None:
+    """Write where a step leads from q, and of q itself what `write_measures` says; `caution` times the damping for errors."""
+    ahead, *measures = results
+    rows = task_rows(tree, tasks, q, targets)
+    levels = task_levels(tasks, rows, settings, caution)
+    d = limited_step(tree, levels, settings, q)
+    integrate(tree, q, d, ahead)
+    write_measures(tasks, rows, levels, d, measures)
+
+
+def task_levels(tasks: TaskList, rows: list[TaskRows], settings: StepSettings, caution) -> list[Level]:
+    """Rows of one priority as one level, times the roots of their weights."""
+    levels = []
+    for number in sorted({task.level for task in tasks.every}):
+        A, e, weights = [], [], []
+        for task, (error, slope, _) in zip(tasks.every, rows, strict=True):
+            for w, x, row in zip(task.weight, error, slope, strict=True):
+                if task.level == number and w > 0.0:
+                    A.append([math.sqrt(w) * y for y in row])
+                    e.append(math.sqrt(w) * x)
+                    weights.append(w)
+        levels.append(damped_level(A, e, max(weights), settings, caution))
+    return levels
+
+
+def damped_level(A, e, weight: float, settings: StepSettings, caution) -> Level:
+    return Level(A, e, settings.share * caution * dot(e, e) + settings.added * weight, weight)
+
+
+def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> list[Any]:
+    """d (n), of which joints that nothing depends on have zeros."""
+    n = len(tree.parent)
+    used = [j for j in range(n) if not all(is_zero(row[j]) for level in levels for row in level.A)]
+    levels = [level._replace(A=[[row[j] for j in used] for row in level.A]) for level in levels]
+    d = prioritized_step(len(used), levels)
+    rooms = {k: room(tree, settings, j, q) for k, j in enumerate(used) if has_limits(tree, settings, j)}
+    free, held = [1.0] * len(used), [0.0] * len(used)
+    for _ in range(settings.passes if rooms else 0):
+        for k, (lower, upper) in rooms.items():
+            free[k], held[k] = held_at_limits(free[k], held[k], d[k], lower, upper)
+        again = [
+            level._replace(
+                A=[[x * f for x, f in zip(row, free, strict=True)] for row in level.A],
+                e=[x - dot(row, held) for x, row in zip(level.e, level.A, strict=True)],
+            )
+            for level in levels
+        ]
+        d = [f * x + y for f, x, y in zip(free, prioritized_step(len(used), again), held, strict=True)]
+    whole = [0.0] * n
+    for k, j in enumerate(used):
+        whole[j] = clipped(d[k], *rooms[k]) if k in rooms else d[k]
+    return whole
+
+
+def has_limits(tree: Tree, settings: StepSettings, j: int) -> bool:
+    return tree.kind[j] in (REVOLUTE, PRISMATIC) and (settings.lower[j] > -math.inf or settings.upper[j] < math.inf)
+
+
+def room(tree: Tree, settings: StepSettings, j: int, q):
+    """How far a joint may move down and up."""
+    x = q[tree.q_index[j]]
+    lower, upper = settings.lower[j], settings.upper[j]
+    return lower - x if lower > -math.inf else -math.inf, upper - x if upper < math.inf else math.inf
+
+
+def held_at_limits(free, held, d, lower, upper):
+    """Free 1 and held 0 as they are if d is within limits; 0 and the step to the limit that it passes, if it is not."""
+    if not is_infinite(upper):
+        over = free * is_positive(d - upper)
+        free, held = free - over, held + over * upper
+    if not is_infinite(lower):
+        under = free * is_positive(lower - d)
+        free, held = free - under, held + under * lower
+    return free, held
+
+
+def is_infinite(x) -> bool:
+    """Whether a limit is known to be none."""
+    return isinstance(x, float) and math.isinf(x)
+
+
+def is_positive(x):
+    """1 or 0."""
+    return 0.5 + 0.5 * (x / sqrt(x * x + SHARP))
+
+
+def clipped(x, lower, upper):
+    if not is_infinite(lower):
+        x = 0.5 * ((lower + x) + magnitude(x - lower))
+    if not is_infinite(upper):
+        x = 0.5 * ((upper + x) - magnitude(x - upper))
+    return x
+
+
+def magnitude(x):
+    return sqrt(x * x)
+
+
+def write_measures(tasks: TaskList, rows: list[TaskRows], levels: list[Level], d, measures) -> None:
+    """How far q is from solving the tasks: the sum of squares of errors over tolerances, at most 1 where all are kept; the
+    squares of those errors; the weighted squares of all, those of lower priority counting less; and the squared step."""
+    miss, left, cost, step = measures
+    over, total = 0.0, 0.0
+    for task, r in zip(tasks.every, rows, strict=True):
+        for tolerance, squares in zip(task.tolerance, squared_parts(task, r), strict=True):
+            if tolerance < math.inf:
+                over = over + (1.0 / tolerance**2) * squares
+                total = total + squares
+    miss[0] = over
+    left[0] = total
+    total = 0.0
+    for level in reversed(levels):
+        total = LOWER_LEVELS * total + dot(level.e, level.e)
+    cost[0] = total
+    step[0] = dot(d, d)
+
+
+LOWER_LEVELS = 1e-6  # what the squares of one level count for, against those of the level above
+
+
+def squared_parts(task: TaskSpec, r: TaskRows) -> list[Any]:
+    """The squared lengths of a task's errors, of each unit by itself; rows of weight zero do not count."""
+    error = [x if w > 0.0 else 0.0 for w, x in zip(task.weight, r.error, strict=True)]
+    ends = (*r.parts[1:], len(error))
+    return [dot(error[begin:end], error[begin:end]) for begin, end in zip(r.parts, ends, strict=True)]
+
+
+def task_errors(tree: Tree, tasks: TaskList, q, targets, errors) -> None:
+    """The lengths of all tasks' errors: a pose has one in m and one in rad. Rows of weight zero do not count."""
+    rows = task_rows(tree, tasks, q, targets)
+    squares = [x for task, r in zip(tasks.every, rows, strict=True) for x in squared_parts(task, r)]
+    for k, x in enumerate(squares):
+        errors[k] = sqrt(x)
+
+
+def weighted_rows(tree: Tree, tasks: TaskList, q, targets, results) -> None:
+    """Jacobian rows and errors of all tasks, times the roots of their weights, the levels one after the other."""
+    write_rows(stacked_levels(tasks, task_rows(tree, tasks, q, targets)), results)
+
+
+def stacked_levels(tasks: TaskList, rows: list[TaskRows]) -> tuple[list[Any], list[list[Any]]]:
+    """Errors, and rows of the Jacobian."""
+    levels = task_levels(tasks, rows, StepSettings((), (), 0.0, 0.0, 0), 0.0)
+    return [x for level in levels for x in level.e], [row for level in levels for row in level.A]
+
+
+def write_rows(rows: tuple[list[Any], list[list[Any]]], results) -> None:
+    jacobian, errors = results
+    for i, (x, row) in enumerate(zip(*rows, strict=True)):
+        errors[i] = x
+        for j, entry in enumerate(row):
+            jacobian[i][j] = entry

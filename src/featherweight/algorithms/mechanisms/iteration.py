@@ -1,0 +1,87 @@
+"""An iteration of inverse kinematics of a mechanism: in all joints' coordinates, with its loops above all tasks.
+
+Loops are rows phi = 0 of the highest level. Joints that follow others by couplings are in those others' columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..integration import integrate
+from ..inverse_kinematics import iteration
+from ..inverse_kinematics.iteration import StepSettings, damped_level, is_positive, limited_step, task_levels
+from ..inverse_kinematics.prioritized import dot
+from ..inverse_kinematics.task_rows import TaskList, TaskRows, task_rows
+from ..kinematics import joint_transforms
+from .cluster_tree import ClusterTree, constraint_count, moving
+from .counterparts import for_mechanism
+from .loop_constraints import cosines, violations
+from .maps import constraint_matrix, slopes, spanning_configuration
+
+LOOPS_WITHIN = 1e-11  # the root of the sum of squares of what is left of loops
+ABOVE_ALL = 1e12  # what squares of what is left of loops count for, against those of errors
+FACING, WRONG_WAY = 0.5, 1e6  # least cosine of axes that are to point the same way, and what others add to the miss
+
+
+@for_mechanism(iteration.iterate)
+def iterate(mech: ClusterTree, tasks: TaskList, settings: StepSettings, q, targets, caution, results) -> None:
+    ahead, *measures = results
+    qs = spanning_configuration(mech, q)
+    rows = [followed_rows(mech, qs, r) for r in task_rows(mech.tree, tasks, qs, targets)]
+    levels = task_levels(tasks, rows, settings, caution)
+    phi, K = loop_rows(mech, qs)
+    d = limited_step(mech.tree, [damped_level(K, phi, 1.0, settings, 1.0), *levels] if phi else levels, settings, qs)
+    moved = [0.0] * len(mech.position)
+    integrate(mech.tree, qs, d, moved)
+    for place, x in zip(mech.position, moved, strict=True):
+        if place >= 0:
+            ahead[place] = x
+    iteration.write_measures(tasks, rows, levels, d, measures)
+    miss, _, cost, _ = measures
+    cost[0] = cost[0] + ABOVE_ALL * dot(phi, phi)
+    miss[0] = miss[0] + (1.0 / LOOPS_WITHIN**2) * dot(phi, phi)
+    X = joint_transforms(mech.tree, qs)
+    for cosine in [x for cluster in mech.clusters for x in cosines(mech.tree, cluster, X)]:
+        miss[0] = miss[0] + WRONG_WAY * is_positive(FACING - cosine)
+
+
+def followed_rows(mech: ClusterTree, qs, r: TaskRows) -> TaskRows:
+    """Rows in which the columns of joints that follow others are added to those of the others."""
+    slope = [list(row) for row in r.slope]
+    for cluster in mech.clusters:
+        for f in reversed(cluster.followers):
+            for leader, factor, _ in slopes(mech, f, qs):
+                for row in slope:
+                    row[leader] = row[leader] + factor * row[f.row]
+            for row in slope:
+                row[f.row] = 0.0
+    return r._replace(slope=slope)
+
+
+def loop_rows(mech: ClusterTree, qs) -> tuple[list[Any], list[list[Any]]]:
+    """What is left of all loops, with its sign turned, and by what rows of the tree change it."""
+    X = joint_transforms(mech.tree, qs)
+    phi: list[Any] = []
+    K: list[list[Any]] = []
+    for cluster in mech.clusters:
+        own = set(moving(cluster))
+        phi += [0.0 - x for x in violations(mech.tree, cluster, X, qs)]
+        every = cluster._replace(kept=tuple(range(constraint_count(cluster))))
+        for entries in constraint_matrix(mech, every, X, qs):
+            K.append([entries[r] if r in own else 0.0 for r in range(len(mech.tree.parent))])
+    return phi, K
+
+
+@for_mechanism(iteration.task_errors)
+def task_errors(mech: ClusterTree, tasks: TaskList, q, targets, errors) -> None:
+    iteration.task_errors(mech.tree, tasks, spanning_configuration(mech, q), targets, errors)
+
+
+@for_mechanism(iteration.weighted_rows)
+def weighted_rows(mech: ClusterTree, tasks: TaskList, q, targets, results) -> None:
+    """Those of loops first."""
+    qs = spanning_configuration(mech, q)
+    rows = [followed_rows(mech, qs, r) for r in task_rows(mech.tree, tasks, qs, targets)]
+    phi, K = loop_rows(mech, qs)
+    errors, A = iteration.stacked_levels(tasks, rows)
+    iteration.write_rows((phi + errors, K + A), results)

@@ -1,0 +1,194 @@
+"""Many problems at once: rows of one batch are attempts at them, which end solved or stuck, and are begun anew elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
+Draw = Callable[[Array], Array]  # configurations to begin with, for problems given by their numbers
+
+YOUNG = 4  # iterations before an attempt may be stuck
+STALLED = 0.01  # of squared errors of tasks with tolerances: a smaller squared step does not lead anywhere
+MORE_AT_REST = 10  # times the iterations of an attempt, where it is to come to rest
+POLISHING = 100  # iterations for the best attempts at problems that are not solved,
+POLISHED = 1e-20  # unless all squared steps are less before
+ROOM = 256  # rows that are kept busy, with several attempts at one problem where few are left,
+CROWD = 64  # but so many at most
+LARGE, SELDOM = 1024, 3  # rows from which on not every iteration looks which attempts have ended
+TO_AND_FRO = 0.3  # a step that goes back by more of the one before
+MORE, LESS = 3.0, 0.7  # factors of caution after such a step, and after others
+LEAST, MOST = 1e-4, 1e6  # caution, which is one to begin with
+ALIVE = 0.75  # share of rows whose problems are open, below which others make room
+
+
+class AttemptLimits(NamedTuple):
+    """When to give up: iterations of an attempt, attempts at a problem, and the squared step of an attempt at rest, if tasks
+    are to be kept as well as can be, else infinity."""
+
+    iterations: int
+    attempts: int
+    rest: float
+
+    @property
+    def longest(self) -> int:
+        """Iterations of an attempt, which are more where it is to come to rest."""
+        return self.iterations if self.rest == math.inf else MORE_AT_REST * self.iterations
+
+
+class Outcome(NamedTuple):
+    """For each problem the best q, whether it is a solution, and what it took."""
+
+    q: Array
+    solved: Array
+    iterations: Array
+    attempts: Array
+
+
+def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tuple[Array, int, float | None]:
+    """One attempt at one problem: where it ends, after how many iterations, and the squared errors there, or None if solved."""
+    ahead, spare = np.empty_like(q), np.empty_like(q)
+    miss, left, cost, step = (np.empty(()) for _ in range(4))
+    caution = Caution(1) if limits.rest < math.inf else None
+    count = 0
+    while True:
+        iterate(q, target, caution.values[0] if caution else 1.0, out=(ahead, miss, left, cost, step))
+        count += 1
+        if caution:
+            caution.see(q[None], ahead[None], miss <= 1.0)
+        if miss <= 1.0:
+            if step <= limits.rest:
+                return q, count, None
+        elif count >= YOUNG and not step >= STALLED * left:
+            return q, count, float(cost)
+        if count >= limits.longest:
+            return q, count, float(cost)
+        q, ahead = ahead, spare if count == 1 else q  # what the attempt began with is not overwritten
+
+
+class Caution:
+    """The damping of rows, more where steps go to and fro: where errors stay, Newton's steps may be too long for good.
+
+    Without curvature of constraints they overshoot by any factor (Björck 1996, section 9.2.2, on large residuals).
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.values = np.ones(rows)
+        self._last: Array | None = None
+
+    def see(self, q: Array, ahead: Array, kept: Any = True) -> None:
+        """Steps from q to ahead, of all rows; where tolerances are kept and only rest is sought, steps may be bold."""
+        step = ahead - q
+        if self._last is not None and len(self._last) == len(step):
+            turned = np.einsum("ij,ij->i", step, self._last)
+            back = turned < -TO_AND_FRO * np.einsum("ij,ij->i", self._last, self._last)
+            self.values = np.where(
+                back, np.minimum(MORE * self.values, MOST), np.maximum(LESS * self.values, np.where(kept, LEAST, 1.0))
+            )
+        self._last = step
+
+    def keep(self, rows: Array, more: int) -> None:
+        """Of the rows only some, and others that begin."""
+        self.values = np.concatenate([self.values[rows], np.ones(more)])
+        self._last = None
+
+
+class Search:
+    """Solves problems with `targets` (k, n) from q (k, nq), and, where that gets stuck, from configurations that are drawn."""
+
+    def __init__(self, iterate: Iteration, draw: Draw, q: Array, targets: Array, limits: AttemptLimits) -> None:
+        k = len(q)
+        self.iterate, self.draw, self.limits = iterate, draw, limits
+        self.targets = targets
+        self.best, self.cost = q.copy(), np.full(k, np.inf)
+        self.solved, self.open = np.zeros(k, dtype=bool), np.ones(k, dtype=bool)
+        self.iterations, self.attempts = np.zeros(k, dtype=int), np.ones(k, dtype=int)
+        self.q, self.aims = q.copy(), targets  # of rows, each an attempt at the problem `owner`
+        self.owner, self.age = np.arange(k), np.zeros(k, dtype=int)
+        self.caution = Caution(k) if limits.rest < math.inf else None
+
+    def run(self) -> Outcome:
+        count = 0
+        while len(self.owner):
+            count += 1
+            ahead, miss, left, cost, move = self.iterate(self.q, self.aims, self.caution.values if self.caution else 1.0)
+            if self.caution:
+                self.caution.see(self.q, ahead, miss <= 1.0)
+            here, self.q = self.q, ahead
+            self.age += 1
+            if len(self.owner) < LARGE or count % SELDOM == 0:
+                self._sort_out(here, miss, left, cost, move)
+        self._polish(np.flatnonzero(~self.solved))
+        return Outcome(self.best, self.solved, self.iterations, self.attempts)
+
+    def _sort_out(self, here: Array, miss: Array, left: Array, cost: Array, move: Array) -> None:
+        """End attempts that are solved or stuck."""
+        going = self.open[self.owner]
+        kept = miss <= 1.0
+        solved = kept & (move <= self.limits.rest) & going
+        stalled = ~kept & (self.age >= YOUNG) & ~(move >= STALLED * left)
+        stuck = (stalled | (self.age >= self.limits.longest)) & going & ~solved
+        rows = np.flatnonzero(solved)
+        if len(rows):
+            problems = self.owner[rows]
+            self.best[problems], self.solved[problems], self.open[problems] = here[rows], True, False
+            self.iterations[problems] += self.age[rows]
+        rows = np.flatnonzero(stuck)
+        if len(rows):
+            self._begin_anew(rows, here, cost)
+        going = self.open[self.owner]
+        if np.count_nonzero(going) <= ALIVE * len(going):
+            self._make_room(going)
+
+    def _begin_anew(self, rows: Array, here: Array, cost: Array) -> None:
+        """Rows that are stuck begin elsewhere, as long as their problems are open and have attempts left."""
+        rows = rows[np.argsort(-cost[rows], kind="stable")]  # of one problem the best comes last, and stays
+        problems = self.owner[rows]
+        better = (cost[rows] < self.cost[problems]) & self.open[problems]
+        self.best[problems[better]], self.cost[problems[better]] = here[rows[better]], cost[rows[better]]
+        np.add.at(self.iterations, problems, self.age[rows])
+        self.open[problems[self.attempts[problems] >= self.limits.attempts]] = False
+        rows = rows[self.open[problems]]
+        np.add.at(self.attempts, self.owner[rows], 1)
+        self.q[rows] = self.draw(self.owner[rows])
+        self.age[rows] = 0
+
+    def _make_room(self, going: Array) -> None:
+        """Drop rows of problems that are closed; where few are left, make several attempts at each at once."""
+        rows = np.flatnonzero(going)
+        left = np.flatnonzero(self.open)
+        more = np.zeros(0, dtype=int)
+        if len(rows) < ROOM and len(left):
+            running = np.bincount(self.owner[rows], minlength=len(self.open))[left]
+            each = min(CROWD, ROOM // len(left))
+            more = np.repeat(left, np.maximum(0, np.minimum(each - running, self.limits.attempts - self.attempts[left])))
+            np.add.at(self.attempts, more, 1)
+        if self.caution:
+            self.caution.keep(rows, len(more))
+        self.owner = np.concatenate([self.owner[rows], more])
+        self.age = np.concatenate([self.age[rows], np.zeros(len(more), dtype=int)])
+        self.q = np.concatenate([self.q[rows], self.draw(more)]) if len(more) else self.q[rows]
+        self.aims = self.targets[self.owner]
+
+    def _polish(self, left: Array) -> None:
+        """Of problems that are not solved, the least errors that can be had near the best attempt."""
+        if len(left):
+            self.best[left] = polished(self.iterate, self.best[left], self.targets[left])
+
+
+def polished(iterate: Iteration, q: Array, targets: Array) -> Array:
+    """The best configurations that some more iterations lead to."""
+    best, least, caution = q.copy(), np.full(len(q), np.inf), Caution(len(q))
+    for _ in range(POLISHING):
+        ahead, _, _, cost, move = iterate(q, targets, caution.values)
+        caution.see(q, ahead)
+        better = cost < least
+        best[better], least[better] = q[better], cost[better]
+        if not (move > POLISHED).any():
+            break
+        q = ahead
+    return best

@@ -1,0 +1,135 @@
+"""Differential inverse kinematics: the step that tasks want now, within limits, as a quadratic program for each priority.
+
+    minimize  |A x - gain e|² + damping |x|²      subject to      lower <= x <= upper,    K x = -phi,    v = x / dt
+
+for the rows A and errors e of a priority; those after it have x = x0 + Z w with Z the null space of all rows before. By DAQP, a
+dual active-set method (Arnström, Bemporad and Axehill 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algorithms.inverse_kinematics import iteration
+from ...algorithms.inverse_kinematics.task_rows import TaskList
+from ...algorithms.mechanisms.cluster_tree import constraint_count, moving
+from ...engine.function import CompiledFunction
+from ...engine.program import Output
+from ..closed import ClosedRobot
+from ..robot import Robot
+from .limits import row_limits
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FEASIBLE = 1e-11  # [rad, m] of bounds
+RANK = 1e-9  # of the largest singular value
+SOLVED = 1  # DAQP's exit flag
+
+
+class VelocityProblem(NamedTuple):
+    """The time of a step [s], the share of errors that it is to take away, damping, and velocity limits (nv) or a number."""
+
+    dt: float
+    gain: float
+    damping: float
+    speed: Array
+
+
+class Differential:
+    """Steps for the tasks of a robot; `bound` makes a kernel a function of q and flat targets."""
+
+    def __init__(self, robot: Robot, tasks: TaskList, bound: Callable[..., CompiledFunction]) -> None:
+        try:
+            self._solve = import_module("daqp").solve
+        except ImportError:
+            raise ImportError("InverseKinematics.velocity needs the package daqp: pip install 'featherweight[ik]'") from None
+        n = robot.model.nv
+        clusters = robot.mechanism.clusters if isinstance(robot, ClosedRobot) else ()
+        self._columns = sorted(r for c in clusters for r in moving(c)) if clusters else list(range(n))
+        rows = [r for c in clusters for r in c.independent] if clusters else self._columns
+        self._independent = [self._columns.index(r) for r in rows]
+        loops = sum(map(constraint_count, clusters))
+        counts: dict[int, int] = {}
+        for task in sorted(tasks.every, key=lambda task: task.level):
+            counts[task.level] = counts.get(task.level, 0) + sum(w > 0.0 for w in task.weight)
+        self._exact = int(loops > 0)
+        ends = np.cumsum([0, *([loops] if loops else []), *counts.values()]).tolist()
+        self._levels = [slice(*pair) for pair in pairwise(ends)]
+        outputs = Output("jacobian", (ends[-1], n)), Output("errors", (ends[-1],))
+        self._rows = bound(iteration.weighted_rows, (), outputs)
+        self._set_limits(robot)
+
+    def _set_limits(self, robot: Robot) -> None:
+        """Of the columns; those without limits, which are infinite, have any coordinate."""
+        lower, upper = row_limits(robot)
+        place = {robot.model.joints[j.index].v_slice.start: j.q_slice.start for j in robot.joints if j.type.nv == 1}
+        limited = np.array([r in place for r in self._columns])
+        self._coordinates = np.array([place.get(r, 0) for r in self._columns])
+        self._lower = np.where(limited, np.array(lower)[self._columns], -np.inf)
+        self._upper = np.where(limited, np.array(upper)[self._columns], np.inf)
+        self._sense = np.zeros(len(self._columns), dtype=np.int32)
+
+    def velocity(self, q: Array, targets: Array, problem: VelocityProblem) -> Array:
+        """v (nv)."""
+        J, errors = self._rows(q, targets)
+        if len(self._columns) < J.shape[1]:
+            J = J[:, self._columns]
+        wanted = problem.gain * errors
+        if self._exact:
+            wanted[self._levels[0]] = errors[self._levels[0]]
+        levels = [(J[rows], wanted[rows]) for rows in self._levels]
+        x = self._prioritized(levels, self._box(q, problem), problem.damping)
+        v: Array = x[self._independent] / problem.dt
+        return np.minimum(np.maximum(v, -problem.speed), problem.speed)
+
+    def _box(self, q: Array, problem: VelocityProblem) -> tuple[Array, Array]:
+        """Least and greatest steps: as far as the velocity limits let it, and limits of joints; where q is past one, back."""
+        most = np.full(len(self._columns), math.inf)
+        most[self._independent] = problem.dt * problem.speed
+        at, least = q[self._coordinates], -most
+        down, up = self._lower - at, self._upper - at
+        return np.minimum(np.maximum(down, least), most), np.maximum(np.minimum(up, most), least)
+
+    def _prioritized(self, levels: list[tuple[Array, Array]], box: tuple[Array, Array], damping: float) -> Array:
+        """x (n) for the rows of each level and what they are to give; loops hold at any cost."""
+        lower, upper = box
+        x = np.zeros(len(lower))
+        Z: Array | None = None  # the identity
+        for k, (A, wanted) in enumerate(levels):
+            B, left = (A, wanted) if Z is None else (A @ Z, wanted - A @ x)
+            if k < self._exact:
+                w = np.linalg.lstsq(B, left, rcond=RANK)[0]
+            else:
+                H, f = B.T @ B, -(B.T @ left)
+                H.flat[:: len(f) + 1] += damping
+                if Z is None:
+                    w = self._program(H, f, np.zeros((0, len(f))), lower, upper)
+                else:
+                    w = self._program(H, f + damping * (Z.T @ x), np.ascontiguousarray(Z), lower - x, upper - x)
+            x = w if Z is None else x + Z @ w
+            if k + 1 < len(levels):
+                Z = _null_space(B) if Z is None else Z @ _null_space(B)
+                if not Z.shape[1]:
+                    break
+        return np.minimum(np.maximum(x, lower), upper)  # which differs by rounding only
+
+    def _program(self, H: Array, f: Array, A: Array, lower: Array, upper: Array) -> Array:
+        """The w of least cost with w within bounds if A has no rows, or A w."""
+        w, _, flag, _ = self._solve(H, f, A, upper, lower, self._sense, primal_tol=FEASIBLE)
+        if flag != SOLVED:
+            raise ValueError(
+                f"InverseKinematics: no velocity within limits keeps the loops (DAQP's exit flag {flag}); "
+                "q is too far from closed, or farther past limits than the velocity limits make good in one step"
+            )
+        return np.asarray(w)
+
+
+def _null_space(B: Array) -> Array:
+    _, sizes, V = np.linalg.svd(B)
+    return np.asarray(V[np.count_nonzero(sizes > RANK * sizes.max(initial=0.0)) :].T)

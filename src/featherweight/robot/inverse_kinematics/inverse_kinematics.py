@@ -1,0 +1,248 @@
+"""Inverse kinematics: configurations at which frames, the centre of mass and joints are where tasks want them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algorithms.inverse_kinematics import iteration
+from ...algorithms.inverse_kinematics.iteration import StepSettings
+from ...algorithms.inverse_kinematics.task_rows import TaskList
+from ...algorithms.mechanisms.cluster_tree import constraint_count
+from ...engine.function import CompiledFunction
+from ...engine.program import Input, Output
+from ...model.tree import Placements
+from ..closed import ClosedRobot
+from ..robot import Robot
+from .attempts import AttemptLimits, Search, attempt, polished
+from .differential import Differential, VelocityProblem
+from .limits import Draws, row_limits
+from .targets import packed
+from .tasks import FrameTask, IkTask, checked_tasks, error_names, slots_of, specs_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Seed = int | np.random.Generator
+
+SHARE, ADDED = 0.03, 1e-6  # damping: share of squared errors, and what is added to it
+MEASURES = ("miss", "left", "cost", "step")
+AT_REST = 1e-8  # [rad, m] step of an attempt at rest
+
+
+class Reached(NamedTuple):
+    """What `solve` found: for each problem the configuration q (..., nq), whether it keeps all tolerances, and its errors
+    (..., k) in the order of `error_names`, [m] and [rad]. Where it does not, q has the least errors that were met.
+
+    `iterations` counts those of all attempts, `restarts` the attempts after the first.
+    """
+
+    q: Array
+    converged: Any
+    errors: Array
+    iterations: Any
+    restarts: Any
+
+
+class InverseKinematics:
+    """Solves tasks for a robot, one problem or thousands at a time.
+
+    By damped Newton iterations in the form of Levenberg and Marquardt on the configuration manifold (Sugihara 2011), each of
+    which is one compiled function: kinematics, errors, Jacobians, priorities, and a step within joint limits, on lanes of
+    problems. Tasks of one priority are weighted against each other; those of a higher number move only in the null space of
+    those before (Siciliano and Slotine 1991). Loops come before all tasks. Attempts that get stuck are begun anew elsewhere.
+
+        ik = featherweight.InverseKinematics(robot, featherweight.FrameTask("hand"))
+        found = ik.solve(targets, seed=0)
+
+    Raises ValueError for a frame or joint that the robot does not have, or for tasks of one name.
+    """
+
+    def __init__(self, robot: Robot, tasks: IkTask | Iterable[IkTask]) -> None:
+        if not isinstance(robot, Robot):
+            raise TypeError(f"InverseKinematics takes a robot, as featherweight.load gives; got {type(robot).__name__}")
+        if robot.execution == "rolled":
+            raise ValueError(f"{robot.name}: inverse kinematics is traced; rolled is not offered")
+        self.robot = robot
+        self.tasks = checked_tasks(tasks)
+        self._alone = isinstance(tasks, IkTask)
+        self._slots = slots_of(robot, self.tasks)
+        framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in self.tasks]
+        frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))
+        self._task_list = TaskList(frames, specs_of(robot, self._slots))
+        self._draws = Draws(robot)
+        self._nq, self._nv = robot.nq, robot.nv
+
+    def __repr__(self) -> str:
+        return f"<InverseKinematics of {self.robot.name!r}: {', '.join(task.called for task in self.tasks)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InverseKinematics, (self.robot, self.tasks[0] if self._alone else self.tasks)
+
+    @property
+    def error_names(self) -> tuple[str, ...]:
+        """What each column of errors is: "hand position" [m], "hand orientation" [rad], "center of mass" [m], "posture"."""
+        return error_names(self.tasks)
+
+    @cached_property
+    def iteration(self) -> CompiledFunction:
+        """Function of q, flat targets, and caution, 1 or a factor of the damping: the next q, and of q the sum of squares of
+        errors over tolerances, at most 1 where all are kept; the squares of those errors; the weighted squares of all, which
+        the step is to make less; and the squared step."""
+        settings = StepSettings(*row_limits(self.robot), SHARE, ADDED, 2 if self._levels > 1 else 1)
+        caution = Input("caution", ())
+        outputs = (Output("ahead", (self.robot.nq,)), *(Output(name, ()) for name in MEASURES))
+        return self._function(iteration.iterate, (caution,), outputs, settings)
+
+    @cached_property
+    def errors(self) -> CompiledFunction:
+        """Function of q and flat targets (see `flat_targets`): the lengths of errors (k), in the order of `error_names`."""
+        return self._function(iteration.task_errors, (), (Output("errors", (len(self.error_names),)),))
+
+    def _function(self, kernel: Any, inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any) -> CompiledFunction:
+        targets = Input("targets", (self._slots[-1].end,))
+        constants = (self._task_list, *more)
+        bound = self.robot.bind(kernel.__name__, kernel, ("q", targets, *inputs), outputs, constants, doc=kernel.__doc__)
+        return CompiledFunction(bound.program, "traced") if self.robot.execution == "auto" else bound
+
+    def flat_targets(self, targets: Any) -> Array:
+        """Targets, as `solve` takes them, as the one array (..., n) that `iteration` and `errors` take."""
+        return packed(self._slots, targets, self._alone)
+
+    def solve(
+        self,
+        targets: Any,
+        q0: Any = None,
+        *,
+        seed: Seed = 0,
+        iterations: int = 20,
+        restarts: int = 100,
+    ) -> Reached:
+        """Configurations (..., nq) at which the tasks are solved, within joint limits.
+
+        `targets` is the target of the one task, or a sequence of one for each, or a dict by their names; leading axes
+        broadcast, also with those of `q0` (..., nq), where the search begins: at random configurations unless given. An attempt
+        ends after so many `iterations`, or where errors stay; up to so many `restarts` follow from random configurations, with
+        floating bases where q0 has them. The same `seed` gives the same results.
+
+        Raises ValueError for targets or q0 of a wrong shape, or that are not finite or no rotations, naming the task.
+        """
+        flat = self.flat_targets(targets)
+        start = None if q0 is None else self._start(q0)
+        limits = AttemptLimits(_whole("iterations", iterations, 1), 1 + _whole("restarts", restarts, 0), self._rest)
+        if flat.ndim == 1 and (start is None or start.ndim == 1):
+            return self._solve_one(flat, start, seed, limits)
+        return self._solve_many(flat, start, seed, limits)
+
+    def _solve_one(self, target: Array, start: Array | None, seed: Seed, limits: AttemptLimits) -> Reached:
+        """One attempt after the other."""
+        rng: np.random.Generator | None = None  # made where it is needed: it takes longer than a few iterations
+        best, least, total = start, math.inf, 0
+        for restarts in range(limits.attempts):
+            q = start
+            if q is None or restarts:
+                rng = rng or np.random.default_rng(seed)
+                q = self._draws(rng, 1, None if start is None else start[None])[0]
+            q, count, cost = attempt(self.iteration, q, target, limits)
+            total += count
+            if cost is None:
+                return Reached(self._draws.within(q), True, self.errors(q, target), total, restarts)
+            if best is None or cost < least:
+                best, least = q, cost
+        assert best is not None
+        best = self._draws.within(polished(self.iteration, best[None], target[None])[0])
+        return Reached(best, False, self.errors(best, target), total, restarts)
+
+    def _solve_many(self, targets: Array, start: Array | None, seed: Seed, limits: AttemptLimits) -> Reached:
+        batch = targets.shape[:-1]
+        if start is not None:
+            try:
+                batch = np.broadcast_shapes(batch, start.shape[:-1])
+            except ValueError:
+                raise ValueError(
+                    f"InverseKinematics: batch axes of targets {targets.shape[:-1]} and q0 {start.shape[:-1]} do not broadcast"
+                ) from None
+            start = np.broadcast_to(start, (*batch, self.robot.nq)).reshape(-1, self.robot.nq)
+        flat = np.ascontiguousarray(np.broadcast_to(targets, (*batch, targets.shape[-1])).reshape(-1, targets.shape[-1]))
+        rng = np.random.default_rng(seed)
+        first = self._draws(rng, len(flat), None) if start is None else start
+
+        def draw(problems: Array) -> Array:
+            return self._draws(rng, len(problems), None if start is None else start[problems])
+
+        found = Search(self.iteration, draw, first, flat, limits).run()
+        best = self._draws.within(found.q)
+        results = best, found.solved, self.errors(best, flat), found.iterations, found.attempts - 1
+        return Reached(*(x.reshape(*batch, *x.shape[1:]) for x in results))
+
+    def velocity(
+        self,
+        q: Any,
+        targets: Any,
+        dt: float,
+        *,
+        gain: float = 1.0,
+        damping: float = 1e-6,
+        speed: Any = math.inf,
+    ) -> Array:
+        """The velocity (nv) that takes q (nq) towards the targets within the time dt [s]: differential inverse kinematics.
+
+        A quadratic program for each priority: weighted least squares of what is left of errors times `gain` (1 is all in one
+        step), with `damping`, within joint limits and velocity limits `speed` [rad/s, m/s], a number or one for each of the nv;
+        loops are kept. `q` is one configuration, and `targets` as for `solve`. Needs the package daqp.
+
+        Raises ImportError without it; ValueError for arguments of a wrong shape, or where no velocity keeps loops and limits.
+        """
+        flat, at = self.flat_targets(targets), np.asarray(q, dtype=np.float64)
+        if at.shape != (self._nq,) or flat.ndim != 1:
+            raise ValueError(
+                f"InverseKinematics: velocity takes one q ({self._nq},) and one target of each task; got {at.shape}"
+                f" and targets of batch {flat.shape[:-1]}"
+            )
+        if not np.isfinite(at).all():
+            raise ValueError("InverseKinematics: q has numbers that are not finite")
+        for name, number in (("dt", dt), ("gain", gain), ("damping", damping)):
+            if not 0.0 < number < math.inf:
+                raise ValueError(f"InverseKinematics: {name} must be a positive number; got {number!r}")
+        fastest = np.asarray(speed, dtype=np.float64)
+        if fastest.shape not in ((), (self._nv,)) or not (fastest > 0.0).all():
+            raise ValueError(
+                f"InverseKinematics: speed must be positive, a number or {self._nv} of them, one for each velocity; "
+                f"got {speed!r}"
+            )
+        return self._differential.velocity(at, flat, VelocityProblem(dt, gain, damping, fastest))
+
+    @cached_property
+    def _differential(self) -> Differential:
+        return Differential(self.robot, self._task_list, self._function)
+
+    def _start(self, q0: Any) -> Array:
+        q = np.asarray(q0, dtype=np.float64)
+        if q.ndim < 1 or q.shape[-1] != self._nq:
+            raise ValueError(f"InverseKinematics: q0 must have shape (..., {self._nq}); got {q.shape}")
+        if not np.isfinite(q).all():
+            raise ValueError("InverseKinematics: q0 has numbers that are not finite")
+        return self._draws.within(q)
+
+    @property
+    def _levels(self) -> int:
+        """Of priority, the robot's loops among them."""
+        loops = isinstance(self.robot, ClosedRobot) and any(map(constraint_count, self.robot.mechanism.clusters))
+        return len({task.priority for task in self.tasks}) + loops
+
+    @cached_property
+    def _rest(self) -> float:
+        """The squared step at rest; infinite where nothing is to be kept as well as can be."""
+        keeps_all = all(math.isfinite(x) for task in self._task_list.every for x in task.tolerance)
+        return math.inf if keeps_all else AT_REST**2
+
+
+GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"InverseKinematics: {name} must be a whole number of at least {least}; got {value!r}")
+    return int(value)

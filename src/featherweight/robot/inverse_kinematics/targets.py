@@ -1,0 +1,77 @@
+"""Targets as users give them, checked, as one flat array of all tasks'."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .tasks import TargetSlot, is_orientation
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ROTATION = 1e-6  # how far the columns of a rotation matrix may be from orthonormal
+
+
+def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Array:
+    """Flat targets (*batch, n); raises an error that names the task for one that is missing, unknown or of a wrong shape.
+
+    `alone` says that the one task there is was not given in a sequence: its target need not be, either.
+    """
+    given = _by_task(slots, targets, alone)
+    arrays = [_checked(slot, x) for slot, x in zip(slots, given, strict=True)]
+    if len(slots) == 1 and arrays[0].ndim == len(slots[0].shape):
+        return arrays[0].reshape(-1)[slots[0].order]
+    leading = [x.shape[: x.ndim - len(slot.shape)] for slot, x in zip(slots, arrays, strict=True)]
+    try:
+        batch = leading[0] if len(leading) == 1 else np.broadcast_shapes(*leading)
+    except ValueError:
+        shapes = ", ".join(f"{slot.task.called!r} {x.shape}" for slot, x in zip(slots, arrays, strict=True))
+        raise ValueError(f"InverseKinematics: batch axes of targets do not broadcast: {shapes}") from None
+    flat = np.empty((*batch, slots[-1].end))
+    for slot, x in zip(slots, arrays, strict=True):
+        whole = x.reshape(*x.shape[: x.ndim - len(slot.shape)], math.prod(slot.shape))
+        flat[..., slot.begin : slot.end] = whole[..., slot.order]
+    return flat
+
+
+def _by_task(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Sequence[Any]:
+    names = [slot.task.called for slot in slots]
+    if isinstance(targets, Mapping):
+        if set(targets) != set(names):
+            raise ValueError(f"InverseKinematics: targets must be those of the tasks {names}; got {list(targets)}")
+        return [targets[name] for name in names]
+    if alone:
+        return [targets]
+    if isinstance(targets, np.ndarray) or not isinstance(targets, Sequence) or len(targets) != len(slots):
+        got = f"{len(targets)} of them" if isinstance(targets, (list, tuple)) else type(targets).__name__
+        raise ValueError(
+            f"InverseKinematics: targets must be a list of one for each of the tasks {names}, or a dict; got {got}"
+        )
+    return targets
+
+
+def _checked(slot: TargetSlot, target: Any) -> Array:
+    name = slot.task.called
+    try:
+        x = np.asarray(target, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"InverseKinematics: the target of {name!r} is not an array of numbers: {error}") from None
+    n = len(slot.shape)
+    if x.ndim < n or x.shape[x.ndim - n :] != slot.shape:
+        wanted = ", ".join(["...", *map(str, slot.shape)])
+        raise ValueError(f"InverseKinematics: the target of {name!r} must have shape ({wanted}); got {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError(f"InverseKinematics: the target of {name!r} has numbers that are not finite")
+    if is_orientation(slot) and not np.all(_defect(x[..., :3, :3]) <= ROTATION):
+        raise ValueError(f"InverseKinematics: the target of {name!r} holds a matrix that is no rotation")
+    return x
+
+
+def _defect(R: Array) -> Any:
+    """How far matrices (..., 3, 3) are from rotations: their rows x and y from orthonormal, and z from x cross y."""
+    rows = R.tolist() if R.ndim == 2 else np.moveaxis(R, (-2, -1), (0, 1))  # for one, Python's numbers are the quicker
+    (a, b, c), (d, e, f), (g, h, i) = rows
+    lengths = abs(a * a + b * b + c * c - 1.0) + abs(d * d + e * e + f * f - 1.0) + abs(a * d + b * e + c * f)
+    return lengths + abs(g - (b * f - c * e)) + abs(h - (c * d - a * f)) + abs(i - (a * e - b * d))

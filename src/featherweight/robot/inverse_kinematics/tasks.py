@@ -1,0 +1,210 @@
+"""Tasks of inverse kinematics: what users say of them, and what kernels read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.inverse_kinematics.task_rows import CENTER, ORIENTATION, POSE, POSITION, POSTURE, TaskSpec
+from ...model.types import Frame
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
+WITHIN = 1e-6  # [m, rad], tolerance of tasks of the highest priority
+UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION: ("orientation",)}
+
+
+@dataclass(frozen=True)
+class FrameTask:
+    """A frame of the robot is to lie at a target: its "pose" (4, 4), "position" (3) [m] or "orientation" (3, 3).
+
+    `frame` is a name, or a featherweight.Frame on a body. `weight` is a number, or one for each row (6 of a pose, position
+    first, else 3), zero for rows that do not count; rows are in the world's axes for a position, in the target's otherwise.
+    `priority` 0 comes first; tasks of a higher number move only what those before them leave free. `tolerance` [m, rad] says
+    within what the task must be kept: 1e-6 for priority 0, and as well as can be (infinity) for others, unless given.
+    """
+
+    frame: str | Frame
+    kind: str = "pose"
+    weight: Any = 1.0
+    priority: int = 0
+    tolerance: float | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"FrameTask {self.called!r}: kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        _check(self, 6 if self.kind == "pose" else 3)
+
+    @property
+    def called(self) -> str:
+        """Its name among targets."""
+        return self.name or (self.frame.name if isinstance(self.frame, Frame) else self.frame)
+
+
+@dataclass(frozen=True)
+class CenterOfMassTask:
+    """The centre of mass is to lie at a target (3) in the world [m]; as for a FrameTask."""
+
+    weight: Any = 1.0
+    priority: int = 0
+    tolerance: float | None = None
+    name: str = "center of mass"
+
+    def __post_init__(self) -> None:
+        _check(self, 3)
+
+    @property
+    def called(self) -> str:
+        """Its name among targets."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class PostureTask:
+    """Joints are to be where they are in a target configuration (nq); those named, or all.
+
+    As for a FrameTask, but that `weight` is one number for all, and `tolerance` is infinity unless given: a posture says which
+    of several solutions is wanted.
+    """
+
+    joints: Iterable[str] | None = None
+    weight: float = 1.0
+    priority: int = 0
+    tolerance: float | None = None
+    name: str = "posture"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.joints, str):
+            raise TypeError(f"PostureTask: joints must be a sequence of names; got the text {self.joints!r}")
+        if self.joints is not None:
+            object.__setattr__(self, "joints", tuple(self.joints))
+        _check(self, 1)
+
+    @property
+    def called(self) -> str:
+        """Its name among targets."""
+        return self.name
+
+
+IkTask = FrameTask | CenterOfMassTask | PostureTask
+
+
+def _check(task: Any, rows: int) -> None:
+    what = f"{type(task).__name__} {task.called!r}"
+    weight = np.asarray(task.weight, dtype=float)
+    if weight.shape not in ((), (rows,)) or not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():
+        wanted = f"a number or {rows} numbers" if rows > 1 else "a number"
+        raise ValueError(f"{what}: weight must be {wanted}, none negative and one at least positive; got {task.weight!r}")
+    if isinstance(task.priority, bool) or not isinstance(task.priority, (int, np.integer)) or task.priority < 0:
+        raise ValueError(f"{what}: priority must be a whole number of at least 0; got {task.priority!r}")
+    if task.tolerance is not None and not task.tolerance > 0.0:
+        raise ValueError(f"{what}: tolerance must be positive; got {task.tolerance!r}")
+
+
+def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[IkTask, ...]:
+    """As a tuple; raises an error for none, for what is no task, or for two of one name."""
+    every = (tasks,) if isinstance(tasks, IkTask) else tuple(tasks)
+    if not every:
+        raise ValueError("InverseKinematics needs one task at least; got none")
+    for task in every:
+        if not isinstance(task, IkTask):
+            raise TypeError(f"InverseKinematics takes FrameTask, CenterOfMassTask or PostureTask; got {type(task).__name__}")
+    names = [task.called for task in every]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"InverseKinematics: two tasks are called {name!r}; give one of them another name by name=")
+    return every
+
+
+@dataclass(frozen=True)
+class TargetSlot:
+    """Where a task's target lies in the flat array of all targets, and what it is made from."""
+
+    task: IkTask
+    shape: tuple[int, ...]  # as users give it
+    picked: tuple[int, ...]  # of its entries, flat, those that kernels read
+    begin: int
+
+    @cached_property
+    def order(self) -> Array:
+        """`picked` as an index."""
+        return np.array(self.picked, dtype=np.intp)
+
+    @property
+    def end(self) -> int:
+        return self.begin + len(self.picked)
+
+
+_POSE = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)  # origin and axes in a homogeneous matrix
+
+
+def slots_of(robot: Any, tasks: Sequence[IkTask]) -> list[TargetSlot]:
+    """The targets of tasks one after the other."""
+    slots: list[TargetSlot] = []
+    for task in tasks:
+        if isinstance(task, PostureTask):
+            shape: tuple[int, ...] = (robot.nq,)
+            picked = tuple(k for j in _joints(robot, task) for k in range(j.q_slice.start, j.q_slice.stop))
+        elif isinstance(task, FrameTask) and task.kind == "pose":
+            shape, picked = (4, 4), _POSE
+        elif isinstance(task, FrameTask) and task.kind == "orientation":
+            shape, picked = (3, 3), tuple(range(9))
+        else:
+            shape, picked = (3,), (0, 1, 2)
+        slots.append(TargetSlot(task, shape, picked, slots[-1].end if slots else 0))
+    return slots
+
+
+def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
+    """What kernels read of tasks; frames are numbered as `framed` has them."""
+    levels = sorted({slot.task.priority for slot in slots})
+    specs = []
+    for k, slot in enumerate(slots):
+        task, rows = slot.task, ()
+        kind = CENTER if isinstance(task, CenterOfMassTask) else POSTURE
+        if isinstance(task, FrameTask):
+            kind = KINDS[task.kind]
+        size = {POSE: 6}.get(kind, 3)
+        if isinstance(task, PostureTask):
+            rows = tuple(robot.model.joints[j.index].v_slice.start for j in _joints(robot, task))
+            size = sum(j.type.nv for j in _joints(robot, task))
+        default = WITHIN if task.priority == 0 and kind != POSTURE else math.inf
+        tolerance = float(default if task.tolerance is None else task.tolerance)
+        weight = tuple(float(w) for w in np.broadcast_to(np.asarray(task.weight, dtype=float), (size,)))
+        parts = (tolerance,) * len(UNITS.get(kind, ("",)))
+        specs.append(TaskSpec(kind, k, weight, parts, levels.index(task.priority), slot.begin, rows))
+    return tuple(specs)
+
+
+def error_names(tasks: Sequence[IkTask]) -> tuple[str, ...]:
+    """Of the columns of errors."""
+    names: list[str] = []
+    for task in tasks:
+        if isinstance(task, FrameTask):
+            names += [f"{task.called} {unit}" for unit in UNITS[KINDS[task.kind]]]
+        else:
+            names.append(task.called)
+    return tuple(names)
+
+
+def _joints(robot: Any, task: PostureTask) -> list[Any]:
+    """Those that have coordinates of their own."""
+    moving = {j.name: j for j in robot.joints if j.q_slice.stop > j.q_slice.start}
+    for name in task.joints or ():
+        if name not in moving:
+            raise ValueError(
+                f"{robot.name}: PostureTask names {name!r}, which is no joint with a part of q; {', '.join(moving)} are"
+            )
+    names = moving if task.joints is None else task.joints
+    return [moving[name] for name in names]
+
+
+def is_orientation(slot: TargetSlot) -> bool:
+    """Whether the target ends with a rotation matrix."""
+    return slot.shape in ((4, 4), (3, 3))

@@ -1,0 +1,422 @@
+"""Inverse kinematics of robots of every kind: what is said to be solved is, by Pinocchio's kinematics, and within limits."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.model.generators import from_parents
+from oracles import pinocchio_models
+from oracles.mechanisms import MECHANISMS
+from oracles.robots import example
+
+Array = np.ndarray
+HAND = "panda_hand"
+KEPT = 1e-9  # of what higher priorities want, whatever lower ones do
+
+
+@functools.cache
+def panda() -> fw.Robot:
+    return example("panda")
+
+
+@functools.cache
+def hand() -> fw.InverseKinematics:
+    return fw.InverseKinematics(panda(), fw.FrameTask(HAND))
+
+
+def hand_targets(count: int, seed: int = 0) -> Array:
+    return panda().frame_placement(HAND)(panda().random_configuration(seed, count))
+
+
+def limits_of(robot: fw.Robot) -> tuple[Array, Array]:
+    lower, upper = np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)
+    for j in robot.joints:
+        if j.type.nv == 1 and j.q_slice.stop > j.q_slice.start:
+            lower[j.q_slice], upper[j.q_slice] = j.lower, j.upper
+    return lower, upper
+
+
+def within_limits(robot: fw.Robot, q: Array) -> bool:
+    lower, upper = limits_of(robot)
+    return bool(((q >= lower) & (q <= upper)).all())
+
+
+def turn_between(a: Array, b: Array) -> Array:
+    """Angles between orientations (..., 3, 3), by the sine, as they are small."""
+    R = np.swapaxes(a, -1, -2) @ b
+    return np.linalg.norm(R - np.swapaxes(R, -1, -2), axis=(-2, -1)) / np.sqrt(8.0)
+
+
+# poses of an arm
+
+
+def test_reachable_poses_are_reached_by_pinocchios_kinematics_too() -> None:
+    targets = hand_targets(500)
+    found = hand().solve(targets, seed=1)
+    assert found.converged.mean() >= 0.995
+    q = found.q[found.converged][:100]
+    poses = pinocchio_models.example("panda").frame_placement([HAND], q)[:, 0]
+    wanted = targets[found.converged][:100]
+    assert np.linalg.norm(poses[:, :3, 3] - wanted[:, :3, 3], axis=1).max() <= 1e-6
+    assert turn_between(poses[:, :3, :3], wanted[:, :3, :3]).max() <= 1e-6
+    assert found.errors[found.converged].max() <= 1e-6
+    assert within_limits(panda(), found.q)
+
+
+def test_one_problem_from_nearby_takes_few_iterations() -> None:
+    [target] = hand_targets(1)
+    q = hand().solve(target).q
+    found = hand().solve(target, q + 0.01)
+    assert found.converged is True and found.restarts == 0 and found.iterations <= 4
+    assert found.q.shape == (9,) and found.errors.shape == (2,)
+    assert abs(panda().frame_placement(HAND)(found.q) - target).max() < 1e-6
+
+
+def test_results_follow_from_the_seed() -> None:
+    targets = hand_targets(40)
+    one, same, other = (hand().solve(targets, seed=seed) for seed in (3, 3, 4))
+    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
+    assert not np.array_equal(one.q, other.q)
+    assert np.array_equal(hand().solve(targets[0], seed=3).q, hand().solve(targets[0], seed=3).q)
+
+
+def test_batches_have_any_axes() -> None:
+    targets = hand_targets(6)
+    q0 = panda().random_configuration(5, (2, 1))
+    found = hand().solve(targets.reshape(3, 2, 4, 4)[:, :1], q0[:, 0])
+    assert found.q.shape == (3, 2, 9) and found.errors.shape == (3, 2, 2) and found.converged.shape == (3, 2)
+    assert hand().solve(targets[:0]).q.shape == (0, 9)
+    assert hand().solve(targets[0], q0).q.shape == (2, 1, 9)
+
+
+def test_where_one_begins_is_not_changed_and_may_be_past_limits() -> None:
+    [target] = hand_targets(1)
+    for q0 in (np.full(9, 10.0), np.full((2, 9), 10.0)):
+        before = q0.copy()
+        found = hand().solve(target, q0)
+        assert np.array_equal(q0, before) and np.all(found.converged) and within_limits(panda(), found.q)
+
+
+def test_what_is_out_of_reach_is_not_converged_and_has_the_least_error() -> None:
+    """A position 3 m away: the arm is stretched as far as its limits let it, which no other configuration betters."""
+    ik = fw.InverseKinematics(panda(), fw.FrameTask(HAND, "position"))
+    far = np.array([3.0, 0.0, 0.333])
+    reach = np.linalg.norm(panda().frame_placement(HAND)(panda().random_configuration(0, 20_000))[:, :3, 3] - far, axis=1)
+    for found in (ik.solve(far, restarts=20), ik.solve(far[None], restarts=20)):
+        assert not np.any(found.converged)
+        assert found.errors.max() == pytest.approx(np.linalg.norm(far - [0.0, 0.0, 0.333]) - 0.8 - 0.05, abs=0.1)
+        assert found.errors.max() < reach.min()
+        assert within_limits(panda(), found.q)
+    assert np.array(found.restarts) >= 20
+
+
+def test_least_errors_have_no_gradient_that_limits_let_it_follow() -> None:
+    ik = fw.InverseKinematics(panda(), fw.FrameTask(HAND, "position"))
+    far = np.array([1.5, 0.4, 0.3])
+    q = ik.solve(far, restarts=10).q
+    J = panda().frame_jacobian(HAND)(q)[:3]
+    downhill = J.T @ (far - panda().frame_placement(HAND)(q)[:3, 3])
+    lower, upper = limits_of(panda())
+    free = ~(((q <= lower + 1e-9) & (downhill < 0.0)) | ((q >= upper - 1e-9) & (downhill > 0.0)))
+    assert abs(downhill[free]).max() < 1e-5
+
+
+# kinds of tasks
+
+
+def test_rows_of_weight_zero_are_left_out() -> None:
+    """A hand that may turn about its own z axis, and one that may be anywhere at a height."""
+    robot = panda()
+    [target] = hand_targets(1, seed=4)
+    found = fw.InverseKinematics(robot, fw.FrameTask(HAND, weight=[1, 1, 1, 1, 1, 0])).solve(target, seed=2)
+    pose = robot.frame_placement(HAND)(found.q)
+    assert (
+        found.converged
+        and abs(pose[:3, 3] - target[:3, 3]).max() < 1e-6
+        and pose[:3, 2] == pytest.approx(target[:3, 2], abs=1e-6)
+    )
+    assert turn_between(pose[:3, :3], target[:3, :3]) > 1e-3
+    found = fw.InverseKinematics(robot, fw.FrameTask(HAND, "position", weight=[0, 0, 1])).solve([9.0, 9.0, 0.5], seed=2)
+    assert found.converged and robot.frame_placement(HAND)(found.q)[2, 3] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_orientations_are_reached_alone() -> None:
+    [target] = hand_targets(1, seed=5)
+    found = fw.InverseKinematics(panda(), fw.FrameTask(HAND, "orientation")).solve(target[:3, :3])
+    assert found.converged and turn_between(panda().frame_placement(HAND)(found.q)[:3, :3], target[:3, :3]) < 1e-6
+
+
+def test_frames_of_ones_own_are_reached() -> None:
+    """One on the hand, as where the hand itself would have to be for it."""
+    at = fw.Pose(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.02, 0.1034))
+    homogeneous = np.eye(4)
+    homogeneous[:3, :3], homogeneous[:3, 3] = at.R, at.p
+    [target] = hand_targets(1, seed=6)
+    ik = fw.InverseKinematics(panda(), fw.FrameTask(fw.Frame("tip", HAND, at)))
+    found = ik.solve(target @ homogeneous)
+    assert ik.error_names == ("tip position", "tip orientation")
+    assert found.converged and abs(panda().frame_placement(HAND)(found.q) - target).max() < 2e-6
+
+
+def test_weights_trade_errors_as_their_squares() -> None:
+    """Two targets for one point, on a slider: it rests at their weighted mean."""
+    slider = fw.Description(
+        "slider",
+        "made",
+        (fw.Body("sled", fw.Inertia(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))),),
+        (fw.Joint("slide", fw.JointType.PRISMATIC, None, "sled", axis=(1.0, 0.0, 0.0), lower=-5.0, upper=5.0),),
+    )
+    robot = fw.build(slider, execution="interpreted")
+    tasks = [fw.FrameTask("sled", "position", weight=w, tolerance=np.inf, name=name) for w, name in ((1.0, "a"), (3.0, "b"))]
+    ik = fw.InverseKinematics(robot, tasks)
+    found = ik.solve({"a": [0.0, 0.0, 0.0], "b": [1.0, 0.0, 0.0]}, [0.0])
+    assert found.converged and found.q == pytest.approx([0.75], abs=1e-7)
+    held = ik.solve({"a": [6.0, 0.0, 0.0], "b": [9.0, 0.0, 0.0]}, [0.0])
+    assert held.q == pytest.approx([5.0], abs=1e-12) and held.q[0] <= 5.0
+
+
+# priorities
+
+
+def test_lower_priorities_leave_higher_ones_as_they_are() -> None:
+    """The hand's place, its direction, and a posture, one after the other: to 1e-9, and each as well as those above let it."""
+    robot = panda()
+    target = hand_targets(8, seed=7)
+    rest = robot.neutral()
+    rest[3] = -1.5
+    tasks = [
+        fw.FrameTask(HAND, "position", tolerance=KEPT, name="place"),
+        fw.FrameTask(HAND, "orientation", priority=1, weight=[1, 1, 0], name="direction"),
+        fw.PostureTask(priority=2, weight=0.1),
+    ]
+    ik = fw.InverseKinematics(robot, tasks)
+    assert ik.error_names == ("place position", "direction orientation", "posture")
+    found = ik.solve([target[:, :3, 3], target[:, :3, :3], rest], seed=1)
+    assert found.converged.all() and found.errors[:, 0].max() <= KEPT
+    assert within_limits(robot, found.q)
+    for q, pose in zip(found.q, target, strict=True):
+        _stationary(robot, q, pose, rest)
+
+
+def _stationary(robot: fw.Robot, q: Array, pose: Array, rest: Array) -> None:
+    """The posture's error has no part in the null space of the rows above it, of joints that are not at limits."""
+    lower, upper = limits_of(robot)
+    inside = (q > lower + 1e-7) & (q < upper - 1e-7)
+    J = robot.frame_jacobian(HAND)(q)
+    axes = pose[:3, :3].T @ J[3:]
+    rows = np.vstack([J[:3], axes[:2]])[:, inside]
+    _, sizes, V = np.linalg.svd(rows)
+    null = V[np.count_nonzero(sizes > 1e-6 * sizes[0]) :]
+    assert np.linalg.norm(null @ (rest - q)[inside]) < 1e-4
+
+
+def test_a_wish_that_cannot_be_met_does_not_move_what_comes_first() -> None:
+    targets = hand_targets(20, seed=8)
+    pull = np.array([5.0, 5.0, 5.0])
+    elbow = fw.FrameTask("panda_link4", "position", priority=1)
+    ik = fw.InverseKinematics(panda(), [fw.FrameTask(HAND, tolerance=KEPT), elbow])
+    found = ik.solve([targets, pull], seed=1)
+    plain = hand().solve(targets, found.q)
+    assert found.converged.mean() >= 0.9 and found.errors[found.converged][:, :2].max() <= KEPT
+    assert (plain.iterations[found.converged] == 1).all()
+
+
+# kinds of robots
+
+
+def test_joints_of_every_kind_and_branches() -> None:
+    kinds = ("revolute", "prismatic", "spherical", "planar")
+    description = from_parents([-1, 0, 1, 0, 3, 4], seed=49, joint_types=kinds)
+    assert {str(j.type) for j in description.joints} == set(kinds)
+    robot = fw.build(description)
+    ik = fw.InverseKinematics(robot, [fw.FrameTask("body2"), fw.FrameTask("body5", "position")])
+    wanted = robot.random_configuration(1, 50)
+    one, other = (robot.frame_placement(name)(wanted) for name in ("body2", "body5"))
+    found = ik.solve([one, other[:, :3, 3]], seed=2)
+    assert found.converged.mean() >= 0.95
+    q = found.q[found.converged][0]
+    poses = pinocchio_models.from_description(description, robot).frame_placement(["body2", "body5"], q[None])[0]
+    assert abs(poses[0] - one[found.converged][0]).max() < 2e-6
+    assert abs(poses[1, :3, 3] - other[found.converged][0][:3, 3]).max() < 2e-6
+    assert within_limits(robot, found.q)
+
+
+@pytest.mark.parametrize("kind", ["spherical", "planar", "floating", "prismatic"])
+def test_postures_of_joints_of_every_kind(kind: str) -> None:
+    robot = fw.build(from_parents([-1, 0] if kind != "floating" else [-1], seed=2, joint_types=[kind]), execution="interpreted")
+    ik = fw.InverseKinematics(robot, fw.PostureTask(tolerance=1e-8))
+    wanted, start = robot.random_configuration(1), robot.random_configuration(2)
+    found = ik.solve(wanted, start, restarts=0)
+    assert found.converged
+    assert np.linalg.norm(robot.difference(found.q, wanted)) < 1e-7
+    assert found.errors == pytest.approx([np.linalg.norm(robot.difference(found.q, wanted))], abs=1e-9)
+
+
+def test_a_robot_with_one_joint() -> None:
+    robot = fw.build(from_parents([-1], seed=1), execution="interpreted")
+    ik = fw.InverseKinematics(robot, fw.FrameTask("body0"))
+    wanted = robot.random_configuration(3)
+    found = ik.solve(robot.frame_placement("body0")(wanted), seed=1)
+    assert found.converged and found.q == pytest.approx(wanted, abs=1e-6)
+    away = np.eye(4)
+    away[:3, 3] = 10.0
+    assert not ik.solve(away, restarts=3).converged
+
+
+def test_a_humanoid_stands_on_two_feet_and_reaches() -> None:
+    """Feet first, then the hand and the centre of mass, then the posture; a free-flyer's place follows."""
+    robot = example("simple_humanoid", "interpreted")
+    feet, palm = ("l_ankle", "r_ankle"), "r_wrist"
+    start = robot.neutral()
+    lower, upper = limits_of(robot)
+    bent = np.random.default_rng(0).normal(size=robot.nv) * 0.1
+    bent[:6] = 0.0
+    wanted = np.clip(robot.integrate(start, bent), lower, upper)
+    poses = [robot.frame_placement(name)(wanted) for name in (*feet, palm)]
+    tasks = [
+        *(fw.FrameTask(name, tolerance=KEPT) for name in feet),
+        fw.FrameTask(palm, "position", priority=1),
+        fw.CenterOfMassTask(priority=1, weight=[1.0, 1.0, 0.0]),
+        fw.PostureTask(priority=2, weight=0.01),
+    ]
+    ik = fw.InverseKinematics(robot, tasks)
+    start = np.clip(start, lower, upper)
+    found = ik.solve([*poses[:2], poses[2][:3, 3], robot.center_of_mass(wanted), start], start, restarts=0)
+    assert found.converged and found.errors[:4].max() <= KEPT
+    assert found.errors[4] < 1e-6 and np.hypot(*(robot.center_of_mass(found.q) - robot.center_of_mass(wanted))[:2]) < 1e-6
+    assert within_limits(robot, found.q)
+
+
+# loops
+
+
+@pytest.mark.parametrize("name", ["four_bar", "crank_and_rocker", "geared"])
+def test_loops_are_closed_where_tasks_are_kept(name: str) -> None:
+    robot = fw.build(MECHANISMS[name]())
+    assert isinstance(robot, fw.ClosedRobot)
+    frame = robot.frames[-1].name
+    ik = fw.InverseKinematics(robot, fw.FrameTask(frame, "position"))
+    wanted = robot.frame_placement(frame)(robot.random_configuration(0, 50))[:, :3, 3]
+    found = ik.solve(wanted, seed=1)
+    assert found.converged.mean() >= 0.95
+    q = found.q[found.converged]
+    assert abs(robot.residual(q)).max(initial=0.0) < 1e-9
+    assert abs(robot.frame_placement(frame)(q)[:, :3, 3] - wanted[found.converged]).max() < 1e-6
+    one = ik.solve(wanted[0], seed=1)
+    assert one.converged and abs(robot.residual(one.q)).max(initial=0.0) < 1e-9
+
+
+def test_loops_are_closed_where_tasks_cannot_be_kept() -> None:
+    robot = fw.build(MECHANISMS["four_bar"]())
+    assert isinstance(robot, fw.ClosedRobot)
+    ik = fw.InverseKinematics(robot, fw.FrameTask(robot.frames[-1].name, "position"))
+    found = ik.solve([5.0, 5.0, 5.0], restarts=5)
+    assert not found.converged and abs(robot.residual(found.q)).max() < 1e-9
+
+
+def test_joints_that_others_follow_keep_the_limits_of_those() -> None:
+    """A gear of ratio -2 whose follower may turn by 0.5 either way."""
+    made = from_parents([-1, 0], seed=1)
+    lead, follow = made.joints
+    description = fw.Description(
+        "geared",
+        "made",
+        made.bodies,
+        (
+            fw.Joint("lead", lead.type, None, "body0", lead.placement, lead.axis, lower=-3.0, upper=3.0),
+            fw.Joint("follow", follow.type, "body0", "body1", follow.placement, follow.axis, lower=-0.5, upper=0.4),
+        ),
+        couplings=(fw.Coupling("gear", "follow", (("lead", (-2.0,)),)),),
+    )
+    robot = fw.build(description)
+    ik = fw.InverseKinematics(robot, fw.PostureTask(joints=["lead"]))
+    for wish, limit in ((2.0, 0.25), (-2.0, -0.2)):
+        assert ik.solve([wish], [0.0], restarts=0).q == pytest.approx([limit], abs=1e-12)
+
+
+# what may be wrong
+
+
+BAD_TASKS: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (list, ValueError, "one task at least"),
+    (lambda: [HAND], TypeError, "takes FrameTask.*got str"),
+    (lambda: fw.FrameTask("nowhere"), ValueError, "no frame 'nowhere'"),
+    (lambda: fw.FrameTask(HAND, "posture"), ValueError, "'panda_hand': kind must be one of pose, position, orientation"),
+    (lambda: fw.FrameTask(HAND, weight=[1, 2]), ValueError, "'panda_hand': weight must be a number or 6 numbers"),
+    (lambda: fw.FrameTask(HAND, weight=-1.0), ValueError, "none negative"),
+    (lambda: fw.FrameTask(HAND, weight=0.0), ValueError, "one at least positive"),
+    (lambda: fw.FrameTask(HAND, priority=-1), ValueError, "priority must be a whole number"),
+    (lambda: fw.FrameTask(HAND, tolerance=0.0), ValueError, "tolerance must be positive"),
+    (lambda: fw.PostureTask(joints=["nobody"]), ValueError, "'nobody', which is no joint"),
+    (lambda: fw.PostureTask(joints="panda_joint1"), TypeError, "sequence of names"),
+    (lambda: [fw.FrameTask(HAND), fw.FrameTask(HAND, "position")], ValueError, "two tasks are called 'panda_hand'"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "message"), BAD_TASKS)
+def test_tasks_that_are_none(make: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        fw.InverseKinematics(panda(), make())
+
+
+POSE = np.eye(4)
+BAD_CALLS: list[tuple[dict[str, Any], str]] = [
+    ({"targets": np.eye(3)}, r"target of 'panda_hand' must have shape \(..., 4, 4\); got \(3, 3\)"),
+    ({"targets": 2.0 * np.eye(4)}, "no rotation"),
+    ({"targets": np.diag([1.0, 1.0, -1.0, 1.0])}, "no rotation"),
+    ({"targets": np.full((4, 4), np.nan)}, "'panda_hand' has numbers that are not finite"),
+    ({"targets": "there"}, "'panda_hand' is not an array of numbers"),
+    ({"targets": {"foot": POSE}}, r"those of the tasks \['panda_hand'\]; got \['foot'\]"),
+    ({"targets": POSE, "q0": np.zeros(7)}, r"q0 must have shape \(..., 9\); got \(7,\)"),
+    ({"targets": POSE, "q0": np.full(9, np.inf)}, "q0 has numbers that are not finite"),
+    ({"targets": np.stack([POSE] * 2), "q0": np.zeros((3, 9))}, "do not broadcast"),
+    ({"targets": POSE, "iterations": 0}, "iterations must be a whole number of at least 1"),
+    ({"targets": POSE, "restarts": -1}, "restarts must be a whole number of at least 0"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_CALLS)
+def test_targets_that_are_none(call: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        hand().solve(**call)
+
+
+def test_several_targets_come_in_a_list_or_by_name() -> None:
+    robot = example("panda", "interpreted")
+    ik = fw.InverseKinematics(robot, [fw.FrameTask(HAND), fw.PostureTask(priority=1)])
+    with pytest.raises(ValueError, match=r"a list of one for each of the tasks .*'posture'.*, or a dict; got ndarray"):
+        ik.solve(POSE)
+    with pytest.raises(ValueError, match="batch axes of targets do not broadcast: 'panda_hand'"):
+        ik.solve([np.stack([POSE] * 2), np.zeros((3, 9))])
+    flat = ik.flat_targets([POSE, np.arange(9.0)])
+    assert np.array_equal(flat, ik.flat_targets({"posture": np.arange(9.0), HAND: POSE}))
+    assert flat.shape == (21,) and np.array_equal(flat[12:], np.arange(9.0))
+
+
+def test_it_takes_a_robot_that_is_not_rolled() -> None:
+    with pytest.raises(TypeError, match="takes a robot"):
+        fw.InverseKinematics("panda", fw.FrameTask(HAND))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rolled is not offered"):
+        fw.InverseKinematics(example("panda", "rolled"), fw.FrameTask(HAND))
+
+
+def test_it_goes_to_other_processes() -> None:
+    ik = pickle.loads(pickle.dumps(hand()))
+    [target] = hand_targets(1)
+    assert np.array_equal(ik.solve(target, seed=5).q, hand().solve(target, seed=5).q)
+    assert repr(ik) == "<InverseKinematics of 'panda': panda_hand>"
+
+
+def test_it_needs_daqp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "daqp", None)
+    ik = fw.InverseKinematics(example("panda", "interpreted"), fw.FrameTask(HAND))
+    with pytest.raises(ImportError, match=r"needs the package daqp: pip install 'featherweight\[ik\]'"):
+        ik.velocity(np.zeros(9), np.eye(4), 0.01)
