@@ -1,8 +1,8 @@
 """From measured motions and forces to the inertias of a robot.
 
 `base_parameters` finds what the forces of joints depend on at all, and fits it; `fit_inertial_parameters` fits inertias that
-bodies can have; `pseudo_inertia` and `inconsistent_bodies` say which those are. All take what `Robot.extended_regressor`
-gives, for fixed and floating bases, trees and loops.
+bodies can have; `pseudo_inertia` and `inconsistent_bodies` say which those are. Regressors are those of
+`Robot.extended_regressor`: for fixed and floating bases, trees and loops.
 """
 
 from .base_parameters import BaseFit, BaseParameters, base_parameters
