@@ -74,7 +74,7 @@ def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tup
 class Caution:
     """The damping of rows, more where steps go to and fro: where errors stay, Newton's steps may be too long for good.
 
-    Without curvature of constraints they overshoot by any factor (Björck 1996, section 9.2.2, on large residuals).
+    Without curvature of constraints they overshoot by any factor (Björck 1996, chapter 9, on large residuals).
     """
 
     def __init__(self, rows: int) -> None:
@@ -91,6 +91,12 @@ class Caution:
                 back, np.minimum(MORE * self.values, MOST), np.maximum(LESS * self.values, np.where(kept, LEAST, 1.0))
             )
         self._last = step
+
+    def begin(self, rows: Array) -> None:
+        """Rows that begin anew."""
+        self.values[rows] = 1.0
+        if self._last is not None:
+            self._last[rows] = 0.0
 
     def keep(self, rows: Array, more: int) -> None:
         """Of the rows only some, and others that begin."""
@@ -156,6 +162,8 @@ class Search:
         np.add.at(self.attempts, self.owner[again], 1)
         self.q[again] = self.draw(self.owner[again])
         self.age[again] = 0
+        if self.caution:
+            self.caution.begin(again)
         self.alive[rows] = False
         self.alive[again] = True
         running = np.bincount(self.owner[self.alive], minlength=len(self.open))
