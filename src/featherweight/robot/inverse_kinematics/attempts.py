@@ -12,6 +12,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
 Draw = Callable[[Array], Array]  # configurations to begin with, for problems given by their numbers
 
+HASTY = 8  # iterations of a lone attempt before it looks whether steps go to and fro, which takes longer than they do
 YOUNG = 4  # iterations before an attempt may be stuck
 STALLED = 0.01  # of squared errors of tasks with tolerances: a smaller squared step does not lead anywhere
 MORE_AT_REST = 10  # times the iterations of an attempt, where it is to come to rest
@@ -58,7 +59,7 @@ def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tup
     while True:
         iterate(q, target, caution.values[0] if caution else 1.0, out=(ahead, miss, left, cost, step))
         count += 1
-        if caution:
+        if caution and count >= HASTY:
             caution.see(q[None], ahead[None], miss <= 1.0)
         if miss <= 1.0:
             if step <= limits.rest:
@@ -73,7 +74,7 @@ def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tup
 class Caution:
     """The damping of rows, more where steps go to and fro: where errors stay, Newton's steps may be too long for good.
 
-    Without curvature of constraints they overshoot by any factor (Björck 1996, section 9.2.2, on large residuals).
+    Without curvature of constraints they overshoot by any factor (Björck 1996, chapter 9, on large residuals).
     """
 
     def __init__(self, rows: int) -> None:
@@ -90,6 +91,12 @@ class Caution:
                 back, np.minimum(MORE * self.values, MOST), np.maximum(LESS * self.values, np.where(kept, LEAST, 1.0))
             )
         self._last = step
+
+    def begin(self, rows: Array) -> None:
+        """Rows that begin anew."""
+        self.values[rows] = 1.0
+        if self._last is not None:
+            self._last[rows] = 0.0
 
     def keep(self, rows: Array, more: int) -> None:
         """Of the rows only some, and others that begin."""
@@ -108,7 +115,7 @@ class Search:
         self.solved, self.open = np.zeros(k, dtype=bool), np.ones(k, dtype=bool)
         self.iterations, self.attempts = np.zeros(k, dtype=int), np.ones(k, dtype=int)
         self.q, self.aims = q.copy(), targets  # of rows, each an attempt at the problem `owner`
-        self.owner, self.age = np.arange(k), np.zeros(k, dtype=int)
+        self.owner, self.age, self.alive = np.arange(k), np.zeros(k, dtype=int), np.ones(k, dtype=bool)
         self.caution = Caution(k) if limits.rest < math.inf else None
 
     def run(self) -> Outcome:
@@ -127,7 +134,7 @@ class Search:
 
     def _sort_out(self, here: Array, miss: Array, left: Array, cost: Array, move: Array) -> None:
         """End attempts that are solved or stuck."""
-        going = self.open[self.owner]
+        going = self.alive & self.open[self.owner]
         kept = miss <= 1.0
         solved = kept & (move <= self.limits.rest) & going
         stalled = ~kept & (self.age >= YOUNG) & ~(move >= STALLED * left)
@@ -140,7 +147,7 @@ class Search:
         rows = np.flatnonzero(stuck)
         if len(rows):
             self._begin_anew(rows, here, cost)
-        going = self.open[self.owner]
+        going = self.alive & self.open[self.owner]
         if np.count_nonzero(going) <= ALIVE * len(going):
             self._make_room(going)
 
@@ -151,11 +158,16 @@ class Search:
         better = (cost[rows] < self.cost[problems]) & self.open[problems]
         self.best[problems[better]], self.cost[problems[better]] = here[rows[better]], cost[rows[better]]
         np.add.at(self.iterations, problems, self.age[rows])
-        self.open[problems[self.attempts[problems] >= self.limits.attempts]] = False
-        rows = rows[self.open[problems]]
-        np.add.at(self.attempts, self.owner[rows], 1)
-        self.q[rows] = self.draw(self.owner[rows])
-        self.age[rows] = 0
+        again = rows[(_rank(problems) < self.limits.attempts - self.attempts[problems]) & self.open[problems]]
+        np.add.at(self.attempts, self.owner[again], 1)
+        self.q[again] = self.draw(self.owner[again])
+        self.age[again] = 0
+        if self.caution:
+            self.caution.begin(again)
+        self.alive[rows] = False
+        self.alive[again] = True
+        running = np.bincount(self.owner[self.alive], minlength=len(self.open))
+        self.open[problems[running[problems] == 0]] = False
 
     def _make_room(self, going: Array) -> None:
         """Drop rows of problems that are closed; where few are left, make several attempts at each at once."""
@@ -170,6 +182,7 @@ class Search:
         if self.caution:
             self.caution.keep(rows, len(more))
         self.owner = np.concatenate([self.owner[rows], more])
+        self.alive = np.ones(len(self.owner), dtype=bool)
         self.age = np.concatenate([self.age[rows], np.zeros(len(more), dtype=int)])
         self.q = np.concatenate([self.q[rows], self.draw(more)]) if len(more) else self.q[rows]
         self.aims = self.targets[self.owner]
@@ -178,6 +191,15 @@ class Search:
         """Of problems that are not solved, the least errors that can be had near the best attempt."""
         if len(left):
             self.best[left] = polished(self.iterate, self.best[left], self.targets[left])
+
+
+def _rank(numbers: Array) -> Array:
+    """How many equal ones come before each number."""
+    order = np.argsort(numbers, kind="stable")
+    _, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order)) - np.repeat(first, counts)
+    return rank
 
 
 def polished(iterate: Iteration, q: Array, targets: Array) -> Array:
