@@ -118,7 +118,7 @@ def test_momentum_is_kept_without_forces_from_outside() -> None:
     x = random_states(robot, 2)
     tau = x.a.copy()
     tau[:, :6] = 0.0
-    a = robot.forward_dynamics(x.q, x.v, tau)
+    [a] = evaluated(robot.forward_dynamics, x.q, x.v, tau)
     rate = at(robot, "centroidal_momentum_rate", x._replace(a=a))
     weight = np.array([*(robot.mass * np.array(robot.gravity)), 0.0, 0.0, 0.0])
     np.testing.assert_allclose(rate, np.array([weight, weight]), atol=1e-9)
