@@ -36,7 +36,7 @@ class Reached(NamedTuple):
     """What `solve` found: for each problem the configuration q (..., nq), whether it keeps all tolerances, and its errors
     (..., k) in the order of `error_names`, [m] and [rad]. Where it does not, q has the least errors that were met.
 
-    `iterations` counts those of all attempts, `restarts` the attempts after the first.
+    `iterations` counts those of all attempts that ended, `restarts` the attempts after the first, side by side or not.
     """
 
     q: Array

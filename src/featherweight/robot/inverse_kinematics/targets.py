@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .tasks import TargetSlot, is_orientation
+from .tasks import TargetSlot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ROTATION = 1e-6  # how far the columns of a rotation matrix may be from orthonormal
@@ -19,10 +19,10 @@ def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Array:
 
     `alone` says that the one task there is was not given in a sequence: its target need not be, either.
     """
-    given = _by_task(slots, targets, alone)
+    given = [targets] if alone and isinstance(targets, np.ndarray) else _by_task(slots, targets, alone)
     arrays = [_checked(slot, x) for slot, x in zip(slots, given, strict=True)]
     if len(slots) == 1 and arrays[0].ndim == len(slots[0].shape):
-        return arrays[0].reshape(-1)[slots[0].order]
+        return arrays[0].ravel().take(slots[0].order)
     leading = [x.shape[: x.ndim - len(slot.shape)] for slot, x in zip(slots, arrays, strict=True)]
     try:
         batch = leading[0] if len(leading) == 1 else np.broadcast_shapes(*leading)
@@ -62,16 +62,19 @@ def _checked(slot: TargetSlot, target: Any) -> Array:
     if x.ndim < n or x.shape[x.ndim - n :] != slot.shape:
         wanted = ", ".join(["...", *map(str, slot.shape)])
         raise ValueError(f"InverseKinematics: the target of {name!r} must have shape ({wanted}); got {x.shape}")
-    if not np.isfinite(x).all():
+    one = x.ndim == n  # for which Python's numbers are quicker than arrays
+    if not (all(map(math.isfinite, x.ravel().tolist())) if one else np.isfinite(x).all()):
         raise ValueError(f"InverseKinematics: the target of {name!r} has numbers that are not finite")
-    if is_orientation(slot) and not np.all(_defect(x[..., :3, :3]) <= ROTATION):
-        raise ValueError(f"InverseKinematics: the target of {name!r} holds a matrix that is no rotation")
+    if slot.rotation:
+        R = x[..., :3, :3]
+        far = _defect(R.tolist()) if one else _defect(np.moveaxis(R, (-2, -1), (0, 1))).max(initial=0.0)
+        if far > ROTATION:
+            raise ValueError(f"InverseKinematics: the target of {name!r} holds a matrix that is no rotation")
     return x
 
 
-def _defect(R: Array) -> Any:
-    """How far matrices (..., 3, 3) are from rotations: their rows x and y from orthonormal, and z from x cross y."""
-    rows = R.tolist() if R.ndim == 2 else np.moveaxis(R, (-2, -1), (0, 1))  # for one, Python's numbers are the quicker
+def _defect(rows: Any) -> Any:
+    """How far matrices (3, 3, ...) are from rotations: their rows x and y from orthonormal, and z from x cross y."""
     (a, b, c), (d, e, f), (g, h, i) = rows
     lengths = abs(a * a + b * b + c * c - 1.0) + abs(d * d + e * e + f * f - 1.0) + abs(a * d + b * e + c * f)
     return lengths + abs(g - (b * f - c * e)) + abs(h - (c * d - a * f)) + abs(i - (a * e - b * d))

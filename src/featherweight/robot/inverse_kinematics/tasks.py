@@ -136,6 +136,11 @@ class TargetSlot:
         """`picked` as an index."""
         return np.array(self.picked, dtype=np.intp)
 
+    @cached_property
+    def rotation(self) -> bool:
+        """Whether the target holds a rotation matrix, in its first three rows and columns."""
+        return self.shape in ((4, 4), (3, 3))
+
     @property
     def end(self) -> int:
         return self.begin + len(self.picked)
@@ -203,8 +208,3 @@ def _joints(robot: Any, task: PostureTask) -> list[Any]:
             )
     names = moving if task.joints is None else task.joints
     return [moving[name] for name in names]
-
-
-def is_orientation(slot: TargetSlot) -> bool:
-    """Whether the target ends with a rotation matrix."""
-    return slot.shape in ((4, 4), (3, 3))
