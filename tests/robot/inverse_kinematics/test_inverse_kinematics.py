@@ -224,7 +224,7 @@ def test_a_wish_that_cannot_be_met_does_not_move_what_comes_first() -> None:
     found = ik.solve([targets, pull], seed=1)
     plain = hand().solve(targets, found.q)
     assert found.converged.mean() >= 0.9 and found.errors[found.converged][:, :2].max() <= KEPT
-    assert (plain.iterations[found.converged] == 1).all()
+    assert (plain.iterations[found.converged] <= 3).all() and abs(plain.q - found.q)[found.converged].max() < 1e-8
 
 
 # kinds of robots
