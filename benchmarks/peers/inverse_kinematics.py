@@ -12,6 +12,7 @@ is its C++ solver (Haviland and Corke 2022) at a tolerance of the same size. Wha
 
 from __future__ import annotations
 
+import argparse
 import re
 import statistics
 import time
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from measure import FILES, ROBOTS, machine, markdown, median_times, options
+from measure import FILES, ROBOTS, machine, markdown, median_times
 
 import featherweight
 
@@ -183,8 +184,11 @@ def batches(ik: Any, problems: Problems) -> tuple[float, float]:
 
 
 def main() -> None:
-    arguments = options(__doc__)
-    problems = Problems(arguments.batch if arguments.batch != 4096 else 10_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for the differential step")
+    arguments = parser.parse_args()
+    problems = Problems(arguments.batch)
     ik = featherweight.InverseKinematics(problems.robot, featherweight.FrameTask(HAND))
     seconds, share = batches(ik, problems)
     count = len(problems.targets)

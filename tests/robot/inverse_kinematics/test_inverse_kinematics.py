@@ -224,7 +224,7 @@ def test_a_wish_that_cannot_be_met_does_not_move_what_comes_first() -> None:
     found = ik.solve([targets, pull], seed=1)
     plain = hand().solve(targets, found.q)
     assert found.converged.mean() >= 0.9 and found.errors[found.converged][:, :2].max() <= KEPT
-    assert (plain.iterations[found.converged] == 1).all()
+    assert (plain.iterations[found.converged] <= 3).all() and abs(plain.q - found.q)[found.converged].max() < 1e-8
 
 
 # kinds of robots
@@ -320,8 +320,8 @@ def test_loops_are_closed_where_tasks_cannot_be_kept() -> None:
     assert not found.converged and abs(robot.residual(found.q)).max() < 1e-9
 
 
-def test_joints_that_others_follow_keep_the_limits_of_those() -> None:
-    """A gear of ratio -2 whose follower may turn by 0.5 either way."""
+def geared(*coefficients: float) -> fw.Robot:
+    """Two joints, the second of which follows the first, between -0.5 and 0.4 rad."""
     made = from_parents([-1, 0], seed=1)
     lead, follow = made.joints
     description = fw.Description(
@@ -332,12 +332,28 @@ def test_joints_that_others_follow_keep_the_limits_of_those() -> None:
             fw.Joint("lead", lead.type, None, "body0", lead.placement, lead.axis, lower=-3.0, upper=3.0),
             fw.Joint("follow", follow.type, "body0", "body1", follow.placement, follow.axis, lower=-0.5, upper=0.4),
         ),
-        couplings=(fw.Coupling("gear", "follow", (("lead", (-2.0,)),)),),
+        couplings=(fw.Coupling("gear", "follow", (("lead", coefficients),)),),
     )
-    robot = fw.build(description)
+    return fw.build(description, execution="interpreted")
+
+
+def test_joints_that_others_follow_keep_the_limits_of_those() -> None:
+    robot = geared(-2.0)
     ik = fw.InverseKinematics(robot, fw.PostureTask(joints=["lead"]))
     for wish, limit in ((2.0, 0.25), (-2.0, -0.2)):
         assert ik.solve([wish], [0.0], restarts=0).q == pytest.approx([limit], abs=1e-12)
+
+
+def test_joints_that_couplings_hold_are_left_alone() -> None:
+    robot = fw.build(MECHANISMS["locked"](), execution="interpreted")
+    assert fw.InverseKinematics(robot, fw.PostureTask()).solve(robot.neutral(), seed=1).converged
+
+
+def test_where_joints_follow_along_curves_their_limits_tell_what_is_a_solution() -> None:
+    """One at 0.2 q²: 2 would take it to 0.8, past its limit."""
+    ik = fw.InverseKinematics(geared(0.0, 0.2), fw.PostureTask(joints=["lead"]))
+    assert ik.solve([1.0], [0.0], restarts=0).converged
+    assert not ik.solve([2.0], [0.0], restarts=0).converged
 
 
 def test_it_goes_to_other_processes() -> None:

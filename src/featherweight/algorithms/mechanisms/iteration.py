@@ -5,6 +5,7 @@ Loops are rows phi = 0 of the highest level. Joints that follow others by coupli
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..integration import integrate
@@ -20,7 +21,9 @@ from .maps import constraint_matrix, slopes, spanning_configuration
 
 LOOPS_WITHIN = 1e-11  # the root of the sum of squares of what is left of loops
 ABOVE_ALL = 1e12  # what squares of what is left of loops count for, against those of errors
-FACING, WRONG_WAY = 0.5, 1e6  # least cosine of axes that are to point the same way, and what others add to the miss
+FACING = 0.5  # least cosine of axes that are to point the same way
+ROUNDING = 1e-9  # [rad, m] past limits
+WRONG = 1e6  # what each thing that must not be adds to the miss
 
 
 @for_mechanism(iteration.iterate)
@@ -40,9 +43,25 @@ def iterate(mech: ClusterTree, tasks: TaskList, settings: StepSettings, q, targe
     miss, _, cost, _ = measures
     cost[0] = cost[0] + ABOVE_ALL * dot(phi, phi)
     miss[0] = miss[0] + (1.0 / LOOPS_WITHIN**2) * dot(phi, phi)
+    miss[0] = miss[0] + WRONG * count_of_wrong(mech, settings, qs)
+
+
+def count_of_wrong(mech: ClusterTree, settings: StepSettings, qs):
+    """How many axes of loops point the wrong way, and joints that follow others are past their limits."""
     X = joint_transforms(mech.tree, qs)
-    for cosine in [x for cluster in mech.clusters for x in cosines(mech.tree, cluster, X)]:
-        miss[0] = miss[0] + WRONG_WAY * is_positive(FACING - cosine)
+    count = 0.0
+    for cluster in mech.clusters:
+        for cosine in cosines(mech.tree, cluster, X):
+            count = count + is_positive(FACING - cosine)
+        for f in cluster.followers:
+            if not f.terms:
+                continue  # held where it is
+            x = qs[mech.tree.q_index[f.row]]
+            if settings.upper[f.row] < math.inf:
+                count = count + is_positive(x - (settings.upper[f.row] + ROUNDING))
+            if settings.lower[f.row] > -math.inf:
+                count = count + is_positive((settings.lower[f.row] - ROUNDING) - x)
+    return count
 
 
 def followed_rows(mech: ClusterTree, qs, r: TaskRows) -> TaskRows:

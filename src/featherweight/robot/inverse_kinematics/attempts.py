@@ -18,9 +18,9 @@ STALLED = 0.01  # of squared errors of tasks with tolerances: a smaller squared 
 MORE_AT_REST = 10  # times the iterations of an attempt, where it is to come to rest
 POLISHING = 100  # iterations for the best attempts at problems that are not solved,
 POLISHED = 1e-20  # unless all squared steps are less before
-ROOM = 256  # rows that are kept busy, with several attempts at one problem where few are left,
+ROOM = 512  # rows that are kept busy, with several attempts at one problem where few are left,
 CROWD = 64  # but so many at most
-LARGE, SELDOM = 1024, 3  # rows from which on not every iteration looks which attempts have ended
+SELDOM = 3  # iterations between looks which attempts have ended, which take about as long as they do
 TO_AND_FRO = 0.3  # a step that goes back by more of the one before
 MORE, LESS = 3.0, 0.7  # factors of caution after such a step, and after others
 LEAST, MOST = 1e-4, 1e6  # caution, which is one to begin with
@@ -127,7 +127,7 @@ class Search:
                 self.caution.see(self.q, ahead, miss <= 1.0)
             here, self.q = self.q, ahead
             self.age += 1
-            if len(self.owner) < LARGE or count % SELDOM == 0:
+            if count % SELDOM == 0:
                 self._sort_out(here, miss, left, cost, move)
         self._polish(np.flatnonzero(~self.solved))
         return Outcome(self.best, self.solved, self.iterations, self.attempts)

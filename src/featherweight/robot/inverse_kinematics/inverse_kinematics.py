@@ -124,8 +124,9 @@ class InverseKinematics:
 
         `targets` is the target of the one task, or a sequence of one for each, or a dict by their names; leading axes
         broadcast, also with those of `q0` (..., nq), where the search begins: at random configurations unless given. An attempt
-        ends after so many `iterations`, or where errors stay; up to so many `restarts` follow from random configurations, with
-        floating bases where q0 has them. The same `seed` gives the same results.
+        ends after so many `iterations` (ten times as many where tasks are to be kept as well as can be; in batches, every third
+        looks), or where errors stay; up to so many `restarts` follow from random configurations, with floating bases where q0
+        has them. The same `seed` gives the same results.
 
         Raises ValueError for targets or q0 of a wrong shape, or that are not finite or no rotations, naming the task.
         """

@@ -28,9 +28,10 @@ def row_limits(robot: Robot) -> Bounds:
         if j.type.nv == 1:
             lower[j.v_slice.start], upper[j.v_slice.start] = j.lower, j.upper
     for f in _followers(robot):
-        (leader, coefficients), *others = f.terms
-        slope = coefficients[0] if len(coefficients) == 1 and not others else 0.0
-        if slope != 0.0:
+        if len(f.terms) != 1:
+            continue
+        [(leader, (slope, *curvature))] = f.terms
+        if slope != 0.0 and not curvature:
             ends = sorted(((lower[f.row] - f.offset) / slope, (upper[f.row] - f.offset) / slope))
             lower[leader], upper[leader] = max(lower[leader], ends[0]), min(upper[leader], ends[1])
     return tuple(lower), tuple(upper)
