@@ -1,0 +1,183 @@
+"""Least squares on many configurations at once: Levenberg and Marquardt's method for loops far from closed.
+
+    (J^T J + mu |r| 1) step = -J^T r
+
+With damping in proportion to the residual r the last steps are Newton's, also where rows of J follow from others (Fan and Yuan
+2005). Long steps early on are what finds a way, so little damping is best to begin with; steps that fail raise it. Lengths
+are in units of the mechanism's, so that they count as angles do. Loops that contradict each other leave a residual: a
+configuration has settled when it hardly falls any more, and counts if what is left is tolerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .misclosure import Misclosure
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[[Array], tuple[Array, Array]]
+
+STEPS, LONGEST = 150, 10.0  # and the greatest entry of a step [rad]
+DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-4, 1e10
+FLOOR = 1e-15  # of the matrix, against rounding
+SLOW = 0.98  # of the squared residual, which a step that gets on reduces to less
+SETTLED, STALLED = 3, 8  # steps in a row that are slow, within what is tolerated and beyond
+NEWTON_STEPS = 30
+
+
+class Settled(NamedTuple):
+    """Configurations where least squares came to rest."""
+
+    x: Array  # (batch, nx)
+    r: Array  # (batch, m) [m, rad]
+    closed: Array  # (batch,) whether that is within what is tolerated
+
+    @property
+    def worst(self) -> Array:
+        """The greatest residual of each."""
+        return np.asarray(np.abs(self.r).max(axis=1, initial=0.0))
+
+
+class ClosingProblem(NamedTuple):
+    """Loops to close by moving some of a cluster's rows, and the lengths that count as one."""
+
+    gap: Misclosure
+    columns: Array  # of the cluster's moving rows, those that may move
+    length: float  # [m]
+    exact: float  # residual [m, rad] that rounding leaves
+    tolerance: float  # [m, rad]
+
+    def moved(self, x: Array, step: Array) -> Array:
+        whole = np.zeros((len(x), len(self.gap.rows)))
+        whole[:, self.columns] = step * self.units[self.columns]
+        return self.gap.moved(x, whole)
+
+    @property
+    def units(self) -> Array:
+        """Of velocities."""
+        return np.where(self.gap.slides, self.length, 1.0)
+
+    def scaled(self, r: Array, J: Array) -> tuple[Array, Array]:
+        """Without units, of the columns that may move."""
+        weights = np.where(self.gap.is_length, 1.0 / self.length, 1.0)
+        J = J if len(self.columns) == J.shape[2] else J[:, :, self.columns]
+        return r * weights, J * (weights[:, None] * self.units[self.columns])
+
+
+def settle(p: ClosingProblem, x: Array, limits: bool = False) -> Settled:
+    """From starting points (batch, nx); with `limits`, joints beyond theirs count as open loops do."""
+    function = _within_limits(p) if limits else p.gap
+    weigh = _with_unit_rows(p) if limits else p.scaled
+    x = x.copy()
+    r, J = function(x)
+    s, K = weigh(r, J)
+    cost, damping, slow = (s * s).sum(axis=1), np.full(len(x), DAMPING), np.zeros(len(x), dtype=int)
+    closed = np.abs(r).max(axis=1, initial=0.0) < p.exact
+    active = np.flatnonzero(~closed & np.isfinite(cost)) if len(p.columns) else np.zeros(0, dtype=int)
+    for _ in range(STEPS):
+        if not len(active):
+            break
+        step = _step(K[active], s[active], damping[active] * np.sqrt(cost[active]) + FLOOR)
+        linear = s[active] + (K[active] @ step[..., None])[..., 0]
+        tried = p.moved(x[active], step)
+        r_tried, J_tried = function(tried)
+        s_tried, K_tried = weigh(r_tried, J_tried)
+        cost_tried = (s_tried * s_tried).sum(axis=1)
+        before = cost[active]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gain = (before - cost_tried) / np.maximum(before - (linear * linear).sum(axis=1), 1e-300)
+            better = cost_tried < before
+            fast = cost_tried < SLOW * before
+        damping[active] = np.clip(
+            damping[active] * np.where(gain > 0.75, 0.2, np.where(gain >= 0.25, 1.0, 4.0)), LEAST_DAMPING, MOST_DAMPING
+        )
+        slow[active] = np.where(fast, 0, slow[active] + 1)
+        taken = active[better]
+        x[taken], r[taken], s[taken], K[taken], cost[taken] = (
+            y[better] for y in (tried, r_tried, s_tried, K_tried, cost_tried)
+        )
+        worst = np.abs(r[active]).max(axis=1)
+        done = (worst < p.exact) | ((slow[active] >= SETTLED) & (worst <= p.tolerance))
+        closed[active[done]] = True
+        active = active[~done & (slow[active] < STALLED)]
+    return Settled(x, r[:, : len(p.gap.is_length)], closed)
+
+
+def _step(K: Array, s: Array, damping: Array) -> Array:
+    """By the smaller of the two systems that are the same."""
+    m, n = K.shape[1:]
+    if m == 0:
+        return np.zeros((len(K), n))
+    across = K.swapaxes(1, 2)
+    A = K @ across if m <= n else across @ K
+    A[:, range(min(m, n)), range(min(m, n))] += damping[:, None]
+    step = across @ np.linalg.solve(A, s[..., None]) if m <= n else np.linalg.solve(A, across @ s[..., None])
+    longest = np.abs(step).max(axis=1, keepdims=True)
+    return np.asarray(-(step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))[..., 0])
+
+
+def _within_limits(p: ClosingProblem) -> Function:
+    """The residual, and how far joints are beyond their limits."""
+    lower, upper, at, row = limits_of(p.gap)
+
+    def function(x: Array) -> tuple[Array, Array]:
+        r, J = p.gap(x)
+        beyond = x[:, at] - np.clip(x[:, at], lower, upper)
+        more = np.zeros((len(x), len(at), J.shape[2]))
+        more[:, range(len(at)), row] = beyond != 0.0
+        return np.concatenate([r, beyond], axis=1), np.concatenate([J, more], axis=1)
+
+    return function
+
+
+def _with_unit_rows(p: ClosingProblem) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """`scaled`, of residuals with those of limits."""
+    row = limits_of(p.gap)[3]
+    units = 1.0 / p.units[row]
+    m = len(p.gap.is_length)
+
+    def scaled(r: Array, J: Array) -> tuple[Array, Array]:
+        s, K = p.scaled(r[:, :m], J[:, :m])
+        more = J[:, m:, p.columns] * (units[:, None] * p.units[p.columns])
+        return np.concatenate([s, r[:, m:] * units], axis=1), np.concatenate([K, more], axis=1)
+
+    return scaled
+
+
+def limits_of(gap: Misclosure) -> tuple[Array, Array, Array, Array]:
+    """Of joints with limits: lower and upper ones, their places in x, and in the rows that move."""
+    own = [c for c in gap.coordinates if np.isfinite(c.lower) or np.isfinite(c.upper)]
+    return (
+        np.array([c.lower for c in own]),
+        np.array([c.upper for c in own]),
+        np.array([c.q.start for c in own], dtype=np.intp),
+        np.array([c.v.start for c in own], dtype=np.intp),
+    )
+
+
+def refined(p: ClosingProblem, x: Array, rows: Array) -> Settled:
+    """With some rows of the residual closed to rounding, by Newton's method from where that is near."""
+    x = x.copy()
+    r, J = p.gap(x)
+    for _ in range(NEWTON_STEPS):
+        left = np.flatnonzero(~(np.abs(r[:, rows]).max(axis=1, initial=0.0) < p.exact))
+        if not len(left) or not len(p.columns):
+            break
+        s, K = p.scaled(r[left], J[left])
+        x[left] = p.moved(x[left], newton_step(K[:, rows], s[:, rows]))
+        r[left], J[left] = p.gap(x[left])
+        if not np.isfinite(r).all():
+            break
+    kept, whole = (np.abs(y).max(axis=1, initial=0.0) for y in (r[:, rows], r))
+    closed = (kept < p.exact) & (whole <= max(p.tolerance, p.exact))
+    return Settled(x, r, closed)
+
+
+def newton_step(K: Array, phi: Array) -> Array:
+    """The least step that Newton's method takes for K (..., m, n) and phi (..., m), no joint by more than half a unit."""
+    step = -(np.linalg.pinv(K, rcond=1e-10) @ phi[..., None])[..., 0]
+    longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
+    return np.asarray(step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300)))
