@@ -66,7 +66,7 @@ class ClosedConfigurations(Robot):
         q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
         for a in self.loops.assemblies.values():
             regular = REGULAR / len(self.loops.assemblies)
-            x, left = a.search(a.anywhere(rng), wanted, accept=lambda x, a=a, most=regular: a.singularity(x) < most)
+            x, left = a.search(a.anywhere(rng), wanted, first=1, accept=lambda x, a=a, most=regular: a.singularity(x) < most)
             if len(x) < wanted:
                 raise ValueError(f"{self._not_found(a, left)}; {len(x)} of {wanted} were found in general position")
             q[:, a.gap.places] = x

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...model import configuration
+from ...model.types import JointType
 from .misclosure import Misclosure
 from .solver import ClosingProblem, Settled, limits_of, refined, settle
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-STARTS = 400  # after which a search is given up
+STARTS = 600  # after which a search is given up
 NEAR = 30  # of these, as many lie around a guess, each farther than the one before
 WAVE = 8  # starting points taken at once to begin with
 ROUNDING = 1e-9  # [m, rad] of joints at their limits
@@ -36,8 +38,9 @@ class Assembly:
 
     def __init__(self, gap: Misclosure, exact: float, tolerance: float) -> None:
         self.gap = gap
-        size = max((math.hypot(*gap.tree.translation[r]) for r in gap.cluster.rows), default=0.0)
-        self.problem = ClosingProblem(gap, np.arange(len(gap.rows)), size or 1.0, exact, max(tolerance, exact))
+        self.length = max((math.hypot(*gap.tree.translation[r]) for r in gap.cluster.rows), default=0.0) or 1.0
+        weights, units = np.where(gap.is_length, 1.0 / self.length, 1.0), np.where(gap.slides, self.length, 1.0)
+        self.problem = ClosingProblem(gap, np.arange(len(gap.rows)), weights, units, exact, max(tolerance, exact))
         self.solved = np.arange(len(gap.is_length))
         self.kept: list[int] = []  # the numbers of independent constraints,
         self.dependent: list[int] = []  # and of the moving rows that they determine
@@ -95,13 +98,24 @@ class Assembly:
         return np.asarray(good.all(axis=1))
 
     def _unwound(self, x: Array) -> Array:
-        """Angles within half a turn of the middle of their limits, or of zero."""
+        """With angles within half a turn of the middle of their limits, or of zero, where whole turns change nothing."""
+        at, middle = self._turning
         x = x.copy()
-        for c in self.gap.coordinates:
-            if c.type in ("revolute", "continuous"):
-                middle = 0.5 * (c.lower + c.upper) if math.isfinite(c.lower) and math.isfinite(c.upper) else 0.0
-                x[:, c.q.start] -= 2.0 * math.pi * np.round((x[:, c.q.start] - middle) / (2.0 * math.pi))
+        x[:, at] -= 2.0 * math.pi * np.round((x[:, at] - middle) / (2.0 * math.pi))
         return x
+
+    @cached_property
+    def _turning(self) -> tuple[Array, Array]:
+        """The places of angles that no coupling and no constraint of one's own counts the turns of, and their middles."""
+        cluster = self.gap.cluster
+        counted = {r for f in cluster.followers for r, _ in f.terms} | {r for c in cluster.closings for r in c.rows}
+        own = [
+            c
+            for c in self.gap.coordinates
+            if c.type in (JointType.REVOLUTE, JointType.CONTINUOUS) and self.gap.rows[c.v.start] not in counted
+        ]
+        middles = [0.5 * (c.lower + c.upper) if math.isfinite(c.lower) and math.isfinite(c.upper) else 0.0 for c in own]
+        return np.array([c.q.start for c in own], dtype=np.intp), np.array(middles)
 
     def around(self, x: Array, rng: np.random.Generator, step: float = 0.05) -> Callable[[int], Array]:
         """Starting points: x itself, others ever farther from it, and then anywhere."""

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value, at most, for constraints that follow from others but for what is tolerated
 GAP = 10.0  # between singular values that count and those that do not
-APART = 0.3  # [rad] between configurations at which constraints are tried that are left out
+APART = 0.5  # [rad] in all between configurations at which constraints are tried that are left out
 
 
 def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
@@ -30,15 +30,16 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
     r, J = p.gap(x)
     if not J[0].size:
         return [], J[0]
-    values = [np.linalg.svd(K, compute_uv=False) / max(1e-300, float(np.linalg.norm(K, 2))) for K in p.scaled(r, J)[1]]
+    scaled = p.scaled(r, J.copy())[1]
+    values = [np.linalg.svd(K, compute_uv=False) / max(1e-300, float(np.linalg.norm(K, 2))) for K in scaled]
     greatest = np.max(values, axis=0)
     rank = int((greatest > RANK).sum())
     if (np.abs(r).max(axis=1) >= p.exact).any():
-        weak = [k for k in range(1, rank) if greatest[k] < min(WEAK, 10.0 * p.tolerance / p.length)]
+        weak = [k for k in range(1, rank) if greatest[k] < min(WEAK, 10.0 * p.tolerance / assembly.length)]
         k = max(weak, key=lambda k: greatest[k - 1] / greatest[k], default=rank)
         if k < rank and greatest[k - 1] > GAP * greatest[k]:
             best = int(np.argmax([v[k - 1] for v in values]))
-            rows = _pivots(p.scaled(r, J)[1][best], k)
+            rows = _pivots(scaled[best], k)
             if _follow(assembly, x, rows):
                 return rows, np.asarray(J[best])
     ranks = [int((v > RANK).sum()) for v in values]
@@ -48,7 +49,8 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
 
 def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
     """Whether loops stay as good as closed when only some rows are closed, some way from closed configurations."""
-    move = np.random.default_rng(0).uniform(-APART, APART, (len(x), len(assembly.gap.rows)))
+    move = np.random.default_rng(0).standard_normal((len(x), len(assembly.gap.rows)))
+    move *= APART / np.linalg.norm(move, axis=1, keepdims=True)
     p = assembly.problem
     moved = refined(p._replace(tolerance=np.inf), p.moved(x, move), np.array(rows))
     return bool(moved.closed.any() and np.median(moved.worst[moved.closed]) <= p.tolerance)

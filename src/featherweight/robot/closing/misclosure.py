@@ -51,9 +51,10 @@ def turns(R: Array) -> tuple[Array, Array]:
 
 def axes(R: Array) -> tuple[Array, Array]:
     """theta (e_x, e_y)/sin theta for the z axes e of R, and a zero; and the rates."""
-    e = R[..., :, 2]
+    e = R[..., :, 2].copy()
     z, sine = e[..., 2], np.hypot(e[..., 0], e[..., 1])
     poles = sine < NEAR_POLE
+    e[..., 0] = np.where(poles & (z < 0.0), NEAR_POLE, e[..., 0])  # the wrong way round any way back is as long
     sine = np.maximum(sine, NEAR_POLE)
     angle = np.arctan2(sine, z)
     g = np.where(poles & (z > 0.0), 1.0, angle / sine)[..., None]
@@ -74,6 +75,15 @@ def crossed(R: Array) -> tuple[Array, Array]:
     r, rates = np.zeros_like(e), np.zeros_like(R)
     r[..., 0] = np.arcsin(sine)
     rates[..., 0, :] = -_skew(e)[..., 2, :] / np.sqrt(np.maximum(1.0 - sine * sine, NEAR_POLE))[..., None]
+    return r, rates
+
+
+def sines(R: Array, pairs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+    """Scalar products of axes (i of A, j of B) as the equations of motion have them, three with zeros; and the rates."""
+    r, rates = np.zeros(R.shape[:-1]), np.zeros_like(R)
+    for k, (i, j) in enumerate(pairs):
+        r[..., k] = R[..., i, j]
+        rates[..., k, :] = -_skew(R[..., :, j])[..., i, :]
     return r, rates
 
 
@@ -199,25 +209,26 @@ class Misclosure:
                 while row in self._column:
                     self._sign[k, 0, self._column[row]] += 2 * i - 1
                     row = self.tree.parent[row]
-        kinds = [ANGLES[h.type] for h in self.held]
-        own = {kind: [k for k, mine in enumerate(kinds) if mine == kind] for kind in dict.fromkeys(kinds)}
-        self._angles: list[tuple[Any, Any]] = [
-            (measure, slice(None) if len(which) == len(kinds) else np.array(which))
-            for measure, which in own.items()
-            if measure is not None
-        ]
+        kinds = [h.type for h in self.held]
+        self._angles: list[tuple[LoopType, Any]] = []
+        for kind in dict.fromkeys(kinds):
+            own = [k for k, mine in enumerate(kinds) if mine == kind]
+            self._angles.append((kind, slice(None) if len(own) == len(kinds) else np.array(own)))
 
     # what does
 
     def residual(self, x: Array) -> Array:
         """How far loops are open (batch, m) [m, rad]."""
-        return self._evaluated(x, slopes=False)[0]
+        return self._evaluated(x, False, False)[0]
 
-    def __call__(self, x: Array) -> tuple[Array, Array]:
-        """How far loops are open (batch, m), and the derivatives (batch, m, n) by velocities of the rows."""
-        return self._evaluated(x, slopes=True)
+    def __call__(self, x: Array, as_sines: bool = False) -> tuple[Array, Array]:
+        """How far loops are open (batch, m), and the derivatives (batch, m, n) by velocities of the rows.
 
-    def _evaluated(self, x: Array, slopes: bool) -> tuple[Array, Array]:
+        `as_sines` gives what the equations of motion hold at zero; where some rows are not, that is not quite the same.
+        """
+        return self._evaluated(x, True, as_sines)
+
+    def _evaluated(self, x: Array, slopes: bool, as_sines: bool) -> tuple[Array, Array]:
         S = self._spanning(x)
         T = self._poses(S)
         ends = T[:, self._end_nodes] @ self._end_places
@@ -226,7 +237,7 @@ class Misclosure:
         p = b[..., :3, 3]
         r = np.zeros((*p.shape[:2], 6))
         r[..., :3] = (back @ (p - a[..., :3, 3])[..., None])[..., 0]
-        Q = self._measure_angles(back @ b[..., :3, :3], r)
+        Q = self._measure_angles(back @ b[..., :3, :3], r, as_sines)
         flat = r.reshape(len(x), 6 * len(self.held))
         flat = flat if self._all_chosen else flat[:, self._chosen]
         for c in self.cluster.closings:
@@ -272,7 +283,7 @@ class Misclosure:
 
     def _rates(self, T: Array, back: Array, p: Array, Q: Array) -> Array:
         """The derivatives (batch, loops, 6, rows) by velocities of all rows: of points of B, seen from A, and of angles."""
-        flat = T.reshape(len(T), -1)
+        flat = T.reshape(len(T), 16 * T.shape[1])
         e, o = flat[:, self._axis_entries], flat[:, self._origin_entries]  # (batch, 3, rows)
         twist = np.empty((len(T), 1, 6, e.shape[-1]))  # angular; linear, of the point at the output body's origin
         twist[:, 0, :3] = e * self._angular
@@ -285,11 +296,15 @@ class Misclosure:
         seen[..., 3:, :3] = Q @ back
         return np.asarray(seen @ (self._sign * twist))
 
-    def _measure_angles(self, R: Array, r: Array) -> Array:
+    def _measure_angles(self, R: Array, r: Array, as_sines: bool) -> Array:
         """Write what is asked of angles; their rates (batch, loops, 3, 3) by angular velocities, seen from A."""
         Q = np.zeros_like(R)
-        for measure, own in self._angles:
-            r[:, own, 3:], Q[:, own] = measure(R[:, own])
+        for kind, own in self._angles:
+            measure = ANGLES[kind]
+            if as_sines:
+                r[:, own, 3:], Q[:, own] = sines(R[:, own], ALIGNMENTS[kind][1])
+            elif measure is not None:
+                r[:, own, 3:], Q[:, own] = measure(R[:, own])
         return Q
 
     def _columns(self, J: Array, S: Array) -> Array:

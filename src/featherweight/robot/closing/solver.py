@@ -10,7 +10,6 @@ configuration has settled when it hardly falls any more, and counts if what is l
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ import numpy as np
 from .misclosure import Misclosure
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Function = Callable[[Array], tuple[Array, Array]]
 
 STEPS, LONGEST = 150, 10.0  # and the greatest entry of a step [rad]
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-4, 1e10
@@ -46,59 +44,68 @@ class ClosingProblem(NamedTuple):
 
     gap: Misclosure
     columns: Array  # of the cluster's moving rows, those that may move
-    length: float  # [m]
+    weights: Array  # (m,) that take the units out of residuals, by the mechanism's length,
+    units: Array  # (n,) and put them into velocities
     exact: float  # residual [m, rad] that rounding leaves
     tolerance: float  # [m, rad]
 
     def moved(self, x: Array, step: Array) -> Array:
-        whole = np.zeros((len(x), len(self.gap.rows)))
+        if len(self.columns) == len(self.units):
+            return self.gap.moved(x, step * self.units)
+        whole = np.zeros((len(x), len(self.units)))
         whole[:, self.columns] = step * self.units[self.columns]
         return self.gap.moved(x, whole)
 
-    @property
-    def units(self) -> Array:
-        """Of velocities."""
-        return np.where(self.gap.slides, self.length, 1.0)
-
     def scaled(self, r: Array, J: Array) -> tuple[Array, Array]:
-        """Without units, of the columns that may move."""
-        weights = np.where(self.gap.is_length, 1.0 / self.length, 1.0)
-        J = J if len(self.columns) == J.shape[2] else J[:, :, self.columns]
-        return r * weights, J * (weights[:, None] * self.units[self.columns])
+        """Without units, of the columns that may move; J is overwritten where all may."""
+        if len(self.columns) == len(self.units):
+            J *= self.weights[:, None] * self.units
+            return r * self.weights, J
+        return r * self.weights, J[:, :, self.columns] * (self.weights[:, None] * self.units[self.columns])
+
+    def evaluated(self, x: Array, limits: bool) -> tuple[Array, Array, Array]:
+        """The residual, and without units that and its derivatives; with those of joints beyond their limits."""
+        r, J = self.gap(x)
+        s, K = self.scaled(r, J)
+        if not limits:
+            return r, s, K
+        lower, upper, at, row = limits_of(self.gap)
+        beyond = x[:, at] - np.clip(x[:, at], lower, upper)
+        more = np.zeros((len(x), len(at), len(self.units)))
+        more[:, range(len(at)), row] = beyond != 0.0
+        return (
+            np.concatenate([r, beyond], axis=1),
+            np.concatenate([s, beyond / self.units[row]], axis=1),
+            np.concatenate([K, more[:, :, self.columns]], axis=1),
+        )
 
 
 def settle(p: ClosingProblem, x: Array, limits: bool = False) -> Settled:
     """From starting points (batch, nx); with `limits`, joints beyond theirs count as open loops do."""
-    function = _within_limits(p) if limits else p.gap
-    weigh = _with_unit_rows(p) if limits else p.scaled
     x = x.copy()
-    r, J = function(x)
-    s, K = weigh(r, J)
+    r, s, K = p.evaluated(x, limits)
     cost, damping, slow = (s * s).sum(axis=1), np.full(len(x), DAMPING), np.zeros(len(x), dtype=int)
     closed = np.abs(r).max(axis=1, initial=0.0) < p.exact
     active = np.flatnonzero(~closed & np.isfinite(cost)) if len(p.columns) else np.zeros(0, dtype=int)
     for _ in range(STEPS):
         if not len(active):
             break
-        step = _step(K[active], s[active], damping[active] * np.sqrt(cost[active]) + FLOOR)
-        linear = s[active] + (K[active] @ step[..., None])[..., 0]
+        own = K[active] if len(active) < len(x) else K
+        step = _step(own, s[active], damping[active] * np.sqrt(cost[active]) + FLOOR)
+        linear = s[active] + (own @ step[..., None])[..., 0]
         tried = p.moved(x[active], step)
-        r_tried, J_tried = function(tried)
-        s_tried, K_tried = weigh(r_tried, J_tried)
-        cost_tried = (s_tried * s_tried).sum(axis=1)
-        before = cost[active]
+        r_tried, s_tried, K_tried = p.evaluated(tried, limits)
+        cost_tried, before = (s_tried * s_tried).sum(axis=1), cost[active]
         with np.errstate(invalid="ignore", divide="ignore"):
             gain = (before - cost_tried) / np.maximum(before - (linear * linear).sum(axis=1), 1e-300)
             better = cost_tried < before
             fast = cost_tried < SLOW * before
-        damping[active] = np.clip(
-            damping[active] * np.where(gain > 0.75, 0.2, np.where(gain >= 0.25, 1.0, 4.0)), LEAST_DAMPING, MOST_DAMPING
-        )
+        change = np.where(gain > 0.75, 0.2, np.where(gain >= 0.25, 1.0, 4.0))
+        damping[active] = np.clip(damping[active] * change, LEAST_DAMPING, MOST_DAMPING)
         slow[active] = np.where(fast, 0, slow[active] + 1)
         taken = active[better]
-        x[taken], r[taken], s[taken], K[taken], cost[taken] = (
-            y[better] for y in (tried, r_tried, s_tried, K_tried, cost_tried)
-        )
+        for old, new in ((x, tried), (r, r_tried), (s, s_tried), (K, K_tried), (cost, cost_tried)):
+            old[taken] = new[better]
         worst = np.abs(r[active]).max(axis=1)
         done = (worst < p.exact) | ((slow[active] >= SETTLED) & (worst <= p.tolerance))
         closed[active[done]] = True
@@ -119,34 +126,6 @@ def _step(K: Array, s: Array, damping: Array) -> Array:
     return np.asarray(-(step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))[..., 0])
 
 
-def _within_limits(p: ClosingProblem) -> Function:
-    """The residual, and how far joints are beyond their limits."""
-    lower, upper, at, row = limits_of(p.gap)
-
-    def function(x: Array) -> tuple[Array, Array]:
-        r, J = p.gap(x)
-        beyond = x[:, at] - np.clip(x[:, at], lower, upper)
-        more = np.zeros((len(x), len(at), J.shape[2]))
-        more[:, range(len(at)), row] = beyond != 0.0
-        return np.concatenate([r, beyond], axis=1), np.concatenate([J, more], axis=1)
-
-    return function
-
-
-def _with_unit_rows(p: ClosingProblem) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """`scaled`, of residuals with those of limits."""
-    row = limits_of(p.gap)[3]
-    units = 1.0 / p.units[row]
-    m = len(p.gap.is_length)
-
-    def scaled(r: Array, J: Array) -> tuple[Array, Array]:
-        s, K = p.scaled(r[:, :m], J[:, :m])
-        more = J[:, m:, p.columns] * (units[:, None] * p.units[p.columns])
-        return np.concatenate([s, r[:, m:] * units], axis=1), np.concatenate([K, more], axis=1)
-
-    return scaled
-
-
 def limits_of(gap: Misclosure) -> tuple[Array, Array, Array, Array]:
     """Of joints with limits: lower and upper ones, their places in x, and in the rows that move."""
     own = [c for c in gap.coordinates if np.isfinite(c.lower) or np.isfinite(c.upper)]
@@ -159,21 +138,20 @@ def limits_of(gap: Misclosure) -> tuple[Array, Array, Array, Array]:
 
 
 def refined(p: ClosingProblem, x: Array, rows: Array) -> Settled:
-    """With some rows of the residual closed to rounding, by Newton's method from where that is near."""
+    """With some constraints of the equations of motion closed to rounding, by Newton's method from where that is near."""
     x = x.copy()
-    r, J = p.gap(x)
+    left, kept = np.arange(len(x)), np.full(len(x), np.inf)
     for _ in range(NEWTON_STEPS):
-        left = np.flatnonzero(~(np.abs(r[:, rows]).max(axis=1, initial=0.0) < p.exact))
+        s, K = p.gap(x[left], as_sines=True)
+        kept[left] = np.abs(s[:, rows]).max(axis=1, initial=0.0)
+        going = ~(kept[left] < p.exact) & np.isfinite(s).all(axis=1)
+        left, s, K = left[going], s[going], K[going]
         if not len(left) or not len(p.columns):
             break
-        s, K = p.scaled(r[left], J[left])
+        s, K = p.scaled(s, K)
         x[left] = p.moved(x[left], newton_step(K[:, rows], s[:, rows]))
-        r[left], J[left] = p.gap(x[left])
-        if not np.isfinite(r).all():
-            break
-    kept, whole = (np.abs(y).max(axis=1, initial=0.0) for y in (r[:, rows], r))
-    closed = (kept < p.exact) & (whole <= max(p.tolerance, p.exact))
-    return Settled(x, r, closed)
+    r = p.gap.residual(x)
+    return Settled(x, r, (kept < p.exact) & (np.abs(r).max(axis=1, initial=0.0) <= max(p.tolerance, p.exact)))
 
 
 def newton_step(K: Array, phi: Array) -> Array:
