@@ -80,9 +80,9 @@ class ClosedConfigurations(Robot):
         """The configuration (..., nq) near q in which all loops are closed.
 
         `keep` names joints of loops that stay where they are; the independent ones unless given. Of several ways to assemble a
-        mechanism, the guess q says which: the loops are closed from there, and only where that does not lead to a closed
-        configuration, from up to `attempts` starting points around it, of which the nearest result is taken; with 1, from q
-        alone. Raises ValueError, which says how far loops stay open, if none is found.
+        mechanism, the guess q says which: Newton's method closes the loops from there, and only where that fails, least squares
+        do from up to `attempts` starting points, q and others around it, of which the nearest result is taken. Raises
+        ValueError, which says how far loops stay open, if none is found.
         """
         q = np.asarray(q, dtype=np.float64)
         rows = self._dependent_rows
@@ -91,6 +91,10 @@ class ClosedConfigurations(Robot):
             rows = [r for r in self._loop_rows if r not in held]
         closed, good = self._newton(q.reshape(-1, self.nq), rows)
         for k in np.flatnonzero(~good):
+            if attempts == 0:
+                raise ValueError(
+                    f"{self.name}: the loops cannot be closed from this guess; {self._told(closed[k])} is left open"
+                )
             closed[k] = self._assembled(q.reshape(-1, self.nq)[k], set(rows), attempts)
         self._require_regular(closed)
         return closed.reshape(q.shape)
@@ -106,6 +110,12 @@ class ClosedConfigurations(Robot):
                 raise ValueError(f"{self.name}: the loops cannot be closed from this guess{best}")
             q[a.gap.places] = x[0]
         return q
+
+    def _told(self, q: Array) -> str:
+        """How far the loop that is open widest is open."""
+        left = [(a, a.gap.residual(q[None, a.gap.places])) for a in self.loops.assemblies.values()]
+        widest, r = max(left, key=lambda item: np.abs(item[1]).max(initial=0.0))
+        return widest.told(r)
 
     def _require_regular(self, q: Array) -> None:
         """Warn of configurations near singular ones."""
@@ -154,22 +164,26 @@ class ClosedConfigurations(Robot):
         return q, done
 
     @cached_property
-    def _solved(self) -> Array:
+    def _solved(self) -> Array | slice:
         """The numbers of the constraints that are closed to rounding: all, but for loops that contradict each other."""
         solved, first = [np.zeros(0, dtype=np.intp)], 0
         for c in self.mechanism.clusters:
             if c.rows in self.loops.assemblies:
-                solved.append(first + np.sort(self.loops.assemblies[c.rows].solved))
+                solved.append(first + self.loops.assemblies[c.rows].solved)
             first += constraint_count(c)
-        return np.concatenate(solved)
+        numbers = np.concatenate(solved)
+        return numbers if len(numbers) < first else slice(None)
 
     def opening(self, q: Any) -> Array:
         """How far loops are open (...) at q, beyond what they contradict each other by: [m], or sines of angles."""
         return np.asarray(np.abs(self.residual(q)[..., self._solved]).max(axis=-1, initial=0.0))
 
     def integrate(self, q: Any, v: Any) -> Array:
-        """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q."""
-        return self.close(self.tangent_step(q, v), attempts=1)
+        """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q.
+
+        Raises ValueError where they lead into a singular configuration, or beyond what the mechanism reaches.
+        """
+        return self.close(self.tangent_step(q, v), attempts=0)
 
     def tangent_step(self, q: Any, v: Any) -> Array:
         """Where independent velocities v (..., nv), held for a unit of time, lead to from q as long as loops do not bend them:

@@ -309,7 +309,7 @@ class Stepper:
             return raw
         self._note_opening(raw)
         try:
-            closed: Array = self.robot.close(raw, attempts=1)  # type: ignore[attr-defined]
+            closed: Array = self.robot.close(raw, attempts=0)  # type: ignore[attr-defined]
         except ValueError as error:
             raise SimulationError(str(error), self.time) from None
         return closed

@@ -149,6 +149,8 @@ def test_how_far_the_best_attempt_came_is_said() -> None:
     robot = built(fw.robots.four_bar((0.5, 1.0, 0.2, 1.0)))
     with pytest.raises(ValueError, match=r"from this guess: the best of 1 attempts leaves 0\.\d+ m of 'loop' open"):
         robot.close([3.0, 0.0, 0.0], attempts=1)
+    with pytest.raises(ValueError, match=r"from this guess; .* of 'loop' is left open"):
+        robot.integrate(robot.neutral(), [3.0])  # past where the bars reach
     with pytest.raises(ValueError, match="loop_tolerance: expected a length"):
         built(made, loop_tolerance=-1.0)
 

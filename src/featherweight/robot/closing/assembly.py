@@ -12,7 +12,7 @@ import numpy as np
 from ...model import configuration
 from ...model.types import JointType
 from .misclosure import Misclosure
-from .solver import ClosingProblem, Settled, limits_of, refined, settle
+from .solver import ClosingProblem, Settled, refined, settle
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -93,7 +93,7 @@ class Assembly:
         return x, within
 
     def _within(self, x: Array) -> Array:
-        lower, upper, at, _ = limits_of(self.gap)
+        lower, upper, at, _ = self.gap.limits
         good = (x[:, at] >= lower - ROUNDING) & (x[:, at] <= upper + ROUNDING)
         return np.asarray(good.all(axis=1))
 

@@ -14,7 +14,9 @@ loop_constraints). Rows are in the order of theirs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -324,6 +326,17 @@ class Misclosure:
                 slope = polyval(S[:, self._first[row]], polyder((0.0, *coefficients)))
                 whole[:, :, self._column[row]] += slope[:, None] * whole[:, :, self._column[f.row]]
         return whole[:, :, self._moving_columns] if self.cluster.followers else whole
+
+    @cached_property
+    def limits(self) -> tuple[Array, Array, Array, Array]:
+        """Of joints with limits: lower and upper ones, their places in x, and in the rows that move."""
+        own = [c for c in self.coordinates if math.isfinite(c.lower) or math.isfinite(c.upper)]
+        return (
+            np.array([c.lower for c in own]),
+            np.array([c.upper for c in own]),
+            np.array([c.q.start for c in own], dtype=np.intp),
+            np.array([c.v.start for c in own], dtype=np.intp),
+        )
 
     def moved(self, x: Array, step: Array) -> Array:
         """Configurations (..., nx) after steps (..., n) of the rows."""

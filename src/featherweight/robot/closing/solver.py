@@ -22,7 +22,7 @@ STEPS, LONGEST = 150, 10.0  # and the greatest entry of a step [rad]
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-4, 1e10
 FLOOR = 1e-15  # of the matrix, against rounding
 SLOW = 0.98  # of the squared residual, which a step that gets on reduces to less
-SETTLED, STALLED = 3, 8  # steps in a row that are slow, within what is tolerated and beyond
+SETTLED, STALLED = 2, 8  # steps in a row that are slow, within what is tolerated and beyond
 NEWTON_STEPS = 30
 
 
@@ -69,7 +69,7 @@ class ClosingProblem(NamedTuple):
         s, K = self.scaled(r, J)
         if not limits:
             return r, s, K
-        lower, upper, at, row = limits_of(self.gap)
+        lower, upper, at, row = self.gap.limits
         beyond = x[:, at] - np.clip(x[:, at], lower, upper)
         more = np.zeros((len(x), len(at), len(self.units)))
         more[:, range(len(at)), row] = beyond != 0.0
@@ -124,17 +124,6 @@ def _step(K: Array, s: Array, damping: Array) -> Array:
     step = across @ np.linalg.solve(A, s[..., None]) if m <= n else np.linalg.solve(A, across @ s[..., None])
     longest = np.abs(step).max(axis=1, keepdims=True)
     return np.asarray(-(step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))[..., 0])
-
-
-def limits_of(gap: Misclosure) -> tuple[Array, Array, Array, Array]:
-    """Of joints with limits: lower and upper ones, their places in x, and in the rows that move."""
-    own = [c for c in gap.coordinates if np.isfinite(c.lower) or np.isfinite(c.upper)]
-    return (
-        np.array([c.lower for c in own]),
-        np.array([c.upper for c in own]),
-        np.array([c.q.start for c in own], dtype=np.intp),
-        np.array([c.v.start for c in own], dtype=np.intp),
-    )
 
 
 def refined(p: ClosingProblem, x: Array, rows: Array) -> Settled:
