@@ -163,6 +163,10 @@ class Assembly:
     def neutral(self) -> Array:
         return configuration.neutral(self.gap.coordinates, self.nx)
 
+    def worst(self, x: Array) -> Array:
+        """The greatest residual (batch,) [m, rad] of configurations (batch, nx)."""
+        return np.asarray(np.abs(self.gap.residual(x)).max(axis=1, initial=0.0))
+
     def openings(self, r: Array) -> dict[str, tuple[float, float]]:
         """For each loop the greatest length [m] and the greatest angle [rad], or number, of residuals (..., m)."""
         worst = np.abs(r).reshape(-1, r.shape[-1]).max(axis=0, initial=0.0)

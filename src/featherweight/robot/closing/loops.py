@@ -29,6 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
 NOTABLE = 1e-9  # of the mechanism's size, or of one: what of that is told
+MISSED = 10.0  # times the least misfit, of configurations that are not closed but nearly
 SAMPLES, FURTHER = 4, 0.1  # closed configurations by which rank is decided, and [rad] from one starting point to the next
 FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; one where loops are closed
 NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
@@ -218,16 +219,23 @@ class Loops(Declared):
         return Assembly(gap, CLOSED * max(1.0, self.size), self.tolerance)
 
     def _samples(self, assembly: Assembly) -> Found:
-        """Closed configurations in general position: from near zero, or anywhere, and around the first of those."""
+        """Closed configurations in general position: from near zero, or anywhere, and around the best of those if they are few.
+
+        Where loops contradict each other, some that are not quite reached count as closed, too; they are left out.
+        """
         rng = np.random.default_rng(0)
         near = assembly.around(assembly.neutral(), rng)
         near(2)  # those that are nearest to zero are not in general position
-        x, left = assembly.search(near, 1)
-        if len(x):
-            further = assembly.around(x[0], rng, step=FURTHER)
+        x, left = assembly.search(near, SAMPLES)
+        if not len(x):
+            return Found(x, left)
+        worst = assembly.worst(x)
+        if len(x) < SAMPLES:
+            further = assembly.around(x[worst.argmin()], rng, step=FURTHER)
             further(2)
-            x = np.concatenate([x, assembly.search(further, SAMPLES - 1).x])
-        return Found(x, left)
+            x = np.concatenate([x, assembly.search(further, SAMPLES - len(x)).x])
+            worst = assembly.worst(x)
+        return Found(x[worst <= max(assembly.problem.exact, MISSED * worst.min())], left)
 
     def _reduced(self, cluster: Cluster) -> Cluster:
         """The cluster with independent constraint rows and velocities."""
