@@ -145,6 +145,19 @@ def test_two_axes_are_two_screws_apart() -> None:
         np.testing.assert_allclose(foot[1:], 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("tilt", [0.0, 1e-12, 1e-8, 1e-6, 1e-4, 0.03])
+def test_frames_stay_near_axes_that_are_nearly_parallel(tilt: float) -> None:
+    """The common normal of such axes is anywhere; far from the body, its inertia is lost in that of the distance."""
+    axes = [
+        Line((0.1, 0.2, 0.3), (0.0, 0.0, 1.0)),
+        Line((0.5, -0.1, 0.2), (math.sin(tilt), 0.0, math.cos(tilt))),
+    ]
+    for one, other in (axes, axes[::-1]):
+        frame = common_normal_frame(one, other)
+        np.testing.assert_allclose(np.array(frame.R)[:, 2], one.direction, atol=1e-14)
+        assert np.linalg.norm(np.subtract(frame.p, one.point)) < 10.0
+
+
 def test_a_model_is_the_same_whatever_the_order_of_bodies_in_the_file() -> None:
     d = random_tree(20, seed=3)
     other = replace(d, bodies=d.bodies[::-1])

@@ -16,6 +16,7 @@ from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, rotate, sca
 Turn = tuple[float, float]  # cosine and sine
 ALONG_Z = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
+FAR = 10.0  # times the distance of axes' points, of a common normal's foot: inertias about it lose the square of that
 TURN, MOVE = 55, 28  # operations that turn an articulated inertia about an axis, or move it along one
 
 
@@ -66,19 +67,22 @@ def internal_frame(joint: Joint, children: Sequence[Line] = (), center: Vector |
 
 
 def common_normal_frame(axis: Line, other: Line) -> Pose:
-    """The frame on `axis` whose x axis points along the common normal to `other`, at its foot."""
+    """The frame on `axis` whose x axis points along the common normal to `other`, at its foot.
+
+    Axes that are parallel but for rounding have it anywhere: such a frame stays where the axis's point is.
+    """
     z, w = axis.direction, other.direction
     between = add(other.point, scale(-1.0, axis.point))
     normal = _cross(z, w)
     sine = math.sqrt(dot(normal, normal))
-    if sine < 1e-9:  # parallel
+    along = dot(_cross(between, w), normal) / (sine * sine) if sine > 1e-9 else math.inf
+    if abs(along) > FAR * math.sqrt(dot(between, between)):
         normal = add(between, scale(-dot(between, z), z))
         length = math.sqrt(dot(normal, normal))
         if length < 1e-9:
             return Pose(frame_with_z(z), axis.point)
         return _frame(z, scale(1.0 / length, normal), axis.point)
     x = scale(1.0 / sine, normal)
-    along = dot(_cross(between, w), normal) / (sine * sine)
     return _frame(z, x, add(axis.point, scale(along, z)))
 
 

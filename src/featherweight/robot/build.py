@@ -15,6 +15,7 @@ from ..model.formats.registry import load_description
 from ..model.types import ModelWarning, plain
 from .closing.soundness import require_mass
 from .robot import Robot
+from .system import CONTRADICTING, LOOP_TOLERANCE
 
 
 def read(path: str | os.PathLike[str], *, mimic: str = "follow", srdf: str | os.PathLike[str] | None = None) -> Description:
@@ -39,6 +40,7 @@ def load(
     mimic: str = "follow",
     independent: Iterable[str] | None = None,
     execution: str = "auto",
+    loop_tolerance: float = LOOP_TOLERANCE,
 ) -> Robot:
     """Load a robot from a URDF (.urdf) or MJCF (.xml) file.
 
@@ -50,10 +52,22 @@ def load(
     says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the robot; with loops or couplings
     it is never rolled.
 
+    Loops that contradict each other because numbers are rounded are closed as far as they can be, if that leaves no more than
+    `loop_tolerance` [m, rad]; constraints that follow from others but for that are left out, and `robot.report()` tells what
+    is left of each loop.
+
     Raises ModelError, which names the file, the element and what to do. Warns (ModelWarning) of moving bodies with inertias
-    that no body can have, by more than moments of three digits are rounded.
+    that no body can have, by more than moments of three digits are rounded, and of loops that contradict each other.
     """
-    robot = build(read(path, mimic=mimic, srdf=srdf), base, gravity, independent=independent, execution=execution)
+    description = read(path, mimic=mimic, srdf=srdf)
+    robot = build(description, base, gravity, independent=independent, execution=execution, loop_tolerance=loop_tolerance)
+    if contradicting := robot.report().get(CONTRADICTING):
+        warnings.warn(
+            f"{robot.model.source}: loops that close no further than to {contradicting}: rounded numbers make them contradict "
+            "each other. Constraints that follow from others but for that are left out; write the file with more digits",
+            ModelWarning,
+            stacklevel=2,
+        )
     if bodies := impossible_bodies(robot.model):
         warnings.warn(
             f"{robot.model.source}: inertias that no body can have: the greatest principal moment exceeds the sum of the "
@@ -71,6 +85,7 @@ def build(
     *,
     independent: Iterable[str] | None = None,
     execution: str = "auto",
+    loop_tolerance: float = LOOP_TOLERANCE,
 ) -> Robot:
     """A robot from a description made in Python; arguments and errors as for `load`."""
     description = on_bodies(plain(description))
@@ -81,6 +96,6 @@ def build(
         from .closed import ClosedRobot  # imported when it is needed: it brings the kernels of all mechanisms
         from .closing.loops import Loops
 
-        return ClosedRobot(Loops(description, model), execution)
+        return ClosedRobot(Loops(description, model, loop_tolerance), execution)
     require_mass(model)
     return Robot(model, execution)

@@ -22,6 +22,9 @@ from .reference_configurations import ReferenceConfigurations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+LOOP_TOLERANCE = 1e-4  # [m, rad] by which loops may contradict each other: files have six digits, and loops tens of joints
+CONTRADICTING = "loops that contradict each other"  # in a report
+
 
 class System:
     """A model, and how kernels become functions of it."""

@@ -137,7 +137,7 @@ class Simulation:
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
         q, v = states(self.robot, q, v)
         if self._stepper.looped:
-            opening = float(np.abs(self.robot.residual(q)).max())  # type: ignore[attr-defined]
+            opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
             if opening > 1e-6:
                 raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
         return q, v

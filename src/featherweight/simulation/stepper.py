@@ -301,7 +301,7 @@ class Stepper:
         return np.where(self.touched[:, None], ahead, self.smooth), self.after
 
     def _note_opening(self, raw: Array) -> None:
-        self._opening = float(np.abs(self.robot.residual(raw)).max())  # type: ignore[attr-defined]
+        self._opening = float(self.robot.opening(raw).max())  # type: ignore[attr-defined]
 
     def _closed(self, raw: Array) -> Array:
         """With loops closed."""
@@ -309,7 +309,7 @@ class Stepper:
             return raw
         self._note_opening(raw)
         try:
-            closed: Array = self.robot.close(raw)  # type: ignore[attr-defined]
+            closed: Array = self.robot.close(raw, attempts=0)  # type: ignore[attr-defined]
         except ValueError as error:
             raise SimulationError(str(error), self.time) from None
         return closed

@@ -11,34 +11,42 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ...algorithms.kinematics import joint_transforms
 from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
 from ...algorithms.mechanisms.crba import crba
-from ...algorithms.mechanisms.loop_constraints import cosines, violations
-from ...algorithms.mechanisms.maps import constraint_matrix, spanning_configuration
 from ...model import configuration
 from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
 from ...model.configuration import Coordinates
 from ...model.description import Description
 from ...model.model import Model, MovingJoint
 from ...model.types import SMALLEST_INERTIA, ModelError
+from ..system import LOOP_TOLERANCE
+from .assembly import STARTS, Assembly, Found
 from .declared import Declared, first_row
+from .independence import determined, kept_rows
+from .misclosure import Held, Misclosure
+from .solver import refined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
-ATTEMPTS, STEPS, STALLED, SAMPLES = 40, 60, 15, 4
+NOTABLE = 1e-9  # of the mechanism's size, or of one: what of that is told
+MISSED = 10.0  # times the least misfit, of configurations that are not closed but nearly
+SAMPLES, FURTHER = 4, 0.1  # closed configurations by which rank is decided, and [rad] from one starting point to the next
 FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; one where loops are closed
 NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
-RANK = 1e-8  # of the largest singular value
 
 
 class Loops(Declared):
     """A model's clusters, and how its loops are closed."""
 
-    def __init__(self, description: Description, model: Model) -> None:
+    def __init__(self, description: Description, model: Model, tolerance: float = LOOP_TOLERANCE) -> None:
         super().__init__(description, model)
-        self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration for each cluster with loops
+        if not 0.0 <= tolerance < math.inf:
+            raise ValueError(f"loop_tolerance: expected a length [m] and angle [rad], zero or more, got {tolerance!r}")
+        self.tolerance = float(tolerance)
+        self.assemblies: dict[tuple[int, ...], Assembly] = {}  # of each cluster with loops
+        self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] by which loops contradict others
+        self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration of the joints of each of those clusters
         self.mechanism = self._mechanism()
         self.require_mass()
 
@@ -55,10 +63,8 @@ class Loops(Declared):
         if n == 0:
             raise ModelError(f"{self.d.source}: loops and couplings hold all joints; nothing of the robot moves")
         q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, np.random.default_rng(1)))
-        for c in self.mechanism.clusters:
-            for coordinates, row in zip(self.coordinates, self._first_rows, strict=True):
-                if row in c.rows and c.rows in self._start:
-                    q[coordinates.q] = self._start[c.rows][coordinates.q]
+        for clustered, x in self._start.items():
+            q[self.assemblies[clustered].gap.places] = x
         for at, there in ((q, ""), *self._standstills(q)):
             lost = self._massless(at)
             if lost is not None:
@@ -192,120 +198,99 @@ class Loops(Declared):
     def nq(self) -> int:
         return max((c.q.stop for c in self.coordinates), default=0)
 
-    def _placed(self, q: Array) -> tuple[list[float], Any]:
-        """The configuration of the spanning tree, and its joint transforms."""
-        qs = spanning_configuration(self.unreduced, [float(x) for x in q])
-        return qs, joint_transforms(self.tree, qs)
-
-    def residual(self, cluster: Cluster, q: Array) -> Array:
-        """All constraints of a cluster's loops."""
-        qs, X = self._placed(q)
-        return np.array([float(x) for x in violations(self.tree, cluster, X, qs)])
-
-    def matrix(self, cluster: Cluster, q: Array) -> Array:
-        """All rows of K of a cluster, for the rows of the tree that no coupling determines."""
-        whole = cluster._replace(kept=tuple(range(constraint_count(cluster))))
-        qs, X = self._placed(q)
-        K = constraint_matrix(self.unreduced, whole, X, qs)
-        columns = moving(cluster)
-        return np.array([[float(row[r]) for r in columns] for row in K]).reshape(len(K), len(columns))
-
-    def close(self, cluster: Cluster, q: Array, free: Sequence[int]) -> Array | None:
-        """The configuration near q, with only the rows `free` moved, that closes a cluster's loops; None if there is none."""
-        columns = moving(cluster)
-        chosen = [columns.index(r) for r in free]
-        scale = max(1.0, self.size)
-        best, since = math.inf, 0  # the least residual, and the steps since it fell by a tenth
-        for _ in range(STEPS):
-            phi = self.residual(cluster, q)
-            worst = float(np.abs(phi).max(initial=0.0))
-            best, since = (worst, 0) if worst < 0.9 * best else (best, since + 1)
-            if not math.isfinite(worst) or since == STALLED:
-                return None
-            if worst < CLOSED * scale:
-                return q if self._faces(cluster, q) else None
-            step = newton_step(self.matrix(cluster, q)[:, chosen], phi)
-            q = self.moved(q, free, step)
-        return None
-
     def moved(self, q: Array, rows: Sequence[int], step: Array) -> Array:
         """Configurations (..., nq) after steps (..., rows) of the joints in q that these rows of the tree belong to."""
         move = np.zeros((*step.shape[:-1], len(self.velocity_rows)))
         move[..., [self.velocity_rows.index(r) for r in rows]] = step
         return np.asarray(configuration.integrate(self.coordinates, q, move))
 
-    def _faces(self, cluster: Cluster, q: Array) -> bool:
-        """Whether axes of loops point the way that they are to."""
-        return all(x > FACING_AT_LEAST for x in cosines(self.tree, cluster, self._placed(q)[1]))
-
     @cached_property
     def size(self) -> float:
         """The length of the longest step from joint to joint [m]."""
         return max((math.hypot(*p) for p in self.tree.translation), default=1.0)
 
-    def _samples(self, cluster: Cluster) -> list[Array]:
-        """Closed configurations in general position."""
+    def _assembly(self, cluster: Cluster) -> Assembly:
+        held = [
+            Held(loop.name, loop.type, own[0].a, own[0].b)
+            for loop in self.d.loops
+            if first_row(own := self.alignments[loop.name]) in cluster.rows
+        ]
+        closures = [c.name for c, own in zip(self.d.closures, self.closings, strict=True) if own.rows[0] in cluster.rows]
+        gap = Misclosure(self.unreduced, cluster, self.model.joints, held, closures)
+        return Assembly(gap, CLOSED * max(1.0, self.size), self.tolerance)
+
+    def _samples(self, assembly: Assembly) -> Found:
+        """Closed configurations in general position: from near zero, or anywhere, and around the best of those if they are few.
+
+        Where loops contradict each other, some that are not quite reached count as closed, too; they are left out.
+        """
         rng = np.random.default_rng(0)
-        start = configuration.neutral(self.coordinates, self.nq)
-        samples: list[Array] = []
-        for attempt in range(ATTEMPTS):
-            spread = 0.0 if attempt == 0 else 0.1 + 1.5 * attempt / ATTEMPTS
-            q = np.asarray(
-                configuration.integrate(self.coordinates, start, spread * rng.uniform(-1, 1, len(self.velocity_rows)))
-            )
-            closed = self.close(cluster, q, moving(cluster))
-            if closed is not None and attempt > 0:
-                samples.append(closed)
-            if len(samples) == SAMPLES:
-                break
-        return samples
+        near = assembly.around(assembly.neutral(), rng)
+        near(2)  # those that are nearest to zero are not in general position
+        x, left = assembly.search(near, SAMPLES)
+        if not len(x):
+            return Found(x, left)
+        worst = assembly.worst(x)
+        if len(x) < SAMPLES:
+            further = assembly.around(x[worst.argmin()], rng, step=FURTHER)
+            further(2)
+            x = np.concatenate([x, assembly.search(further, SAMPLES - len(x)).x])
+            worst = assembly.worst(x)
+        return Found(x[worst <= max(assembly.problem.exact, MISSED * worst.min())], left)
 
     def _reduced(self, cluster: Cluster) -> Cluster:
         """The cluster with independent constraint rows and velocities."""
         if not cluster.alignments and not cluster.closings:
             return cluster
         names = self.names(cluster)
-        samples = self._samples(cluster)
-        if not samples:
-            raise ModelError(f"{self.d.source}: {names} cannot be closed: no configuration was found that satisfies them")
-        self._start[cluster.rows] = samples[0]
-        matrices = [self.matrix(cluster, q) for q in samples]
-        rank = max(_rank(K) for K in matrices)
-        K = next(K for K in matrices if _rank(K) == rank)
-        kept = _independent_rows(K, rank)
+        self.assemblies[cluster.rows] = assembly = self._assembly(cluster)
+        x, left = self._samples(assembly)
+        if not len(x):
+            raise ModelError(self._open(names, assembly, left))
+        kept, K = kept_rows(assembly, x)
+        r = assembly.gap.residual(x)
+        if np.abs(r).max() >= assembly.problem.exact:
+            assembly.solved = np.array(kept, dtype=np.intp)
+            s = refined(assembly.problem, x, assembly.solved)
+            if not s.closed.any():
+                raise ModelError(self._open(names, assembly, s.r[s.worst.argmin()]))
+            x, r = s.x[s.closed], s.r[s.closed]
+        self._start[cluster.rows] = x[0]
+        self.misfits |= {n: m for n, m in assembly.openings(r).items() if max(m) > NOTABLE * max(1.0, self.size)}
         columns = moving(cluster)
-        dependent = self._dependents(cluster, K[kept], columns, rank, names)
+        dependent = self._dependents(K[kept], columns, names)
+        assembly.kept, assembly.dependent = kept, [c for c, r in enumerate(columns) if r in dependent]
         return cluster._replace(
             kept=tuple(kept),
             dependent=tuple(r for r in columns if r in dependent),
             independent=tuple(r for r in columns if r not in dependent),
         )
 
-    def _dependents(self, cluster: Cluster, K: Array, columns: list[int], rank: int, names: str) -> set[int]:
+    def _open(self, names: str, assembly: Assembly, left: Array | None) -> str:
+        text = f"{self.d.source}: {names} cannot be closed: no configuration was found that satisfies them"
+        if left is None:
+            return text
+        return (
+            f"{text}; the best of {STARTS} attempts leaves {assembly.told(left)} open. Correct the frames of the loops, or, if "
+            "rounded numbers make them contradict each other by so little, give a larger loop_tolerance"
+        )
+
+    def _dependents(self, K: Array, columns: list[int], names: str) -> set[int]:
         """Rows that follow: as the description says, and where it does not, those that make K_d well conditioned."""
         keep, give = self.given
-        order = (
-            [r for r in columns if r in give],
-            [r for r in columns if r not in give and r not in keep],
-            [r for r in columns if r in keep],
+        groups = (
+            [c for c, r in enumerate(columns) if r in give],
+            [c for c, r in enumerate(columns) if r not in give and r not in keep],
+            [c for c, r in enumerate(columns) if r in keep],
         )
-        chosen: list[int] = []
-        for group in order:
-            left = list(group)
-            while left and len(chosen) < rank:
-                best = max(left, key=lambda r: _smallest(K[:, [columns.index(s) for s in (*chosen, r)]]))
-                if _smallest(K[:, [columns.index(s) for s in (*chosen, best)]]) < 1e-6 * np.abs(K).max():
-                    break
-                chosen.append(best)
-                left.remove(best)
-        forced = [r for r in chosen if r in keep]
-        if forced or len(chosen) < rank or len(set(order[0]) - set(chosen)) > 0:
-            free = len(columns) - rank
+        chosen = determined(K, groups)
+        if set(chosen) & set(groups[2]) or len(chosen) < len(K) or not set(groups[0]) <= set(chosen):
+            free = len(columns) - len(K)
             raise ModelError(
                 f"{self.d.source}: {names} leave {free} of {len(columns)} velocities free, and the joints that are marked as "
                 "independent or dependent do not fit that; mark others, or none"
             )
-        return set(chosen)
+        return {columns[c] for c in chosen}
 
     def names(self, cluster: Cluster) -> str:
         """The loops and constraints of a cluster."""
@@ -341,29 +326,3 @@ def _stationary(coefficients: Sequence[float]) -> list[float]:
     significant = np.flatnonzero(np.abs(slope) > 1e-60)  # of smaller ones the roots are out of reach
     roots: Any = Polynomial(slope[: significant[-1] + 1]).roots() if len(significant) else ()
     return [float(x.real) for x in roots if x.imag == 0.0]
-
-
-def newton_step(K: Array, phi: Array) -> Array:
-    """The least step that Newton's method takes for K (..., m, n) and phi (..., m), no joint by more than half a unit."""
-    step = -(np.linalg.pinv(K, rcond=1e-10) @ phi[..., None])[..., 0]
-    longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
-    return np.asarray(step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300)))
-
-
-def _rank(K: Array) -> int:
-    if not K.size:
-        return 0
-    return int(np.linalg.matrix_rank(K, tol=RANK * max(1e-300, float(np.linalg.norm(K, 2)))))
-
-
-def _smallest(K: Array) -> float:
-    return float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 0.0
-
-
-def _independent_rows(K: Array, rank: int) -> list[int]:
-    """The first rows that are independent of those before them."""
-    chosen: list[int] = []
-    for r in range(len(K)):
-        if len(chosen) < rank and _smallest(K[[*chosen, r]]) > RANK * np.linalg.norm(K, 2):
-            chosen.append(r)
-    return chosen

@@ -1,0 +1,171 @@
+"""Mechanisms with loops as drawing programs export them: welded loops that are far from closed at zero, numbers rounded.
+
+Each is made in an assembled pose, with the points and axes of its joints in the world; then every joint is turned back by a
+random angle, so that the pose at zero is anything, and every number of the file is rounded. What is drawn: `planar` and
+`spatial` rings of revolute joints, `linkage` of planar rings that share bodies, and a `platform` on legs. Welds of planar
+rings are redundant, and rounding makes them contradict each other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .description import Description
+from .generators import _direction, _inertia, random_rotation
+from .types import WORLD, Body, Joint, JointType, Loop, LoopType, Pose, as_matrix, as_vector
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KINDS = ("planar", "spatial", "linkage", "platform")
+LEAST = {"planar": 4, "spatial": 7, "linkage": 7, "platform": 36}
+
+
+def closed_mechanism(kind: str, joints: int, *, seed: int, digits: int = 6, spread: float = math.pi) -> Description:
+    """A mechanism of one of `KINDS` with some number of joints, whose loops are welds.
+
+    `joints` is that of all joints, at least `LEAST` of the kind; a linkage takes the next lower 3 k + 4 of k + 1 rings, and a
+    platform has six legs of a sixth of them. Joints are turned by up to `spread` [rad, and 0.1 m] between zero and the pose
+    in which the loops are closed; numbers are rounded to `digits` after the point. Raises ValueError for a kind that is
+    unknown or too few joints.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    if joints < LEAST[kind]:
+        raise ValueError(f"joints: expected {LEAST[kind]} or more for a {kind} mechanism, got {joints}")
+    made = _Assembled(np.random.default_rng(seed), digits, spread)
+    {"planar": _planar, "spatial": _spatial, "linkage": _linkage, "platform": _platform}[kind](made, joints)
+    return made.description(f"{kind}_{joints}_{seed}")
+
+
+@dataclass
+class _Assembled:
+    """Bodies in an assembled pose, and the joints and loops between them."""
+
+    rng: np.random.Generator
+    digits: int
+    spread: float
+    bodies: list[Body] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    places: dict[str, Pose] = field(default_factory=lambda: {WORLD: Pose()})
+
+    def add(self, parent: str, point: Array, axis: Array, kind: JointType = JointType.REVOLUTE) -> str:
+        """A body on a joint at a point and about, or along, an axis of the world."""
+        R = random_rotation(self.rng)
+        child, e = f"body{len(self.bodies)}", self._rounded(R.T @ axis)
+        e /= np.linalg.norm(e)
+        turned = self.rng.uniform(-self.spread, self.spread)
+        self.places[child] = place = Pose(as_matrix(R), as_vector(point))
+        if kind is JointType.PRISMATIC:
+            back = Pose(p=as_vector(-0.1 * turned / math.pi * e))
+        else:
+            back = Pose(as_matrix(_rotation(-turned * e)))
+        at = self._written(self.places[parent].inverse() @ place @ back)
+        self.joints.append(Joint(f"joint{len(self.joints)}", kind, parent, child, at, as_vector(e)))
+        self.bodies.append(Body(child, _inertia(self.rng, (0.5, 5.0))))
+        return child
+
+    def weld(self, predecessor: str, successor: str) -> None:
+        """What was one body in the drawing."""
+        at = Pose(as_matrix(random_rotation(self.rng)), self.places[successor].p)
+        frames = (self._written(self.places[b].inverse() @ at) for b in (predecessor, successor))
+        self.loops.append(Loop(f"loop{len(self.loops)}", LoopType.WELD, predecessor, successor, *frames))
+
+    def ring(self, points: Array, axes: Array, begin: str, end: str) -> list[str]:
+        """Bodies in series from one to another, on joints at points, the last welded to `end`."""
+        bodies = [begin]
+        for point, axis in zip(points, axes, strict=True):
+            bodies.append(self.add(bodies[-1], point, axis))
+        self.weld(end, bodies[-1])
+        return bodies[1:]
+
+    def description(self, name: str) -> Description:
+        return Description(name, f"generated: {name}", tuple(self.bodies), tuple(self.joints), loops=tuple(self.loops))
+
+    def _rounded(self, x: Any) -> Array:
+        return np.round(np.asarray(x, dtype=float), self.digits) + 0.0
+
+    def _written(self, pose: Pose) -> Pose:
+        """As a file says it: a position, and roll, pitch and yaw, all rounded."""
+        R = np.array(pose.R)
+        angles = (
+            math.atan2(R[2, 1], R[2, 2]),
+            math.atan2(-R[2, 0], math.hypot(R[2, 1], R[2, 2])),
+            math.atan2(R[1, 0], R[0, 0]),
+        )
+        roll, pitch, yaw = self._rounded(angles)
+        R = (
+            _rotation(np.array([0.0, 0.0, yaw]))
+            @ _rotation(np.array([0.0, pitch, 0.0]))
+            @ _rotation(np.array([roll, 0.0, 0.0]))
+        )
+        return Pose(as_matrix(R), as_vector(self._rounded(pose.p)))
+
+
+def _planar(made: _Assembled, joints: int) -> None:
+    R = random_rotation(made.rng)
+    points = _polygon(made.rng, joints) @ R[:, :2].T
+    made.ring(points, np.broadcast_to(R[:, 2], points.shape), WORLD, WORLD)
+
+
+def _spatial(made: _Assembled, joints: int) -> None:
+    points = np.cumsum(0.2 * np.array([_direction(made.rng) for _ in range(joints)]), axis=0)
+    made.ring(points, np.array([_direction(made.rng) for _ in range(joints)]), WORLD, WORLD)
+
+
+def _linkage(made: _Assembled, joints: int) -> None:
+    """A ring of four bars, and pairs of bars that join two bodies each."""
+    R = random_rotation(made.rng)
+    points = _polygon(made.rng, 4) @ R[:, :2].T
+    bodies = [WORLD, *made.ring(points, np.broadcast_to(R[:, 2], points.shape), WORLD, WORLD)[:-1]]
+    for _ in range((joints - 4) // 3):
+        a, b = made.rng.choice(len(bodies), 2, replace=False)
+        ends = [np.array(made.places[bodies[k]].p) + R[:, :2] @ made.rng.uniform(-0.2, 0.2, 2) for k in (a, b)]
+        middle = 0.5 * (ends[0] + ends[1]) + R[:, :2] @ made.rng.uniform(-0.3, 0.3, 2)
+        points = np.array([ends[0], middle, ends[1]])
+        points -= np.outer(points @ R[:, 2], R[:, 2])
+        bodies += made.ring(points, np.broadcast_to(R[:, 2], points.shape), bodies[a], bodies[b])[:-1]
+
+
+def _platform(made: _Assembled, joints: int) -> None:
+    """Six legs: crossed axes at the ground, revolute joints or a slide, and three crossed axes at the plate."""
+    plate, legs = None, joints // 6
+    for k in range(6):
+        angle = math.pi / 3 * k + made.rng.uniform(-0.4, 0.4)
+        foot = np.array([0.5 * math.cos(angle), 0.5 * math.sin(angle), 0.0])
+        angle = math.pi / 3 * k + made.rng.uniform(-0.4, 0.4)
+        head = np.array([0.3 * math.cos(angle), 0.3 * math.sin(angle), 0.6])
+        body = WORLD
+        R = random_rotation(made.rng)
+        for axis in R[:2]:
+            body = made.add(body, foot, axis)
+        along = (head - foot) / np.linalg.norm(head - foot)
+        body = made.add(body, foot + 0.5 * (head - foot), along, JointType.PRISMATIC)
+        for j in range(legs - 6):
+            body = made.add(body, foot + (head - foot) * (0.6 + 0.3 * j / legs), _direction(made.rng))
+        for axis in random_rotation(made.rng):
+            body = made.add(body, head, axis)
+        if plate is None:
+            plate = body
+        else:
+            made.weld(plate, body)
+
+
+def _polygon(rng: np.random.Generator, count: int) -> Array:
+    """Corners around a point in the plane, sides of some 0.3 m."""
+    angles = 2.0 * math.pi * (np.arange(count) + rng.uniform(-0.3, 0.3, count)) / count
+    radius = 0.05 * count * rng.uniform(0.7, 1.3, count)
+    return np.stack([radius * np.cos(angles), radius * np.sin(angles)], axis=-1)
+
+
+def _rotation(w: Array) -> Array:
+    """The turn by a rotation vector."""
+    angle = float(np.linalg.norm(w))
+    if angle == 0.0:
+        return np.eye(3)
+    x, y, z = w / angle
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K)

@@ -1,0 +1,283 @@
+"""The configurations of robots with loops: closed ones, from guesses or from nowhere, and steps between them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from ..algorithms.mechanisms import spanning
+from ..algorithms.mechanisms.cluster_tree import ClusterTree, constraint_count
+from ..engine.function import CompiledFunction
+from ..engine.program import Output
+from ..model import configuration
+from ..model.configuration import Coordinates, DifferenceDerivatives, IntegrateDerivatives
+from .closing.assembly import Assembly
+from .closing.loops import CLOSED, FACING_AT_LEAST, Loops
+from .closing.solver import newton_step
+from .robot import Robot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SINGULAR = 1e16  # of `singularity`: eight digits are lost
+REGULAR = 1e8  # of random configurations
+NEWTON_STEPS = 30  # from a guess that is near
+ATTEMPTS = 100  # to close loops from around a guess
+
+
+class ClosedConfigurations(Robot):
+    """What a robot with loops does with configurations; q holds all joints but those that couplings determine."""
+
+    loops: Loops
+
+    @property
+    def mechanism(self) -> ClusterTree:
+        """The spanning tree and its clusters."""
+        return self.loops.mechanism
+
+    @cached_property
+    def _coordinates(self) -> list[Coordinates]:
+        return self.loops.coordinates
+
+    def neutral(self) -> Array:
+        """A closed configuration (nq,) near that with every joint at zero, always the same; raises ValueError for none."""
+        q = super().neutral()
+        for a in self.loops.assemblies.values():
+            x, left = a.search(a.around(a.neutral(), np.random.default_rng(0)), 1, first=1)
+            if not len(x):
+                raise ValueError(f"{self._not_found(a, left)}; give `close` a guess of your own")
+            q[a.gap.places] = x[0]
+        return q
+
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
+    ) -> Array:
+        """Closed configurations (*size, nq) in general position; raises ValueError where none is found.
+
+        Loops are closed from starting points anywhere, so that all ways to assemble them come up that are reached from there,
+        and within joint limits where such configurations are found.
+        """
+        rng = np.random.default_rng(rng)
+        shape = configuration.shape_of(size)
+        wanted = int(np.prod(shape, dtype=int))
+        q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
+        for a in self.loops.assemblies.values():
+            regular = REGULAR / len(self.loops.assemblies)
+            x, left = a.search(a.anywhere(rng), wanted, first=1, accept=lambda x, a=a, most=regular: a.singularity(x) < most)
+            if len(x) < wanted:
+                raise ValueError(f"{self._not_found(a, left)}; {len(x)} of {wanted} were found in general position")
+            q[:, a.gap.places] = x
+        return q.reshape(*shape, self.nq)
+
+    def _not_found(self, a: Assembly, left: Array | None) -> str:
+        text = f"{self.name}: no closed configuration was found"
+        return text if left is None else f"{text}: the best of the attempts that failed leaves {a.told(left)} open"
+
+    def close(self, q: Any, keep: Iterable[str] | None = None, attempts: int = ATTEMPTS) -> Array:
+        """The configuration (..., nq) near q in which all loops are closed.
+
+        `keep` names joints of loops that stay where they are; the independent ones unless given. Of several ways to assemble a
+        mechanism, the guess q says which: Newton's method closes the loops from there, and only where that fails, least squares
+        do from up to `attempts` starting points, q and others around it, of which the nearest result is taken. Raises
+        ValueError, which says how far loops stay open, if none is found.
+        """
+        q = np.asarray(q, dtype=np.float64)
+        rows = self._dependent_rows
+        if keep is not None:
+            held = {r for name in keep for r in self._rows_of(name)}
+            rows = [r for r in self._loop_rows if r not in held]
+        closed, good = self._newton(q.reshape(-1, self.nq), rows)
+        for k in np.flatnonzero(~good):
+            if attempts == 0:
+                raise ValueError(
+                    f"{self.name}: the loops cannot be closed from this guess; {self._told(closed[k])} is left open"
+                )
+            closed[k] = self._assembled(q.reshape(-1, self.nq)[k], set(rows), attempts)
+        self._require_regular(closed)
+        return closed.reshape(q.shape)
+
+    def _assembled(self, q: Array, rows: set[int], attempts: int) -> Array:
+        """By least squares, where Newton's method does not get there."""
+        q = q.copy()
+        for a in self.loops.assemblies.values():
+            columns = np.array([k for k, r in enumerate(a.gap.rows) if r in rows], dtype=np.intp)
+            x, left = a.nearest(q[a.gap.places], columns, attempts)
+            if not len(x):
+                best = "" if left is None else f": the best of {attempts} attempts leaves {a.told(left)} open"
+                raise ValueError(f"{self.name}: the loops cannot be closed from this guess{best}")
+            q[a.gap.places] = x[0]
+        return q
+
+    def _closed_near(self, name: str, q: Array) -> Array:
+        """With the independent joints where they are, if that can be; files have three digits, and constraints give way."""
+        for rows in (self._dependent_rows, self._loop_rows):
+            closed, good = self._newton(q[None], rows)
+            if good[0]:
+                return np.asarray(closed[0])
+        raise ValueError(
+            f"{self.name}: configuration {name!r} leaves {self._told(q)} open, and it cannot be closed near there; correct it in "
+            "the file, or close a guess of your own"
+        )
+
+    def _told(self, q: Array) -> str:
+        """How far the loop that is open widest is open."""
+        left = [(a, a.gap.residual(q[None, a.gap.places])) for a in self.loops.assemblies.values()]
+        widest, r = max(left, key=lambda item: np.abs(item[1]).max(initial=0.0))
+        return widest.told(r)
+
+    def _require_regular(self, q: Array) -> None:
+        """Warn of configurations near singular ones."""
+        if self._dependent_rows and not (self.singularity(q) < SINGULAR).all():
+            rows = set(self._dependent_rows)
+            names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
+            warnings.warn(
+                f"{self.name}: near a singular configuration, where the independent joints do not determine "
+                f"{', '.join(names)}; results lose digits there, or have no meaning. Other independent joints may be regular",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def _rows_of(self, name: str) -> range:
+        if name not in self.loops.joints:
+            raise ValueError(f"{self.name} has no joint {name!r}")
+        rows = self.loops.joints[name].v_slice
+        return range(rows.start, rows.stop)
+
+    @cached_property
+    def _dependent_rows(self) -> list[int]:
+        return [r for c in self.mechanism.clusters for r in c.dependent]
+
+    @cached_property
+    def _loop_rows(self) -> list[int]:
+        return [r for c in self.mechanism.clusters if c.dependent for r in (*c.independent, *c.dependent)]
+
+    def _newton(self, q: Array, rows: list[int]) -> tuple[Array, Array]:
+        """Configurations after Newton's method with some rows moved, and which of them are closed."""
+        done = np.zeros(len(q), dtype=bool)
+        if not self._dependent_rows:
+            return q, ~done
+        q, exact = q.copy(), CLOSED * max(1.0, self.loops.size)
+        left = np.arange(len(q))
+        for _ in range(NEWTON_STEPS):
+            phi = self.residual(q[left])
+            good = np.abs(phi[:, self._solved]).max(axis=1) < exact
+            done[left[good]] = np.abs(phi[good]).max(axis=1, initial=0.0) <= max(exact, self.loops.tolerance)
+            left, phi = left[~good], phi[~good]
+            if not len(left) or not rows:
+                break
+            step = newton_step(self._closing_matrix(q[left])[:, self._solved][:, :, rows], phi[:, self._solved])
+            q[left] = self.loops.moved(q[left], rows, step)
+        if self._facings:
+            done &= (self._facing(q) > FACING_AT_LEAST).all(axis=1)
+        return q, done
+
+    @cached_property
+    def _solved(self) -> Array | slice:
+        """The numbers of the constraints that are closed to rounding: all, but for loops that contradict each other."""
+        solved, first = [np.zeros(0, dtype=np.intp)], 0
+        for c in self.mechanism.clusters:
+            if c.rows in self.loops.assemblies:
+                solved.append(first + self.loops.assemblies[c.rows].solved)
+            first += constraint_count(c)
+        numbers = np.concatenate(solved)
+        return numbers if len(numbers) < first else slice(None)
+
+    def opening(self, q: Any) -> Array:
+        """How far loops are open (...) at q, beyond what they contradict each other by: [m], or sines of angles."""
+        return np.asarray(np.abs(self.residual(q)[..., self._solved]).max(axis=-1, initial=0.0))
+
+    def integrate(self, q: Any, v: Any) -> Array:
+        """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q.
+
+        Raises ValueError where they lead into a singular configuration, or beyond what the mechanism reaches.
+        """
+        return self.close(self.tangent_step(q, v), attempts=0)
+
+    def tangent_step(self, q: Any, v: Any) -> Array:
+        """Where independent velocities v (..., nv), held for a unit of time, lead to from q as long as loops do not bend them:
+        `close` brings it back, `residual` says how far loops are open."""
+        moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
+        return configuration.integrate(self._coordinates, q, moved)
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The independent velocities (..., nv) that lead from q0 to q1 in a unit of time."""
+        whole = configuration.difference(self._coordinates, q0, q1)
+        return np.asarray(whole[..., self._independent])
+
+    @cached_property
+    def _independent(self) -> list[int]:
+        """The places of the independent velocities among those of joints in q."""
+        return [self.loops.velocity_rows.index(r) for c in self.mechanism.clusters for r in c.independent]
+
+    def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
+        """Jacobians (..., nv, nv) of `integrate` along independent velocities: dresult_dq, dresult_dv.
+
+        Closing loops leaves independent joints where they are, so these are those of their own groups. Raises
+        NotImplementedError where loops leave a joint a part of its velocities: closing them moves it.
+        """
+        for j in self.joints:
+            if j.v_slice.stop > j.v_slice.start and not j.independent:
+                raise NotImplementedError(
+                    f"{self.name}: derivatives of integrate where loops determine a part of the velocities of joint {j.name!r} "
+                    "are not there; make the whole joint independent or dependent"
+                )
+        moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
+        whole = configuration.integrate_derivatives(self._coordinates, q, moved)
+        own = np.ix_(self._independent, self._independent)
+        return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
+
+    def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
+        """Jacobians (..., nv, nv) of `difference` along independent velocities, on closed configurations."""
+        whole = configuration.difference_derivatives(self._coordinates, q0, q1)
+        return DifferenceDerivatives(
+            *(J[..., self._independent, :] @ self._moved_by(q) for J, q in zip(whole, (q0, q1), strict=True))
+        )
+
+    def _moved_by(self, q: Any) -> Array:
+        """The velocities of joints in q (..., n, nv) for unit independent ones."""
+        G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self.loops.velocity_rows]
+        return np.asarray(np.swapaxes(G, -1, -2))
+
+    # functions of configurations
+
+    @cached_property
+    def residual(self) -> CompiledFunction:
+        """Function of q: what is left of the constraints of all loops; [m] for points, sines of angles for axes."""
+        return self._function(
+            ClosedConfigurations.residual, spanning.residual, ("q",), Output("residual", (self._constraints,))
+        )
+
+    @cached_property
+    def _facing(self) -> CompiledFunction:
+        return self._function(ClosedConfigurations._facing, spanning.facing, ("q",), Output("cosines", (self._facings,)))
+
+    @cached_property
+    def _facings(self) -> int:
+        return sum(len(c.facings) for c in self.mechanism.clusters)
+
+    @cached_property
+    def _closing_matrix(self) -> CompiledFunction:
+        shape = (self._constraints, len(self.model.tree.parent))
+        return self._function(ClosedConfigurations._closing_matrix, spanning.closing_matrix, ("q",), Output("K", shape))
+
+    @cached_property
+    def _constraints(self) -> int:
+        return sum(map(constraint_count, self.mechanism.clusters))
+
+    @cached_property
+    def spanning_velocity(self) -> CompiledFunction:
+        """Function of q, v: G v, the velocities of all joints of the spanning tree, in the order of the joints."""
+        n = len(self.model.tree.parent)
+        return self._function(ClosedConfigurations.spanning_velocity, spanning.velocity, ("q", "v"), Output("velocity", (n,)))
+
+    @cached_property
+    def singularity(self) -> CompiledFunction:
+        """Function of q: how close loops are to a singular configuration, where the independent velocities determine nothing.
+
+        The sum over loops of |K_d|² / R_kk², with R the triangular factor of the part K_d of the constraint matrix that
+        belongs to dependent joints: 10²ᵏ where results lose about k digits.
+        """
+        return self._function(ClosedConfigurations.singularity, spanning.singularity, ("q",), Output("singularity", ()))

@@ -1,0 +1,398 @@
+"""How far the loops of a cluster are open, for many configurations at once, and how that changes with its joints.
+
+With frames A and B of a loop, d the origin of B and R its orientation, both in A, and phi = log R,
+
+    points      d_x, d_y, d_z [m]                       the rates are those of the point of B, seen from A
+    turns       phi_z, phi_x, phi_y [rad]               phi' = Jl(phi)^-1 w
+    axes        theta (e_x, e_y)/sin theta [rad]        e = R z, at the angle theta from z
+    crossed     arcsin of R_zx [rad]                    axes that stay perpendicular
+
+so each is zero where the loop is closed and nowhere else, an axis the wrong way round is pi away, and far from closed none
+of them levels off as the sines of angles do that the equations of motion are content with (algorithms/mechanisms/
+loop_constraints). Rows are in the order of theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
+
+from ...algorithms.mechanisms.cluster_tree import Attached, Cluster, ClusterTree, moving
+from ...model import configuration
+from ...model.configuration import Coordinates
+from ...model.loop_alignments import ALIGNMENTS
+from ...model.model import MovingJoint
+from ...model.tree import FLOATING, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
+from ...model.types import LoopType
+from ...spatial import quaternion_at
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NEXT, LAST = [1, 2, 0], [2, 0, 1]  # of x, y and z
+NEAR_POLE = 1e-7  # sine of an axis's angle below which its direction is taken as it is
+
+
+def turns(R: Array) -> tuple[Array, Array]:
+    """phi of rotations R (..., 3, 3) in the order z, x, y (..., 3), and Jl(phi)^-1 (..., 3, 3).
+
+    With a unit quaternion (u, s) and half the angle h: phi = 2 g u, Jl^-1 = g s - g u x + (1 - g s)/|u|² u u^T for g = h/|u|.
+    """
+    u, s = _quaternions(R)
+    sine = np.maximum(np.sqrt((u * u).sum(axis=-1)), 1e-12)
+    g = np.arctan2(sine, s) / sine
+    bend = np.where(sine > 1e-5, (1.0 - g * s) / (sine * sine), 1.0 / 3.0)
+    rates = bend[..., None, None] * u[..., :, None] * u[..., None, :] - g[..., None, None] * _skew(u)
+    rates[..., range(3), range(3)] += (g * s)[..., None]
+    return (2.0 * g)[..., None] * u[..., LAST], rates[..., LAST, :]
+
+
+def axes(R: Array) -> tuple[Array, Array]:
+    """theta (e_x, e_y)/sin theta for the z axes e of R, and a zero; and the rates."""
+    e = R[..., :, 2].copy()
+    z, sine = e[..., 2], np.hypot(e[..., 0], e[..., 1])
+    poles = sine < NEAR_POLE
+    e[..., 0] = np.where(poles & (z < 0.0), NEAR_POLE, e[..., 0])  # the wrong way round any way back is as long
+    sine = np.maximum(sine, NEAR_POLE)
+    angle = np.arctan2(sine, z)
+    g = np.where(poles & (z > 0.0), 1.0, angle / sine)[..., None]
+    turned = -_skew(e)  # of w, w x e
+    bend = np.where(poles, 0.0, (z * angle / sine - 1.0) / sine**2)[..., None, None]
+    rates = g[..., None] * turned
+    rates += bend * e[..., :, None] * turned[..., 2:, :]
+    rates[..., 2, :] = 0.0
+    r = g * e
+    r[..., 2] = 0.0
+    return r, rates
+
+
+def crossed(R: Array) -> tuple[Array, Array]:
+    """The arc sine of R_zx, and two zeros; and the rates."""
+    e = R[..., :, 0]
+    sine = np.clip(e[..., 2], -1.0, 1.0)
+    r, rates = np.zeros_like(e), np.zeros_like(R)
+    r[..., 0] = np.arcsin(sine)
+    rates[..., 0, :] = -_skew(e)[..., 2, :] / np.sqrt(np.maximum(1.0 - sine * sine, NEAR_POLE))[..., None]
+    return r, rates
+
+
+def sines(R: Array, pairs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+    """Scalar products of axes (i of A, j of B) as the equations of motion have them, three with zeros; and the rates."""
+    r, rates = np.zeros(R.shape[:-1]), np.zeros_like(R)
+    for k, (i, j) in enumerate(pairs):
+        r[..., k] = R[..., i, j]
+        rates[..., k, :] = -_skew(R[..., :, j])[..., i, :]
+    return r, rates
+
+
+ANGLES: dict[LoopType, Callable[[Array], tuple[Array, Array]] | None] = {  # what is asked of the angles of a loop
+    LoopType.REVOLUTE: axes,
+    LoopType.SPHERICAL: None,
+    LoopType.WELD: turns,
+    LoopType.PRISMATIC: turns,
+    LoopType.CYLINDRICAL: axes,
+    LoopType.UNIVERSAL: crossed,
+    LoopType.PLANAR: axes,
+}
+
+
+class Held(NamedTuple):
+    """A loop by its frames."""
+
+    name: str
+    type: LoopType
+    a: Attached
+    b: Attached
+
+
+class Misclosure:
+    """The residuals of a cluster's loops, of configurations (..., nx) of its joints that follow no coupling.
+
+    `coordinates` are theirs; `places` (nx,) where they are in the robot's q; `rows` (n,) the rows of the tree that move,
+    whose velocities the derivatives are by.
+    """
+
+    def __init__(
+        self,
+        mechanism: ClusterTree,
+        cluster: Cluster,
+        joints: Sequence[MovingJoint],
+        held: Sequence[Held],
+        closures: Sequence[str],
+    ) -> None:
+        self.tree, self.cluster, self.held = mechanism.tree, cluster, tuple(held)
+        self.names = [*(h.name for h in held), *closures]
+        self.rows = moving(cluster)
+        own = [j for j in joints if j.v_slice.start in cluster.rows]
+        self._joints_by_transform(own)
+        self._coordinates(own, mechanism.position)
+        self._axes()
+        self._ends()
+        n = len(self.held)
+        chosen = [6 * k + i for k in range(n) for i in _rows_of(self.held[k].type)]
+        self._chosen = np.array(chosen, dtype=np.intp)
+        self._all_chosen = len(chosen) == 6 * n
+        self.loop_of_row = np.array(
+            [i // 6 for i in chosen] + [n + k for k, c in enumerate(cluster.closings) for _ in range(c.size)]
+        )
+        self.is_length = np.array([i % 6 < 3 for i in chosen] + [False] * (len(self.loop_of_row) - len(chosen)))
+        """Rows that are lengths."""
+
+    # what does not change
+
+    def _joints_by_transform(self, own: list[MovingJoint]) -> None:
+        """Joints as nodes, each after its parent; the last node is the output body."""
+        tree = self.tree
+        node = {r: k for k, j in enumerate(own) for r in range(j.v_slice.start, j.v_slice.stop)}
+        self._node, root = node, len(own)
+        first = [j.v_slice.start for j in own]
+        self._fixed = np.zeros((root + 1, 4, 4))
+        self._fixed[:, 3, 3] = 1.0
+        self._fixed[root] = np.eye(4)
+        for k, r in enumerate(first):
+            self._fixed[k, :3, :3], self._fixed[k, :3, 3] = tree.rotation[r], tree.translation[r]
+        parents = np.array([node.get(tree.parent[r], root) for r in first] + [root], dtype=np.intp)
+        self._jumps = []  # parents, grandparents, and so on by powers of two
+        while (parents != root).any():
+            self._jumps.append(parents)
+            parents = parents[parents]
+        self._kinds = {kind: [k for k, r in enumerate(first) if tree.kind[r] == kind] for kind in range(FLOATING + 2)}
+
+    def _coordinates(self, own: list[MovingJoint], places: Sequence[int]) -> None:
+        """Where each joint's coordinates are, in those of all joints and in those that follow none."""
+        following = {f.row for f in self.cluster.followers}
+        self._start: list[int] = []
+        self.coordinates: list[Coordinates] = []
+        taken: list[int] = []
+        x, v, start = 0, 0, 0
+        for j in own:
+            self._start.append(start)
+            if j.v_slice.start not in following:
+                kind = j.type
+                self.coordinates.append(Coordinates(kind, slice(x, x + kind.nq), slice(v, v + kind.nv), j.lower, j.upper))
+                taken += range(start, start + kind.nq)
+                x, v = x + kind.nq, v + kind.nv
+            start += j.type.nq
+        self._taken, self._width, self.nx = np.array(taken, dtype=np.intp), start, x
+        first = {j.v_slice.start: s for j, s in zip(own, self._start, strict=True)}
+        self._first = first
+        at = [places[self.tree.q_index[j.v_slice.start] + i] for j in own for i in range(j.type.nq)]
+        self.places = np.array([at[k] for k in taken], dtype=np.intp)
+
+    def _axes(self) -> None:
+        """For each row of the cluster, followers among them, where its axis and its origin are among the numbers of poses."""
+        rows = self.cluster.rows
+        axis = np.array([self.tree.axis[r] for r in rows], dtype=np.intp)
+        first = 16 * np.array([self._node[r] for r in rows], dtype=np.intp) + 4 * np.arange(3)[:, None]
+        self._axis_entries, self._origin_entries = first + axis % 3, first + 3
+        self._angular = axis < 3
+        self._any_linear = not self._angular.all()
+        self._column = {r: k for k, r in enumerate(rows)}
+        self._moving_columns = np.array([self._column[r] for r in self.rows], dtype=np.intp)
+        self.slides = ~self._angular[self._moving_columns]
+        """Rows, of those that move, whose velocities are lengths."""
+
+    def _ends(self) -> None:
+        """Frames of loops: nodes, places on them, and which rows move B alone (1), A alone (-1), or neither."""
+        root = len(self._fixed) - 1
+        ends = [(h.a, h.b) for h in self.held]
+        self._end_nodes = np.array([[self._node.get(e.row, root) for e in pair] for pair in ends], dtype=np.intp).reshape(-1, 2)
+        self._end_places = np.zeros((len(ends), 2, 4, 4))
+        self._end_places[..., 3, 3] = 1.0
+        self._sign = np.zeros((len(ends), 1, len(self.cluster.rows)))
+        for k, pair in enumerate(ends):
+            for i, end in enumerate(pair):
+                self._end_places[k, i, :3, :3], self._end_places[k, i, :3, 3] = end.R, end.p
+                row = end.row
+                while row in self._column:
+                    self._sign[k, 0, self._column[row]] += 2 * i - 1
+                    row = self.tree.parent[row]
+        kinds = [h.type for h in self.held]
+        self._angles: list[tuple[LoopType, Any]] = []
+        for kind in dict.fromkeys(kinds):
+            own = [k for k, mine in enumerate(kinds) if mine == kind]
+            self._angles.append((kind, slice(None) if len(own) == len(kinds) else np.array(own)))
+
+    # what does
+
+    def residual(self, x: Array) -> Array:
+        """How far loops are open (batch, m) [m, rad]."""
+        return self._evaluated(x, False, False)[0]
+
+    def __call__(self, x: Array, as_sines: bool = False) -> tuple[Array, Array]:
+        """How far loops are open (batch, m), and the derivatives (batch, m, n) by velocities of the rows.
+
+        `as_sines` gives what the equations of motion hold at zero; where some rows are not, that is not quite the same.
+        """
+        return self._evaluated(x, True, as_sines)
+
+    def _evaluated(self, x: Array, slopes: bool, as_sines: bool) -> tuple[Array, Array]:
+        S = self._spanning(x)
+        T = self._poses(S)
+        ends = T[:, self._end_nodes] @ self._end_places
+        a, b = ends[:, :, 0], ends[:, :, 1]
+        back = a[..., :3, :3].swapaxes(-1, -2)
+        p = b[..., :3, 3]
+        r = np.zeros((*p.shape[:2], 6))
+        r[..., :3] = (back @ (p - a[..., :3, 3])[..., None])[..., 0]
+        Q = self._measure_angles(back @ b[..., :3, :3], r, as_sines)
+        flat = r.reshape(len(x), 6 * len(self.held))
+        flat = flat if self._all_chosen else flat[:, self._chosen]
+        for c in self.cluster.closings:
+            own = [np.broadcast_to(y, len(x))[:, None] for y in c.value.run(self._of(c, S))]
+            flat = np.concatenate([flat, *own], axis=1)
+        return flat, self._columns(self._rates(T, back, p, Q), S) if slopes else flat
+
+    def _spanning(self, x: Array) -> Array:
+        """The coordinates of all joints, of those that follow others too."""
+        if not self.cluster.followers:
+            return x
+        S = np.zeros((len(x), self._width))
+        S[:, self._taken] = x
+        for f in self.cluster.followers:
+            S[:, self._first[f.row]] = f.offset + sum(polyval(S[:, self._first[r]], (0.0, *c)) for r, c in f.terms)
+        return S
+
+    def _of(self, c: Any, S: Array) -> list[Array]:
+        return [S[:, self._first[r]] for r in c.rows]
+
+    def _poses(self, S: Array) -> Array:
+        """The frame of each node in the frame of the output body (batch, nodes, 4, 4)."""
+        T = np.repeat(self._fixed[None], len(S), axis=0)
+        start = self._start
+        if own := self._kinds[REVOLUTE]:
+            q = S[:, [start[k] for k in own], None]
+            _turn(T, own, self._fixed[own], np.cos(q), np.sin(q))
+        if own := self._kinds[PRISMATIC]:
+            T[..., 3][:, own] += S[:, [start[k] for k in own], None] * self._fixed[own, :, 2]
+        for k in self._kinds[PLANAR]:
+            q = S[:, start[k] : start[k] + 4]
+            T[:, k, :3, 3] += q[:, :2] @ self._fixed[k, :3, :2].T
+            length = np.hypot(q[:, 2], q[:, 3])
+            _turn(T, [k], self._fixed[[k]], (q[:, 2] / length)[:, None, None], (q[:, 3] / length)[:, None, None])
+        for k in self._kinds[SPHERICAL]:
+            T[:, k, :3, :3] = self._fixed[k, :3, :3] @ _orientation(S, start[k])
+        for k in self._kinds[FLOATING]:
+            T[:, k, :3, 3] += S[:, start[k] : start[k] + 3] @ self._fixed[k, :3, :3].T
+            T[:, k, :3, :3] = self._fixed[k, :3, :3] @ _orientation(S, start[k] + 3)
+        for parents in self._jumps:
+            T = T[:, parents] @ T
+        return T
+
+    def _rates(self, T: Array, back: Array, p: Array, Q: Array) -> Array:
+        """The derivatives (batch, loops, 6, rows) by velocities of all rows: of points of B, seen from A, and of angles."""
+        flat = T.reshape(len(T), 16 * T.shape[1])
+        e, o = flat[:, self._axis_entries], flat[:, self._origin_entries]  # (batch, 3, rows)
+        twist = np.empty((len(T), 1, 6, e.shape[-1]))  # angular; linear, of the point at the output body's origin
+        twist[:, 0, :3] = e * self._angular
+        twist[:, 0, 3:] = o[:, NEXT] * e[:, LAST] - o[:, LAST] * e[:, NEXT]
+        if self._any_linear:
+            twist[:, 0, 3:] = np.where(self._angular, twist[:, 0, 3:], e)
+        seen = np.zeros((*p.shape[:2], 6, 6))
+        seen[..., :3, :3] = -(back @ _skew(p))
+        seen[..., :3, 3:] = back
+        seen[..., 3:, :3] = Q @ back
+        return np.asarray(seen @ (self._sign * twist))
+
+    def _measure_angles(self, R: Array, r: Array, as_sines: bool) -> Array:
+        """Write what is asked of angles; their rates (batch, loops, 3, 3) by angular velocities, seen from A."""
+        Q = np.zeros_like(R)
+        for kind, own in self._angles:
+            measure = ANGLES[kind]
+            if as_sines:
+                r[:, own, 3:], Q[:, own] = sines(R[:, own], ALIGNMENTS[kind][1])
+            elif measure is not None:
+                r[:, own, 3:], Q[:, own] = measure(R[:, own])
+        return Q
+
+    def _columns(self, J: Array, S: Array) -> Array:
+        """The rows that count, those of constraints of one's own, and the columns of rows that move; followers move others."""
+        batch, width = len(J), J.shape[-1]
+        whole = J.reshape(batch, 6 * len(self.held), width)
+        whole = whole if self._all_chosen else whole[:, self._chosen]
+        for c in self.cluster.closings:
+            entries = c.jacobian.run(self._of(c, S))
+            K = np.zeros((batch, c.size, width))
+            for k in range(c.size):
+                for i, row in enumerate(c.rows):
+                    K[:, k, self._column[row]] += entries[k * len(c.rows) + i]
+            whole = np.concatenate([whole, K], axis=1)
+        for f in reversed(self.cluster.followers):
+            for row, coefficients in f.terms:
+                slope = polyval(S[:, self._first[row]], polyder((0.0, *coefficients)))
+                whole[:, :, self._column[row]] += slope[:, None] * whole[:, :, self._column[f.row]]
+        return whole[:, :, self._moving_columns] if self.cluster.followers else whole
+
+    @cached_property
+    def limits(self) -> tuple[Array, Array, Array, Array]:
+        """Of joints with limits: lower and upper ones, their places in x, and in the rows that move."""
+        own = [c for c in self.coordinates if math.isfinite(c.lower) or math.isfinite(c.upper)]
+        return (
+            np.array([c.lower for c in own]),
+            np.array([c.upper for c in own]),
+            np.array([c.q.start for c in own], dtype=np.intp),
+            np.array([c.v.start for c in own], dtype=np.intp),
+        )
+
+    def moved(self, x: Array, step: Array) -> Array:
+        """Configurations (..., nx) after steps (..., n) of the rows."""
+        if self.nx == len(self.rows):
+            return np.asarray(x + step)
+        return np.asarray(configuration.integrate(self.coordinates, x, step))
+
+
+def _rows_of(kind: LoopType) -> list[int]:
+    """Of the six of a loop, the rows that count."""
+    points, axes = ALIGNMENTS[kind]
+    return [*points, *range(3, 3 + len(axes))]
+
+
+def _turn(T: Array, nodes: list[int], fixed: Array, c: Array, s: Array) -> None:
+    """Turn frames about their z."""
+    x, y = fixed[..., 0], fixed[..., 1]
+    T[..., 0][:, nodes] = c * x + s * y
+    T[..., 1][:, nodes] = c * y - s * x
+
+
+def _orientation(S: Array, k: int) -> Array:
+    """The rotation matrices of quaternions that begin at k."""
+    R = quaternion_at(S.T, k).normalized().matrix()
+    return np.moveaxis(np.array([[*row] for row in R]), -1, 0)
+
+
+def _skew(u: Array) -> Array:
+    """u x as matrices."""
+    K = np.zeros((*u.shape, 3))
+    K[..., NEXT, LAST], K[..., LAST, NEXT] = -u, u
+    return K
+
+
+def _outer_of_quaternion() -> Array:
+    """The matrix (9, 16) that makes 4 q q^T - 1 of a rotation matrix."""
+    C = np.zeros((3, 3, 4, 4))
+    for i, j, k in zip(range(3), NEXT, LAST, strict=True):
+        C[i, i] = np.diag([1.0 if m in (i, 3) else -1.0 for m in range(4)])
+        C[i, j, i, j] = C[i, j, j, i] = C[j, i, i, j] = C[j, i, j, i] = 1.0
+        C[j, i, 3, k] = C[j, i, k, 3] = 1.0
+        C[i, j, 3, k] = C[i, j, k, 3] = -1.0
+    return C.reshape(9, 16)
+
+
+OUTER = _outer_of_quaternion()
+
+
+def _quaternions(R: Array) -> tuple[Array, Array]:
+    """Vector and scalar parts of unit quaternions, the scalar never negative, of rotation matrices.
+
+    4 q q^T is linear in R: of its columns the one with the greatest diagonal is as exact as R.
+    """
+    Q = (R.reshape(-1, 9) @ OUTER).reshape(-1, 4, 4)
+    Q[:, range(4), range(4)] += 1.0
+    q = Q[range(len(Q)), Q[:, range(4), range(4)].argmax(axis=-1)]
+    q /= (np.sqrt((q * q).sum(axis=-1)) * np.where(q[:, 3] < 0.0, -1.0, 1.0))[:, None]
+    q = q.reshape(*R.shape[:-2], 4)
+    return q[..., :3], q[..., 3]
