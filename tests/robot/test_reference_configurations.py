@@ -91,5 +91,5 @@ def test_loops_that_cannot_be_closed_are_refused_by_name() -> None:
     own = Closure("own", ("a",), lambda q: [q[0] * q[0] * q[0] - 3.0 * q[0] + 2.5])
     bodies = [Body("one", SOLID), Body("two", SOLID)]
     robot = fw.build(Mechanism(bodies, joints, closures=[own], configurations=[home]), execution="interpreted")
-    with pytest.raises(ValueError, match=r"configuration 'home' leaves loops open \(0.5 is left"):
+    with pytest.raises(ValueError, match=r"configuration 'home' leaves 0.5 rad of 'own' open"):
         robot.configurations["home"]

@@ -118,8 +118,8 @@ class ClosedConfigurations(Robot):
             if good[0]:
                 return np.asarray(closed[0])
         raise ValueError(
-            f"{self.name}: configuration {name!r} leaves {self._told(q)} open, and it cannot be closed near there; correct it in "
-            "the file, or close a guess of your own"
+            f"{self.name}: configuration {name!r} leaves {self._told(q)} open, and it cannot be closed near there; correct it "
+            "in the file, or close a guess of your own"
         )
 
     def _told(self, q: Array) -> str:

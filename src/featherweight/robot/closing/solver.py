@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 STEPS, LONGEST = 150, 10.0  # and the greatest entry of a step [rad]
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-4, 1e10
-FLOOR = 1e-15  # of the matrix, against rounding
+FLOOR = 1e-14  # of damping, in units of the matrix's greatest diagonal entry, against rounding
 SLOW = 0.98  # of the squared residual, which a step that gets on reduces to less
 SETTLED, STALLED = 2, 8  # steps in a row that are slow, within what is tolerated and beyond
 NEWTON_STEPS = 30
@@ -91,7 +91,7 @@ def settle(p: ClosingProblem, x: Array, limits: bool = False) -> Settled:
         if not len(active):
             break
         own = K[active] if len(active) < len(x) else K
-        step = _step(own, s[active], damping[active] * np.sqrt(cost[active]) + FLOOR)
+        step = _step(own, s[active], damping[active] * np.sqrt(cost[active]))
         linear = s[active] + (own @ step[..., None])[..., 0]
         tried = p.moved(x[active], step)
         r_tried, s_tried, K_tried = p.evaluated(tried, limits)
@@ -120,7 +120,9 @@ def _step(K: Array, s: Array, damping: Array) -> Array:
         return np.zeros((len(K), n))
     across = K.swapaxes(1, 2)
     A = K @ across if m <= n else across @ K
-    A[:, range(min(m, n)), range(min(m, n))] += damping[:, None]
+    diagonal = range(min(m, n)), range(min(m, n))
+    least = FLOOR * np.maximum(A[:, *diagonal].max(axis=1), FLOOR)
+    A[:, *diagonal] += np.maximum(damping, least)[:, None]
     step = across @ np.linalg.solve(A, s[..., None]) if m <= n else np.linalg.solve(A, across @ s[..., None])
     longest = np.abs(step).max(axis=1, keepdims=True)
     return np.asarray(-(step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))[..., 0])
