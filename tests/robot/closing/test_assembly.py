@@ -60,7 +60,7 @@ class Peer:
 
 def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:
     """All of a sample of each kind: 99 of 100 are asked for of many (benchmarks/peers/assembly.py)."""
-    sample = [("planar", 4), ("planar", 9), ("planar", 60), ("spatial", 7), ("spatial", 9), ("spatial", 60)]
+    sample = [("planar", 4), ("planar", 9), ("planar", 16), ("spatial", 7), ("spatial", 9), ("spatial", 60)]
     sample += [("linkage", 10), ("linkage", 16), ("platform", 36)]
     closed = 0
     for kind, joints in sample:
@@ -160,3 +160,13 @@ def test_singular_values_that_are_small_but_no_rounding_count() -> None:
     """A loop that closes exactly keeps a constraint that hardly moves: a lever arm of 0.1 mm."""
     robot = built(fw.robots.four_bar((0.5, 1.0, 1e-4, 1.0)), loop_tolerance=1e-3)
     assert robot.nv == 1
+
+
+def test_loading_warns_of_loops_that_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = closed_mechanism("planar", 4, seed=1, digits=4)
+    monkeypatch.setattr("featherweight.robot.build.load_description", lambda path, mimic: made)
+    with pytest.warns(fw.ModelWarning, match=r"no further than to 'loop0' by .* rad: rounded numbers .* more digits"):
+        robot = fw.load("drawn.urdf", loop_tolerance=1e-2)
+    assert robot.nv == 1
+    monkeypatch.setattr("featherweight.robot.build.load_description", lambda path, mimic: fw.robots.four_bar())
+    assert "loops that contradict each other" not in fw.load("exact.urdf").report()
