@@ -35,6 +35,12 @@ hooks: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/pinocchio_peer.py
 	$(BIN)/python benchmarks/peers/derivatives.py
+	$(BIN)/python benchmarks/peers/functions.py
+	$(BIN)/python benchmarks/peers/regressors.py
+	$(BIN)/python benchmarks/peers/frames.py
+	$(BIN)/python benchmarks/peers/inverse_kinematics.py
+	$(BIN)/python benchmarks/peers/collisions.py
+	$(BIN)/python benchmarks/peers/assembly.py
 	$(BIN)/python benchmarks/peers/calls.py
 	$(BIN)/python benchmarks/peers/controller_tick.py
 	$(BIN)/python benchmarks/peers/joint_space.py
