@@ -12,7 +12,7 @@ from .formats.saving import save_description
 from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, Vector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Description(Contents):
     """What `featherweight.read` and `Mechanism` give, and `featherweight.build` makes a robot of.
 
@@ -25,6 +25,12 @@ class Description(Contents):
     frames and joints are named as in the file. All methods raise ModelError for names that are not there, and list those
     that are.
     """
+
+    def __repr__(self) -> str:
+        moving = sum(joint.type is not JointType.FIXED for joint in self.joints)
+        ties = len(self.loops) + len(self.couplings) + len(self.closures)
+        tied = f", {ties} of loops, couplings and closures" if ties else ""
+        return f"<Description {self.name!r}: {len(self.bodies)} bodies, {moving} moving joints{tied}>"
 
     def locked(self, positions: Mapping[str, Any]) -> Description:
         """With joints fixed: {joint: position [rad or m]}; of a joint with more coordinates its part of q, as in `Robot`.
