@@ -28,8 +28,8 @@ class Description(Contents):
 
     def __repr__(self) -> str:
         moving = sum(joint.type is not JointType.FIXED for joint in self.joints)
-        ties = len(self.loops) + len(self.couplings) + len(self.closures)
-        tied = f", {ties} of loops, couplings and closures" if ties else ""
+        ties = {"loops": self.loops, "couplings": self.couplings, "closures": self.closures}
+        tied = "".join(f", {kind}: {len(found)}" for kind, found in ties.items() if found)
         return f"<Description {self.name!r}: {len(self.bodies)} bodies, {moving} moving joints{tied}>"
 
     def locked(self, positions: Mapping[str, Any]) -> Description:

@@ -117,3 +117,8 @@ def test_couplings_that_cannot_be_are_refused(coupling: Coupling, message: str) 
 def test_closures_that_cannot_be_are_refused() -> None:
     with pytest.raises(ModelError, match="closure 'rod': there is no joint 'elbow'; there are joint0, joint1"):
         chain(2).with_closure(Closure("rod", ("elbow",), lambda q: [q[0]]))
+
+
+def test_a_description_is_short_in_print() -> None:
+    assert repr(fw.read(examples.path("panda"))) == "<Description 'panda': 13 bodies, 9 moving joints, couplings: 1>"
+    assert repr(chain(2)) == "<Description 'chain': 2 bodies, 2 moving joints>"
