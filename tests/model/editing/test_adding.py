@@ -121,4 +121,4 @@ def test_closures_that_cannot_be_are_refused() -> None:
 
 def test_a_description_is_short_in_print() -> None:
     assert repr(fw.read(examples.path("panda"))) == "<Description 'panda': 13 bodies, 9 moving joints, couplings: 1>"
-    assert repr(chain(2)) == "<Description 'chain': 2 bodies, 2 moving joints>"
+    assert repr(chain(2)) == "<Description 'chain_2': 2 bodies, 2 moving joints>"
