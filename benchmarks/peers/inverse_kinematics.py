@@ -46,8 +46,26 @@ class Problems:
         self.near = np.clip(self.reached + away, self.lower, self.upper)
 
 
-class Pink:
-    """Differential steps as quadratic programs, on Pinocchio."""
+class WholeSteps:
+    """Differential steps as quadratic programs, each taken whole; pink and mink have one interface."""
+
+    _solve: Callable[..., Any]
+    _task: Any
+    _limits: list[Any]
+    _configuration: Any
+
+    def step(self) -> None:
+        v = self._solve(
+            self._configuration, [self._task], 1.0, solver="daqp", damping=1e-9, limits=self._limits, safety_break=False
+        )
+        self._configuration.integrate_inplace(v, 1.0)
+
+    def error(self) -> Array:
+        return np.asarray(self._task.compute_error(self._configuration))
+
+
+class Pink(WholeSteps):
+    """On Pinocchio."""
 
     name = "pink"
 
@@ -56,7 +74,7 @@ class Pink:
         import pinocchio
         from pink.limits import ConfigurationLimit
 
-        self._pink, self._pin = pink, pinocchio
+        self._solve, self._pin = pink.solve_ik, pinocchio
         self._model = pinocchio.buildModelFromUrdf(str(URDF))
         self._data = self._model.createData()
         self._task = pink.FrameTask(HAND, position_cost=1.0, orientation_cost=1.0, lm_damping=1e-3)
@@ -67,18 +85,9 @@ class Pink:
         self._task.set_target(self._pin.SE3(target[:3, :3], target[:3, 3]))
         self._configuration.update(q)
 
-    def step(self) -> None:
-        v = self._pink.solve_ik(
-            self._configuration, [self._task], 1.0, solver="daqp", damping=1e-9, limits=self._limits, safety_break=False
-        )
-        self._configuration.integrate_inplace(v, 1.0)
 
-    def error(self) -> Array:
-        return np.asarray(self._task.compute_error(self._configuration))
-
-
-class Mink:
-    """Differential steps as quadratic programs, on MuJoCo."""
+class Mink(WholeSteps):
+    """On MuJoCo."""
 
     name = "mink"
 
@@ -86,7 +95,7 @@ class Mink:
         import mink
         import mujoco
 
-        self._mink = mink
+        self._solve, self._motion = mink.solve_ik, mink.SE3
         text = re.sub(r"<(visual|collision)>.*?</\1>", "", URDF.read_text(), flags=re.S)
         text = text.replace("</robot>", '<mujoco><compiler fusestatic="false"/></mujoco></robot>')
         self._model = mujoco.MjModel.from_xml_string(text)
@@ -95,17 +104,8 @@ class Mink:
         self._configuration = mink.Configuration(self._model, problems.start[0])
 
     def aim(self, target: Array, q: Array) -> None:
-        self._task.set_target(self._mink.SE3.from_matrix(target))
+        self._task.set_target(self._motion.from_matrix(target))
         self._configuration.update(q)
-
-    def step(self) -> None:
-        v = self._mink.solve_ik(
-            self._configuration, [self._task], 1.0, solver="daqp", damping=1e-9, limits=self._limits, safety_break=False
-        )
-        self._configuration.integrate_inplace(v, 1.0)
-
-    def error(self) -> Array:
-        return np.asarray(self._task.compute_error(self._configuration))
 
 
 class Toolbox:

@@ -45,7 +45,7 @@ class Centroidal(System):
 
     def _projected_map_rate(self) -> CompiledFunction:
         n, doc = len(self.model.tree.parent), Centroidal.centroidal_map_rate.__doc__ or ""
-        self.require_mass("centroidal_map_rate")
+        self._require_center("centroidal_map_rate")
         inputs = [Input(name, (6, n)) for name in ("spanning_A", "spanning_rate")]
         inputs += [Input(name, (n, self.nv)) for name in ("G", "G_dot")]
         parts = (
@@ -113,11 +113,11 @@ class Centroidal(System):
         self, member: Any, kernel: Callable[..., None], inputs: Sequence[str], shape: CoreShape, algorithm: str = ""
     ) -> CompiledFunction:
         name = member.func.__name__
-        self.require_mass(name)
+        self._require_center(name)
         output = Output(name.removeprefix("centroidal_").removeprefix("center_of_mass_"), shape)
         return self.bind(name, kernel, inputs, (output,), doc=member.func.__doc__, algorithm=algorithm)
 
-    def require_mass(self, what: str) -> None:
+    def _require_center(self, what: str) -> None:
         """Raise ValueError where there is no centre of mass."""
         if not self.mass > 0.0:
             raise ValueError(f"{what} is not defined: {self.name} has no mass, and so no centre of it. Give its bodies masses")

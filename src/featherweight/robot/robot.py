@@ -231,13 +231,13 @@ class Robot(Identifiable, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
     @cached_property
     def center_of_mass(self) -> CompiledFunction:
         """Centre of mass of the moving bodies (3) in the world [m]; raises ValueError for a robot without mass."""
-        self.require_mass("center_of_mass")
+        self._require_center("center_of_mass")
         return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), Output("center", (3,)))
 
     @cached_property
     def center_of_mass_jacobian(self) -> CompiledFunction:
         """The matrix J (3, nv) with J v the velocity of the centre of mass in the world."""
-        self.require_mass("center_of_mass_jacobian")
+        self._require_center("center_of_mass_jacobian")
         kernel, output = energy.center_of_mass_jacobian, Output("J", (3, self.nv))
         return self._function(Robot.center_of_mass_jacobian, kernel, ("q",), output)
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from .. import centroidal as of_tree
 from .. import centroidal_rates as tree_rates
-from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism, takes_mechanism
-from .maps import maps, spanning_acceleration, spanning_configuration
-from .spanning import center_of_mass_jacobian, expanded, write_row
+from .maps import spanning_acceleration, spanning_configuration
+from .spanning import center_of_mass_jacobian, expanded, mapped, write_rows, zero_rows
 
 
 @for_mechanism(of_tree.centroidal_map)
 def centroidal_map(mech: ClusterTree, q, A) -> None:
     """A_G G."""
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(mech.tree, qs), qs)
-    whole = [[0.0] * len(mech.tree.parent) for _ in range(6)]
+    qs, M = mapped(mech, q)
+    whole = zero_rows(mech, 6)
     of_tree.centroidal_map(mech.tree, qs, whole)
-    for i in range(6):
-        write_row(mech, M, whole[i], A[i])
+    write_rows(mech, M, whole, A)
 
 
 @for_mechanism(of_tree.centroidal_momentum_by_map)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import frames, relative_frames
-from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
-from .maps import maps, spanning_acceleration, spanning_configuration
-from .spanning import expanded, write_row
+from .maps import spanning_acceleration, spanning_configuration
+from .spanning import expanded, mapped, write_rows, zero_rows
 
 
 @for_mechanism(frames.frame_placement)
@@ -29,7 +28,7 @@ def frame_jacobian(mech: ClusterTree, placements, reference: int, q, J) -> None:
     qs, M = mapped(mech, q)
     whole = zeros(mech, placements)
     frames.frame_jacobian(mech.tree, placements, reference, qs, whole)
-    write_rows(mech, M, whole, J)
+    write_jacobians(mech, M, whole, J)
 
 
 @for_mechanism(frames.frame_velocity)
@@ -68,7 +67,7 @@ def relative_jacobian(mech: ClusterTree, placements, other, reference: int, q, J
     qs, M = mapped(mech, q)
     whole = zeros(mech, placements)
     relative_frames.relative_jacobian(mech.tree, placements, other, reference, qs, whole)
-    write_rows(mech, M, whole, J)
+    write_jacobians(mech, M, whole, J)
 
 
 @for_mechanism(relative_frames.relative_velocity)
@@ -90,19 +89,12 @@ def relative_bias_acceleration(mech: ClusterTree, placements, other, reference: 
     relative_acceleration(mech, placements, other, frames.of_components(reference), q, v, still, result)
 
 
-def mapped(mech: ClusterTree, q):
-    """The configuration of the spanning tree, and maps without g."""
-    qs = spanning_configuration(mech, q)
-    return qs, maps(mech, joint_transforms(mech.tree, qs), qs)
-
-
 def zeros(mech: ClusterTree, placements) -> list[Any]:
     """For a Jacobian of each frame, of the spanning tree."""
-    return [[[0.0] * len(mech.tree.parent) for _ in range(6)] for _ in placements.row]
+    return [zero_rows(mech, 6) for _ in placements.row]
 
 
-def write_rows(mech: ClusterTree, M, whole, J) -> None:
+def write_jacobians(mech: ClusterTree, M, whole, J) -> None:
     """Jacobians of the spanning tree times G."""
     for k in range(len(whole)):
-        for i in range(6):
-            write_row(mech, M, whole[k][i], J[k][i])
+        write_rows(mech, M, whole[k], J[k])

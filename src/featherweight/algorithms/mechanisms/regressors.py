@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from ...model.tree import Placements
 from .. import regressors
-from ..kinematics import joint_transforms
 from ..regressors import PARAMETERS, JointColumns
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
-from .maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity, write_projected
+from .maps import spanning_acceleration, spanning_configuration, write_projected
 from .spanning import expanded
 
 NO_JOINTS = JointColumns((), (), ())
@@ -26,12 +25,10 @@ def inverse_dynamics_regressor(mech: ClusterTree, bodies: Placements, q, v, a, Y
 def extended_regressor(mech: ClusterTree, bodies: Placements, joints: JointColumns, q, v, a, Y) -> None:
     """Friction and armature are those of all joints of the spanning tree."""
     tree = mech.tree
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(tree, qs), qs, v)
+    qs, vs, M = expanded(mech, q, v)
     columns = PARAMETERS * len(bodies.row) + len(joints.kind)
     whole = [[0.0] * columns for _ in tree.parent]
-    motion = qs, spanning_velocity(mech, M, v), spanning_acceleration(mech, M, a)
-    regressors.extended_regressor(tree, bodies, joints, *motion, whole)
+    regressors.extended_regressor(tree, bodies, joints, qs, vs, spanning_acceleration(mech, M, a), whole)
     for k in range(columns):
         projected = [0.0] * len(mech.parent)
         write_projected(mech, M, [row[k] for row in whole], projected)

@@ -13,8 +13,8 @@ from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, sp
 
 def expanded(mech: ClusterTree, q, v):
     """q, v, and maps of the spanning tree."""
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(mech.tree, qs), qs, v)
+    qs, X = placed(mech, q)
+    M = maps(mech, X, qs, v)
     return qs, spanning_velocity(mech, M, v), M
 
 
@@ -37,12 +37,27 @@ def center_of_mass(mech: ClusterTree, q, result) -> None:
 @for_mechanism(energy.center_of_mass_jacobian)
 def center_of_mass_jacobian(mech: ClusterTree, q, J) -> None:
     """J G."""
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(mech.tree, qs), qs)
-    whole = [[0.0] * len(mech.tree.parent) for _ in range(3)]
+    qs, M = mapped(mech, q)
+    whole = zero_rows(mech, 3)
     energy.center_of_mass_jacobian(mech.tree, qs, whole)
-    for i in range(3):
-        write_row(mech, M, whole[i], J[i])
+    write_rows(mech, M, whole, J)
+
+
+def mapped(mech: ClusterTree, q):
+    """The configuration of the spanning tree, and maps without g."""
+    qs, X = placed(mech, q)
+    return qs, maps(mech, X, qs)
+
+
+def zero_rows(mech: ClusterTree, count: int):
+    """A matrix for the velocities of the spanning tree."""
+    return [[0.0] * len(mech.tree.parent) for _ in range(count)]
+
+
+def write_rows(mech: ClusterTree, M, rows, result) -> None:
+    """A matrix times G."""
+    for i in range(len(rows)):
+        write_row(mech, M, rows[i], result[i])
 
 
 def write_row(mech: ClusterTree, M, row, result) -> None:
@@ -72,8 +87,7 @@ def motion(mech: ClusterTree, q, v, results) -> None:
 @takes_mechanism
 def velocity_matrix(mech: ClusterTree, q, G) -> None:
     """G (n, nv)."""
-    qs, X = placed(mech, q)
-    M = maps(mech, X, qs)
+    _, M = mapped(mech, q)
     for k in range(len(mech.parent)):
         unit = [1.0 if i == k else 0.0 for i in range(len(mech.parent))]
         for r, x in enumerate(spanning_velocity(mech, M, unit)):
