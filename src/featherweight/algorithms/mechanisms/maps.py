@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...spatial import sqrt
 from .cluster_tree import Cluster, ClusterTree, Follower, unconstrained
-from .loop_constraints import alignment_rates, alignment_rows, closing_rates, closing_rows, poses
+from .loop_constraints import Posed, alignment_rates, alignment_rows, closing_rates, closing_rows, poses
 
 
 class Map(NamedTuple):
@@ -70,8 +70,8 @@ def velocity_map(mech: ClusterTree, cluster: Cluster, K, qs) -> dict[int, list[A
     m = len(cluster.independent)
     G = {r: [1.0 if k == j else 0.0 for k in range(m)] for j, r in enumerate(cluster.independent)}
     if cluster.dependent:
-        right = [[0.0 - row[r] for r in cluster.independent] for row in K]
-        solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
+        right = [[0.0 - x for x in row] for row in of_rows(K, cluster.independent)]
+        solved = solve_square(of_rows(K, cluster.dependent), right)
         G |= dict(zip(cluster.dependent, solved, strict=True))
     for f in cluster.followers:
         G[f.row] = [0.0] * m
@@ -80,10 +80,9 @@ def velocity_map(mech: ClusterTree, cluster: Cluster, K, qs) -> dict[int, list[A
     return G
 
 
-def constraint_matrix(mech: ClusterTree, cluster: Cluster, X, qs) -> list[dict[int, Any]]:
+def constraint_matrix(mech: ClusterTree, cluster: Cluster, P: Posed, qs) -> list[dict[int, Any]]:
     """The independent rows of K, by those rows of the tree that no coupling determines."""
-    placed = poses(mech.tree, cluster, X)
-    K = [alignment_rows(mech.tree, cluster, placed, a) for a in cluster.alignments]
+    K = [alignment_rows(mech.tree, cluster, P, a) for a in cluster.alignments]
     for c in cluster.closings:
         K += closing_rows(mech.tree, cluster, c, qs)
     K = [K[k] for k in cluster.kept]
@@ -94,18 +93,17 @@ def constraint_matrix(mech: ClusterTree, cluster: Cluster, X, qs) -> list[dict[i
     return K
 
 
-def acceleration_bias(mech: ClusterTree, cluster: Cluster, K, X, qs, G, v) -> Map:
+def acceleration_bias(mech: ClusterTree, cluster: Cluster, K, P: Posed | None, qs, G, v) -> Map:
     """G and g, with velocities of the rows made on the way."""
     rates = {r: dot(G[r], v) for r in cluster.rows}
     g = dict.fromkeys((*cluster.independent, *cluster.dependent), 0.0)
     add_followers(mech, cluster, qs, rates, g)
-    if cluster.dependent:
-        placed = poses(mech.tree, cluster, X)
-        k = alignment_rates(mech.tree, cluster, placed, rates, g)
+    if P:
+        k = alignment_rates(mech.tree, cluster, P, rates, g)
         for c in cluster.closings:
             k += closing_rates(mech.tree, c, qs, rates, g)
         right = [[0.0 - k[i]] for i in cluster.kept]
-        solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
+        solved = solve_square(of_rows(K, cluster.dependent), right)
         g |= {r: x[0] for r, x in zip(cluster.dependent, solved, strict=True)}
         add_followers(mech, cluster, qs, rates, g)
     return Map(G, g)
@@ -117,6 +115,11 @@ def add_followers(mech: ClusterTree, cluster: Cluster, qs, rates, g) -> None:
         g[f.row] = 0.0
         for row, slope, bend in slopes(mech, f, qs):
             g[f.row] = g[f.row] + slope * g[row] + bend * (rates[row] * rates[row])
+
+
+def of_rows(K, rows):
+    """The columns of a constraint matrix that belong to some rows of the tree."""
+    return [[constraint[r] for r in rows] for constraint in K]
 
 
 def dot(a, b):
@@ -131,8 +134,12 @@ TINY = 1e-150  # turns 0 / 0 into 0 in a rotation of two zeros
 
 def solve_square(A, B):
     """A^-1 B by Givens rotations: stable without a choice that depends on values."""
-    n = len(A)
-    A, B = triangular(A, B)
+    return substituted_back(*triangular(A, B))
+
+
+def substituted_back(A, B):
+    """A^-1 B for an upper triangular A."""
+    n, B = len(A), list(B)
     for k in range(n - 1, -1, -1):
         for j in range(k + 1, n):
             B[k] = [x - A[k][j] * y for x, y in zip(B[k], B[j], strict=True)]
@@ -170,13 +177,14 @@ def maps(mech: ClusterTree, X, qs, v=None):
         if unconstrained(cluster):
             result.append(None)
             continue
-        K = constraint_matrix(mech, cluster, X, qs) if cluster.dependent else []
+        P = poses(mech.tree, cluster, X) if cluster.dependent else None
+        K = constraint_matrix(mech, cluster, P, qs) if P else []
         G = velocity_map(mech, cluster, K, qs)
         if v is None:
             result.append(Map(G, {}))
         else:
             m = len(cluster.independent)
-            result.append(acceleration_bias(mech, cluster, K, X, qs, G, v[cluster.start : cluster.start + m]))
+            result.append(acceleration_bias(mech, cluster, K, P, qs, G, v[cluster.start : cluster.start + m]))
     return result
 
 
