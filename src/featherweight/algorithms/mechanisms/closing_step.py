@@ -16,7 +16,7 @@ from .cluster_tree import Cluster, ClusterTree
 from .counterparts import takes_mechanism
 from .integration import write_coordinates
 from .loop_constraints import cosines, poses, violations
-from .maps import constraint_matrix, dot, of_rows, substituted_back, triangular
+from .maps import constraint_matrix, dot, of_rows, triangle
 from .spanning import nearness_to_singularity, placed, write_all
 
 
@@ -43,9 +43,9 @@ def closing_step(mech: ClusterTree, within: ClosedWithin, q, results) -> None:
         facing += cosines(cluster, P)
         if cluster.dependent:
             K_d = of_rows(constraint_matrix(mech, cluster, P, qs), cluster.dependent)
-            R, right = triangular(K_d, [[0.0 - violated[k]] for k in cluster.kept])
+            R = triangle(K_d, [[0.0 - violated[k]] for k in cluster.kept])
             total = total + nearness_to_singularity(K_d, R)
-            move_dependent(mech, cluster, qs, [x for (x,) in substituted_back(R, right)], moved)
+            move_dependent(mech, cluster, qs, [x for (x,) in R.solution()], moved)
     write_coordinates(mech, moved, ahead)
     write_all(residual, [phi[k] for k in within.solved])
     off = [within.others * within.others - phi[k] * phi[k] for k in range(len(phi)) if k not in within.solved]

@@ -132,42 +132,63 @@ def dot(a, b):
 TINY = 1e-150  # turns 0 / 0 into 0 in a rotation of two zeros
 
 
+class Triangle(NamedTuple):
+    """A x = B with rows rotated so that row k has no entry in columns pivots[:k] of A."""
+
+    A: list[list[Any]]
+    B: list[list[Any]]
+    pivots: list[int]
+
+    def diagonal(self) -> list[Any]:
+        return [row[c] for row, c in zip(self.A, self.pivots, strict=True)]
+
+    def solution(self) -> list[list[Any]]:
+        """x, by substituting back."""
+        x: list[list[Any]] = [[] for _ in self.B]
+        for k in range(len(x) - 1, -1, -1):
+            row, own = self.A[k], self.B[k]
+            for c in self.pivots[k + 1 :]:
+                own = [y - row[c] * z for y, z in zip(own, x[c], strict=True)]
+            reciprocal = 1.0 / row[self.pivots[k]]
+            x[self.pivots[k]] = [reciprocal * y for y in own]
+        return x
+
+
 def solve_square(A, B):
     """A^-1 B by Givens rotations: stable without a choice that depends on values."""
-    return substituted_back(*triangular(A, B))
+    return triangle(A, B).solution()
 
 
-def substituted_back(A, B):
-    """A^-1 B for an upper triangular A."""
-    n, B = len(A), list(B)
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            B[k] = [x - A[k][j] * y for x, y in zip(B[k], B[j], strict=True)]
-        reciprocal = 1.0 / A[k][k]
-        B[k] = [reciprocal * x for x in B[k]]
-    return B
-
-
-def triangular(A, B):
-    """Q^T A and Q^T B for the rotations Q that make A upper triangular."""
+def triangle(A, B) -> Triangle:
+    """Columns with few entries come first, and rows with few: loops that share few joints then mix little."""
     n = len(A)
-    A, B = [list(row) for row in A], [list(row) for row in B]
-    for k in range(n):
-        for i in range(k + 1, n):
-            if isinstance(A[i][k], float) and A[i][k] == 0.0:
-                continue
-            if isinstance(A[k][k], float) and A[k][k] == 0.0:
-                A[k], A[i], B[k], B[i] = A[i], A[k], B[i], B[k]
-                continue
-            a, b = A[k][k] + TINY, A[i][k]
-            scale = 1.0 / sqrt(a * a + b * b)
-            c, s = a * scale, b * scale
-            for M in (A, B):
-                M[k], M[i] = (
-                    [c * x + s * y for x, y in zip(M[k], M[i], strict=True)],
-                    [c * y - s * x for x, y in zip(M[k], M[i], strict=True)],
-                )
-    return A, B
+    left, columns = [(list(a), list(b)) for a, b in zip(A, B, strict=True)], list(range(n))
+    done: list[tuple[list[Any], list[Any]]] = []
+    pivots: list[int] = []
+    for _ in range(n):
+        entries = {c: [i for i, (a, _) in enumerate(left) if not is_nothing(a[c])] for c in columns}
+        k = min(columns, key=lambda c: len(entries[c]))
+        own = sorted(entries[k], key=lambda i: sum(not is_nothing(left[i][0][c]) for c in columns)) or [0]
+        for i in own[1:]:
+            left[own[0]], left[i] = rotated(left[own[0]], left[i], k)
+        done.append(left.pop(own[0]))
+        columns.remove(k)
+        pivots.append(k)
+    return Triangle([a for a, _ in done], [b for _, b in done], pivots)
+
+
+def is_nothing(x) -> bool:
+    return isinstance(x, float) and x == 0.0
+
+
+def rotated(upper, lower, k: int):
+    """Two rows of A and B, rotated so that the lower one has no entry in column k of A."""
+    a, b = upper[0][k] + TINY, lower[0][k]
+    scale = 1.0 / sqrt(a * a + b * b)
+    c, s = a * scale, b * scale
+    turned = tuple([c * x + s * y for x, y in zip(u, l, strict=True)] for u, l in zip(upper, lower, strict=True))
+    other = tuple([c * y - s * x for x, y in zip(u, l, strict=True)] for u, l in zip(upper, lower, strict=True))
+    return turned, other
 
 
 def maps(mech: ClusterTree, X, qs, v=None):

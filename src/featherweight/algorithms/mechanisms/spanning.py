@@ -8,7 +8,7 @@ from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
 from .counterparts import for_mechanism, takes_mechanism
 from .loop_constraints import cosines, poses, violations
-from .maps import TINY, constraint_matrix, dot, maps, of_rows, spanning_configuration, spanning_velocity, triangular
+from .maps import TINY, Triangle, constraint_matrix, dot, maps, of_rows, spanning_configuration, spanning_velocity, triangle
 
 
 def expanded(mech: ClusterTree, q, v):
@@ -154,19 +154,18 @@ def singularity(mech: ClusterTree, q, result) -> None:
     for cluster in mech.clusters:
         if cluster.dependent:
             K_d = of_rows(constraint_matrix(mech, cluster, poses(mech.tree, cluster, X), qs), cluster.dependent)
-            R, _ = triangular(K_d, [[] for _ in K_d])
-            total = total + nearness_to_singularity(K_d, R)
+            total = total + nearness_to_singularity(K_d, triangle(K_d, [[] for _ in K_d]))
     result[0] = total
 
 
-def nearness_to_singularity(K_d, R):
+def nearness_to_singularity(K_d, R: Triangle):
     """|K_d|^2 / R_kk^2 in all."""
     size = 0.0
     for row in K_d:
         size = size + dot(row, row)
     total = 0.0
-    for k in range(len(R)):
-        total = total + size / (R[k][k] * R[k][k] + TINY * TINY)
+    for pivot in R.diagonal():
+        total = total + size / (pivot * pivot + TINY * TINY)
     return total
 
 
