@@ -57,6 +57,9 @@ def test_steps_are_those_of_each_joint_along_its_own_velocity(name: str) -> None
     straight = put_straight(robot, q, H * v + d, along(robot, q, H * v + d))
     np.testing.assert_allclose(ahead, straight, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_allclose(end, robot._carry(v, d, H), rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(robot._integrate_by_map(q, S, v), robot._integrate(q, v), rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(robot._advance_by_map(q, S, v, d, H).ahead, ahead, rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_array_equal(robot._advance_by_map(q, S, v, d, H).velocity, end)
 
 
 COUPLED = ("coupled", "locked", "repeated", "geared_chain", "belt_chain", "mini_cheetah")

@@ -6,11 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..algorithms.mechanisms import spanning
+from ..algorithms.mechanisms import integration, spanning
 from ..algorithms.mechanisms.closing_step import ClosedWithin, closing_step
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, constraint_count
 from ..engine.function import CompiledFunction
-from ..engine.program import Output
+from ..engine.program import Input, Output
 from .closing.loops import CLOSED, FACING_AT_LEAST, Loops
 from .robot import Robot
 
@@ -18,7 +18,8 @@ from .robot import Robot
 class ClosedSteps(Robot):
     """Steps as a compiled simulation takes them, without Python in between.
 
-    `_integrate` is `tangent_step` and `_advance` leaves loops open; `_closing_step`, again and again, closes them.
+    `_integrate` is `tangent_step` and `_advance` leaves loops open; `_closing_step`, again and again, closes them. The forms
+    `_by_map` are for several steps from one configuration, whose `_spanning_map` is then computed once.
     """
 
     loops: Loops
@@ -33,6 +34,23 @@ class ClosedSteps(Robot):
         """Function of q: S (n, nv), the velocities of all joints of the spanning tree for those of the independent ones."""
         output = Output("S", (len(self.model.tree.parent), self.nv))
         return self._function(ClosedSteps._spanning_map, spanning.velocity_matrix, ("q",), output)
+
+    @cached_property
+    def _integrate_by_map(self) -> CompiledFunction:
+        """Function of q, S, v: `_integrate`, given the `_spanning_map` of q."""
+        inputs, output = ("q", self._map_input, "v"), Output("result", (self.nq,))
+        return self._function(ClosedSteps._integrate_by_map, integration.integrate_by_map, inputs, output)
+
+    @cached_property
+    def _advance_by_map(self) -> CompiledFunction:
+        """Function of q, S, u, d, h: `_advance`, given the `_spanning_map` of q."""
+        inputs = ("q", self._map_input, "u", "d", Input("h", ()))
+        outputs = Output("ahead", (self.nq,)), Output("velocity", (self.nv,))
+        return self.bind("advance_by_map", integration.advance_by_map, inputs, outputs, doc=ClosedSteps._advance_by_map.__doc__)
+
+    @property
+    def _map_input(self) -> Input:
+        return Input("S", (len(self.model.tree.parent), self.nv))
 
     @cached_property
     def _closing_step(self) -> CompiledFunction | None:

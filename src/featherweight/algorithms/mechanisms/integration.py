@@ -2,37 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...model.tree import INNER
 from .. import integration
-from .cluster_tree import ClusterTree
-from .counterparts import for_mechanism
-from .maps import spanning_velocity
+from .cluster_tree import ClusterTree, unconstrained
+from .counterparts import for_mechanism, takes_mechanism
+from .maps import dot, spanning_configuration, spanning_velocity
 from .spanning import mapped
 
 
 @for_mechanism(integration.integrate)
 def integrate(mech: ClusterTree, q, v, result) -> None:
     qs, M = mapped(mech, q)
+    move_joints(mech, qs, spanning_velocity(mech, M, v), result)
+
+
+@takes_mechanism
+def integrate_by_map(mech: ClusterTree, q, S, v, result) -> None:
+    """With G at q as an argument."""
+    move_joints(mech, spanning_configuration(mech, q), mapped_velocity(mech, S, v), result)
+
+
+def move_joints(mech: ClusterTree, qs, x, result) -> None:
+    """Write the coordinates that q has, of joints moved by velocities of the spanning tree."""
     moved = [0.0] * len(qs)
-    integration.integrate(mech.tree, qs, spanning_velocity(mech, M, v), moved)
+    integration.integrate(mech.tree, qs, x, moved)
     write_coordinates(mech, moved, result)
 
 
 @for_mechanism(integration.advance)
 def advance(mech: ClusterTree, q, u, d, h, results) -> None:
     """Origins of joints that loops leave all their velocities move straight on."""
-    ahead, velocity = results
-    turning = independent_kinds(mech)
-    integration.carry(turning, u, d, h, velocity)
     qs, M = mapped(mech, q)
-    x = spanning_velocity(mech, M, [h * u[i] + d[i] for i in range(len(turning))])
-    moved = [0.0] * len(qs)
+    write_advanced(mech, qs, spanning_velocity(mech, M, led(u, d, h)), (u, d, h), results)
+
+
+@takes_mechanism
+def advance_by_map(mech: ClusterTree, q, S, u, d, h, results) -> None:
+    """With G at q as an argument."""
+    write_advanced(mech, spanning_configuration(mech, q), mapped_velocity(mech, S, led(u, d, h)), (u, d, h), results)
+
+
+def led(u, d, h) -> list[Any]:
+    """h u + d."""
+    return [h * x + y for x, y in zip(u, d, strict=True)]
+
+
+def mapped_velocity(mech: ClusterTree, S, v) -> list[Any]:
+    """S v, of a matrix (n, nv) that has entries within clusters only."""
+    x = [0.0] * len(mech.tree.parent)
     for cluster in mech.clusters:
-        for r in cluster.rows:
-            if is_independent(mech, r):
-                integration.move_joint_straight(mech.tree, r, qs, x, moved)
-            else:
-                integration.move_joint(mech.tree, r, qs, x, moved)
+        own = range(cluster.start, cluster.start + len(cluster.independent))
+        for k, r in enumerate(cluster.rows):
+            x[r] = v[cluster.start + k] if unconstrained(cluster) else dot([S[r][i] for i in own], [v[i] for i in own])
+    return x
+
+
+def write_advanced(mech: ClusterTree, qs, x, step, results) -> None:
+    """The results of `advance`, of joints moved by velocities x of the spanning tree."""
+    ahead, velocity = results
+    u, d, h = step
+    integration.carry(independent_kinds(mech), u, d, h, velocity)
+    moved = [0.0] * len(qs)
+    for r in range(len(x)):
+        if is_independent(mech, r):
+            integration.move_joint_straight(mech.tree, r, qs, x, moved)
+        else:
+            integration.move_joint(mech.tree, r, qs, x, moved)
     write_coordinates(mech, moved, ahead)
 
 
