@@ -161,6 +161,12 @@ class ContactStage:
         """No impulses for these."""
         forget(robots, self.state.impulses, self.state.report)
 
+    def begin_anew(self, robots: Array) -> None:
+        """No impulses to start from, for these."""
+        self.forget(robots)
+        self.state.impulses.last_force[robots], self.state.impulses.last_row[robots] = 0.0, 0.0
+        self.state.counts[robots] = 0
+
     def arrive(self) -> None:
         """The step was taken."""
         keep_impulses(self.state.impulses)
