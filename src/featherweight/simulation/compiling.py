@@ -10,9 +10,13 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.experimental import structref
-from numba.extending import overload_method, register_jitable
+from numba.extending import lower_builtin, overload_method, register_jitable, type_callable
+from numba.np.arrayobj import populate_array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,3 +81,70 @@ def _implementation(method: Any) -> Callable[..., Any]:
         return method
 
     return typed
+
+
+def as_matrix(numbers: Any, rows: int, columns: int) -> Any:
+    """The first numbers (float64, contiguous) as a matrix (rows, columns), without a copy."""
+    return numbers[: rows * columns].reshape(rows, columns)
+
+
+@type_callable(as_matrix)  # type: ignore[untyped-decorator]
+def _type_matrix(context: Any) -> Any:
+    return lambda numbers, rows, columns: types.Array(numbers.dtype, 2, "C")
+
+
+@lower_builtin(as_matrix, types.Array, types.Integer, types.Integer)  # type: ignore[untyped-decorator]
+def _matrix_view(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """Numba's own `reshape` needs its runtime."""
+    source = context.make_array(signature.args[0])(context, builder, values[0])
+    view = context.make_array(signature.return_type)(context, builder)
+    shape = [context.cast(builder, x, t, types.intp) for x, t in zip(values[1:], signature.args[1:], strict=True)]
+    size = context.get_constant(types.intp, 8)
+    strides = [builder.mul(shape[1], size), size]
+    populate_array(view, source.data, shape, strides, size, source.meminfo)
+    return impl_ret_borrowed(context, builder, signature.return_type, view._getvalue())
+
+
+LANES = 8  # numbers that `subtract_multiples` takes at a time
+
+
+def subtract_multiples(numbers: Any, target: int, source: int, stride: int, length: int, factors: Any) -> None:
+    """numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
+
+    The target must not overlap the sources.
+    """
+    into = numbers[target : target + length]
+    for k, factor in enumerate(factors):
+        into -= factor * numbers[source + k * stride : source + k * stride + length]
+
+
+@type_callable(subtract_multiples)  # type: ignore[untyped-decorator]
+def _type_multiples(context: Any) -> Any:
+    return lambda numbers, target, source, stride, length, factors: types.void
+
+
+@lower_builtin(subtract_multiples, types.Array, *[types.Integer] * 4, types.UniTuple)  # type: ignore[untyped-decorator]
+def _subtract_multiples(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """On vectors: LLVM would not know that rows of one matrix are apart."""
+    data = context.make_array(signature.args[0])(context, builder, values[0]).data
+    target, source, stride, length = (
+        context.cast(builder, x, t, types.intp) for x, t in zip(values[1:5], signature.args[1:5], strict=True)
+    )
+    lanes = ir.VectorType(ir.DoubleType(), LANES)
+    nothing, all_lanes = ir.Constant(lanes, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    spread, starts = [], []
+    for k, factor in enumerate(cgutils.unpack_tuple(builder, values[5])):
+        spread.append(builder.shuffle_vector(builder.insert_element(nothing, factor, ir.IntType(32)(0)), nothing, all_lanes))
+        starts.append(builder.add(source, builder.mul(stride, context.get_constant(types.intp, k))))
+
+    def place(start: Any, j: Any) -> Any:
+        return builder.bitcast(builder.gep(data, [builder.add(start, j)]), lanes.as_pointer())
+
+    zero, step = context.get_constant(types.intp, 0), context.get_constant(types.intp, LANES)
+    with cgutils.for_range_slice(builder, zero, length, step) as (j, _):
+        total = builder.load(place(target, j), align=8)
+        for start, factor in zip(starts, spread, strict=True):
+            product = builder.fmul(factor, builder.load(place(start, j), align=8), flags=("contract",))
+            total = builder.fsub(total, product, flags=("contract",))
+        builder.store(total, place(target, j), align=8)
+    return context.get_dummy_value()

@@ -26,11 +26,12 @@ from .contact.contact_solver import (
     forget,
     keep_impulses,
     resolve_robots,
+    solver_workspace,
     write_displacement,
     write_external_forces,
 )  # fmt: skip
 from .contact.contact_stage import ContactStage
-from .contact.delassus_by_inverse import InverseFactors, write_delassus_of_robots
+from .contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_of_robots
 from .contact.detection import find_contacts_of_robots
 from .contact.joint_rows import write_active, write_gaps, write_speeds
 from .energy_guard import SLOW, excess_energy, greatest_work
@@ -106,6 +107,8 @@ class RobotStages(NamedTuple):
     begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
     factors: Any  # InverseFactors
     factors_of_bodies: Any  # InverseFactors without joint rows
+    workspace: Any  # SolverWorkspace
+    inverse_work: Any  # InverseWork
     bodies: Any  # numbers of those that may touch
     dofs: Any  # of joints with limits or friction
     near: Any  # (1,) bool, whether joint rows count
@@ -169,7 +172,7 @@ class RobotStages(NamedTuple):
         report = self.report
         state = ContactState(self.contacts, self.counts, self.kinematics, self.impulses, report)
         model = ContactModel(self.width, self.friction, self.restitution, self.rows, self.settings)
-        resolve_robots(0, 1, self.one, model, find_delassus(self), state)
+        resolve_robots(0, 1, self.one, model, find_delassus(self), state, self.workspace)
         return report.residual[0] <= report.allowed[0]  # type: ignore[no-any-return]
 
     def overlaps(self) -> bool:
@@ -264,7 +267,9 @@ def find_delassus(stages: Any) -> Any:
     call_machine(stages.inverse)
     delassus = BodyDelassus(stages.with_rows.G, stages.begin)
     factors = stages.factors if near else stages.factors_of_bodies
-    write_delassus_of_robots(0, 1, stages.one, stages.width, stages.contacts, stages.counts, factors, delassus)
+    state = ContactState(stages.contacts, stages.counts, stages.kinematics, stages.impulses, stages.report)
+    model = ContactModel(stages.width, stages.friction, stages.restitution, stages.rows, stages.settings)
+    write_delassus_of_robots(0, 1, stages.one, model, state, factors, delassus, stages.inverse_work)
     return delassus
 
 
@@ -316,6 +321,8 @@ def robot_stages(
         springs=springs or Springs(none, none, none, np.zeros(nv, np.int64)), bodies=contacts.numbers,
         dofs=contacts.joint_dofs.astype(np.int64), near=np.zeros(1, bool), one=one, max_penetration=float(max_penetration),
         least_energy=float(least_energy), bounces=contacts.bounces,
+        workspace=solver_workspace(len(contacts.names), len(contacts.rows.joint), delassus["with_rows"].G.shape[-1]),
+        inverse_work=inverse_work(len(contacts.bodies), delassus["with_rows"].G.shape[-1], nv),
     )  # fmt: skip
 
 
