@@ -14,7 +14,7 @@ from ..force_rates import JointMap
 from ..motion_rates import SmoothMotion
 from ..stepper import Stepper
 from .contact_problem import AssembledProblem, active_rows, write_axes
-from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, kinematics_of
+from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, impulse_work, kinematics_of
 from .detection import points_of
 from .impulse_rates import ImpulseRates, restitution_rates
 from .impulses import Problem, Solution, greatest_of, solve_problem
@@ -187,13 +187,13 @@ class ContactRates:
         p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
         solved: list[tuple[Problem, Array]] = []
 
-        def solve(problem: Problem, start: Array, tolerance: float) -> Solution:
+        def solve(problem: Problem, start: Array, tolerance: float, _: Any) -> Solution:
             solution: Solution = solve_problem(problem, start, tolerance)
             solved.append((problem, solution.impulses))
             return solution
 
         tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
-        self.f = finder_of_impulses(solve)(p, in_step, tolerance).impulses
+        self.f = finder_of_impulses(solve)(p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
         dimpact = self.db - self.dapproach + self.dbefore
         g = solved[0][1]
         dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)

@@ -27,11 +27,12 @@ from .contact_solver import (
     keep_impulses,
     kinematics_of,
     resolve_robots,
+    solver_workspace,
     write_displacement,
     write_external_forces,
     write_impulses,
 )  # fmt: skip
-from .delassus_by_inverse import InverseFactors, write_delassus_of_robots
+from .delassus_by_inverse import InverseFactors, inverse_work, write_delassus_of_robots
 from .detection import ContactPoints, find_contacts_of_robots, points_of
 from .impulses import ACCEPTED, Solution, greatest_of
 from .joint_rows import write_active, write_gaps, write_speeds
@@ -205,14 +206,15 @@ class ContactStage:
         factors = InverseFactors(self.inertia.jacobian(q), self.robot.inverse_mass_matrix(q), E if joints else E[:, :0])
         size = min(int(6 * 2 * s.counts[robots].max()), factors.J.shape[1]) + factors.E.shape[1]
         delassus = BodyDelassus(np.empty((len(q), size, size)), np.empty((len(q), len(self.bodies) + 1), np.int64))
-        args = robots, self.model.width, s.contacts, s.counts, factors, delassus
-        _shared(len(q), threads, lambda i, j: write_delassus_of_robots(i, j, *args))
+        args, room = (robots, self.model, s, factors, delassus), (len(self.bodies), size, self.robot.nv)
+        _shared(len(q), threads, lambda i, j: write_delassus_of_robots(i, j, *args, inverse_work(*room)))
         return delassus
 
     def _resolve(self, robots: Array, delassus: BodyDelassus, threads: int | None) -> None:
         report = self.state.report
         args = robots, self.model, delassus, self.state
-        _shared(len(robots), threads, lambda i, j: resolve_robots(i, j, *args))
+        room = int(self.state.counts[robots].max(initial=0)), len(self.rows.joint), delassus.G.shape[-1]
+        _shared(len(robots), threads, lambda i, j: resolve_robots(i, j, *args, solver_workspace(*room)))
         for n, i in enumerate(robots):
             if not report.residual[i] <= report.allowed[i] < np.inf:
                 self._resolve_by_cones(int(i), BodyDelassus(delassus.G[n], delassus.begin[n]))
@@ -226,12 +228,14 @@ class ContactStage:
         s = self.state
         contacts = points_of(s.contacts, i, int(s.counts[i]))
         kinematics, impulses = kinematics_of(s.kinematics, i), impulses_of(s.impulses, i)
-        p: AssembledProblem = compiled(assembled)(self.model, contacts, kinematics, delassus, impulses)
+        work = solver_workspace(int(s.counts[i]), len(self.rows.joint), len(delassus.G))
+        p: AssembledProblem = compiled(assembled)(self.model, contacts, kinematics, delassus, impulses, work.assembly)
         if not all(np.isfinite(x).all() for x in (p.problem.A, p.problem.b)):
             return
         tolerance = self.settings.tolerance * greatest_of(p.problem.b)
-        solution: Solution = finder_of_impulses(solve_by_cones)(p, self.settings.in_step, tolerance)
-        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses)
+        find = finder_of_impulses(lambda problem, start, tolerance, _: solve_by_cones(problem, start, tolerance))
+        solution: Solution = find(p, self.settings.in_step, tolerance, work.impulses)
+        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses, work.impulses)
         values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, overlap
         for array, value in zip(s.report, values, strict=True):
             array[i] = value
