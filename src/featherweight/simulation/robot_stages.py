@@ -153,7 +153,9 @@ class RobotStages(NamedTuple):
     kinematics: Any  # ContactKinematics
     impulses: Any  # ContactImpulses
     report: Any  # (5,) numbers of SolverReport
-    workspace: Any  # of the solver
+    workspace: Any  # SolverWorkspace
+    inverse: Any  # InverseWork
+    collisions: Any  # CollisionWork
     of_bodies: Any  # BodyDelassus of bodies that may touch
     with_rows: Any  # BodyDelassus, and of joint rows
     begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
@@ -182,7 +184,7 @@ class RobotStages(NamedTuple):
         calls, contacts = self.calls, self.contacts
         call_machine(calls.placement)
         call_machine(calls.velocity)
-        count = find_contacts(self.scene, self.kinematics.placement, self.kinematics.velocity, self.settings, contacts)
+        count = find_contacts(self.scene, self.kinematics.placement, self.kinematics.velocity, self.settings, contacts, self.collisions)
         self.count[0] = count
         deepest = 0.0
         for c in range(count):
@@ -311,7 +313,7 @@ def delassus_of(stages: Any, contacts: Any) -> Any:
         for k in range(len(stages.dofs)):
             copy(S[stages.dofs[k]], own.E[k])
     factors = own if near else stages.factors_of_bodies
-    write_delassus_by_inverse(stages.width, contacts, factors, delassus, stages.workspace)
+    write_delassus_by_inverse(stages.width, contacts, factors, delassus, stages.inverse)
     return delassus
 
 

@@ -8,9 +8,11 @@ import numpy as np
 
 from ..model.types import JointType
 from ..robot.robot import Robot
+from .contact.collision_scene import collision_work
 from .contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from .contact.contact_stage import ContactStage
-from .contact.delassus_by_inverse import InverseFactors
+from .contact.contact_solver import solver_workspace
+from .contact.delassus_by_inverse import InverseFactors, inverse_work
 from .contact.detection import ContactPoints
 from .forces import ForcesAtJoints, Springs
 from .machine_code import Table, machine_call
@@ -105,7 +107,7 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
     )
     return {
         **_copied(model._asdict()),
-        "scene": contacts.spheres,
+        "scene": contacts.scene,
         "contacts": ContactPoints(*integers, np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room)),
         "count": np.zeros(2, np.int64),
         "kinematics": ContactKinematics(
@@ -117,7 +119,9 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
             next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
         ),  # fmt: skip
         "report": np.zeros(5),
-        "workspace": np.zeros(1),
+        "workspace": solver_workspace(room, rows, size + joints),
+        "inverse": inverse_work(bodies, size + joints, nv),
+        "collisions": collision_work(contacts.scene),
         "of_bodies": matrix(size), "with_rows": matrix(size + joints), "begin": inertia.begin.copy(),
         "factors": factors, "factors_of_bodies": factors._replace(E=np.zeros((0, nv))),
         "bodies": contacts.numbers, "dofs": contacts.joint_dofs.astype(np.int64),

@@ -13,6 +13,7 @@ import numpy as np
 from ..force_rates import JointMap
 from ..motion_rates import SmoothMotion
 from ..stepper import Stepper
+from .collision_scene import PLANE
 from .contact_problem import AssembledProblem, active_rows, write_axes
 from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, impulse_work, kinematics_of
 from .detection import points_of
@@ -39,11 +40,7 @@ class ContactRates:
         self.free, self.dfree = trial.free[0], dfree
         self.count = int(state.counts[0])
         self.contacts = points_of(state.contacts, 0, self.count)
-        if (self.contacts.candidate >= self.stage._first_of_shapes).any():
-            name = self.stage.names[int(self.contacts.candidate.max())]
-            raise NotImplementedError(
-                f"derivatives of contacts that coal finds ({name}) are not there; give spheres= and points in place of shapes"
-            )
+        self._refuse_shapes()
         self.kinematics, self.impulses = kinematics_of(state.kinematics, 0), state.impulses
         self.active = active_rows(self.model, self.kinematics)
         self.joints = JointMap(trial.forces, self.start.q, self.start.dq)
@@ -51,6 +48,16 @@ class ContactRates:
         self._locate()
         self._assemble()
         self._solve()
+
+    def _refuse_shapes(self) -> None:
+        scene, count = self.stage.scene, self.stage.touching.sphere_count
+        for candidate in self.contacts.candidate:
+            s, t = scene.pair[self.stage.touching.pairs[candidate]]
+            if s >= count or (t >= count and scene.kind[t] < PLANE):
+                raise NotImplementedError(
+                    f"derivatives of contacts of shapes ({self.stage.names[candidate]}) are not there; "
+                    "give spheres= and points in place of shapes"
+                )
 
     # where contacts are, and what they see
 
@@ -60,7 +67,7 @@ class ContactRates:
         if self.stage.bodies:
             jacobian = self._velocity_slopes(self.free)[1]
         self.bodies = BodyRates(self.kinematics.placement, jacobian, jacobian @ self.start.dq)
-        sides = [side_rates(self.model, self.stage.spheres, self.contacts, c, self.bodies) for c in range(self.count)]
+        sides = [side_rates(self.stage, self.contacts, c, self.bodies) for c in range(self.count)]
         self.sides = [s for _, s in sides]
         rows = self.model.rows
         self.dof, self.sign = rows.dof[self.active], rows.sign[self.active]

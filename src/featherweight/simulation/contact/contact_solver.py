@@ -294,14 +294,13 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
 
 @jitable
 def keep_impulses(impulses: Any) -> None:
-    """Those of the step are what the next one starts from: it was taken."""
+    """Those of one robot's step are what the next one starts from: it was taken."""
     f = impulses
-    for i in range(len(f.last_force)):
-        for c in range(f.last_force.shape[1]):
-            for j in range(3):
-                f.last_force[i, c, j] = f.next_force[i, c, j]
-        for r in range(f.last_row.shape[1]):
-            f.last_row[i, r] = f.next_row[i, r]
+    for c in range(len(f.last_force)):
+        for j in range(3):
+            f.last_force[c, j] = f.next_force[c, j]
+    for r in range(len(f.last_row)):
+        f.last_row[r] = f.next_row[r]
 
 
 @jitable
