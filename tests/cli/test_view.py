@@ -11,7 +11,6 @@ import pytest
 
 import featherweight as fw
 from featherweight import cli
-from featherweight.cli.view import read_trajectory
 from viewer.robots import ARM
 
 pytest.importorskip("viser")
@@ -107,7 +106,7 @@ def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) ->
     sim.run(0.01)  # whose window is closed
     assert window.trajectory is motion
     motion.save(tmp_path / "motion.npz")
-    kept = read_trajectory(tmp_path / "motion.npz", robot)
+    kept = fw.Trajectory.load(tmp_path / "motion.npz", robot)
     for name in ("times", "q", "v", "first", "points", "forces"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(motion, name))
 
