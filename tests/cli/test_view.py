@@ -49,10 +49,15 @@ def test_view_says_that_a_port_is_taken(arm: str, capsys: pytest.CaptureFixture[
     assert f"port {port} of 127.0.0.1 is taken; choose another" in capsys.readouterr().err
 
 
-def test_view_saves_a_recording_and_ends(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("robots", [(), (3,)])
+def test_view_saves_a_recording_and_ends(
+    arm: str, robots: tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of many robots, that of the first."""
     states, page = tmp_path / "swing.npz", tmp_path / "swing.html"
     times = np.linspace(0.0, 1.0, 51)
-    np.savez(states, times=times, q=np.stack([np.sin(times), times], axis=1), v=np.zeros((51, 2)))
+    q = np.stack([np.sin(times), times], axis=1).reshape(51, *(1 for _ in robots), 2)
+    np.savez(states, times=times, q=np.broadcast_to(q, (51, *robots, 2)), v=np.zeros((51, *robots, 2)))
     assert cli.main(["view", arm, "--trajectory", str(states), "--save", str(page)]) == 0
     assert capsys.readouterr().out == f"Recording: {page}\n"
     assert "__VISER_EMBED_DATA__" in page.read_text(encoding="utf-8")

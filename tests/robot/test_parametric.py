@@ -155,9 +155,20 @@ def test_robots_that_differ_in_inertias_share_one_compilation() -> None:
     assert kept != changed
 
 
+def test_functions_of_the_motion_alone_stay_as_they_are() -> None:
+    linkage = fw.build(MECHANISMS["planar_leg"]())
+    assert isinstance(linkage, fw.ClosedRobot)
+    for robot, function in (
+        (linkage, linkage.residual),
+        (linkage, linkage.spanning_velocity),
+        (example("ur5"), example("ur5").frame_placement("tool0")),
+        (example("ur5"), example("ur5").joint_jacobian),
+    ):
+        assert robot.parametric(function) is function
+
+
 def test_what_cannot_have_inertias_as_arguments_is_refused() -> None:
     robot = example("ur5")
-    assert robot.parametric(robot.frame_placement("tool0")) is robot.frame_placement("tool0")
     with pytest.raises(ValueError, match="another robot"):
         robot.parametric(example("panda").mass_matrix)
     with pytest.raises(ValueError, match="no moving joint 'elbow'"):
