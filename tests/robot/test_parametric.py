@@ -155,6 +155,25 @@ def test_robots_that_differ_in_inertias_share_one_compilation() -> None:
     assert kept != changed
 
 
+def test_bodies_and_joints_are_chosen() -> None:
+    """A payload alone: what is not chosen folds into constants."""
+    robot = example("ur5")
+    x = state(robot, 0)
+    parameters, armature = (y[0] for y in drawn(robot, 1))
+    changed = robot.inertial_parameters
+    changed[-1] = parameters[-1]
+    whole = robot.parametric(robot.mass_matrix)
+    last = robot.parametric(robot.mass_matrix, bodies=robot.bodies[-1].name, armature=False)
+    (M,) = evaluated(last, x.q[None], parameters[None, -1:])
+    assert_close(M, evaluated(robot.with_inertial_parameters(changed).mass_matrix, x.q[None])[0])
+    assert last.operations.flops < 0.9 * whole.operations.flops
+    rotors = robot.parametric(robot.mass_matrix, bodies=False)
+    assert [i.name for i in rotors.program.inputs] == ["q", "armature"]
+    (M,) = evaluated(rotors, x.q[None], armature[None])
+    assert_close(M, evaluated(with_inertias(robot, robot.inertial_parameters, armature).mass_matrix, x.q[None])[0])
+    assert robot.parametric(robot.mass_matrix, False, False) is robot.mass_matrix
+
+
 def test_functions_of_the_motion_alone_stay_as_they_are() -> None:
     linkage = fw.build(MECHANISMS["planar_leg"]())
     assert isinstance(linkage, fw.ClosedRobot)
@@ -173,6 +192,8 @@ def test_what_cannot_have_inertias_as_arguments_is_refused() -> None:
         robot.parametric(example("panda").mass_matrix)
     with pytest.raises(ValueError, match="no moving joint 'elbow'"):
         robot.parametric(robot.mass_matrix, armature=["elbow"])
+    with pytest.raises(ValueError, match="no moving body 'hand'"):
+        robot.parametric(robot.mass_matrix, ["hand"])
     with pytest.raises(ValueError, match="CenterOfMass"):
         robot.parametric(robot.contact_jacobian(fw.CenterOfMass()))
     rolled = example("ur5", "rolled")

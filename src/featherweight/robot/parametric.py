@@ -32,13 +32,14 @@ class Parametric(Identifiable):
         """Reflected inertias [kg m², kg] of all joints that are not floating, in their order."""
         return np.array([j.armature for j in self._chosen_joints(True)])
 
-    def parametric(self, function: CompiledFunction, armature: Chosen = True) -> CompiledFunction:
+    def parametric(self, function: CompiledFunction, bodies: Chosen = True, armature: Chosen = True) -> CompiledFunction:
         """A function of this robot with inertias as arguments: those of each state are its own, and nothing compiles again.
 
-        Further arguments follow those that the function has: `parameters` (nbodies, 10) in the order and the frames of
-        `inertial_parameters`, and `armature` (k) of the joints chosen, in their order: all but floating ones (the robot's are
-        `robot.armature`), those named, or none. A joint with several degrees of freedom has one armature for all; that of
-        joints that are not chosen stays as it is. Of a derivative, the derivatives by other arguments at these inertias.
+        Further arguments follow those that the function has: `parameters` (k, 10) of the bodies chosen, all or those named, in
+        the order and the frames of `inertial_parameters`; and `armature` (k) of the joints chosen, in their order: all but
+        floating ones (the robot's are `robot.armature`), or those named. A joint with several degrees of freedom has one
+        armature for all. Bodies and joints that are not chosen stay as they are, which makes for shorter functions. Of a
+        derivative, the derivatives by other arguments at these inertias.
 
             dynamics = robot.parametric(robot.forward_dynamics)
             a = dynamics(q, v, tau, parameters, armature)
@@ -46,13 +47,17 @@ class Parametric(Identifiable):
         Numbers are taken as they are: that bodies can have them is for `identification.inconsistent_bodies` to say, and
         `identification.random_parameters` makes such. A function that does not depend on inertias is returned as it is.
 
-        Raises ValueError for a function of another robot, for a joint that the robot does not have, where rows of a
+        Raises ValueError for a function of another robot, for a body or joint that the robot does not have, where rows of a
         CenterOfMass constraint depend on the masses, and for a function that is rolled or too large to be traced.
         """
         self._require_own(function)
+        placed = dict(zip((b.name for b in self.bodies), self.model.placed_bodies, strict=True))
+        wanted = set(placed if bodies is True else [bodies] if isinstance(bodies, str) else bodies or ())
+        if unknown := wanted - set(placed):
+            raise ValueError(f"{self.name} has no moving body {min(unknown)!r}; it has {', '.join(placed)}")
         chosen = {j.name for j in self._chosen_joints(armature)}
         rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in self.model.joints if j.name in chosen)
-        inertias = Inertias(self.model.placed_bodies, rows)
+        inertias = Inertias(tuple(at for name, at in placed.items() if name in wanted), rows)
         sources = function.alternatives
         programs = {name: _with_inertias(f.program, inertias) for name, f in sources.items()}
         if all(programs[name] is f.program for name, f in sources.items()):
@@ -76,8 +81,8 @@ class Inertias(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        parameters = Input(PARAMETERS, (len(self.bodies), len(NAMES)))
-        return (parameters, Input(ARMATURE, (len(self.armatures),))) if self.armatures else (parameters,)
+        both = (Input(PARAMETERS, (len(self.bodies), len(NAMES))), Input(ARMATURE, (len(self.armatures),)))
+        return tuple(x for x in both if x.size)
 
 
 def tree_with(tree: Tree, inertias: Inertias, parameters: Sequence[Sequence[Any]], armature: Sequence[Any]) -> Tree:
@@ -140,7 +145,8 @@ class ParametricKernel(Program):
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
         known = {x.name: values for x, values in zip(self.inputs, inputs, strict=True)}
-        parameters, armature = nested(known[PARAMETERS], self.inertias.inputs[0].shape), known.get(ARMATURE, ())
+        parameters = nested(known.get(PARAMETERS, []), (len(self.inertias.bodies), len(NAMES)))
+        armature = known.get(ARMATURE, ())
         program = _with_trees(self.program, lambda tree: tree_with(tree, self.inertias, parameters, armature))
         return program.flat(*(known[x.name] for x in self.program.inputs))
 
@@ -159,7 +165,7 @@ def _with_trees(program: KernelProgram, change: Callable[[Tree], Tree]) -> Kerne
 def _with_inertias(program: Program, inertias: Inertias) -> Program:
     """The program with inertias as arguments, after its own; itself if it has none."""
     changed = with_kernels(program, lambda kernel: ParametricKernel(kernel, inertias) if _reads_inertias(kernel) else kernel)
-    if changed is program:
+    if changed is program or not inertias.inputs:
         return program
     given = tuple(x.name for x in program.inputs if not x.optional)
     wanted = (*given, *(x.name for x in inertias.inputs))
