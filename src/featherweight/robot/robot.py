@@ -83,6 +83,11 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         return self._function(Robot.integrate, integration.integrate, ("q", "v"), Output("result", (self.nq,)))
 
     @cached_property
+    def _difference(self) -> CompiledFunction:
+        """`difference` as machine code."""
+        return self._function(Robot._difference, integration.difference, ("q0", "q1"), Output("velocity", (self.nv,)))
+
+    @cached_property
     def _free_velocity(self) -> CompiledFunction:
         """v + h v' (nv) after a step h [s], in the axes of its start; a is v'."""
         return self._of_steps(integration.free_velocity, ("v", "a"))
