@@ -128,6 +128,15 @@ def test_inertias_are_in_body_axes(tmp_path):
     assert sum(body.inertia.mass for body in robot.bodies) == pytest.approx(model.body_mass.sum(), rel=1e-15)
 
 
+@pytest.mark.parametrize(("flag", "there"), [("limit", (0, 1)), ("equality", (1, 0)), ("constraint", (0, 0))])
+def test_what_the_flags_of_constraints_disable_is_not_there(tmp_path, flag, there):
+    joints = '<joint name="e" range="-1 1" limited="true" axis="1 0 0"/><joint name="f"/>'
+    rest = f'<equality><joint joint1="f" joint2="e"/></equality><option><flag {flag}="disable"/></option>'
+    robot = load(tmp_path, arm(joints), rest)
+    assert (np.isfinite(robot.joints[0].upper), len(robot.couplings)) == there
+    assert dict(robot.unused).get("inactive equality constraints") == (None if there[1] else "1")
+
+
 def test_several_joints_of_a_body_become_a_chain(tmp_path):
     robot = load_description(write(tmp_path, MIXED))
     assert [body.name for body in robot.bodies] == [
@@ -209,7 +218,7 @@ def test_missing_assets_do_not_matter(tmp_path):
     assert robot.bodies[0].inertia.mass == 1.0
     assert dict(robot.unused) == {
         "meshes not found": "1, the first is 'nowhere.obj'",
-        "height fields": "1",
+        "height fields whose files cannot be read": "1",
         "textures": "1",
         "skins": "1",
         "sensors": "1",
@@ -266,7 +275,6 @@ def test_everything_without_use_is_listed(tmp_path):
         "inactive equality constraints": "1",
         "actuators": "1 integrator, 1 on tendon, 1 on ball joint, 1 affine gain",
         "tendons": "1",
-        "contact pairs": "1",
         "cameras": "1",
         "lights": "1",
         "mocap bodies, held fixed": "1",

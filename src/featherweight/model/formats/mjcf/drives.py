@@ -61,8 +61,8 @@ class MujocoForces:
 
     def _off(self, what: str) -> bool:
         """MuJoCo before 3.4 has one flag for springs and dampers."""
-        both = what in ("SPRING", "DAMPER") and disabled(self.mujoco, self.model, "PASSIVE")
-        return both or disabled(self.mujoco, self.model, what)
+        both = what in ("SPRING", "DAMPER") and disabled(self.mujoco, self.model.opt, "PASSIVE")
+        return both or disabled(self.mujoco, self.model.opt, what)
 
     def _same(self, field: str, what: str, j: int, name: str) -> float:
         """The value that all degrees of freedom of a joint have."""
@@ -118,7 +118,7 @@ class MujocoForces:
         model = self.model
         count = len(model.actuator_trntype)
         names = Names(model.actuator(a).name for a in range(count))
-        clipped = not disabled(self.mujoco, model, "CLAMPCTRL")
+        clipped = not disabled(self.mujoco, model.opt, "CLAMPCTRL")
         actuators = []
         for a in range(count):
             if self._obstacle(a):

@@ -34,6 +34,7 @@ from ...types import (
     transpose,
 )
 from ..xml import Names, shortened
+from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .drives import MujocoForces
 from .equality import read_couplings, read_loops, refuse_unsupported_equalities
 from .keyframes import read_configurations, unused_of_keyframes
@@ -67,6 +68,9 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
         spec = mujoco.MjSpec.from_file(source)
     except FOREIGN as error:
         raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
+    if disabled(mujoco, spec.option, "EQUALITY"):
+        for equality in spec.equalities:
+            equality.active = False
     refuse_unsupported_equalities(mujoco, spec, source)
     _refuse_unsupported(spec, source)
     counts = _counts(spec)
@@ -130,9 +134,10 @@ def _compile(spec: Any, source: str) -> Any:
 def _check_finite(model: Any, source: str) -> None:
     """What the text did not show: numbers that overflowed, or came from models attached to this one."""
     fields = {
-        "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction"),
+        "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
         "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
+        "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
         "equality": ("eq_data",),
         "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
@@ -170,7 +175,7 @@ class _Elements:
     def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
-        shapes = read_shapes(self.mujoco, self.model, drawings, self.names)
+        shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names)
         return Description(
             name,
             self.source,
@@ -178,7 +183,13 @@ class _Elements:
             tuple(self.joints),
             tuple(self._frames()),
             self._gravity(),
-            (*shapes.unused, *counts, *self.forces.unused(), *_unused(self.mujoco, self.model)),
+            (
+                *shapes.unused,
+                *counts,
+                *self.forces.unused(),
+                *unused_of_contacts(self.mujoco, self.model, geoms),
+                *_unused(self.mujoco, self.model),
+            ),
             frozenset(self.virtual),
             tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
             read_couplings(self.mujoco, self.model, self.source),
@@ -186,6 +197,8 @@ class _Elements:
             actuators=self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)]),
             configurations=tuple(read_configurations(self.model, self.read_joints)),
             disabled_collisions=tuple(self._excluded()),
+            contact_pairs=read_contact_pairs(self.model, geoms),
+            neighbours=read_neighbour_rule(self.mujoco, self.model),
         )
 
     def _excluded(self) -> Iterator[tuple[str, str]]:
@@ -225,7 +238,8 @@ class _Elements:
         if kind == kinds.mjJNT_BALL:
             return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
         x, y, z = as_vector(model.jnt_axis[j])
-        lower, upper = model.jnt_range[j] if model.jnt_limited[j] else (-math.inf, math.inf)
+        limited = model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")
+        lower, upper = model.jnt_range[j] if limited else (-math.inf, math.inf)
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
             name,
@@ -255,7 +269,7 @@ class _Elements:
             yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
 
     def _gravity(self) -> Vector:
-        off = disabled(self.mujoco, self.model, "GRAVITY")
+        off = disabled(self.mujoco, self.model.opt, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else as_vector(self.model.opt.gravity)
 
 
@@ -266,7 +280,6 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
         ("tendons", model.ntendon),
-        ("contact pairs", model.npair),
         ("cameras", model.ncam),
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
