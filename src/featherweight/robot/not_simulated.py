@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model.contact_rules import ROLLING, SOFT, SPINNING
+from ..model.formats.unsupported import LEFT_OUT
 from .system import System
 
 CHANGING_MOTION = (
@@ -13,12 +14,14 @@ CHANGING_MOTION = (
     "fluid",
     "springs of free joints",
     "springs of higher order",
+    "springs of tendons that go slack",
     "springs that yield",
     "swing limits of ball joints",
     "tendons",
     SPINNING,
     ROLLING,
     SOFT,
+    LEFT_OUT,
 )
 """Kinds in a report; others, as cameras and sensors, only show, measure, or name something."""
 

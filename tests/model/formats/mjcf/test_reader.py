@@ -273,8 +273,7 @@ def test_everything_without_use_is_listed(tmp_path):
     )
     assert dict(robot.unused) == {
         "inactive equality constraints": "1",
-        "actuators": "1 integrator, 1 on tendon, 1 on ball joint, 1 affine gain",
-        "tendons": "1",
+        "actuators": "1 integrator, 1 on ball joint, 1 affine gain",
         "cameras": "1",
         "lights": "1",
         "mocap bodies, held fixed": "1",
@@ -289,11 +288,6 @@ def test_everything_without_use_is_listed(tmp_path):
 
 
 # --- what is refused
-
-
-def test_tendon_armature_is_refused_by_name(tmp_path):
-    tendon = '<tendon><fixed name="cable" armature="1"><joint joint="elbow" coef="1"/></fixed></tendon>'
-    assert "tendon 'cable'" in message(tmp_path, arm(), tendon)
 
 
 def test_actuator_armature_away_from_hinge_and_slide_joints_is_refused_by_name(tmp_path):
