@@ -59,6 +59,11 @@ def require_coordinates(d: Description) -> None:
     coordinates. Those of fixed joints do not matter."""
     if twice := [name for name, count in Counter(c.name for c in d.configurations).items() if count > 1]:
         raise ModelError(f"{d.source}: two configurations have the name {twice[0]!r}; rename one of them")
+    actuators = {a.name for a in d.actuators}
+    for c in d.configurations:
+        if unknown := [name for name, _ in c.controls if name not in actuators]:
+            problem = f"configuration {c.name!r}: there is no actuator {unknown[0]!r}"
+            raise ModelError(f"{d.source}: {problem}; correct the name, or leave it out")
     types = {ROOT_JOINT: JointType.FLOATING} | {j.name: j.type for j in d.joints}
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
@@ -115,6 +120,10 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
             yield f"configuration {configuration.name!r}, joint {joint!r},", values
+        for actuator, control in configuration.controls:
+            yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,)
+    if d.timestep is not None:
+        yield "its time step", (d.timestep,)
 
 
 def _of_pose(pose: Pose) -> tuple[float, ...]:

@@ -188,6 +188,8 @@ class _Expansion:
             disabled_collisions=tuple((self._link(a), self._link(b)) for a, b in self.d.disabled_collisions),
             contact_pairs=self.d.contact_pairs,
             neighbours=self.d.neighbours,
+            timestep=self.d.timestep,
+            integrator=self.d.integrator,
         )
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:

@@ -87,6 +87,8 @@ class Model:
     disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of such links
     contact_pairs: tuple[ContactPair, ...] = ()
     neighbours: NeighbourRule = NeighbourRule.JOINED
+    timestep: float | None = None
+    integrator: str | None = None
 
     @property
     def nq(self) -> int:

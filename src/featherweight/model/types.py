@@ -267,11 +267,12 @@ class Configuration:
     """A configuration with a name: (joint, its coordinates), in the conventions of a robot's; joints left out are at zero.
 
     It may have coordinates of a free-flyer `root_joint`, which a robot has with base="floating", and of joints that follow
-    others, which have none in a robot.
+    others, which have none in a robot. `controls` are (actuator, its u); those left out are zero.
     """
 
     name: str
     coordinates: tuple[tuple[str, tuple[float, ...]], ...]
+    controls: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +303,8 @@ class Contents:
     disabled_collisions: tuple[tuple[str, str], ...] = ()  # pairs of links whose shapes do not touch each other
     contact_pairs: tuple[ContactPair, ...] = ()  # that touch nevertheless
     neighbours: NeighbourRule = NeighbourRule.JOINED  # whose shapes do not touch
+    timestep: float | None = None  # [s] of a simulation, as the file has it
+    integrator: str | None = None  # and how it is to integrate, in the file's word: MJCF's "euler", "rk4", "implicit", ...
 
 
 LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow

@@ -268,7 +268,7 @@ def test_everything_without_use_is_listed(tmp_path):
         '<tendon><fixed name="t" stiffness="4"><joint joint="e" coef="1"/></fixed></tendon>'
         '<actuator><motor joint="e"/><intvelocity joint="e" actrange="0 1"/><motor tendon="t"/><motor joint="s"/>'
         '<general joint="e" gaintype="affine"/></actuator><contact><pair geom1="f" geom2="g"/></contact>'
-        '<keyframe><key ctrl="1 0 0 0 0"/></keyframe><custom><numeric name="n" data="1"/></custom><option viscosity="0.5"/>'
+        '<keyframe><key ctrl="0 1 0 0 0"/></keyframe><custom><numeric name="n" data="1"/></custom><option viscosity="0.5"/>'
         '<equality><connect body1="arm" body2="b" anchor="0 0 0" active="false"/></equality>',
     )
     assert dict(robot.unused) == {

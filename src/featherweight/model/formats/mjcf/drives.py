@@ -122,13 +122,13 @@ class MujocoForces:
 
     # actuators
 
-    def actuators(self, joints: Sequence[str]) -> tuple[Actuator, ...]:
-        """Those without states of their own, on hinge and slide joints and tendons of one; `joints` are all names."""
+    def actuators(self, joints: Sequence[str]) -> dict[int, Actuator]:
+        """By number those without states of their own, on hinge and slide joints, or tendons of one; `joints` are all names."""
         model = self.model
         count = len(model.actuator_trntype)
         names = Names(model.actuator(a).name for a in range(count))
         clipped = not disabled(self.mujoco, model.opt, "CLAMPCTRL")
-        actuators = []
+        actuators: dict[int, Actuator] = {}
         for a in range(count):
             lever = self._lever(a)
             if lever is None or self._obstacle(a):
@@ -136,18 +136,16 @@ class MujocoForces:
             joint = joints[lever.joint]
             b0, b1, b2 = as_vector(model.actuator_biasprm[a, :3])
             affine = int(model.actuator_biastype[a]) == self.mujoco.mjtBias.mjBIAS_AFFINE
-            actuators.append(
-                Actuator(
-                    model.actuator(a).name or names.new(f"{joint}_actuator"),
-                    joint,
-                    lever.arm,
-                    float(model.actuator_gainprm[a, 0]),
-                    (b0 + b1 * lever.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
-                    _range(model.actuator_ctrlrange[a], clipped and model.actuator_ctrllimited[a]),
-                    _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
-                )
+            actuators[a] = Actuator(
+                model.actuator(a).name or names.new(f"{joint}_actuator"),
+                joint,
+                lever.arm,
+                float(model.actuator_gainprm[a, 0]),
+                (b0 + b1 * lever.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
+                _range(model.actuator_ctrlrange[a], clipped and model.actuator_ctrllimited[a]),
+                _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
             )
-        return tuple(actuators)
+        return actuators
 
     def _obstacle(self, a: int) -> str:
         """In one or two words, why an actuator is not one of ours; nothing for one that is."""

@@ -62,7 +62,7 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     joint; their armature and damping are added to those of the joint, and so are springs, damping, dry friction, armature and
     limits of the tendon. Gravity is the file's. Active equality constraints become loops (connect, weld), couplings (joint,
     tendon) and closures (tendon, by a polynomial of a length of several joints). Keyframes and qpos0 become configurations,
-    and contact exclusions disabled collisions.
+    contact exclusions disabled collisions, and contact pairs those of the description.
 
     Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
     asks for what is not supported (flexible bodies; and, unless `unsupported` is "report": equality constraints of other kinds,
@@ -189,6 +189,8 @@ class _Elements:
     def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
+        actuators = self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)])
+        drives = {a: actuator.name for a, actuator in actuators.items()}
         names = {j: joint for j, (joint, _) in self.read_joints.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names)
         return Description(
@@ -206,17 +208,20 @@ class _Elements:
                 *self.tendons.unused(),
                 *unused_of_contacts(self.mujoco, self.model, geoms),
                 *_unused(self.mujoco, self.model),
+                *unused_of_keyframes(self.model, drives),
             ),
             frozenset(self.virtual),
             tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
             self.couplings,
             self.closures,
             shapes=shapes.shapes,
-            actuators=self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)]),
-            configurations=tuple(read_configurations(self.model, self.read_joints)),
+            actuators=tuple(actuators.values()),
+            configurations=tuple(read_configurations(self.model, self.read_joints, drives)),
             disabled_collisions=tuple(self._excluded()),
             contact_pairs=read_contact_pairs(self.model, geoms),
             neighbours=read_neighbour_rule(self.mujoco, self.model),
+            timestep=float(self.model.opt.timestep),
+            integrator=self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower(),
         )
 
     def _excluded(self) -> Iterator[tuple[str, str]]:
@@ -308,6 +313,5 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     for kind, number in plain:
         if number:
             yield kind, f"{number}"
-    yield from unused_of_keyframes(model)
     if model.opt.density or model.opt.viscosity:
         yield "fluid", f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"
