@@ -58,7 +58,20 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
             capsule = trimesh.creation.capsule(height=size[1], radius=size[0], count=(12, 16))
             capsule.apply_translation(-capsule.bounds.mean(axis=0))
             return capsule
+        case ShapeType.HEIGHTFIELD:
+            return _height_field(shape)
     raise ValueError(f"{shape.name}: a {shape.type} has no triangles of its own")
+
+
+def _height_field(shape: Shape) -> trimesh.Trimesh:
+    """Its upper surface: two triangles for each cell."""
+    nx, ny = shape.heights.shape
+    x, y = (np.linspace(-0.5 * length, 0.5 * length, n) for length, n in zip(shape.size[:2], (nx, ny), strict=True))
+    grid = np.stack([*np.meshgrid(x, y, indexing="ij"), shape.heights], axis=-1)
+    number = np.arange(nx * ny).reshape(nx, ny)
+    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
+    faces = np.concatenate([np.stack(corners, axis=-1).reshape(-1, 3) for corners in ((a, b, c), (a, c, d))])
+    return trimesh.Trimesh(grid.reshape(-1, 3), faces, process=False)
 
 
 def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:

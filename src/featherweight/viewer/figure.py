@@ -49,7 +49,7 @@ class _BodyPart(NamedTuple):
     mesh: trimesh.Trimesh
     color: RGB
     opacity: float | None
-    exact: bool  # a primitive, which has few faces as it is
+    exact: bool  # has few faces as it is
 
 
 class Figure:
@@ -151,5 +151,5 @@ def _parts_of(shape: Shape, plain: RGB) -> list[_BodyPart]:
     if shape.color is not None:
         r, g, b, a = shape.color
         given, opacity = (round(255 * r), round(255 * g), round(255 * b)), a if a < 1.0 else None
-    exact = shape.type != ShapeType.MESH
+    exact = shape.type not in (ShapeType.MESH, ShapeType.HEIGHTFIELD)
     return [_BodyPart(shape.body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]
