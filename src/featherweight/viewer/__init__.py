@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    import fast_simplification  # noqa: F401
     import trimesh  # noqa: F401
     import viser  # noqa: F401
 except ImportError as missing:

@@ -32,9 +32,10 @@ class Window:
     """A page that shows a robot, at `url`.
 
     `ground` is the height of a grid [m], None for no grid, or "below" for one under the robot as it is at first.
-    `faces` is about how many triangles the meshes are given together; the page can show them all. Only this machine can see the
-    page unless `host` says otherwise, and pages of other sites are refused. `port` 0 takes any that is free; without one it is
-    8080, or the next that is free, and a line on standard error says which. Raises OSError where the port is taken.
+    Meshes that have more than `faces` triangles together are drawn with fewer; the page can show them all. Only this machine
+    can see the page unless `host` says otherwise, and pages of other sites are refused. `port` 0 takes any that is free;
+    without one it is 8080, or the next that is free, and a line on standard error says which. Raises OSError where the port is
+    taken.
 
     Usable from several threads. A context manager: leaving it closes the window, after which it raises RuntimeError.
     """
