@@ -136,13 +136,15 @@ def test_feet_on_the_floor_carry_the_robot() -> None:
     envs.set_state(qpos, np.zeros((2, 23)))
     for _ in range(4):
         envs.step(np.zeros((2, 17)))
-    now = envs.robots.snapshot()
+    now = envs.robots.snapshot(forces=True)
     feet = [now.links.names.index(f"{side}_foot") for side in ("left", "right")]
     others = [k for k in range(13) if k not in feet]
     assert not now.cfrc_ext[:, others].any()
     np.testing.assert_allclose(now.cfrc_ext[:, feet, 5].sum(axis=1), 9.81 * now.links.mass.sum(), rtol=0.3)
     envs.reset(seed=1)
-    assert not envs.robots.snapshot().cfrc_ext.any()
+    assert not envs.robots.snapshot(forces=True).cfrc_ext.any()
+    with pytest.raises(ValueError, match="asks_for_forces"):
+        _ = envs.robots.snapshot().cfrc_ext
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from featherweight.environments import TASKS, Snapshot, Task
-from featherweight.environments.snapshot import Links, Touches
+from featherweight.environments.snapshot import Forces, Links
 from featherweight.robot.build import build
 
 mujoco = pytest.importorskip("mujoco")
@@ -41,13 +41,13 @@ class Pair:
             qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)
         return qpos, 3.0 * rng.standard_normal((count, model.nv))
 
-    def snapshot(self, qpos: Any, qvel: Any, touches: Touches | None = None, actuation: Any = None) -> Snapshot:
-        nothing = Touches(np.zeros((len(qpos), 0), int), np.zeros((len(qpos), 0, 3)), np.zeros((len(qpos), 0, 3)))
-        still = np.zeros_like(qvel) if actuation is None else actuation
-        return Snapshot(self.links, *self.links.order.back(qpos, qvel), touches or nothing, still)
+    def snapshot(self, qpos: Any, qvel: Any, forces: Forces | None = None) -> Snapshot:
+        none = np.zeros((len(qpos), 0, 3))
+        still = Forces(np.zeros((len(qpos), 0), int), none, none, np.zeros_like(qvel))
+        return Snapshot(self.links, *self.links.order.back(qpos, qvel), still if forces is None else forces)
 
-    def touches(self) -> Touches:
-        """Their contacts now: forces on the second body of each, and their opposites on the first, but for the world."""
+    def forces(self) -> Forces:
+        """Those of theirs now; at contacts on the second body, and their opposites on the first, but for the world."""
         model, data, found = self.theirs.model, self.theirs.data, []
         for i in range(data.ncon):
             contact, wrench = data.contact[i], np.zeros(6)
@@ -58,7 +58,8 @@ class Pair:
                 if body:
                     found.append((body - 1, contact.pos.copy(), sign * force))
         link, point, force = zip(*found, strict=True)
-        return Touches(np.array(link)[None], np.array(point)[None], np.array(force)[None])
+        at_joints = data.qfrc_actuator[None].copy()
+        return Forces(np.array(link)[None], np.array(point)[None], np.array(force)[None], at_joints)
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -96,7 +97,8 @@ def test_observations_are_theirs(pair: Pair) -> None:
         pair.theirs.set_state(q, v)
         seen.append(pair.theirs._get_obs())
         forces.append(pair.theirs.data.qfrc_actuator.copy())
-    now = pair.snapshot(qpos, qvel, actuation=np.array(forces))
+    now = pair.snapshot(qpos, qvel)
+    now = pair.snapshot(qpos, qvel, now.forces._replace(actuation=np.array(forces)))
     np.testing.assert_allclose(pair.task.observation(now), seen, **ROUNDING)
 
 
@@ -116,12 +118,11 @@ def test_contact_forces_are_theirs(pair: Pair) -> None:
     mujoco.mj_forward(env.model, env.data)
     mujoco.mj_rnePostConstraint(env.model, env.data)
     assert env.data.ncon > 0 and np.abs(env.data.cfrc_ext).max() > 1.0
-    now = pair.snapshot(env.data.qpos[None].copy(), env.data.qvel[None].copy(), pair.touches())
+    now = pair.snapshot(env.data.qpos[None].copy(), env.data.qvel[None].copy(), pair.forces())
     np.testing.assert_allclose(now.cfrc_ext[0], env.data.cfrc_ext[1:], rtol=1e-8, atol=1e-8)
-    seen = pair.snapshot(env.data.qpos[None].copy(), env.data.qvel[None].copy(), pair.touches(), env.data.qfrc_actuator[None])
-    np.testing.assert_allclose(pair.task.observation(seen)[0], env._get_obs(), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(pair.task.observation(now)[0], env._get_obs(), rtol=1e-8, atol=1e-8)
     if hasattr(pair.task, "contact_cost"):
-        cost = pair.task.contact_cost(seen)[0]
+        cost = pair.task.contact_cost(now)[0]
         assert cost == pytest.approx(env.contact_cost, rel=1e-8) and cost > 0.0
 
 

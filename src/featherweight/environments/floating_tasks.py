@@ -27,6 +27,7 @@ class FloatingTask(UprightTask):
     healthy_z_range: tuple[float, float] = (0.2, 1.0)
     include_cfrc_ext_in_observation: bool = True
 
+    asks_for_forces: ClassVar[bool] = True
     travelled: ClassVar[int] = 2
 
     def contact_cost(self, now: Snapshot) -> Array:

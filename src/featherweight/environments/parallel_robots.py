@@ -11,7 +11,7 @@ from ..model.types import Shape, ShapeType
 from ..robot.build import build
 from ..simulation import Plane, Simulation, SimulationError, Sphere
 from ..simulation.contact.standins import stand_ins
-from .snapshot import Links, Snapshot, Touches
+from .snapshot import Forces, Links, Snapshot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -66,19 +66,18 @@ class ParallelRobots:
             self._put(np.array(list(kept)), *map(np.array, zip(*kept.values(), strict=True)))
         return failed
 
-    def snapshot(self, which: Array | slice = slice(None)) -> Snapshot:
-        """All robots as they are, or some."""
-        q, v, control = self.simulation.q[which], self.simulation.v[which], self.control[which]
-        return Snapshot(self.links, q, v, self._touches(which), self.simulation.forces.of_drives(q, v, control))
+    def snapshot(self, which: Array | slice = slice(None), forces: bool = False) -> Snapshot:
+        """All robots as they are, or some, with the forces of the last step or without."""
+        return Snapshot(self.links, self.simulation.q[which], self.simulation.v[which], self._forces(which) if forces else None)
 
-    def _touches(self, which: Array | slice) -> Touches:
-        """Contacts of the last step."""
+    def _forces(self, which: Array | slice) -> Forces:
         state = self.simulation._stepper.contacts.state
         there = np.arange(state.contacts.candidate.shape[1]) < state.counts[which, None]
         there &= ~self._begun[which, None]
         force = np.where(there[..., None], state.impulses.force[which] / self.simulation.step_size, 0.0)
         link = self._link[np.where(there, state.contacts.candidate[which], 0)]
-        return Touches(link, state.contacts.point[which], force)
+        actuation = self.simulation.forces.of_drives(self.simulation.q[which], self.simulation.v[which], self.control[which])
+        return Forces(link, state.contacts.point[which], force, actuation)
 
 
 def _with_rows(x: Array, which: Array, rows: Array) -> Array:

@@ -14,12 +14,13 @@ from .qpos_qvel import MujocoOrder
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Touches(NamedTuple):
-    """Up to k contacts of each robot. Those that are not there have no force."""
+class Forces(NamedTuple):
+    """What acted in the last step: up to k contacts of each robot, without force where there are fewer, and actuators."""
 
     link: Array  # (robots, k) the link's place among `Links.names`
     point: Array  # (robots, k, 3) [m] in the world
     force: Array  # (robots, k, 3) [N] on the link, in the world
+    actuation: Array  # (robots, nv) at joints
 
 
 class Links:
@@ -40,11 +41,22 @@ class Links:
 
 
 class Snapshot:
-    """q (robots, nq), v (robots, nv), contacts, and forces of actuators (robots, nv); what follows of them is found when asked
-    for. Spatial vectors are MuJoCo's: (angular, linear) in the world's axes, about each robot's centre of mass."""
+    """q (robots, nq), v (robots, nv), and forces, if tasks ask for them; what follows of these is found when asked for.
 
-    def __init__(self, links: Links, q: Array, v: Array, touches: Touches, actuation: Array) -> None:
-        self.links, self.q, self.v, self.touches, self.qfrc_actuator = links, q, v, touches, actuation
+    Spatial vectors are MuJoCo's: (angular, linear) in the world's axes, about each robot's centre of mass.
+    """
+
+    def __init__(self, links: Links, q: Array, v: Array, forces: Forces | None = None) -> None:
+        self.links, self.q, self.v, self._forces = links, q, v, forces
+
+    @property
+    def forces(self) -> Forces:
+        """Those of the last step. Raises ValueError where they were not asked for."""
+        if self._forces is None:
+            raise ValueError(
+                "no forces are known here; a task that sees them has asks_for_forces = True"
+            )
+        return self._forces
 
     @cached_property
     def _state(self) -> tuple[Array, Array]:
@@ -91,8 +103,13 @@ class Snapshot:
     @cached_property
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
-        t = self.touches
-        torque = np.cross(t.point - self.center_of_mass[:, None], t.force)
+        f = self.forces
+        torque = np.cross(f.point - self.center_of_mass[:, None], f.force)
         total = np.zeros((len(self.q), len(self.links.names), 6))
-        np.add.at(total, (np.arange(len(self.q))[:, None], t.link), np.concatenate([torque, t.force], axis=-1))
+        np.add.at(total, (np.arange(len(self.q))[:, None], f.link), np.concatenate([torque, f.force], axis=-1))
         return total
+
+    @property
+    def qfrc_actuator(self) -> Array:
+        """Joint forces (robots, nv) of actuators."""
+        return self.forces.actuation

@@ -33,6 +33,7 @@ class Task:
     exclude_current_positions_from_observation: bool = True
 
     normal_velocities: ClassVar[bool] = False  # normal at the beginning, not uniform
+    asks_for_forces: ClassVar[bool] = False  # of contacts or actuators, after a step
     travelled: ClassVar[int] = 1  # coordinates of the place that observations leave out
 
     @property

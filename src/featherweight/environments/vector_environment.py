@@ -11,6 +11,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from ..simulation import Simulation
 from .floating_tasks import Ant, Humanoid
 from .parallel_robots import ParallelRobots
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
@@ -59,7 +60,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             "render_modes": [], "render_fps": round(1.0 / self.task.dt), "autoreset_mode": self.autoreset_mode,
         }  # fmt: skip
         self.robots = ParallelRobots(self.task.read(), num_envs, self.task.timestep, integrator, threads)
-        seen = self.task.observation(self.robots.snapshot()).shape[1]
+        seen = self.task.observation(self._now()).shape[1]
         self.single_observation_space = Box(-np.inf, np.inf, (seen,), np.float64)
         low, high = np.array([a.control for a in self.robots.robot.actuators], np.float32).reshape(-1, 2).T
         self.single_action_space = Box(low, high, dtype=np.float32)
@@ -68,6 +69,11 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         self._noise: ResetNoise | None = None
         self._elapsed = np.zeros(num_envs, np.int64)
         self._ended = np.zeros(num_envs, bool)
+
+    @property
+    def simulation(self) -> Simulation:
+        """What moves the robots, to be looked at: `simulation.q`, `simulation.view()`."""
+        return self.robots.simulation
 
     # episodes
 
@@ -81,7 +87,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         which = np.flatnonzero(self._mask(options))
         self._seed(seed, which)
         info = self._begin(which)
-        return self.task.observation(self.robots.snapshot()), info
+        return self.task.observation(self._now()), info
 
     def _mask(self, options: dict[str, Any] | None) -> Array:
         if options is None or "reset_mask" not in options:
@@ -111,6 +117,10 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         """Put robots at qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes go on."""
         self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
 
+    def _now(self, which: Array | slice = slice(None)) -> Snapshot:
+        """Robots as the task asks to see them."""
+        return self.robots.snapshot(which, self.task.asks_for_forces)
+
     def _begin(self, which: Array) -> dict[str, Any]:
         """The next episodes of environments (k,), and what `info` tells of them."""
         assert self._noise is not None
@@ -134,7 +144,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         between = self._ended & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
         before = self.robots.snapshot()
         failed = self.robots.advance(actions, self.task.frame_skip)
-        after = self.robots.snapshot()
+        after = self._now()
         self._elapsed += 1
         terms = self.task.rewards(before, after, actions)
         reward = np.where(between, 0.0, np.sum(list(terms.values()), axis=0))
@@ -159,7 +169,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             begun = self._begin(which)
             for name, x in begun.items():
                 info[name] = np.where(beginning, x, info[name])
-            observation[which] = self.task.observation(self.robots.snapshot(which))
+            observation[which] = self.task.observation(self._now(which))
         return observation, *outcome, info
 
     def _info(self, terms: Terms, which: Array) -> dict[str, Any]:
