@@ -140,7 +140,7 @@ def test_feet_on_the_floor_carry_the_robot() -> None:
     feet = [now.links.names.index(f"{side}_foot") for side in ("left", "right")]
     others = [k for k in range(13) if k not in feet]
     assert not now.cfrc_ext[:, others].any()
-    np.testing.assert_allclose(now.cfrc_ext[:, feet, 5].sum(axis=1), 9.81 * now.links.mass.sum(), rtol=0.3)
+    np.testing.assert_allclose(now.cfrc_ext[:, feet, 5].sum(axis=1), 9.81 * now.links.robot.mass, rtol=0.3)
     envs.reset(seed=1)
     assert not envs.robots.snapshot(forces=True).cfrc_ext.any()
     with pytest.raises(ValueError, match="asks_for_forces"):

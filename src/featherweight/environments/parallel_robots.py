@@ -68,16 +68,16 @@ class ParallelRobots:
 
     def snapshot(self, which: Array | slice = slice(None), forces: bool = False) -> Snapshot:
         """All robots as they are, or some, with the forces of the last step or without."""
-        return Snapshot(self.links, self.simulation.q[which], self.simulation.v[which], self._forces(which) if forces else None)
+        q, v = self.simulation.q[which], self.simulation.v[which]
+        return Snapshot(self.links, q, v, *((self._forces(which), self.control[which]) if forces else ()))
 
     def _forces(self, which: Array | slice) -> Forces:
         state = self.simulation._stepper.contacts.state
         there = np.arange(state.contacts.candidate.shape[1]) < state.counts[which, None]
-        there &= ~self._begun[which, None]
-        force = np.where(there[..., None], state.impulses.force[which] / self.simulation.step_size, 0.0)
-        link = self._link[np.where(there, state.contacts.candidate[which], 0)]
-        actuation = self.simulation.forces.of_drives(self.simulation.q[which], self.simulation.v[which], self.control[which])
-        return Forces(link, state.contacts.point[which], force, actuation)
+        robot, k = np.nonzero(there & ~self._begun[which, None])
+        at = (np.arange(len(self.control))[which][robot], k)
+        force = state.impulses.force[at] / self.simulation.step_size
+        return Forces(robot, self._link[state.contacts.candidate[at]], state.contacts.point[at], force)
 
 
 def _with_rows(x: Array, which: Array, rows: Array) -> Array:

@@ -7,20 +7,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algorithms.about_center_of_mass import PrincipalInertias, about_center_of_mass
+from ..engine.function import CompiledFunction
+from ..engine.program import Output
 from ..model.description import Description
+from ..model.types import Frame
 from ..robot.robot import Robot
-from .qpos_qvel import MujocoOrder
+from ..simulation.forces import ForcesAtJoints
+from .qpos_qvel import QposQvel, cross
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Forces(NamedTuple):
-    """What acted in the last step: up to k contacts of each robot, without force where there are fewer, and actuators."""
+    """What acted in the last step: n contacts of all robots together."""
 
-    link: Array  # (robots, k) the link's place among `Links.names`
-    point: Array  # (robots, k, 3) [m] in the world
-    force: Array  # (robots, k, 3) [N] on the link, in the world
-    actuation: Array  # (robots, nv) at joints
+    robot: Array  # (n,) which one touches
+    link: Array  # (n,) and with what, the place among `Links.names`
+    point: Array  # (n, 3) [m] in the world
+    force: Array  # (n, 3) [N] on the link, in the world
 
 
 class Links:
@@ -28,49 +33,49 @@ class Links:
 
     def __init__(self, description: Description, robot: Robot) -> None:
         self.names = [frame.name for frame in robot.frames]
-        inertia = {body.name: body.inertia for body in description.bodies}
-        own = [inertia[name] for name in self.names]
-        self.mass = np.array([i.mass for i in own])
-        self.center = np.array([i.center for i in own])
-        xx, xy, xz, yy, yz, zz = np.array([i.rotational for i in own]).T
-        self.rotational = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(-1, 3, 3)
-        self.placement, self.velocity = robot.frame_placement(self.names), robot.frame_velocity(self.names)
-        self.robot, self.order = robot, MujocoOrder(robot)
+        self.robot, self.order = robot, QposQvel(robot)
         home = robot.configurations.get("qpos0", robot.neutral())
-        self.home = self.order.out(home, np.zeros(robot.nv))[0]  # qpos (nq,)
+        self.home = self.order.qpos(home)  # (nq,)
+        self.actuators = ForcesAtJoints(robot, robot.actuators)
+        self._inertia = {body.name: body.inertia for body in description.bodies}
+
+    @cached_property
+    def about_center_of_mass(self) -> CompiledFunction:
+        """Function of q, v: the centre (3), inertias (links, 10) and velocities (links, 6) of links about it."""
+        frames, masses, moments = [], [], []
+        for name in self.names:
+            mass, center, (xx, xy, xz, yy, yz, zz) = self._inertia[name]
+            principal, axes = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+            T = np.eye(4)
+            T[:3, :3], T[:3, 3] = axes * np.linalg.det(axes), center
+            frames.append(Frame(name, name, T))
+            masses.append(mass)
+            moments.append(tuple(principal.tolist()))
+        constants = self.robot.placements(frames), PrincipalInertias(tuple(masses), tuple(moments))
+        count = len(frames)
+        outputs = Output("center", (3,)), Output("inertia", (count, 10)), Output("velocity", (count, 6))
+        return self.robot.bind("about_center_of_mass", about_center_of_mass, ("q", "v"), outputs, constants)
 
 
 class Snapshot:
-    """q (robots, nq), v (robots, nv), and forces, if tasks ask for them; what follows of these is found when asked for.
+    """q (robots, nq), v (robots, nv), and contact forces and controls (robots, nu) if a task asks for them; what follows of
+    these is found when asked for.
 
     Spatial vectors are MuJoCo's: (angular, linear) in the world's axes, about each robot's centre of mass.
     """
 
-    def __init__(self, links: Links, q: Array, v: Array, forces: Forces | None = None) -> None:
-        self.links, self.q, self.v, self._forces = links, q, v, forces
-
-    @property
-    def forces(self) -> Forces:
-        """Those of the last step. Raises ValueError where they were not asked for."""
-        if self._forces is None:
-            raise ValueError(
-                "no forces are known here; a task that sees them has asks_for_forces = True"
-            )
-        return self._forces
+    def __init__(self, links: Links, q: Array, v: Array, forces: Forces | None = None, control: Array | None = None) -> None:
+        self.links, self.q, self.v, self._forces, self._control = links, q, v, forces, control
 
     @cached_property
-    def _state(self) -> tuple[Array, Array]:
-        return self.links.order.out(self.q, self.v)
-
-    @property
     def qpos(self) -> Array:
         """(robots, nq) in MuJoCo's order."""
-        return self._state[0]
+        return self.links.order.qpos(self.q)
 
-    @property
+    @cached_property
     def qvel(self) -> Array:
         """(robots, nv) in MuJoCo's order and frames."""
-        return self._state[1]
+        return self.links.order.qvel(self.q, self.v)
 
     @cached_property
     def center_of_mass(self) -> Array:
@@ -78,38 +83,36 @@ class Snapshot:
         return np.asarray(self.links.robot.center_of_mass(self.q))
 
     @cached_property
-    def _placement(self) -> Array:
-        return np.asarray(self.links.placement(self.q))
+    def _about_center_of_mass(self) -> Any:
+        return self.links.about_center_of_mass(self.q, self.v)
 
-    @cached_property
+    @property
     def cinert(self) -> Array:
         """Inertias (robots, links, 10): rotational (xx, yy, zz, xy, xz, yz), mass times the way to the link's centre, mass."""
-        m, R = self.links.mass, self._placement[..., :3, :3]
-        d = np.einsum("rlij,lj->rli", R, self.links.center) + self._placement[..., :3, 3] - self.center_of_mass[:, None]
-        inertia = R @ self.links.rotational @ np.swapaxes(R, -1, -2)
-        inertia += m[:, None, None] * ((d * d).sum(axis=-1)[..., None, None] * np.eye(3) - d[..., :, None] * d[..., None, :])
-        rotational = inertia[..., [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-        mass = np.broadcast_to(m[:, None], (*d.shape[:-1], 1))
-        return np.concatenate([rotational, m[:, None] * d, mass], axis=-1)
+        return np.asarray(self._about_center_of_mass.inertia)
 
-    @cached_property
+    @property
     def cvel(self) -> Array:
         """Velocities (robots, links, 6)."""
-        velocity = np.asarray(self.links.velocity(self.q, self.v))
-        linear, angular = velocity[..., :3], velocity[..., 3:]
-        arm = self.center_of_mass[:, None] - self._placement[..., :3, 3]
-        return np.concatenate([angular, linear + np.cross(angular, arm)], axis=-1)
+        return np.asarray(self._about_center_of_mass.velocity)
 
     @cached_property
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
-        f = self.forces
-        torque = np.cross(f.point - self.center_of_mass[:, None], f.force)
-        total = np.zeros((len(self.q), len(self.links.names), 6))
-        np.add.at(total, (np.arange(len(self.q))[:, None], f.link), np.concatenate([torque, f.force], axis=-1))
-        return total
+        f, count = known(self._forces), len(self.links.names)
+        wrench = np.concatenate([cross(f.point - self.center_of_mass[f.robot], f.force), f.force], axis=-1)
+        place = f.robot * count + f.link
+        sums = [np.bincount(place, weights=w, minlength=len(self.q) * count) for w in wrench.T]
+        return np.stack(sums, axis=-1).reshape(len(self.q), count, 6)
 
     @property
     def qfrc_actuator(self) -> Array:
         """Joint forces (robots, nv) of actuators."""
-        return self.forces.actuation
+        return self.links.actuators.of_drives(self.q, self.v, known(self._control))
+
+
+def known(x: Any) -> Any:
+    """What a task has asked for. Raises ValueError where it has not."""
+    if x is None:
+        raise ValueError("no forces are known here; a task that sees them has asks_for_forces = True")
+    return x
