@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatistics
 
-from featherweight.environments import TASKS, Hopper, RobotEnv, RobotVectorEnv
+from featherweight.environments import TASKS, Hopper, RobotEnv, RobotVectorEnv, Snapshot
 
 HOPPER = "featherweight/Hopper-v0"
 
@@ -145,6 +147,33 @@ def test_feet_on_the_floor_carry_the_robot() -> None:
     assert not envs.robots.snapshot(forces=True).cfrc_ext.any()
     with pytest.raises(ValueError, match="asks_for_forces"):
         _ = envs.robots.snapshot().cfrc_ext
+
+
+@dataclass(frozen=True)
+class StandStill(Hopper):
+    """A task of one's own."""
+
+    reset_noise_scale: float = 0.0
+
+    def observation(self, now: Snapshot) -> Any:
+        return np.concatenate([now.qpos, now.qvel], axis=-1)
+
+    def rewards(self, before: Snapshot, after: Snapshot, action: Any) -> dict[str, Any]:
+        return {"reward_rest": -np.square(after.qvel).sum(axis=-1)}
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_tasks_of_ones_own_and_wrappers_of_gymnasium(mode: str) -> None:
+    envs = RobotVectorEnv(StandStill(), 4, autoreset_mode=mode, max_episode_steps=3)
+    wrapped: Any = RecordEpisodeStatistics(NormalizeObservation(envs) if mode == "NextStep" else envs)
+    wrapped.reset(seed=0)
+    totals = np.zeros(4)
+    for _ in range(3):
+        observation, reward, terminated, truncated, info = wrapped.step(np.zeros((4, 3), np.float32))
+        totals += reward
+    assert observation.shape == (4, 12) and truncated.all() and not terminated.any()
+    np.testing.assert_allclose(info["episode"]["r"], totals)
+    assert (totals < 0.0).all() and (info["episode"]["l"] == 3).all()
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from inspect import signature
 from typing import Any
 
@@ -96,6 +96,16 @@ def test_observations_are_theirs(pair: Pair) -> None:
         seen.append(pair.theirs._get_obs())
     now = pair.snapshot(qpos, qvel, control=control)
     np.testing.assert_allclose(pair.task.observation(now), seen, **ROUNDING)
+
+
+def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
+    """By the arguments of theirs, each turned round."""
+    flags = {f.name: not f.default for f in fields(pair.task) if f.name.startswith(("exclude_", "include_"))}
+    theirs: Any = gymnasium.make(pair.spec, **flags).unwrapped
+    qpos, qvel = pair.states(1, seed=6)
+    theirs.set_state(qpos[0], qvel[0])
+    own = replace(pair.task, **flags)
+    np.testing.assert_allclose(own.observation(pair.snapshot(qpos, qvel))[0], theirs._get_obs(), **ROUNDING)
 
 
 def test_contact_forces_are_theirs(pair: Pair) -> None:
