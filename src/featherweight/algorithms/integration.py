@@ -26,16 +26,21 @@ from ..spatial import (
 def integrate(tree: Tree, q, v, result) -> None:
     """The configuration that the velocity v, held for a unit of time, leads to from q."""
     for j in range(len(tree.parent)):
-        kind = tree.kind[j]
-        k = tree.q_index[j]
-        if kind == SPHERICAL:
-            spherical(j, k, q, v, result)
-        elif kind == FLOATING:
-            floating(j, k, q, v, result)
-        elif kind == PLANAR:
-            planar(j, k, q, v, result)
-        elif kind != INNER:
-            result[k] = q[k] + v[j]
+        move_joint(tree, j, q, v, result)
+
+
+def move_joint(tree: Tree, j: int, q, v, result) -> None:
+    """Of the joint whose first row is j; of a further row, nothing."""
+    kind = tree.kind[j]
+    k = tree.q_index[j]
+    if kind == SPHERICAL:
+        spherical(j, k, q, v, result)
+    elif kind == FLOATING:
+        floating(j, k, q, v, result)
+    elif kind == PLANAR:
+        planar(j, k, q, v, result)
+    elif kind != INNER:
+        result[k] = q[k] + v[j]
 
 
 def spherical(j: int, k: int, q, v, result) -> None:
@@ -145,26 +150,29 @@ def advance(tree: Tree, q, u, d, h, results) -> None:
         x[j] = h * u[j] + d[j]
     carry(tree.kind, u, d, h, velocity)
     for j in range(n):
-        kind = tree.kind[j]
-        k = tree.q_index[j]
-        if kind == SPHERICAL:
-            spherical(j, k, q, x, ahead)
-        elif kind == FLOATING:
-            start = quaternion_at(q, k + 3).normalized()
-            moved = start.matrix() @ Vec3(x[j], x[j + 1], x[j + 2])
-            ahead[k] = q[k] + moved.x
-            ahead[k + 1] = q[k + 1] + moved.y
-            ahead[k + 2] = q[k + 2] + moved.z
-            turned(start, exp_so3(Vec3(x[j + 3], x[j + 4], x[j + 5])), ahead, k + 3)
-        elif kind == PLANAR:
-            cosine, sine = unit_pair(q, k + 2)
-            ahead[k] = q[k] + cosine * x[j] - sine * x[j + 1]
-            ahead[k + 1] = q[k + 1] + sine * x[j] + cosine * x[j + 1]
-            turn_s, turn_c = sincos(x[j + 2])
-            ahead[k + 2] = cosine * turn_c - sine * turn_s
-            ahead[k + 3] = sine * turn_c + cosine * turn_s
-        elif kind != INNER:
-            ahead[k] = q[k] + x[j]
+        move_joint_straight(tree, j, q, x, ahead)
+
+
+def move_joint_straight(tree: Tree, j: int, q, x, ahead) -> None:
+    """As `move_joint`, but that origins of floating and planar joints move straight on."""
+    kind = tree.kind[j]
+    k = tree.q_index[j]
+    if kind == FLOATING:
+        start = quaternion_at(q, k + 3).normalized()
+        moved = start.matrix() @ Vec3(x[j], x[j + 1], x[j + 2])
+        ahead[k] = q[k] + moved.x
+        ahead[k + 1] = q[k + 1] + moved.y
+        ahead[k + 2] = q[k + 2] + moved.z
+        turned(start, exp_so3(Vec3(x[j + 3], x[j + 4], x[j + 5])), ahead, k + 3)
+    elif kind == PLANAR:
+        cosine, sine = unit_pair(q, k + 2)
+        ahead[k] = q[k] + cosine * x[j] - sine * x[j + 1]
+        ahead[k + 1] = q[k + 1] + sine * x[j] + cosine * x[j + 1]
+        turn_s, turn_c = sincos(x[j + 2])
+        ahead[k + 2] = cosine * turn_c - sine * turn_s
+        ahead[k + 3] = sine * turn_c + cosine * turn_s
+    else:
+        move_joint(tree, j, q, x, ahead)
 
 
 def carry(turning, u, d, h, velocity) -> None:
