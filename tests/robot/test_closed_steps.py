@@ -60,6 +60,7 @@ def test_steps_are_those_of_each_joint_along_its_own_velocity(name: str) -> None
     np.testing.assert_allclose(robot._integrate_by_map(q, S, v), robot._integrate(q, v), rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_allclose(robot._advance_by_map(q, S, v, d, H).ahead, ahead, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_array_equal(robot._advance_by_map(q, S, v, d, H).velocity, end)
+    np.testing.assert_allclose(robot._difference(q, ahead), robot.difference(q, ahead), rtol=1e-12, atol=ROUNDING)
 
 
 COUPLED = ("coupled", "locked", "repeated", "geared_chain", "belt_chain", "mini_cheetah")

@@ -17,6 +17,9 @@ from ..spatial import (
     exp_se2,
     exp_se3,
     exp_so3,
+    log_se2,
+    log_se3,
+    log_so3,
     quaternion_at,
     sincos,
     sqrt,
@@ -41,6 +44,36 @@ def move_joint(tree: Tree, j: int, q, v, result) -> None:
         planar(j, k, q, v, result)
     elif kind != INNER:
         result[k] = q[k] + v[j]
+
+
+def difference(tree: Tree, q0, q1, result) -> None:
+    """The velocity that leads from q0 to q1 in a unit of time."""
+    for j in range(len(tree.parent)):
+        kind = tree.kind[j]
+        k = tree.q_index[j]
+        if kind == SPHERICAL:
+            w = log_so3(quaternion_at(q0, k).normalized().conjugate().product(quaternion_at(q1, k).normalized()))
+            write_vector(w, result, j)
+        elif kind == FLOATING:
+            start = quaternion_at(q0, k + 3).normalized()
+            moved = start.rotate_back(Vec3(q1[k] - q0[k], q1[k + 1] - q0[k + 1], q1[k + 2] - q0[k + 2]))
+            l, w = log_se3(moved, start.conjugate().product(quaternion_at(q1, k + 3).normalized()))
+            write_vector(l, result, j)
+            write_vector(w, result, j + 3)
+        elif kind == PLANAR:
+            c0, s0 = unit_pair(q0, k + 2)
+            c1, s1 = unit_pair(q1, k + 2)
+            x, y = q1[k] - q0[k], q1[k + 1] - q0[k + 1]
+            step = log_se2(c0 * x + s0 * y, c0 * y - s0 * x, c0 * c1 + s0 * s1, c0 * s1 - s0 * c1)
+            write_vector(Vec3(*step), result, j)
+        elif kind != INNER:
+            result[j] = q1[k] - q0[k]
+
+
+def write_vector(x: Vec3, result, k: int) -> None:
+    result[k] = x.x
+    result[k + 1] = x.y
+    result[k + 2] = x.z
 
 
 def spherical(j: int, k: int, q, v, result) -> None:

@@ -27,7 +27,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Layout:
     """What a table holds, without the numbers: for each field of a named tuple its kind, and the word at which it begins.
 
-    Fields are arrays (data type and number of axes), numbers (their type), or named tuples of those.
+    Fields are arrays (data type and number of axes), numbers (their type), named tuples of those, or None: what depends on them
+    is then left out of compiled functions.
     """
 
     def __init__(self, kind: type, example: Any) -> None:
@@ -39,7 +40,7 @@ class Layout:
             elif isinstance(x, np.ndarray):
                 inner, size = (x.dtype.name, x.ndim), 1 + x.ndim
             else:
-                inner, size = type(x).__name__, 1
+                inner, size = type(x).__name__, 0 if x is None else 1
             self.fields.append((name, inner, words))
             words += size
         self.words = words
@@ -71,6 +72,8 @@ def _words(content: Any) -> Iterator[int]:
                 raise ValueError("arrays of a table must be C-contiguous")
             yield x.ctypes.data
             yield from x.shape
+        elif x is None:
+            continue
         elif isinstance(x, float):
             yield struct.unpack("<q", struct.pack("<d", x))[0]
         else:

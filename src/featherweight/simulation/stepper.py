@@ -194,7 +194,7 @@ class Stepper:
 
     def detect(self) -> bool:
         if self.contacts is not None:
-            self.contacts.detect(self.q, self.threads)
+            self.contacts.detect(self.q, self.threads, self.free)
             self.contacts.require_shallow(self.max_penetration, self.time)
         return True
 

@@ -62,7 +62,7 @@ def numba_type(inner: Any) -> Any:
     if isinstance(inner, tuple):
         scalar = types.boolean if inner[0] == "bool" else getattr(types, inner[0])
         return types.Array(scalar, inner[1], "C")
-    return {"int": types.int64, "float": types.float64, "bool": types.boolean}[inner]
+    return {"int": types.int64, "float": types.float64, "bool": types.boolean, "NoneType": types.none}[inner]
 
 
 def _loaded(context: Any, builder: Any, pointer: Any, inner: Any, at: int) -> Any:
@@ -76,6 +76,8 @@ def _loaded(context: Any, builder: Any, pointer: Any, inner: Any, at: int) -> An
         return builder.gep(pointer, [ir.Constant(ir.IntType(64), at)])
     if isinstance(inner, tuple):
         return view(context, builder, kind, word(at), [word(at + 1 + k) for k in range(inner[1])])
+    if inner == "NoneType":
+        return context.get_dummy_value()
     if inner == "float":
         return builder.bitcast(word(at), ir.DoubleType())
     return builder.trunc(word(at), ir.IntType(1)) if inner == "bool" else word(at)

@@ -73,6 +73,16 @@ def write_advanced(mech: ClusterTree, qs, x, step, results) -> None:
     write_coordinates(mech, moved, ahead)
 
 
+@for_mechanism(integration.difference)
+def difference(mech: ClusterTree, q0, q1, result) -> None:
+    """Of independent velocities."""
+    whole = [0.0] * len(mech.tree.parent)
+    integration.difference(mech.tree, spanning_configuration(mech, q0), spanning_configuration(mech, q1), whole)
+    for cluster in mech.clusters:
+        for k, r in enumerate(cluster.independent):
+            result[cluster.start + k] = whole[r]
+
+
 def is_independent(mech: ClusterTree, r: int) -> bool:
     """Whether no loop or coupling determines a velocity of the joint that a row of the tree belongs to."""
     independent = mech.clusters[mech.owner[r]].independent
