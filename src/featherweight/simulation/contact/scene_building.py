@@ -151,7 +151,7 @@ def shape_part(shape: Shape) -> Part:
     """A shape of the file. Raises ValueError for a mesh without volume, and a height field that is turned."""
     if shape.type is ShapeType.HEIGHTFIELD:
         return field_part(shape)
-    kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0], NO_HULL, np.eye(4)
+    kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], NO_HULL, np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
     radius, centers = (0.0, np.zeros((0, 3))) if kind == PLANE else local_stand_ins(shape)
     match kind:
