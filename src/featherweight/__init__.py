@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .robot.closed import ClosedRobot
     from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
+    from .robot.mujoco_order import MujocoOrder
     from .robot.trajectory import Trajectory
     from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere
     from .viewer import Window
@@ -79,6 +80,7 @@ __all__ = [
     "Mechanism",
     "ModelError",
     "ModelWarning",
+    "MujocoOrder",
     "OperationalSpace",
     "Operations",
     "Plane",
@@ -113,6 +115,7 @@ _LATER = {
     **dict.fromkeys(("CenterOfMassTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
     **dict.fromkeys(("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere"), ".simulation"),
+    "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
 }
 """What only some programs need, and where it is; imported when it is asked for."""

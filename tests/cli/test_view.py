@@ -11,7 +11,6 @@ import pytest
 
 import featherweight as fw
 from featherweight import cli
-from featherweight.cli.view import read_trajectory
 from viewer.robots import ARM
 
 pytest.importorskip("viser")
@@ -50,10 +49,15 @@ def test_view_says_that_a_port_is_taken(arm: str, capsys: pytest.CaptureFixture[
     assert f"port {port} of 127.0.0.1 is taken; choose another" in capsys.readouterr().err
 
 
-def test_view_saves_a_recording_and_ends(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("robots", [(), (3,)])
+def test_view_saves_a_recording_and_ends(
+    arm: str, robots: tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of many robots, that of the first."""
     states, page = tmp_path / "swing.npz", tmp_path / "swing.html"
     times = np.linspace(0.0, 1.0, 51)
-    np.savez(states, times=times, q=np.stack([np.sin(times), times], axis=1), v=np.zeros((51, 2)))
+    q = np.stack([np.sin(times), times], axis=1).reshape(51, *(1 for _ in robots), 2)
+    np.savez(states, times=times, q=np.broadcast_to(q, (51, *robots, 2)), v=np.zeros((51, *robots, 2)))
     assert cli.main(["view", arm, "--trajectory", str(states), "--save", str(page)]) == 0
     assert capsys.readouterr().out == f"Recording: {page}\n"
     assert "__VISER_EMBED_DATA__" in page.read_text(encoding="utf-8")
@@ -107,7 +111,7 @@ def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) ->
     sim.run(0.01)  # whose window is closed
     assert window.trajectory is motion
     motion.save(tmp_path / "motion.npz")
-    kept = read_trajectory(tmp_path / "motion.npz", robot)
+    kept = fw.Trajectory.load(tmp_path / "motion.npz", robot)
     for name in ("times", "q", "v", "first", "points", "forces"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(motion, name))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import featherweight as fw
 from featherweight.model.types import WORLD, Actuator
 from featherweight.robots import mini_cheetah
-from featherweight.simulation.contact.detection import normal_and_height
+from featherweight.simulation.contact.ground_contacts import normal_and_height
 from featherweight.simulation.derivatives import StepDerivatives
 from oracles.mechanisms import MECHANISMS
 from oracles.states import Array
@@ -261,7 +260,8 @@ def test_a_ball_on_heights_and_two_balls() -> None:
     heights = fw.HeightField(0.05 * np.random.default_rng(3).standard_normal((6, 6)), (-1.0, 1.0), (-1.0, 1.0))
     robot = free_bodies(solid_ball(2.0, 0.1))
     sim = fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=heights, friction=0.2, **TIGHT)
-    _, _, nz, height = normal_and_height(sim._stepper.contacts.spheres, 0.13, 0.27)
+    scene = sim._stepper.contacts.scene
+    _, _, nz, height = normal_and_height(scene.heights, scene.field_grid[0], scene.field_edges[0], 0.13, 0.27)
     agreed(sim, pose((0.13, 0.27, height + 0.1001 / nz), TURN), np.array([0.3, 0.1, -0.9, 0.2, 0.1, 0.3]))
 
     two = free_bodies(solid_ball(2.0, 0.1), solid_ball(1.0, 0.2))
@@ -356,11 +356,10 @@ def test_what_makes_no_sense_is_refused_as_in_a_step() -> None:
         fw.Simulation(loop, H, q=q, **NOTHING).derivatives()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("coal") is None, reason="coal is an extra")
-def test_contacts_by_coal_are_refused() -> None:
+def test_contacts_of_shapes_are_refused() -> None:
     cylinder = fw.Shape("can", "body0", fw.ShapeType.CYLINDER, (0.1, 0.2))
     robot = fw.Robot(dataclasses.replace(free_bodies(solid_ball(2.0, 0.1)).model, shapes=(cylinder,)))
     sim = fw.Simulation(robot, H, shapes=True, ground=fw.Plane())
     sim.reset(pose((0.0, 0.0, 0.0999)))
-    with pytest.raises(NotImplementedError, match="contacts that coal finds"):
+    with pytest.raises(NotImplementedError, match=r"contacts of shapes \(the shape 'can' on 'body0'\) are not there"):
         sim.derivatives()

@@ -129,10 +129,12 @@ def test_shapes_that_overlap_at_first_are_left_out() -> None:
     assert not sim.contacts()[2]
 
 
-def test_without_coal_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shapes_touch_without_coal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "coal", None)
-    with pytest.raises(ImportError, match=r"pip install 'featherweight\[shapes\]'"):
-        fw.Simulation(free_bodies([fw.Shape("s", "b", ShapeType.SPHERE, (0.1,))]), shapes=True, ground=fw.Plane())
+    robot = free_bodies([fw.Shape("s", "b", ShapeType.SPHERE, (0.1,))])
+    sim = fw.Simulation(robot, q=at(robot, [(0.0, 0.0, 0.1)]), shapes=True, ground=fw.Plane())
+    sim.run(0.01)
+    assert len(sim.contacts()[2]) == 1
 
 
 def test_points_and_spheres_stand_for_shapes_exactly() -> None:

@@ -13,10 +13,15 @@ from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedIner
 from .kinematics import rigid_inertia
 
 
+def without_armature(tree: Tree, j: int):
+    """Whether row j's armature is known to be zero: one that is an argument of a function is not."""
+    return isinstance(tree.armature[j], (float, int)) and tree.armature[j] == 0.0
+
+
 def gain(tree: Tree, U: Force, d, j: int):
     """W_j of the header."""
     W = d * U
-    if tree.armature[j] == 0.0:
+    if without_armature(tree, j):
         return W.replaced(tree.axis[j], 1.0)  # it is d S^T U, so that p - (S^T p) W has a zero there
     return W
 
@@ -24,7 +29,7 @@ def gain(tree: Tree, U: Force, d, j: int):
 def apparent_inertia(tree: Tree, IA: ArticulatedInertia, U: Force, W: Force, j: int) -> ArticulatedInertia:
     """IA_j - U_j W_j^T of the header."""
     Ia = IA.minus_dyad(U, W)
-    if tree.armature[j] == 0.0:
+    if without_armature(tree, j):
         return Ia.without(tree.axis[j])
     return Ia
 
@@ -38,12 +43,16 @@ def joint_acceleration(tree: Tree, j: int, W: Force, x, a: Motion):
 def with_joint(tree: Tree, j: int, W: Force, x, a: Motion) -> Motion:
     """a with the joint's own acceleration; the part of a along the axis goes out where W is one there."""
     k = tree.axis[j]
-    if tree.armature[j] == 0.0:
+    if without_armature(tree, j):
         return a.replaced(k, x - W.replaced(k, 0.0).power(a))
     return a + unit_motion(k, joint_acceleration(tree, j, W, x, a))
 
 
-# The rolled execution, whose k is no constant, must not pick components out.
+# The rolled execution, whose k is no constant, must not pick components out; its armatures are numbers.
+
+
+def _armature_is_zero(tree, j):
+    return tree.armature[j] == 0.0
 
 
 def _joint_acceleration_at_once(tree, j, W, x, a):
@@ -54,6 +63,7 @@ def _with_joint_at_once(tree, j, W, x, a):
     return a + unit_motion(tree.axis[j], x - W.power(a))
 
 
+without_armature.rolled = _armature_is_zero  # type: ignore[attr-defined]
 joint_acceleration.rolled = _joint_acceleration_at_once  # type: ignore[attr-defined]
 with_joint.rolled = _with_joint_at_once  # type: ignore[attr-defined]
 

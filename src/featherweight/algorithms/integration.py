@@ -17,6 +17,9 @@ from ..spatial import (
     exp_se2,
     exp_se3,
     exp_so3,
+    log_se2,
+    log_se3,
+    log_so3,
     quaternion_at,
     sincos,
     sqrt,
@@ -26,16 +29,51 @@ from ..spatial import (
 def integrate(tree: Tree, q, v, result) -> None:
     """The configuration that the velocity v, held for a unit of time, leads to from q."""
     for j in range(len(tree.parent)):
+        move_joint(tree, j, q, v, result)
+
+
+def move_joint(tree: Tree, j: int, q, v, result) -> None:
+    """Of the joint whose first row is j; of a further row, nothing."""
+    kind = tree.kind[j]
+    k = tree.q_index[j]
+    if kind == SPHERICAL:
+        spherical(j, k, q, v, result)
+    elif kind == FLOATING:
+        floating(j, k, q, v, result)
+    elif kind == PLANAR:
+        planar(j, k, q, v, result)
+    elif kind != INNER:
+        result[k] = q[k] + v[j]
+
+
+def difference(tree: Tree, q0, q1, result) -> None:
+    """The velocity that leads from q0 to q1 in a unit of time."""
+    for j in range(len(tree.parent)):
         kind = tree.kind[j]
         k = tree.q_index[j]
         if kind == SPHERICAL:
-            spherical(j, k, q, v, result)
+            w = log_so3(quaternion_at(q0, k).normalized().conjugate().product(quaternion_at(q1, k).normalized()))
+            write_vector(w, result, j)
         elif kind == FLOATING:
-            floating(j, k, q, v, result)
+            start = quaternion_at(q0, k + 3).normalized()
+            moved = start.rotate_back(Vec3(q1[k] - q0[k], q1[k + 1] - q0[k + 1], q1[k + 2] - q0[k + 2]))
+            l, w = log_se3(moved, start.conjugate().product(quaternion_at(q1, k + 3).normalized()))
+            write_vector(l, result, j)
+            write_vector(w, result, j + 3)
         elif kind == PLANAR:
-            planar(j, k, q, v, result)
+            c0, s0 = unit_pair(q0, k + 2)
+            c1, s1 = unit_pair(q1, k + 2)
+            x, y = q1[k] - q0[k], q1[k + 1] - q0[k + 1]
+            step = log_se2(c0 * x + s0 * y, c0 * y - s0 * x, c0 * c1 + s0 * s1, c0 * s1 - s0 * c1)
+            write_vector(Vec3(*step), result, j)
         elif kind != INNER:
-            result[k] = q[k] + v[j]
+            result[j] = q1[k] - q0[k]
+
+
+def write_vector(x: Vec3, result, k: int) -> None:
+    result[k] = x.x
+    result[k + 1] = x.y
+    result[k + 2] = x.z
 
 
 def spherical(j: int, k: int, q, v, result) -> None:
@@ -145,26 +183,29 @@ def advance(tree: Tree, q, u, d, h, results) -> None:
         x[j] = h * u[j] + d[j]
     carry(tree.kind, u, d, h, velocity)
     for j in range(n):
-        kind = tree.kind[j]
-        k = tree.q_index[j]
-        if kind == SPHERICAL:
-            spherical(j, k, q, x, ahead)
-        elif kind == FLOATING:
-            start = quaternion_at(q, k + 3).normalized()
-            moved = start.matrix() @ Vec3(x[j], x[j + 1], x[j + 2])
-            ahead[k] = q[k] + moved.x
-            ahead[k + 1] = q[k + 1] + moved.y
-            ahead[k + 2] = q[k + 2] + moved.z
-            turned(start, exp_so3(Vec3(x[j + 3], x[j + 4], x[j + 5])), ahead, k + 3)
-        elif kind == PLANAR:
-            cosine, sine = unit_pair(q, k + 2)
-            ahead[k] = q[k] + cosine * x[j] - sine * x[j + 1]
-            ahead[k + 1] = q[k + 1] + sine * x[j] + cosine * x[j + 1]
-            turn_s, turn_c = sincos(x[j + 2])
-            ahead[k + 2] = cosine * turn_c - sine * turn_s
-            ahead[k + 3] = sine * turn_c + cosine * turn_s
-        elif kind != INNER:
-            ahead[k] = q[k] + x[j]
+        move_joint_straight(tree, j, q, x, ahead)
+
+
+def move_joint_straight(tree: Tree, j: int, q, x, ahead) -> None:
+    """As `move_joint`, but that origins of floating and planar joints move straight on."""
+    kind = tree.kind[j]
+    k = tree.q_index[j]
+    if kind == FLOATING:
+        start = quaternion_at(q, k + 3).normalized()
+        moved = start.matrix() @ Vec3(x[j], x[j + 1], x[j + 2])
+        ahead[k] = q[k] + moved.x
+        ahead[k + 1] = q[k + 1] + moved.y
+        ahead[k + 2] = q[k + 2] + moved.z
+        turned(start, exp_so3(Vec3(x[j + 3], x[j + 4], x[j + 5])), ahead, k + 3)
+    elif kind == PLANAR:
+        cosine, sine = unit_pair(q, k + 2)
+        ahead[k] = q[k] + cosine * x[j] - sine * x[j + 1]
+        ahead[k + 1] = q[k + 1] + sine * x[j] + cosine * x[j + 1]
+        turn_s, turn_c = sincos(x[j + 2])
+        ahead[k + 2] = cosine * turn_c - sine * turn_s
+        ahead[k + 3] = sine * turn_c + cosine * turn_s
+    else:
+        move_joint(tree, j, q, x, ahead)
 
 
 def carry(turning, u, d, h, velocity) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -14,6 +15,7 @@ from .sources import digest
 if TYPE_CHECKING:
     from .lane_trace import LaneTrace
 
+P = TypeVar("P", bound="Program")
 S = TypeVar("S", bound="SeveralPrograms")
 CoreShape = tuple[int, ...]  # of an array, without batch axes
 
@@ -302,6 +304,25 @@ class ComposedProgram(SeveralPrograms):
             known |= {y.name: own for y, own in zip(part.outputs, split(values, part.outputs), strict=True)}
             known |= {other: known[name] for name, other in self.also if name in known}
         return [value for name in self.results for value in known[name]]
+
+
+def with_kernels(program: P, change: Callable[[KernelProgram], Program]) -> P | Program:
+    """A program with other kernels in it: each is replaced by what `change` gives. The program itself, if none changes."""
+    if isinstance(program, KernelProgram):
+        return change(program)
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, Program):
+            return with_kernels(value, change)
+        if isinstance(value, tuple) and any(isinstance(x, Program) for x in value):
+            others = tuple(map(changed, value))
+            return value if all(map(operator.is_, others, value)) else others
+        return value
+
+    own = {f.name: getattr(program, f.name) for f in fields(program)}  # type: ignore[arg-type]  # all of them are dataclasses
+    others = {name: changed(value) for name, value in own.items()}
+    same = all(others[name] is value for name, value in own.items())
+    return program if same else replace(program, **others)  # type: ignore[type-var]
 
 
 def merged_inputs(inputs: Sequence[Input]) -> tuple[Input, ...]:

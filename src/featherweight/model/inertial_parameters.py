@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +40,7 @@ def with_inertial_parameters(model: Model, parameters: Any) -> Model:
         values = [float(x) for x in after[k]]
         _require_body(model, bodies[k].name, values)
         placed = model.placed_bodies[k]
-        I = _in_row(_rigid(values), placed)
+        I = inertia_in_row(values, placed)
         mass[placed.row], moment[placed.row], inertia[placed.row] = I.mass, tuple(I.moment), tuple(I.rotational)
         m, x, y, z = values[:4]
         bodies[k] = replace(bodies[k], mass=m, center=(x / m, y / m, z / m) if m else (0.0, 0.0, 0.0))
@@ -69,7 +70,7 @@ def _require_body(model: Model, name: str, values: list[float]) -> None:
         )
 
 
-def _rigid(values: list[float]) -> RigidInertia:
+def _rigid(values: Sequence[Any]) -> RigidInertia:
     m, x, y, z, xx, xy, yy, xz, yz, zz = values
     return RigidInertia(m, Vec3(x, y, z), Sym3(xx, xy, xz, yy, yz, zz))
 
@@ -84,8 +85,9 @@ def _in_file(I: RigidInertia, placed: Placed) -> RigidInertia:
     return I.translate(Vec3(0.0 - x, 0.0 - y, 0.0 - z)).rotate(_axes(placed).transpose())
 
 
-def _in_row(I: RigidInertia, placed: Placed) -> RigidInertia:
-    return I.rotate(_axes(placed)).translate(Vec3(*placed.pose.p))
+def inertia_in_row(parameters: Sequence[Any], placed: Placed) -> RigidInertia:
+    """The inertia in the frame of the row of the tree that carries a body, of its parameters (10): scalars of any kind."""
+    return _rigid(parameters).rotate(_axes(placed)).translate(Vec3(*placed.pose.p))
 
 
 def _axes(placed: Placed) -> Mat3:

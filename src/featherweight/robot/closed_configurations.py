@@ -10,15 +10,14 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ..algorithms.mechanisms import spanning
-from ..algorithms.mechanisms.cluster_tree import ClusterTree, constraint_count
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import Coordinates, DifferenceDerivatives, IntegrateDerivatives
+from .closed_steps import ClosedSteps
 from .closing.assembly import Assembly
-from .closing.loops import CLOSED, FACING_AT_LEAST, Loops
+from .closing.loops import FACING_AT_LEAST
 from .closing.solver import newton_step
-from .robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -28,15 +27,8 @@ NEWTON_STEPS = 30  # from a guess that is near
 ATTEMPTS = 100  # to close loops from around a guess
 
 
-class ClosedConfigurations(Robot):
+class ClosedConfigurations(ClosedSteps):
     """What a robot with loops does with configurations; q holds all joints but those that couplings determine."""
-
-    loops: Loops
-
-    @property
-    def mechanism(self) -> ClusterTree:
-        """The spanning tree and its clusters."""
-        return self.loops.mechanism
 
     @cached_property
     def _coordinates(self) -> list[Coordinates]:
@@ -159,7 +151,7 @@ class ClosedConfigurations(Robot):
         done = np.zeros(len(q), dtype=bool)
         if not self._dependent_rows:
             return q, ~done
-        q, exact = q.copy(), CLOSED * max(1.0, self.loops.size)
+        q, exact = q.copy(), self._exact
         left = np.arange(len(q))
         for _ in range(NEWTON_STEPS):
             phi = self.residual(q[left])
@@ -173,17 +165,6 @@ class ClosedConfigurations(Robot):
         if self._facings:
             done &= (self._facing(q) > FACING_AT_LEAST).all(axis=1)
         return q, done
-
-    @cached_property
-    def _solved(self) -> Array | slice:
-        """The numbers of the constraints that are closed to rounding: all, but for loops that contradict each other."""
-        solved, first = [np.zeros(0, dtype=np.intp)], 0
-        for c in self.mechanism.clusters:
-            if c.rows in self.loops.assemblies:
-                solved.append(first + self.loops.assemblies[c.rows].solved)
-            first += constraint_count(c)
-        numbers = np.concatenate(solved)
-        return numbers if len(numbers) < first else slice(None)
 
     def opening(self, q: Any) -> Array:
         """How far loops are open (...) at q, beyond what they contradict each other by: [m], or sines of angles."""
@@ -199,8 +180,8 @@ class ClosedConfigurations(Robot):
     def tangent_step(self, q: Any, v: Any) -> Array:
         """Where independent velocities v (..., nv), held for a unit of time, lead to from q as long as loops do not bend them:
         `close` brings it back, `residual` says how far loops are open."""
-        moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
-        return configuration.integrate(self._coordinates, q, moved)
+        moved: Array = self._integrate(q, v)
+        return moved
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The independent velocities (..., nv) that lead from q0 to q1 in a unit of time."""
@@ -262,10 +243,6 @@ class ClosedConfigurations(Robot):
     def _closing_matrix(self) -> CompiledFunction:
         shape = (self._constraints, len(self.model.tree.parent))
         return self._function(ClosedConfigurations._closing_matrix, spanning.closing_matrix, ("q",), Output("K", shape))
-
-    @cached_property
-    def _constraints(self) -> int:
-        return sum(map(constraint_count, self.mechanism.clusters))
 
     @cached_property
     def spanning_velocity(self) -> CompiledFunction:

@@ -27,13 +27,13 @@ from .constraints.operational_space import OperationalSpace
 from .dynamics_terms import DynamicsTerms
 from .factorization import Factorization, packed_size
 from .frame_functions import FrameFunctions
-from .linear_parameters import Identifiable
+from .parametric import Parametric
 from .system import placements
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(Identifiable, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
+class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer
@@ -81,6 +81,11 @@ class Robot(Identifiable, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
     @cached_property
     def _integrate(self) -> CompiledFunction:
         return self._function(Robot.integrate, integration.integrate, ("q", "v"), Output("result", (self.nq,)))
+
+    @cached_property
+    def _difference(self) -> CompiledFunction:
+        """`difference` as machine code."""
+        return self._function(Robot._difference, integration.difference, ("q0", "q1"), Output("velocity", (self.nv,)))
 
     @cached_property
     def _free_velocity(self) -> CompiledFunction:
@@ -270,10 +275,7 @@ class Robot(Identifiable, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         Raises ValueError for functions of another robot, for none, or for arguments of one name and unlike shapes.
         """
         for function in (*functions, *named.values()):
-            kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()
-            for system in (kernel.constants[0] for kernel in kernels if kernel.constants):
-                if isinstance(system, type(self.system)) and system != self.system:
-                    raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
+            self._require_own(function)
         return together(functions, named)
 
     # contacts

@@ -189,6 +189,13 @@ class System:
         function = member.func if isinstance(member, cached_property) else member
         return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
+    def _require_own(self, function: CompiledFunction) -> None:
+        """Refuse functions of another robot."""
+        kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()
+        for system in (kernel.constants[0] for kernel in kernels if kernel.constants):
+            if isinstance(system, type(self.system)) and system != self.system:
+                raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
+
     def argument(self, name: str) -> Input:
         """A configuration, for a name that begins with "q", or a velocity."""
         return Input(name, (self.nq,), rate=self._rate) if name.startswith("q") else Input(name, (self.nv,))

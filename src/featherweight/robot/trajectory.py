@@ -1,15 +1,25 @@
-"""What a simulation went through: states over time, and the forces of contacts."""
+"""What a simulation went through: states over time, and the forces of contacts; and files of them."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import zipfile
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from ..model.types import ModelError
+from .system import System
+
 Array = np.ndarray[Any, np.dtype[Any]]
+
+FORMAT = 1  # of files; those of before had none, and no names
+REQUIRED, CONTACTS, NAMES = ("times", "q", "v"), ("first", "points", "forces"), ("robot", "joints")
+DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError)  # what NumPy raises then
 
 
 def _none() -> Array:
@@ -20,7 +30,8 @@ def _none() -> Array:
 class Trajectory:
     """States at T instants, and K contacts in all of them together, in the world.
 
-    The contacts of instant k are rows `first[k]:first[k + 1]` of `points` and `forces`.
+    The contacts of instant k are rows `first[k]:first[k + 1]` of `points` and `forces`. Of many robots, q and v have an axis
+    for them after that of the instants.
     """
 
     times: Array  # (T,) [s]
@@ -29,6 +40,8 @@ class Trajectory:
     first: Array = field(default_factory=lambda: np.zeros(1, dtype=int))  # (T + 1,)
     points: Array = field(default_factory=_none)  # (K, 3) [m]
     forces: Array = field(default_factory=_none)  # (K, 3) [N], on the robot
+    robot: str = ""  # its name, if it is known
+    joints: tuple[str, ...] = ()  # the names of its moving joints, in their order
 
     def contacts(self, k: int) -> tuple[Array, Array]:
         """Points and forces of the contacts at instant k."""
@@ -41,24 +54,113 @@ class Trajectory:
         return len(self.times)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the arrays to an .npz file, which `featherweight view --trajectory` reads."""
-        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        """Write an .npz file, which `load` and `featherweight view --trajectory` read: all arrays to the bit, and the names."""
+        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        arrays["joints"] = np.array(self.joints, dtype=str)  # none are floats, else
         with open(path, "wb") as file:
-            np.savez_compressed(file, **arrays)
+            np.savez_compressed(file, format=np.array(FORMAT), **arrays)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], robot: System | None = None) -> Trajectory:
+        """Read an .npz file that `save` wrote, or one with arrays times (T), q and v; contacts and names may be left out.
+
+        A robot, if given, must have the joints that the file names, in their order, and states of its lengths. Nothing in the
+        file is executed.
+
+        Raises ModelError, which names the file and what is wrong, for one that is damaged, of a later version, or of another
+        robot; OSError for one that cannot be opened.
+        """
+        arrays = _read_arrays(path)
+        if missing := [name for name in REQUIRED if name not in arrays]:
+            raise ModelError(f"{path}: no array {', '.join(missing)}; a trajectory has {', '.join(REQUIRED)}")
+        version = arrays.pop("format", FORMAT)
+        if np.shape(version) or version != FORMAT:
+            raise ModelError(
+                f"{path}: written in format {version}, and this version of Featherweight reads {FORMAT}; use the one that "
+                "wrote it, or a later one"
+            )
+        for name, kind in ((name, "U" if name in NAMES else "fiu") for name in arrays):
+            if arrays[name].dtype.kind not in kind:
+                raise ModelError(f"{path}: {name} must hold {'text' if kind == 'U' else 'numbers'}; got {arrays[name].dtype}")
+        arrays |= {"robot": str(arrays.get("robot", "")), "joints": tuple(map(str, np.ravel(arrays.get("joints", ()))))}
+        trajectory = Trajectory(**arrays)
+        _check_shapes(path, trajectory)
+        if robot is not None:
+            _check_robot(path, trajectory, robot)
+        return trajectory
+
+    def of(self, number: int) -> Trajectory:
+        """The motion of one of many robots. Contacts are those of the first: of others there are none."""
+        if self.q.ndim != 3:
+            raise ValueError("this is the motion of one robot; `of` takes one of many")
+        if not 0 <= number < self.q.shape[1]:
+            raise ValueError(f"number must be from 0 to {self.q.shape[1] - 1}; got {number}")
+        one = replace(self, q=self.q[:, number], v=self.v[:, number])
+        return one if number == 0 else replace(one, first=np.zeros(1, dtype=int), points=_none(), forces=_none())
 
     def last(self) -> Trajectory:
         """The last instant alone."""
         points, forces = self.contacts(len(self) - 1)
-        return Trajectory(self.times[-1:], self.q[-1:], self.v[-1:], np.array([0, len(points)]), points, forces)
+        first = np.array([0, len(points)])
+        return replace(self, times=self.times[-1:], q=self.q[-1:], v=self.v[-1:], first=first, points=points, forces=forces)
 
     @staticmethod
     def joined(parts: Sequence[Trajectory]) -> Trajectory:
-        """One after the other."""
+        """One after the other; of the robot of the first."""
         each = [p.contacts(k) for p in parts for k in range(len(p))]
         first = np.cumsum([0, *(len(points) for points, _ in each)])
         points, forces = (np.concatenate([_none(), *x]) for x in zip(*each, strict=True))
         times, q, v = (np.concatenate([getattr(p, name) for p in parts]) for name in ("times", "q", "v"))
-        return Trajectory(times, q, v, first, points, forces)
+        return Trajectory(times, q, v, first, points, forces, parts[0].robot, parts[0].joints)
+
+
+def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The arrays of a file that a trajectory may have."""
+    with open(path, "rb") as file:  # which np.load leaves open where it fails
+        try:
+            found = np.load(file, allow_pickle=False)
+            names = [name for name in ("format", *REQUIRED, *CONTACTS, *NAMES) if name in getattr(found, "files", ())]
+            arrays = {name: found[name] for name in names}
+        except DAMAGED as error:
+            raise ModelError(f"{path}: no .npz file, or a damaged one: {error}") from error
+    if isinstance(found, np.ndarray):
+        raise ModelError(f"{path}: one array, where times, q and v are needed in an .npz file")
+    return arrays
+
+
+def _check_shapes(path: str | os.PathLike[str], t: Trajectory) -> None:
+    """Arrays must fit each other."""
+    count, contacts = len(np.ravel(t.times)), len(np.atleast_1d(t.points))
+    if t.times.shape != (count,) or not count:
+        raise ModelError(f"{path}: times must have shape (T,), with one instant at least; got {t.times.shape}")
+    for name, x in (("q", t.q), ("v", t.v)):
+        if x.ndim not in (2, 3) or len(x) != count or x.shape[1:-1] != t.q.shape[1:-1]:
+            raise ModelError(f"{path}: {name} must have shape ({count}, n) or ({count}, robots, n); got {x.shape}")
+    if t.points.shape != (contacts, 3) or t.forces.shape != (contacts, 3):
+        raise ModelError(f"{path}: points and forces must have shape (K, 3) both; got {t.points.shape}, {t.forces.shape}")
+    ends = t.first.tolist()
+    if t.first.ndim != 1 or t.first.dtype.kind not in "iu" or len(ends) not in (1, count + 1):
+        raise ModelError(f"{path}: first must hold {count + 1} whole numbers; got {t.first.dtype} {t.first.shape}")
+    if ends[0] != 0 or ends != sorted(ends) or ends[-1] != contacts:
+        raise ModelError(f"{path}: first must ascend from 0 to the number of contacts, {contacts}; got {ends[0]} to {ends[-1]}")
+
+
+def _check_robot(path: str | os.PathLike[str], t: Trajectory, robot: System) -> None:
+    """The states must be of this robot."""
+    names = joint_names(robot)
+    if t.joints and t.joints != names:
+        k, pair = next((k, p) for k, p in enumerate(itertools.zip_longest(t.joints, names)) if p[0] != p[1])
+        told = [f"{name!r}" if name else "nothing" for name in pair]
+        raise ModelError(f"{path}: of {t.robot!r}, whose joint {k} is {told[0]}, where that of {robot.name!r} is {told[1]}")
+    for name, x, n in (("q", t.q, robot.nq), ("v", t.v, robot.nv)):
+        if x.shape[-1] != n:
+            shape = (*x.shape[:-1], n)
+            raise ModelError(f"{path}: {name} must have shape {shape} for {robot.name}; it has {x.shape}")
+
+
+def joint_names(robot: System) -> tuple[str, ...]:
+    """Of the moving joints, in their order."""
+    return tuple(j.name for j in robot.joints)
 
 
 class Recorder:
@@ -85,4 +187,5 @@ class Recorder:
         times, q, v = zip(*self._states, strict=True)
         first = np.cumsum([0, *(len(points) for points, _ in self._contacts)])
         points, forces = (np.concatenate(x) for x in zip(*self._contacts, strict=True))
-        return Trajectory(np.array(times), np.array(q), np.array(v), first, points, forces)
+        robot = self._simulation.robot
+        return Trajectory(np.array(times), np.array(q), np.array(v), first, points, forces, robot.name, joint_names(robot))

@@ -23,8 +23,7 @@ INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 def check_step(step: float, integrator: str) -> None:
     if not (isinstance(step, (int, float, np.number)) and math.isfinite(step) and step > 0.0):
         raise ValueError(f"step must be a positive number of seconds; got {step!r}")
-    if integrator not in INTEGRATORS:
-        raise ValueError(f"integrator must be one of {', '.join(INTEGRATORS)}; got {integrator!r}")
+    check_choice("integrator", integrator, INTEGRATORS)
 
 
 def check_tolerances(tolerance: float, **lengths: float) -> None:
@@ -59,13 +58,14 @@ def check_count(name: str, count: Any, least: int) -> int:
     return int(count)
 
 
-def check_inputs(names_and_sizes: dict[str, tuple[Any, int]], robots: int, steps: int | None) -> int:
-    """The number of steps of a rollout, for inputs (robots or 1, steps, size) or None."""
+def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots: int, steps: int | None) -> int:
+    """The number of steps of a rollout, for inputs (robots or 1, steps, *size) or None."""
     for name, (x, size) in names_and_sizes.items():
         if x is None:
             continue
-        if x.ndim != 3 or (steps is not None and x.shape[1] != steps) or x.shape[0] not in (1, robots) or x.shape[2] != size:
-            wanted = f"({robots} or 1, {'steps' if steps is None else steps}, {size})"
+        right = x.ndim == 2 + len(size) and x.shape[0] in (1, robots) and x.shape[2:] == size
+        if not right or (steps is not None and x.shape[1] != steps):
+            wanted = f"({robots} or 1, {'steps' if steps is None else steps}, {', '.join(map(str, size))})"
             raise ValueError(f"{name} of a rollout must have shape {wanted}; got {x.shape}")
         steps = x.shape[1]
     if steps is None:
@@ -82,6 +82,23 @@ def numbers(name: str, x: Any) -> Array:
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+
+
+def of_robots(name: str, x: Any, size: tuple[int, ...], robots: int) -> Array:
+    """An input of one step (*size), or (robots, *size), as an array (1 or robots, 1, *size)."""
+    x = numbers(name, x)
+    if x.shape == size:
+        return x[None, None]
+    if x.shape != (robots, *size):
+        wanted, many = str(size), str((robots, *size)) if robots > 1 else f"(robots, {', '.join(map(str, size))})"
+        more = ", one for each actuator" if name == "control" else ""
+        raise ValueError(f"{name} must have shape {wanted} or {many}{more}; got {x.shape}")
+    return x[:, None]
+
+
+def check_choice(name: str, choice: Any, choices: Sequence[str]) -> None:
+    if choice not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {choice!r}")
 
 
 def given_forces(answer: Any) -> tuple[Any, Any] | tuple[Any]:

@@ -1,39 +1,73 @@
-"""Numba, as the compiled parts of simulation use it."""
+"""Numba, as the compiled parts of simulation use it. It is imported when the first of them is compiled."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
-from types import FunctionType
 from typing import Any, TypeVar
 
-import numba
-from numba import types
-from numba.experimental import structref
-from numba.extending import overload_method, register_jitable
+from .machine_code import package_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+FAST = {"contract", "reassoc", "nsz"}  # what the compiler may do to sums and products
+
+CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # functions that only compiled ones call
+
+_untaught: list[tuple[Any, Any, dict[str, Any]]] = []  # functions, what is compiled for them, and how
 
 
 def jitable(function: F) -> F:
     """A function that compiled ones call, and is compiled as part of them; plain Python otherwise."""
-    return register_jitable(function)  # type: ignore[no-any-return]
+    _untaught.append((function, function, {}))
+    return function
 
 
 def rounded_alike(function: F) -> F:
     """As `jitable`, with each operation rounded by itself, so that NumPy has the same bits."""
-    return register_jitable(fastmath=False)(function)  # type: ignore[no-any-return]
+    _untaught.append((function, function, {"fastmath": False}))
+    return function
 
 
 def compiled(function: F) -> F:
     """The function as machine code that runs without the GIL and is kept on disk, where there is a place for it."""
-    options: dict[str, Any] = dict(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        return _dispatcher(function)(*args)
+
+    _untaught.append((call, function, {}))
+    return call  # type: ignore[return-value]
+
+
+def teach_numba() -> None:
+    """Tell Numba of all functions that compiled ones may call."""
+    from numba.extending import overload
+
+    from . import intrinsics  # noqa: F401  # registers itself
+
+    while _untaught:
+        known_as, function, options = _untaught.pop()
+        overload(known_as, jit_options=CALLED | options, strict=False)(_implementation(function))
+
+
+def _implementation(function: Any) -> Callable[..., Any]:
+    def typed(*args, **named):  # type: ignore[no-untyped-def]
+        return function
+
+    return typed
+
+
+@functools.cache
+def _dispatcher(function: Any) -> Any:
+    import numba
+
+    teach_numba()
+    options: dict[str, Any] = dict(nogil=True, error_model="numpy", fastmath=FAST)
     try:
-        dispatcher: F = numba.njit(cache=True, **options)(function)
+        dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder that can be written
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        return numba.njit(**options)(function)
     # Numba compiles anew if the function's own file has changed; code of the others is part of it too
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
@@ -41,39 +75,19 @@ def compiled(function: F) -> F:
     return dispatcher
 
 
-@functools.cache
-def package_digest() -> str:
-    """Hash of every file of this package."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def as_matrix(numbers: Any, rows: int, columns: int) -> Any:
+    """The first numbers (float64, contiguous) as a matrix (rows, columns), without a copy."""
+    return numbers[: rows * columns].reshape(rows, columns)
 
 
-def by_reference(kind: type) -> Any:
-    """A class for compiled functions: `Reference(*x)` has the fields of a named tuple x, and its methods without arguments.
+LANES = 8  # numbers that `subtract_multiples` takes at a time
 
-    It is passed on as one pointer, where Numba passes on each array of a named tuple by itself, and counts references to it.
+
+def subtract_multiples(numbers: Any, target: int, source: int, stride: int, length: int, factors: Any) -> None:
+    """numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
+
+    The target must not overlap the sources.
     """
-
-    @structref.register
-    class ReferenceType(types.StructRef):  # type: ignore[misc]
-        def preprocess_fields(self, fields: Any) -> Any:
-            return tuple((name, types.unliteral(t)) for name, t in fields)
-
-    class Reference:
-        pass
-
-    structref.define_attributes(ReferenceType)
-    structref.define_constructor(Reference, ReferenceType, list(kind._fields))  # type: ignore[attr-defined]
-    for name, method in vars(kind).items():
-        if isinstance(method, FunctionType) and not name.startswith("_"):
-            overload_method(ReferenceType, name)(_implementation(method))
-    return Reference
-
-
-def _implementation(method: Any) -> Callable[..., Any]:
-    def typed(self):  # type: ignore[no-untyped-def]  # Numba compares its signature with the implementation's
-        return method
-
-    return typed
+    into = numbers[target : target + length]
+    for k, factor in enumerate(factors):
+        into -= factor * numbers[source + k * stride : source + k * stride + length]

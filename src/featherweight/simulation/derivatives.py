@@ -86,7 +86,7 @@ def _of_one(trial: Stepper, given: list[Array | None], time: float, last: Any) -
     tau, control = given
     nv, nu = trial.robot.nv, trial.forces.nu
     q, v, smooth = trial.q[0], trial.v[0], None
-    trial.advance(tau, control, time)
+    trial.advance(tau, control, None, time)
     unit = np.eye(2 * nv + nv + nu)
     start = StateRates(q, v, unit[:nv], unit[nv : 2 * nv])
     inputs = InputRates(np.zeros(nv) if tau is None else tau, unit[2 * nv : 3 * nv], control, unit[3 * nv :])

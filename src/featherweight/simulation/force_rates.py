@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .forces import ForcesAtJoints, spring_force
+from .forces import ForcesAtJoints, drive_force, spring_force
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -76,18 +76,18 @@ class ForceRates:
         """Of drives, cut to efforts too."""
         if inputs.control is None:
             return np.zeros_like(x.dv)
-        d, rows, joints = self.forces._drives, self.forces._drives["row"].astype(int), JointMap(self.forces, x.q, x.dq)
+        (rows, at, drive), joints = self.forces.drives, JointMap(self.forces, x.q, x.dq)
+        gear, gain, b0, b1, b2, *ends = drive
         velocity, dvelocity = joints.velocities(x.v, x.dv)
         dcoordinate = x.dq if joints.S is None else joints.S @ x.dq
         names = [f"actuator {a.name!r}" for a in self.forces.actuators]
-        free = self._inside(inputs.control, (d["control_low"], d["control_high"]), names)
-        force = d["gain"] * np.clip(inputs.control, d["control_low"], d["control_high"]) + d["b0"]
-        force = force + d["gear"] * (d["b1"] * self.forces.coordinates(x.q, rows) + d["b2"] * velocity[rows])
-        rates = (d["gain"] * free)[:, None] * inputs.dcontrol
-        rates = rates + (d["gear"] * d["b1"])[:, None] * dcoordinate[rows] + (d["gear"] * d["b2"])[:, None] * dvelocity[rows]
-        within = d["gear"] * self._inside(force, (d["low"], d["high"]), names)
+        free = self._inside(inputs.control, (ends[0], ends[1]), names)
+        force = gain * np.clip(inputs.control, ends[0], ends[1]) + b0 + gear * (b1 * x.q[at] + b2 * velocity[rows])
+        rates = (gain * free)[:, None] * inputs.dcontrol
+        rates = rates + (gear * b1)[:, None] * dcoordinate[rows] + (gear * b2)[:, None] * dvelocity[rows]
+        within = gear * self._inside(force, (ends[2], ends[3]), names)
         total, dtotal = np.zeros(len(velocity)), np.zeros_like(dvelocity)
-        np.add.at(total, rows, d["gear"] * np.clip(force, d["low"], d["high"]))
+        np.add.at(total, rows, drive_force(drive, inputs.control, x.q[at], velocity[rows]))
         np.add.at(dtotal, rows, within[:, None] * rates)
         return self._within_efforts(*joints.forces(total, dtotal))
 
@@ -108,9 +108,7 @@ class ForceRates:
         return np.asarray(force if joints.S is None else joints.S.T @ force)
 
     def _within_efforts(self, tau: Array, dtau: Array) -> Array:
-        most = self.forces._efforts
-        if most is None:
-            return dtau
+        most = self.forces.efforts
         joints = self.forces.robot.joints
         names = [f"the effort of joint {j.name!r}" for j in joints for _ in range(j.v_slice.stop - j.v_slice.start)]
         return self._inside(tau, (-most, most), names)[:, None] * dtau

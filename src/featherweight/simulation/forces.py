@@ -23,6 +23,22 @@ class Springs(NamedTuple):
     at: Any  # the place of the coordinate in q, where there is a spring
 
 
+class Drives(NamedTuple):
+    """Actuators: the row of the joint that each drives, the place of its coordinate in q, and `drive_force`'s numbers."""
+
+    row: Any  # (k,) int
+    at: Any  # (k,) int
+    values: Any  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
+
+
+def drive_force(drive: Any, u: Any, x: Any, v: Any) -> Any:
+    """The force at a joint's coordinate x that moves at v, for the control u; of numbers or arrays."""
+    gear, gain, b0, b1, b2, control_low, control_high, low, high = drive
+    force = gain * np.minimum(np.maximum(u, control_low), control_high) + b0
+    force = force + gear * (b1 * x + b2 * v)
+    return gear * np.minimum(np.maximum(force, low), high)
+
+
 def spring_force(spring: Any, x: Any, v: Any, ahead: float) -> Any:
     """Damping and a spring `ahead` seconds on from the coordinate x and its velocity; of numbers or arrays."""
     damping, stiffness, rest = spring
@@ -59,22 +75,21 @@ class ForcesAtJoints:
         self.springs = Springs(self.damping, self.stiffness, self.rest, np.maximum(self.at, 0))
         self._sprung = np.flatnonzero(self.stiffness)
         self.actuators = tuple(actuators)
-        self._drives = self._of_actuators()
+        self.drives = self._of_actuators()
 
     def _left_out(self, each: dict[str, Array]) -> list[str]:
         """Springs and limits of joints that have no coordinate of their own."""
         bound = np.isfinite(each["lower"]) | np.isfinite(each["upper"])
         return sorted({self.names[r] for r in np.flatnonzero((self.at < 0) & ((each["stiffness"] != 0.0) | bound))})
 
-    def _of_actuators(self) -> dict[str, Array]:
+    def _of_actuators(self) -> Drives:
         row = {name: r for r, name in reversed(list(enumerate(self.names)))}
         for a in self.actuators:
             if a.joint not in row or self.at[row[a.joint]] < 0:
                 raise ValueError(f"actuator {a.name!r} is on {a.joint!r}, which is no joint with a coordinate of its own")
-        fields = [(row[a.joint], a.gear, a.gain, *a.bias, *a.control, *a.force) for a in self.actuators]
-        table = np.array(fields, dtype=float).reshape(len(fields), 10)
-        names = ("row", "gear", "gain", "b0", "b1", "b2", "control_low", "control_high", "low", "high")
-        return {name: table[:, k] for k, name in enumerate(names)}
+        rows = np.array([row[a.joint] for a in self.actuators], dtype=np.int64)
+        numbers = [(a.gear, a.gain, *a.bias, *a.control, *a.force) for a in self.actuators]
+        return Drives(rows, self.at[rows], np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy())
 
     @property
     def nu(self) -> int:
@@ -108,13 +123,9 @@ class ForcesAtJoints:
 
     def of_drives(self, q: Array, v: Array, control: Array) -> Array:
         """Joint forces (..., nv) of the actuators for controls (..., nu)."""
-        d = self._drives
-        rows = d["row"].astype(int)
-        S = self.map(q)
+        rows, S = self.drives.row, self.map(q)
         rates = v[..., rows] if S is None else np.einsum("...rv,...v->...r", S[..., rows, :], v)
-        force = d["gain"] * np.clip(control, d["control_low"], d["control_high"]) + d["b0"]
-        force = force + d["gear"] * (d["b1"] * self.coordinates(q, rows) + d["b2"] * rates)
-        force = d["gear"] * np.clip(force, d["low"], d["high"])
+        force = drive_force(self.drives.values, control, self.coordinates(q, rows), rates)
         total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
         if S is None:
             for k, r in enumerate(rows):  # two drives may share a joint
@@ -125,16 +136,17 @@ class ForcesAtJoints:
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""
-        most = self._efforts
-        return tau if most is None else np.clip(tau, -most, most)
+        most = self.efforts
+        return np.minimum(np.maximum(tau, -most), most)
 
     @cached_property
-    def _efforts(self) -> Array | None:
+    def efforts(self) -> Array:
+        """The greatest forces (nv,) at independent joints, infinite where there is no limit."""
         most = np.full(self.robot.nv, np.inf)
         for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
             if j.v_slice.stop > j.v_slice.start:
                 most[j.v_slice] = self.effort[whole.v_slice][: j.v_slice.stop - j.v_slice.start]
-        return most if np.isfinite(most).any() else None
+        return most
 
     def implicit_armature(self, step: float) -> dict[str, float]:
         """The armature with which a step meets damping and springs at its end: + h d + h² k."""

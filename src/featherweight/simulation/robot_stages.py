@@ -1,10 +1,9 @@
-"""The stages of a step for one robot, compiled by Numba: many steps without Python in between.
+"""The stages of a step for one robot, as compiled functions see them: all integrators, drives, loops, contacts.
 
-Semi-implicit Euler with contacts, of a robot without loops whose functions are machine code of their own
-(`CompiledFunction.address`), called by address. A step that these stages cannot take (something that is not finite, deep
-overlap, a solver that does not converge) is left to `Stepper`, which takes it or says what is wrong.
-
-Arrays have a leading axis of one, as for `Stepper`: both call the same compiled functions for contacts.
+Everything lies in arrays whose places do not change, and functions of the robot are machine code of their own
+(`CompiledFunction.address`), called by address with places they were given once. A step that these stages cannot take (something
+that is not finite, deep overlap, loops that do not close, a solver that does not converge) is left to `Stepper`, which takes it
+or says what is wrong.
 """
 
 from __future__ import annotations
@@ -12,116 +11,109 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from ..robot.robot import Robot
-from .compiling import by_reference, compiled, jitable, rounded_alike
+from .compiling import jitable
 from .contact.contact_model import ContactModel
 from .contact.contact_problem import BodyDelassus
-from .contact.contact_solver import (
-    ContactState,
-    add_joint_forces,
-    forget,
-    keep_impulses,
-    resolve_robots,
-    write_displacement,
-    write_external_forces,
-)  # fmt: skip
-from .contact.contact_stage import ContactStage
-from .contact.delassus_by_inverse import InverseFactors, write_delassus_of_robots
-from .contact.detection import find_contacts_of_robots
-from .contact.joint_rows import write_active, write_gaps, write_speeds
+from .contact.contact_solver import keep_impulses, resolve
+from .contact.delassus_by_inverse import write_delassus_by_inverse
+from .contact.detection import ContactPoints, find_contacts
+from .contact.joint_rows import any_active, write_row_gaps, write_row_speeds
 from .energy_guard import SLOW, excess_energy, greatest_work
-from .forces import Springs, spring_force
-from .step import take_step
+from .smooth_motion import (
+    SEMI_IMPLICIT,
+    be_at,
+    call_machine,
+    close,
+    copy,
+    energies,
+    integrate_smoothly,
+    write_given,
+    write_row_velocity,
+)  # fmt: skip
 
-Array = np.ndarray[Any, np.dtype[Any]]
+jitable(excess_energy), jitable(greatest_work)
 
-jitable(take_step), rounded_alike(spring_force), jitable(excess_energy), jitable(greatest_work)
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def call_address(context: Any, address: Any, arguments: Any) -> Any:
-    """Call `void f(double **arguments)` at an address, with an address of an array of pointers."""
-
-    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        pointer = ir.IntType(8).as_pointer()
-        function = builder.inttoptr(values[0], ir.FunctionType(ir.VoidType(), [pointer]).as_pointer())
-        builder.call(function, [builder.inttoptr(values[1], pointer)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), code
+MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
-class MachineCall(NamedTuple):
-    """A function with the arrays that it reads and writes, which must live as long; none at address 0."""
+class RobotNumbers(NamedTuple):
+    """What never changes."""
 
-    address: int | None
-    pointers: Any  # int64, of the arrays
+    integrator: int
+    looped: bool  # loops can open
+    joined: bool  # velocities of all joints follow from those of some, by S
+    bounces: bool  # whether any surface does
+    step: float  # [s]
+    closed_at: float  # [m, rad] residual at which loops are closed
+    gravity: float  # [m/s²]
+    least_energy: float  # [J]
+    max_penetration: float  # [m]
 
 
-class RobotStages(NamedTuple):
-    """One robot, as what `step.take_step` needs.
+class MotionArrays(NamedTuple):
+    """Configurations (nq,), velocities and forces (nv,) of a step."""
 
-    Compiled methods count a reference to each array of a field that they name, and so the fields are many small ones.
-    """
-
-    q: Any
-    v: Any
-    tau: Any  # of the user
-    load: Any  # with damping and springs
-    acceleration: Any
-    free: Any  # velocity, where nothing touches
-    forces: Any  # (1, bodies, 6), of impulses on bodies
-    pushed_load: Any  # with impulses at joints
-    pushed_acceleration: Any
+    x: Any  # a configuration and a velocity within the step, at which functions are called
+    w: Any
+    load: Any  # forces there
+    rate: Any  # and the acceleration
+    before: Any  # velocities at the beginning, in `speed_before`
+    given: Any  # forces of the user and of drives
+    acceleration: Any  # at the beginning of the step
+    free: Any  # velocity after the step, where nothing touches
+    increment: Any  # from q to where that leads, of "rk4" and "midpoint"
+    smooth: Any  # q there
     after: Any  # velocity, in the axes of the start
     displacement: Any
+    pushed_load: Any  # with impulses at joints
+    pushed: Any  # acceleration
     ahead: Any  # q after the step
     end: Any  # velocity, in the axes of the end
-    no_displacement: Any
+    none: Any  # no displacement
     straight: Any  # q after the step, had nothing been parted
-    straight_end: Any  # velocity there
-    kinetic: Any  # (2, 1) [J], before and after the step
-    potential: Any
-    least_energy: float  # [J]
-    bounces: Any  # bool, whether any surface does
-    h: Any  # (1,) [s]
-    springs: Any  # Springs
-    spheres: Any  # detection.Spheres
-    width: Any  # this and the next four: ContactModel
-    friction: Any
-    restitution: Any
-    rows: Any
-    settings: Any
-    contacts: Any  # ContactPoints
-    counts: Any  # (1,) int, of contacts
-    kinematics: Any  # ContactKinematics
-    impulses: Any  # ContactImpulses
-    report: Any  # SolverReport
-    of_bodies: Any  # BodyDelassus of bodies that may touch
-    with_rows: Any  # BodyDelassus, and of joint rows
-    begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
-    factors: Any  # InverseFactors
-    factors_of_bodies: Any  # InverseFactors without joint rows
-    bodies: Any  # numbers of those that may touch
-    dofs: Any  # of joints with limits or friction
-    near: Any  # (1,) bool, whether joint rows count
-    one: Any  # (1,) int, the number of the robot
-    max_penetration: float  # [m]
-    dynamics: Any  # MachineCalls
-    pushed_dynamics: Any
-    free_velocity: Any
-    pushed_velocity: Any
-    advance: Any
-    advance_straight: Any
-    kinetic_before: Any
-    kinetic_after: Any
-    potential_before: Any
-    potential_straight: Any
-    placement: Any
+    straight_end: Any
+    middle: Any  # of integrators: a configuration, and velocities
+    half: Any
+    twice: Any
+    k2: Any
+    k3: Any
+    k4: Any
+    a2: Any
+    a3: Any
+    a4: Any
+    u: Any
+    closed: Any  # a configuration after a step of closing loops
+    row_velocity: Any  # (n,) of all joints
+    row_force: Any
+    S: Any  # (n, nv) velocities of all joints for those that are independent
+
+
+class LoopArrays(NamedTuple):
+    """What `_closing_step` says of loops at x."""
+
+    residual: Any  # (rows,) how far they are open
+    margins: Any  # negative where they cannot be closed there
+    singularity: Any  # ()
+
+
+class CallsOfRobot(NamedTuple):
+    """Functions of the robot, each a `MachineCall`."""
+
+    dynamics: Any  # x, w, load -> rate
+    dynamics_external: Any  # with forces of the user on bodies
+    dynamics_pushed: Any  # with those and impulses: x, w, pushed_load, forces -> pushed
+    inverse_dynamics: Any  # x, w, rate -> load
+    free_velocity: Any  # v, acceleration -> free
+    pushed_velocity: Any  # v, pushed -> after
+    advance: Any  # q, after, displacement -> x, end
+    advance_straight: Any  # q, after, none -> x, straight_end
+    integrate: Any  # q, u -> x
+    closing: Any  # x -> closed, and LoopArrays
+    spanning: Any  # x -> S
+    kinetic: Any  # x, w -> energy
+    potential: Any  # x -> energy
+    placement: Any  # of bodies that may touch
     velocity: Any
     velocity_before: Any
     body_delassus: Any  # of bodies that may touch
@@ -129,87 +121,161 @@ class RobotStages(NamedTuple):
     jacobian: Any  # of bodies that may touch
     inverse: Any  # of the mass matrix
 
+
+class RobotStages(NamedTuple):
+    """One robot, as what `step.take_step` needs."""
+
+    q: Any
+    v: Any
+    tau: Any  # of the user
+    control: Any
+    external: Any  # (bodies, 6) forces of the user
+    given: Any  # (2,) bool, whether there are controls, and forces on bodies
+    numbers: Any  # RobotNumbers
+    motion: Any  # MotionArrays
+    calls: Any  # CallsOfRobot
+    springs: Any  # Springs
+    drives: Any  # Drives
+    efforts: Any  # (nv,)
+    joints: Any  # (k, 2) int, floating, spherical and planar joints: kind and first row
+    forces: Any  # (bodies, 6), on all bodies
+    energy: Any  # (2,) [J] kinetic and potential, as functions give them
+    loops: Any  # LoopArrays
+    opened: Any  # (1,) the greatest of them, before loops were closed
+    scene: Any  # CollisionScene
+    width: Any  # this and the next four: ContactModel
+    friction: Any
+    restitution: Any
+    rows: Any
+    settings: Any
+    contacts: Any  # ContactPoints
+    count: Any  # (2,) int: contacts, -1 where there was no room; whether joint rows count
+    kinematics: Any  # ContactKinematics
+    impulses: Any  # ContactImpulses
+    report: Any  # (5,) numbers of SolverReport
+    workspace: Any  # SolverWorkspace
+    inverse: Any  # InverseWork
+    collisions: Any  # CollisionWork
+    of_bodies: Any  # BodyDelassus of bodies that may touch
+    with_rows: Any  # BodyDelassus, and of joint rows
+    begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
+    factors: Any  # InverseFactors
+    factors_of_bodies: Any  # InverseFactors without joint rows
+    bodies: Any  # numbers of those that may touch
+    dofs: Any  # of joints with limits or friction
+    parameters: Any  # (bodies, 10), where functions of the robot take them
+    armature: Any  # (nv,)
+
     def move_freely(self) -> None:
-        s, q, v, load = self.springs, self.q[0], self.v[0], self.load[0]
-        for i in range(len(v)):
-            spring = s.damping[i], s.stiffness[i], s.rest[i]
-            load[i] = self.tau[0, i] + spring_force(spring, q[s.at[i]], v[i], self.h[0])
-            self.displacement[0, i] = 0.0
-        call_machine(self.dynamics)
-        call_machine(self.free_velocity)
-        copy(self.free[0], self.after[0])
+        m = self.motion
+        for i in range(len(m.displacement)):
+            m.displacement[i] = 0.0
+        integrate_smoothly(self)
+        copy(m.free, m.after)
 
     def is_finite(self) -> bool:
-        return all_finite(self.after[0])
+        return all_finite(self.motion.after)
 
     def detect(self) -> bool:
-        write_gaps(self.rows, self.q, self.kinematics.gap)
+        write_row_gaps(self.rows, self.q, self.kinematics.gap)
+        self.count[0] = 0
         if len(self.bodies) == 0:
             return True
-        call_machine(self.placement)
-        contacts, counts, margin = self.contacts, self.counts, self.settings.margin
-        find_contacts_of_robots(0, 1, self.spheres, self.kinematics.placement, margin, contacts, counts)
+        calls, contacts = self.calls, self.contacts
+        call_machine(calls.placement)
+        call_machine(calls.velocity)
+        count = find_contacts(self.scene, self.kinematics.placement, self.kinematics.velocity, self.settings, contacts, self.collisions)
+        self.count[0] = count
         deepest = 0.0
-        for c in range(counts[0]):
-            deepest = max(deepest, -contacts.gap[0, c])
-        return deepest <= self.max_penetration
+        for c in range(count):
+            deepest = max(deepest, -contacts.gap[c])
+        return count >= 0 and deepest <= self.numbers.max_penetration
 
     def is_touched(self) -> bool:
         rows, k = self.rows, self.kinematics
-        write_speeds(rows, self.free, k.speed)
-        write_active(rows, k.gap, k.speed, self.settings, self.near)
-        return self.near[0] or self.counts[0] > 0  # type: ignore[no-any-return]
+        if len(rows.joint) == 0:
+            return self.count[0] > 0  # type: ignore[no-any-return]
+        write_row_velocity(self, self.motion.free)
+        write_row_speeds(rows, self.motion.row_velocity, k.speed)
+        self.count[1] = any_active(rows, k.gap, k.speed, self.settings)
+        return self.count[1] > 0 or self.count[0] > 0  # type: ignore[no-any-return]
 
     def resolve(self) -> bool:
-        if len(self.bodies) > 0:
-            call_machine(self.velocity)
-            if self.bounces:
-                call_machine(self.velocity_before)
-                write_speeds(self.rows, self.v, self.kinematics.speed_before)
-        report = self.report
-        state = ContactState(self.contacts, self.counts, self.kinematics, self.impulses, report)
+        m, calls, k = self.motion, self.calls, self.kinematics
+        if self.numbers.bounces:
+            if len(self.bodies) > 0:
+                call_machine(calls.velocity_before)
+            write_row_velocity(self, self.v)
+            write_row_speeds(self.rows, m.row_velocity, k.speed_before)
+        contacts = first_contacts(self.contacts, self.count[0])
         model = ContactModel(self.width, self.friction, self.restitution, self.rows, self.settings)
-        resolve_robots(0, 1, self.one, model, find_delassus(self), state)
-        return report.residual[0] <= report.allowed[0]  # type: ignore[no-any-return]
+        done = resolve(model, contacts, k, delassus_of(self, contacts), self.impulses, self.workspace)
+        report = self.report
+        report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.sweeps, done.newton_steps
+        report[4] = 1.0 if done.overlap else 0.0
+        return done.residual <= done.allowed  # type: ignore[no-any-return]
 
     def overlaps(self) -> bool:
-        return self.report.overlap[0]  # type: ignore[no-any-return]
+        return self.report[4] > 0.0  # type: ignore[no-any-return]
 
     def part(self) -> None:
-        impulses = self.impulses
-        write_pushed_acceleration(self, impulses.push, impulses.joint_push)
-        write_displacement(self.report.overlap, self.acceleration, self.pushed_acceleration, self.h[0], self.displacement)
+        m, h = self.motion, self.numbers.step
+        write_pushed_acceleration(self, self.impulses.push, self.impulses.joint_push)
+        farthest = 1e-300
+        for i in range(len(m.displacement)):
+            m.displacement[i] = h * (m.pushed[i] - m.acceleration[i])
+            farthest = max(farthest, abs(m.displacement[i]))
+        for i in range(len(m.displacement)):
+            m.displacement[i] *= min(1.0, MOST_PUSHED / farthest)
 
     def apply_impulses(self) -> None:
-        impulses = self.impulses
-        write_pushed_acceleration(self, impulses.wrench, impulses.joint)
-        call_machine(self.pushed_velocity)
+        m, h = self.motion, self.numbers.step
+        write_pushed_acceleration(self, self.impulses.wrench, self.impulses.joint)
+        if self.numbers.integrator == SEMI_IMPLICIT:
+            call_machine(self.calls.pushed_velocity)
+            return
+        for i in range(len(m.after)):
+            m.after[i] = m.free[i] + h * (m.pushed[i] - m.acceleration[i])
 
     def forget_impulses(self) -> None:
-        forget(self.one, self.impulses, self.report)
+        clear_impulses(self.impulses)
+        for k in range(5):
+            self.report[k] = 0.0
 
     def move(self) -> None:
-        call_machine(self.advance)
+        m = self.motion
+        if self.numbers.integrator != SEMI_IMPLICIT:
+            copy(m.after, m.end)
+        write_arrival(self, True)
+        copy(m.x, m.ahead)
 
     def is_sound(self) -> bool:
-        if not all_finite(self.ahead[0]) or not all_finite(self.end[0]):
+        m, h = self.motion, self.numbers.step
+        if not all_finite(m.ahead) or not all_finite(m.end):
             return False
-        h, farthest = self.h[0], 0.0
-        for i in range(len(self.after[0])):
-            farthest = max(farthest, h * abs(self.after[0, i]), abs(self.displacement[0, i]))
+        farthest = 0.0
+        for i in range(len(m.after)):
+            farthest = max(farthest, h * abs(m.after[i]), abs(m.displacement[i]))
         if farthest <= SLOW:
             return True
         return excess(self) <= 0.0
 
     def arrive(self) -> None:
-        copy(self.ahead[0], self.q[0])
-        copy(self.end[0], self.v[0])
+        copy(self.motion.ahead, self.q)
+        copy(self.motion.end, self.v)
         keep_impulses(self.impulses)
 
 
 @jitable
-def call_machine(function: Any) -> None:
-    call_address(function.address, function.pointers.ctypes.data)
+def clear_impulses(impulses: Any) -> None:
+    for rows in (impulses.wrench, impulses.next_force):
+        for i in range(len(rows)):
+            for j in range(rows.shape[1]):
+                rows[i, j] = 0.0
+    for i in range(len(impulses.joint)):
+        impulses.joint[i] = 0.0
+    for i in range(len(impulses.next_row)):
+        impulses.next_row[i] = 0.0
 
 
 @jitable
@@ -222,176 +288,127 @@ def all_finite(x: Any) -> bool:
 
 
 @jitable
-def excess(stages: Any) -> float:
-    """`excess_energy` of the step."""
-    call_machine(stages.advance_straight)
-    call_machine(stages.kinetic_before)
-    call_machine(stages.kinetic_after)
-    call_machine(stages.potential_before)
-    call_machine(stages.potential_straight)
-    kinetic, potential, s = stages.kinetic, stages.potential, stages.springs
-    springs_before = springs_after = work = 0.0
-    for i in range(len(stages.v[0])):
-        before, after = stages.q[0, s.at[i]] - s.rest[i], stages.straight[0, s.at[i]] - s.rest[i]
-        springs_before += 0.5 * s.stiffness[i] * before * before
-        springs_after += 0.5 * s.stiffness[i] * after * after
-        work += greatest_work(stages.tau[0, i], stages.v[0, i], stages.end[0, i], stages.h[0])
-    return excess_energy(  # type: ignore[no-any-return]
-        (kinetic[0, 0], kinetic[1, 0]),
-        (potential[0, 0] + springs_before, potential[1, 0] + springs_after),
-        work, stages.least_energy,
-    )  # fmt: skip
+def first_contacts(contacts: Any, k: int) -> Any:
+    """Those that there are."""
+    c = contacts
+    return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
 @jitable
-def copy(source: Any, target: Any) -> None:
-    for i in range(len(target)):
-        target[i] = source[i]
-
-
-@jitable
-def find_delassus(stages: Any) -> Any:
+def delassus_of(stages: Any, contacts: Any) -> Any:
     """G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
-    near = stages.near[0]
-    if near and stages.delassus_with_rows.address != 0:
-        call_machine(stages.delassus_with_rows)
-        return stages.with_rows
-    if not near and stages.body_delassus.address != 0:
-        call_machine(stages.body_delassus)
-        return stages.of_bodies
-    if stages.jacobian.address != 0:
-        call_machine(stages.jacobian)
-    call_machine(stages.inverse)
+    calls, near = stages.calls, stages.count[1] > 0
+    if near and calls.delassus_with_rows.address != 0:
+        call_machine(calls.delassus_with_rows)
+        return BodyDelassus(stages.with_rows.G, stages.with_rows.begin)
+    if not near and calls.body_delassus.address != 0:
+        call_machine(calls.body_delassus)
+        return BodyDelassus(stages.of_bodies.G, stages.of_bodies.begin)
+    if calls.jacobian.address != 0:
+        call_machine(calls.jacobian)
+    call_machine(calls.inverse)
     delassus = BodyDelassus(stages.with_rows.G, stages.begin)
-    factors = stages.factors if near else stages.factors_of_bodies
-    write_delassus_of_robots(0, 1, stages.one, stages.width, stages.contacts, stages.counts, factors, delassus)
+    own, S = stages.factors, stages.motion.S
+    if near and stages.numbers.joined:
+        for k in range(len(stages.dofs)):
+            copy(S[stages.dofs[k]], own.E[k])
+    factors = own if near else stages.factors_of_bodies
+    write_delassus_by_inverse(stages.width, contacts, factors, delassus, stages.inverse)
     return delassus
 
 
 @jitable
 def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
     """The acceleration with impulses on bodies and at joints spread over the step."""
-    write_external_forces(stages.bodies, wrench, stages.h[0], stages.forces)
-    copy(stages.load[0], stages.pushed_load[0])
-    add_joint_forces(stages.dofs, impulse, stages.h[0], stages.pushed_load)
-    call_machine(stages.pushed_dynamics)
+    m, h, forces, dofs = stages.motion, stages.numbers.step, stages.forces, stages.dofs
+    external = stages.given[1]
+    for k in range(len(stages.bodies)):
+        body = stages.bodies[k]
+        for j in range(6):
+            forces[body, j] = wrench[k, j] / h + (stages.external[body, j] if external else 0.0)
+    copy(m.load, m.pushed_load)
+    if stages.numbers.joined:
+        for k in range(len(dofs)):
+            for i in range(len(m.pushed_load)):
+                m.pushed_load[i] += m.S[dofs[k], i] * impulse[k] / h
+    else:
+        for k in range(len(dofs)):
+            m.pushed_load[dofs[k]] += impulse[k] / h
+    call_machine(stages.calls.dynamics_pushed)
 
 
-Reference = by_reference(RobotStages)
+@jitable
+def write_arrival(stages: Any, parted: bool) -> None:
+    """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there."""
+    m, calls, numbers = stages.motion, stages.calls, stages.numbers
+    if numbers.integrator == SEMI_IMPLICIT:
+        call_machine(calls.advance if parted else calls.advance_straight)
+        close(stages)
+        return
+    untouched = True
+    for i in range(len(m.u)):
+        moved = m.displacement[i] if parted else 0.0
+        untouched &= m.after[i] == m.free[i] and moved == 0.0
+        m.u[i] = m.increment[i] + numbers.step * (m.after[i] - m.free[i]) + moved
+    if untouched:
+        copy(m.smooth, m.x)
+        return
+    call_machine(calls.integrate)
+    close(stages)
 
 
-@compiled
-def take_steps(stages: Any, steps: int) -> int:
-    """Take steps as far as these stages can; how many."""
-    reference = Reference(*stages)
-    for k in range(steps):
-        if not take_step(reference):
-            return k
-    return steps
+@jitable
+def excess(stages: Any) -> float:
+    """`excess_energy` of the step; bodies stay where they are where to part them would speed them up."""
+    m = stages.motion
+    kinetic_before, potential_before = energies(stages, stages.q, stages.v)
+    work = greatest_work_from(stages)
+    kinetic, potential = energies(stages, m.ahead, m.end)
+    if is_parted(stages):
+        write_arrival(stages, False)
+        copy(m.x, m.straight)
+        if stages.numbers.integrator != SEMI_IMPLICIT:
+            copy(m.end, m.straight_end)
+        straight, potential = energies(stages, m.straight, m.straight_end)
+        if not excess_of(stages, kinetic_before, kinetic, potential_before, potential, work) <= 0.0:
+            copy(m.straight, m.ahead)
+            copy(m.straight_end, m.end)
+            kinetic = straight
+    return excess_of(stages, kinetic_before, kinetic, potential_before, potential, work)
 
 
-def robot_stages(
-    moving: Robot,
-    robot: Robot,
-    contacts: ContactStage,
-    springs: Springs | None,
-    step: float,
-    max_penetration: float,
-    least_energy: float,
-) -> RobotStages | None:
-    """The stages of a robot's steps, if its functions are machine code; `contacts` has been reset for one.
-
-    `moving` is the robot with the armature that meets springs and dampers at the step's end.
-    """
-    inertia, nv = contacts.inertia, moving.nv
-    if contacts.shapes is not None or inertia.by_sets:
-        return None
-    arrays, delassus = _motion_arrays(moving, step), _delassus_arrays(moving, contacts)
-    calls = _calls(moving, contacts, arrays, delassus) | _energy_calls(robot, arrays)
-    if any(c.address is None for c in calls.values()):
-        return None
-    none, one = np.zeros(nv), np.zeros(1, np.int64)
-    return RobotStages(
-        **arrays, **delassus, **calls, **contacts.model._asdict(), **contacts.state._asdict(), spheres=contacts.spheres,
-        springs=springs or Springs(none, none, none, np.zeros(nv, np.int64)), bodies=contacts.numbers,
-        dofs=contacts.joint_dofs.astype(np.int64), near=np.zeros(1, bool), one=one, max_penetration=float(max_penetration),
-        least_energy=float(least_energy), bounces=contacts.bounces,
-    )  # fmt: skip
+@jitable
+def excess_of(
+    stages: Any, kinetic: float, kinetic_after: float, potential: float, potential_after: float, work: float
+) -> float:
+    energies = (kinetic, kinetic_after), (potential, potential_after)
+    return excess_energy(energies[0], energies[1], work, stages.numbers.least_energy)  # type: ignore[no-any-return]
 
 
-def _delassus_arrays(robot: Robot, contacts: ContactStage) -> dict[str, Any]:
-    inertia, nv = contacts.inertia, robot.nv
-    size = int(inertia.begin[-1])
-
-    def room(m: int) -> BodyDelassus:
-        return BodyDelassus(np.zeros((1, m, m)), inertia.begin[None].copy())
-
-    factors = InverseFactors(np.zeros((1, size, nv)), np.zeros((1, nv, nv)), inertia.of_joints(None))
-    return {
-        "of_bodies": room(size), "with_rows": room(size + len(contacts.joint_dofs)), "begin": inertia.begin[None].copy(),
-        "factors": factors, "factors_of_bodies": factors._replace(E=np.zeros((1, 0, nv))),
-    }  # fmt: skip
+@jitable
+def is_parted(stages: Any) -> bool:
+    parted = False
+    for x in stages.motion.displacement:
+        parted |= x != 0.0
+    return parted
 
 
-def _motion_arrays(robot: Robot, step: float) -> dict[str, Any]:
-    names = (
-        "v",
-        "tau",
-        "load",
-        "acceleration",
-        "free",
-        "pushed_load",
-        "pushed_acceleration",
-        "after",
-        "displacement",
-        "end",
-        "no_displacement",
-        "straight_end",
-    )
-    arrays = {name: np.zeros((1, robot.nv)) for name in names}
-    arrays |= {name: np.zeros((1, robot.nq)) for name in ("q", "ahead", "straight")}
-    arrays |= {name: np.zeros((2, 1)) for name in ("kinetic", "potential")}
-    return {**arrays, "forces": np.zeros((1, len(robot.bodies), 6)), "h": np.array([step])}
-
-
-def _calls(robot: Robot, contacts: ContactStage, m: dict[str, Array], delassus: dict[str, Any]) -> dict[str, MachineCall]:
-    """Addresses are None for functions that are no machine code of their own."""
-    inertia, dynamics, k = contacts.inertia, robot.forward_dynamics, contacts.state.kinematics
-    bodies, with_rows, factors = (delassus[name] for name in ("of_bodies", "with_rows", "factors"))
-    q, v, h = m["q"], m["v"], m["h"]
-    pushed = dynamics.variant("external_forces")
-    jacobian = inertia.jacobian_function if contacts.bodies else None
-    return {
-        "dynamics": _machine_call(dynamics, q, v, m["load"], m["acceleration"]),
-        "pushed_dynamics": _machine_call(pushed, q, v, m["pushed_load"], m["forces"], m["pushed_acceleration"]),
-        "free_velocity": _machine_call(robot._free_velocity, v, m["acceleration"], h, m["free"]),
-        "pushed_velocity": _machine_call(robot._free_velocity, v, m["pushed_acceleration"], h, m["after"]),
-        "advance": _machine_call(robot._advance, q, m["after"], m["displacement"], h, m["ahead"], m["end"]),
-        "advance_straight": _machine_call(
-            robot._advance, q, m["after"], m["no_displacement"], h, m["straight"], m["straight_end"]
-        ),
-        "placement": _machine_call(contacts.body_placements, q, k.placement),
-        "velocity": _machine_call(contacts.body_velocities, q, m["free"], k.velocity),
-        "velocity_before": _machine_call(contacts.body_velocities, q, v, k.velocity_before),
-        "body_delassus": _machine_call(inertia.function_of_bodies, q, bodies.G),
-        "delassus_with_rows": _machine_call(inertia.function_of_all, q, with_rows.G),
-        "jacobian": _machine_call(jacobian, q, factors.J),
-        "inverse": _machine_call(robot.inverse_mass_matrix, q, factors.Minv),
-    }
-
-
-def _energy_calls(robot: Robot, m: dict[str, Array]) -> dict[str, MachineCall]:
-    kinetic, potential = m["kinetic"], m["potential"]
-    return {
-        "kinetic_before": _machine_call(robot.kinetic_energy, m["q"], m["v"], kinetic[0]),
-        "kinetic_after": _machine_call(robot.kinetic_energy, m["ahead"], m["end"], kinetic[1]),
-        "potential_before": _machine_call(robot.potential_energy, m["q"], potential[0]),
-        "potential_straight": _machine_call(robot.potential_energy, m["straight"], potential[1]),
-    }
-
-
-def _machine_call(function: Any, *arrays: Array) -> MachineCall:
-    pointers = np.array([a.ctypes.data for a in arrays], np.int64)
-    if function is None:
-        return MachineCall(0, pointers)
-    return MachineCall(function.address if function.execution == "traced" else None, pointers)
+@jitable
+def greatest_work_from(stages: Any) -> float:
+    """The most that forces of users and drives may have done in the step [J]."""
+    m, h = stages.motion, stages.numbers.step
+    be_at(stages, m.ahead, m.end)
+    if stages.numbers.integrator != SEMI_IMPLICIT:
+        write_given(stages)
+    work = 0.0
+    for i in range(len(m.given)):
+        work += greatest_work(m.given[i], stages.v[i], m.end[i], h)
+    if not stages.given[1]:
+        return work
+    be_at(stages, stages.q, stages.v)  # what forces on bodies come to at joints
+    copy(m.acceleration, m.rate)
+    copy(m.load, m.k2)
+    call_machine(stages.calls.inverse_dynamics)
+    for i in range(len(m.given)):
+        work += greatest_work(m.load[i] - m.k2[i], stages.v[i], m.end[i], h)
+    return work

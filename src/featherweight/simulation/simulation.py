@@ -13,6 +13,7 @@ from ..robot.constraints.contact import Contact
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory
 from .arguments import (
+    check_choice,
     check_count,
     check_duration,
     check_inputs,
@@ -21,11 +22,15 @@ from .arguments import (
     check_tolerances,
     given_forces,
     numbers,
+    of_robots,
     states,
 )  # fmt: skip
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
+from .failure import SimulationError
+from .fleet import Fleet, Inputs, can_be_compiled
 from .forces import ForcesAtJoints
-from .scene import ContactSettings, Ground, HeightField, Plane, Sphere, TouchingParts, check_surface
+from .observations import Observations
+from .scene import ContactSettings, Ground, Sphere, TouchingParts, check_surface
 from .stepper import Stepper
 
 if TYPE_CHECKING:
@@ -35,10 +40,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Controller = Callable[[float, Array, Array], Any]
 
 STANDARD_FRICTION = 0.8
-SHOWN = 3.0  # [m] on each side of an inclined plane's point
+ON_FAILURE = ("raise", "stop", "reset")
+LANES = 8  # robots from which on free flight is computed side by side
 
 
-class Simulation:
+class Simulation(Observations):
     """The motion of a robot, or of many alike, with contacts.
 
     The state is `time` [s], `q` (..., nq) and `v` (..., nv), with a leading axis for many robots at once. Quaternions in q must
@@ -93,6 +99,7 @@ class Simulation:
         bounce: float = 1e-2,
         tolerance: float = 1e-8,
         max_penetration: float = 0.1,
+        on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
         check_step(step, integrator)
@@ -100,39 +107,79 @@ class Simulation:
         check_tolerances(tolerance, margin=margin, slop=slop, bounce=bounce, max_penetration=max_penetration)
         spheres, pairs = tuple(spheres), tuple((int(i), int(j)) for i, j in pairs)
         check_pairs(pairs, spheres, ground)
+        check_choice("on_failure", on_failure, ON_FAILURE)
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
         self.forces = ForcesAtJoints(robot, robot.actuators if actuators is None else actuators)
-        self.ground = ground
+        self.ground, self._on_failure = ground, on_failure
         self._stepper = Stepper(
             robot, self.step_size, integrator, self.forces, joint_passive and self.forces.smooth, max_penetration, threads
         )  # fmt: skip
         limits = joint_limits and bool((np.isfinite(self.forces.lower) | np.isfinite(self.forces.upper)).any())
         dry_friction = joint_friction and bool(self.forces.friction.any())
-        if spheres or limits or dry_friction or shapes:
-            parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits, dry_friction)
-            bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
-            lengths = float(step), float(margin), float(slop), float(bounce), float(tolerance)
-            settings = ContactSettings(*lengths, bool(pyramid), in_step=integrator != "semi-implicit")
-            self._stepper.contacts = _contact_stage(self._stepper.moving, self.forces, parts, settings, delassus)
+        parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits, dry_friction)
+        bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
+        lengths = float(step), float(margin), float(slop), float(bounce), float(tolerance)
+        settings = ContactSettings(*lengths, bool(pyramid), in_step=integrator != "semi-implicit")
+        self._touching = bool(spheres or limits or dry_friction or shapes)
+        stage = _contact_stage(self._stepper.moving, self.forces, parts, settings, delassus, self._touching)
+        if self._touching:
+            self._stepper.contacts = stage
+        self._fleet = (
+            Fleet(self._stepper, stage, threads, on_failure) if stage and can_be_compiled(self._stepper, stage) else None
+        )
+        if on_failure != "raise" and self._fleet is None:
+            raise ValueError(
+                f"{robot.name}: on_failure={on_failure!r} is there for robots whose steps are compiled, and this one's are not: it "
+                "is too large, delassus= is a function, or packages are missing (pip install 'featherweight[simulation]')"
+            )
         self._windows: list[Window] = []
         self.steps = 0
         self.reset(q, v)
 
     # the state
 
-    def reset(self, q: Any = None, v: Any = None, time: float = 0.0) -> None:
-        """Begin at a configuration q (..., nq), the neutral one unless given, and velocity v (..., nv), zero unless given.
+    def reset(self, q: Any = None, v: Any = None, time: float = 0.0, *, which: Any = None) -> None:
+        """Begin at a configuration q (..., nq), or the one of that name ("home"), the neutral one unless given, and velocity v
+        (..., nv), zero unless given.
+
+        `which` (robots,) bool, or numbers of robots, are those of many that begin anew, at a state for each or one for all;
+        the others, and time, go on.
 
         Raises ValueError for wrong shapes, numbers that are not finite, quaternions that are not of unit length (those of four
-        digits or more are normalized), or loops that are open.
+        digits or more are normalized), or loops that are open; KeyError for a name that is none.
         """
+        if isinstance(q, str):
+            q = self.robot.configurations[q]
         q, v = self._checked(q, v)
         if not math.isfinite(time):
             raise ValueError(f"time must be a finite number of seconds; got {time!r}")
+        if which is not None:
+            self._reset_some(which, q, v)
+            return
         self._single = q.ndim == 1
         self.time, self.steps = float(time), 0
         self._start = self.time
-        self._stepper.reset(*((q[None], v[None]) if self._single else (q, v)))
+        states = (q[None], v[None]) if self._single else (q, v)
+        # in free flight many robots move side by side, in lanes
+        lanes = not self._touching and self.integrator == "semi-implicit" and not self.robot.closed and len(states[0]) >= LANES
+        self._compiled = None if lanes and self._on_failure == "raise" else self._fleet
+        self._mover.reset(*states)
+
+    def _reset_some(self, which: Any, q: Array, v: Array) -> None:
+        robots = len(self._mover.q)
+        chosen = np.asarray(which)
+        if chosen.dtype == bool and chosen.shape != (robots,):
+            raise ValueError(f"which must be a mask of shape ({robots},), or numbers of robots; got shape {chosen.shape}")
+        numbers = np.flatnonzero(chosen) if chosen.dtype == bool else np.atleast_1d(chosen)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or ((numbers < -robots) | (numbers >= robots)).any():
+            raise ValueError(
+                f"which must be a mask of shape ({robots},), or numbers of robots from 0 to {robots - 1}; got {which!r}"
+            )
+        if q.ndim > 1 and len(q) == robots != len(numbers):
+            q, v = q[numbers], v[numbers]
+        if q.ndim > 1 and len(q) != len(numbers):
+            raise ValueError(f"q and v must be of one robot, of the {len(numbers)} chosen, or of all {robots}; got {len(q)}")
+        self._mover.reset_some(numbers, q, v)
 
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
         q, v = states(self.robot, q, v)
@@ -143,80 +190,74 @@ class Simulation:
         return q, v
 
     @property
+    def _mover(self) -> Any:
+        """What holds the states: robots whose steps are compiled, or those of `Stepper`."""
+        return self._stepper if self._compiled is None else self._compiled
+
+    @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), to be read only; another one may be assigned, as in `reset`."""
-        return self._seen(self._stepper.q)
+        return self._seen(self._mover.q)
 
     @q.setter
     def q(self, q: Any) -> None:
-        self._put(q, self._stepper.v[0] if self._single else self._stepper.v)
+        self._put(q, self._seen(self._mover.v))
 
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), to be read only; another one may be assigned."""
-        return self._seen(self._stepper.v)
+        return self._seen(self._mover.v)
 
     @v.setter
     def v(self, v: Any) -> None:
-        self._put(self._stepper.q[0] if self._single else self._stepper.q, v)
+        self._put(self._seen(self._mover.q), v)
 
     def _seen(self, x: Array) -> Array:
-        """A state as others see it. Steps make new arrays, so what was read stays as it was."""
-        view = x[0] if self._single else x[:]
-        view.flags.writeable = False
-        return view
+        """A state as others see it: what was read stays as it was."""
+        copied = (x[0] if self._single else x).copy()
+        copied.flags.writeable = False
+        return copied
 
     def _put(self, q: Any, v: Any) -> None:
         """Go on from another state of as many robots; time does not begin anew."""
         q, v = self._checked(q, v)
         if q.shape != self.q.shape:
             raise ValueError(f"q and v must be of as many robots as there are: shapes {self.q.shape} and {self.v.shape}")
-        self._stepper.q, self._stepper.v = (q[None], v[None]) if self._single else (q, v)
-
-    def energy(self) -> Any:
-        """Kinetic, potential and spring energy [J], () or (robots,)."""
-        total = self._stepper.energy(self._stepper.q, self._stepper.v)
-        return float(total[0]) if self._single else total
+        self._mover.put(*((q[None], v[None]) if self._single else (q, v)))
 
     @property
-    def opened(self) -> float:
-        """How far loops were open after the last step, before they were closed: the greatest residual of their constraints."""
-        return self._stepper.opened
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Joints whose springs or limits are not simulated: they follow others and have no coordinate of their own."""
-        return tuple(self.forces.left_out)
-
-    def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
-        """Of the last step, for one robot: points (k, 3) [m] and forces (k, 3) [N] in the world, on the first of two bodies,
-        and what touches."""
-        if self._stepper.contacts is None:
-            return np.zeros((0, 3)), np.zeros((0, 3)), []
-        state, k = self._stepper.contacts.state, int(self._stepper.contacts.state.counts[robot])
-        names = [self._stepper.contacts.names[int(c)] for c in state.contacts.candidate[robot, :k]]
-        return state.contacts.point[robot, :k].copy(), state.impulses.force[robot, :k] / self.step_size, names
-
-    @property
-    def solver(self) -> dict[str, Any]:
-        """The contact solver's work in the last step: sweeps and Newton steps, residual [m/s]; the worst of many robots."""
-        if self._stepper.contacts is None:
-            return {"sweeps": 0, "newton_steps": 0, "residual": 0.0}
-        r = self._stepper.contacts.state.report
-        return {
-            "sweeps": int(r.sweeps.max()), "newton_steps": int(r.newton_steps.max()), "residual": float(r.residual.max()),
-        }  # fmt: skip
+    def failed(self) -> Array:
+        """Which robots (robots,) could not take a step, the last one or, with `on_failure` "stop", the one they stopped before."""
+        failed: Array = self._mover.failed.copy()
+        return failed
 
     # moving
 
-    def step(self, tau: Any = None, control: Any = None) -> None:
-        """Take one step, with joint forces tau (..., nv) and controls (..., nu) of the actuators, both zero unless given.
+    def step(self, tau: Any = None, control: Any = None, external_forces: Any = None) -> None:
+        """Take one step, with joint forces tau (..., nv), controls (..., nu) of the actuators, and `external_forces`
+        (..., nbodies, 6) on bodies as of `Robot.inverse_dynamics`; none unless given.
 
         tau is cut to the efforts of the joints. Raises SimulationError where the step cannot be taken; the state is then
         the one before it.
         """
-        self._stepper.advance(tau, control, self.time)
+        fleet = self._compiled
+        if fleet is None or external_forces is not None or not fleet.step(tau, control, self.time):
+            self._run(1, self._inputs(tau, control, external_forces))
         self._count(1)
+
+    def _inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
+        """Those of a step, as arrays (robots or 1, 1, ...)."""
+        sizes = {"tau": (self.robot.nv,), "control": (self.forces.nu,), "external_forces": (len(self.robot.bodies), 6)}
+        given = zip(sizes.items(), (tau, control, external), strict=True)
+        return Inputs(*(None if x is None else of_robots(name, x, size, len(self._mover.q)) for (name, size), x in given))
+
+    def _run(self, steps: int, inputs: Inputs) -> None:
+        """Steps under constant inputs."""
+        if self._compiled is None:
+            now = (None if x is None else x[:, 0] for x in inputs)
+            self._stepper.advance(*now, self.time)
+        else:
+            self._compiled.run(steps, self.time, inputs)
 
     def derivatives(self, tau: Any = None, control: Any = None) -> StepDerivatives:
         """Jacobians of the step that `step` would take from here, which is not taken; of many robots, with a leading axis.
@@ -229,6 +270,8 @@ class Simulation:
         of `slop` only. Raises ValueError and SimulationError as `step` does, and NotImplementedError for contacts that coal
         finds and for joints of which loops determine a part.
         """
+        if self._compiled is not None:
+            self._compiled.hand_over()
         many = step_derivatives(self._stepper, tau, control, self.time)
         return many[0] if self._single else of_all_robots(many)
 
@@ -239,8 +282,9 @@ class Simulation:
     # many steps
 
     def run(
-        self, duration: float, controller: Controller | None = None, *, every: int = 1, tau: Any = None, control: Any = None
-    ) -> Trajectory:
+        self, duration: float, controller: Controller | None = None, *, every: int = 1, tau: Any = None, control: Any = None,
+        external_forces: Any = None,
+    ) -> Trajectory:  # fmt: skip
         """Steps for `duration` seconds, one state in `every` recorded, the first and the last included.
 
         `controller(time, q, v)` is called before each step and returns joint forces tau (..., nv), or a pair of tau (or None)
@@ -252,58 +296,41 @@ class Simulation:
         check_duration(duration, every)
         steps = round(duration / self.step_size)
         recorder = Recorder(self, every)
+        inputs = self._inputs(tau, control, external_forces)
         done = 0
         while done < steps:
             if controller is not None:
                 tau, *controls = given_forces(controller(self.time, self.q, self.v))
                 control = controls[0] if controls else control
-                self.step(tau, control)
+                self.step(tau, control, external_forces)
                 done += 1
             else:
-                done += self._steps(min(every - done % every, steps - done), tau, control)
+                done += self._steps(min(every - done % every, steps - done), inputs)
             recorder.note(done, last=done == steps)
             for window in self._open_windows():
-                window.live(self._stepper.q[0], *self.contacts()[:2])
+                window.live(self._mover.q[0], *self.contacts()[:2])
         trajectory = recorder.trajectory()
         for window in self._open_windows() if self._single else ():
             window.play(trajectory, start=False)
         return trajectory
 
-    def view(self, host: str = "127.0.0.1", port: int | None = None) -> Window:
-        """A page in the browser that shows the robot (the first of many), at `.url`.
-
-        `run` moves it, and what was run last is in its time line. Only this machine can see it unless `host` says
-        otherwise. `port` is as of `Window`. Raises ImportError without viser.
-        """
-        from ..viewer import Window
-
-        flat = isinstance(self.ground, Plane) and self.ground.normal[2] > 1.0 - 1e-9
-        height = float(self.ground.point[2]) if flat else None  # type: ignore[union-attr]
-        window = Window(self.robot, host=host, port=port, q=self._stepper.q[0], ground=height)
-        if self.ground is not None and not flat:
-            window.add_heights(*_heights(self.ground))
-        self._windows.append(window)
-        return window
-
-    def _open_windows(self) -> list[Window]:
-        """The windows that nobody has closed meanwhile."""
-        self._windows = [w for w in self._windows if not w.closed]
-        return self._windows
-
-    def _steps(self, steps: int, tau: Any, control: Any) -> int:
-        """Take at least one step and at most `steps`, under constant forces; how many."""
-        taken = 0
-        if steps > 1 and control is None and self._single:
-            taken = self._stepper.advance_many(steps, tau, self.time)
-            self._count(taken)
-        if taken == 0:
-            self.step(tau, control)
-            taken = 1
-        return taken
+    def _steps(self, steps: int, inputs: Inputs) -> int:
+        """Take at least one step and at most `steps`, under constant inputs; how many."""
+        if self._compiled is None:
+            steps = 1
+        try:
+            self._run(steps, inputs)
+        except SimulationError:
+            if self._compiled is not None:
+                self._count(self._compiled.done)
+            raise
+        self._count(steps)
+        return steps
 
     def rollout(
-        self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None, every: int = 1
-    ) -> tuple[Array, Array]:
+        self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
+        external_forces: Any = None, every: int = 1,
+    ) -> tuple[Array, Array]:  # fmt: skip
         """Motions of many robots, from q (robots, nq) and v (robots, nv): their states (robots, states, nq) and (…, nv).
 
         tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) are given for each step; both may be left out, and
@@ -314,44 +341,54 @@ class Simulation:
         check_count("every", every, 1)
         q = np.atleast_2d(numbers("q", q))
         q, v = self._checked(q, None if v is None else np.atleast_2d(numbers("v", v)))
-        forces, controls = (None if x is None else numbers(n, x) for n, x in (("tau", tau), ("control", control)))
-        robots = len(q)
-        steps = check_inputs({"tau": (forces, self.robot.nv), "control": (controls, self.forces.nu)}, robots, steps)
+        given = [
+            None if x is None else numbers(n, x)
+            for n, x in (("tau", tau), ("control", control), ("external_forces", external_forces))
+        ]
+        sizes = (self.robot.nv,), (self.forces.nu,), (len(self.robot.bodies), 6)
+        named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
+        steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
         self.reset(q, v)
+        if self._compiled is not None:
+            return self._rolled_out(steps, Inputs(*given), every)
         kept = 1 + steps // every
-        qs, vs = np.empty((robots, kept, self.robot.nq)), np.empty((robots, kept, self.robot.nv))
+        qs, vs = np.empty((len(q), kept, self.robot.nq)), np.empty((len(q), kept, self.robot.nv))
         qs[:, 0], vs[:, 0] = self._stepper.q, self._stepper.v
         for k in range(steps):
-            here = [None if x is None else x[0, k] if len(x) == 1 else x[:, k] for x in (forces, controls)]
+            here = [None if x is None else x[0, k] if len(x) == 1 else x[:, k] for x in given]
             self.step(*here)
             if (k + 1) % every == 0:
                 qs[:, (k + 1) // every], vs[:, (k + 1) // every] = self._stepper.q, self._stepper.v
         return qs, vs
 
+    def _rolled_out(self, steps: int, inputs: Inputs, every: int) -> tuple[Array, Array]:
+        assert self._compiled is not None
+        try:
+            states = self._compiled.run(steps, self.time, inputs, every, keep=True)
+        except SimulationError:
+            self._count(self._compiled.done)
+            raise
+        self._count(steps)
+        return states
+
     def __repr__(self) -> str:
-        many = "" if self._single else f", {len(self._stepper.q)} robots"
+        many = "" if self._single else f", {len(self._mover.q)} robots"
         return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, step={self.step_size:g} s, {self.integrator}{many}>"
 
 
-def _contact_stage(robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, delassus: Any) -> Any:
+def _contact_stage(
+    robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, delassus: Any, touching: bool
+) -> Any:
+    """What may touch; nothing may, and None where the packages that it takes are missing."""
     try:
         from .contact.contact_stage import ContactStage
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "scipy"):
             raise
+        if not touching:
+            return None
         raise ImportError(
             "contacts, limits and dry friction of joints need Numba: pip install 'featherweight[simulation]' "
             "(or leave them out: joint_limits=False, joint_friction=False)"
         ) from error
     return ContactStage(robot, forces, parts, settings, delassus)
-
-
-def _heights(ground: Ground) -> tuple[Array, Array, Array]:
-    """x (n,), y (m,) and z (n, m) of a ground, to be drawn."""
-    if isinstance(ground, HeightField):
-        n, m = ground.grid.shape
-        return np.linspace(*ground.x, n), np.linspace(*ground.y, m), ground.grid
-    x = y = np.linspace(-SHOWN, SHOWN, 2)
-    nx, ny, nz = ground.normal
-    px, py, pz = ground.point
-    return x + px, y + py, pz - (nx * x[:, None] + ny * y[None]) / nz

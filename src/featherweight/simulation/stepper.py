@@ -41,6 +41,7 @@ class Stepper:
     displacement: Array | None
     touched: Array  # (robots,) bool, where contacts, limits or dry friction act
     acceleration: Array  # from which changes by impulses are counted
+    external: Array | None = None  # forces of the user on bodies (robots, bodies, 6)
 
     def __init__(
         self, robot: Robot, h: float, integrator: str, forces: ForcesAtJoints, passive: bool, max_penetration: float,
@@ -65,42 +66,72 @@ class Stepper:
         self.q, self.v = q, v
         if self.contacts is not None:
             self.contacts.reset(q)
-        self.__dict__.pop("one_robot", None)
 
-    def advance(self, tau: Any, control: Any, time: float) -> None:
-        """Take a step. Raises SimulationError where it cannot be taken; the state is then the one before."""
-        self.time, self.control = time, control
+    def put(self, q: Array, v: Array) -> None:
+        """Go on from other states."""
+        self.q, self.v = q, v
+
+    def reset_some(self, which: Array, q: Array, v: Array) -> None:
+        """Robots numbered `which` begin anew, at states (some, ..)."""
+        self.q, self.v = self.q.copy(), self.v.copy()
+        self.q[which], self.v[which] = q, v
+        if self.contacts is not None:
+            self.contacts.begin_anew(which)
+
+    @property
+    def failed(self) -> Array:
+        """No robots: what fails is raised."""
+        return np.zeros(len(self.q), bool)
+
+    # what came of the last step
+
+    def contacts_of(self, robot: int) -> tuple[Array, Array, Array]:
+        """Candidates, points and impulses of one robot's contacts."""
+        if self.contacts is None:
+            return np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3))
+        state = self.contacts.state
+        k = int(state.counts[robot])
+        return state.contacts.candidate[robot, :k], state.contacts.point[robot, :k], state.impulses.force[robot, :k]
+
+    @property
+    def candidate_names(self) -> list[str]:
+        return [] if self.contacts is None else self.contacts.names  # type: ignore[no-any-return]
+
+    def contact_wrenches(self) -> Array:
+        """Impulses (robots, nbodies, 6) of contacts on bodies."""
+        if self.contacts is None:
+            return np.zeros((len(self.q), len(self.robot.bodies), 6))
+        forces: Array = self.h * self.contacts.external_forces(self.contacts.state.impulses.wrench)
+        return forces
+
+    def row_impulses(self) -> Array:
+        """Impulses (robots, n) of limits and dry friction."""
+        impulses = np.zeros((len(self.q), len(self.robot.model.tree.parent)))
+        if self.contacts is not None:
+            impulses[:, self.contacts.joint_dofs] = self.contacts.state.impulses.joint
+        return impulses
+
+    def solver_work(self) -> tuple[float, float, float]:
+        """Residual [m/s], sweeps and Newton steps, the most of all robots."""
+        if self.contacts is None:
+            return 0.0, 0.0, 0.0
+        r = self.contacts.state.report
+        return r.residual.max(), r.sweeps.max(), r.newton_steps.max()
+
+    # steps
+
+    def advance(self, tau: Any, control: Any, external: Any, time: float) -> None:
+        """Take a step. Raises SimulationError where it cannot be taken; the state is then the one before.
+
+        `external` (robots, bodies, 6) are forces on bodies, or None.
+        """
+        self.time, self.control, self.external = time, control, external
         self.given = self.forces_on_joints(tau, control)
         self.load = self.given
         if self.passive and self.integrator == "semi-implicit":
             self.load = self.load + self.forces.of_springs(self.q, self.v, self.h)
         taken = take_step(self)
         assert taken, "a stage that fails raises"
-
-    @cached_property
-    def one_robot(self) -> Any:
-        """The stages as `RobotStages`; None where the simulation is not of the kind that has them."""
-        if self.contacts is None or self.robot.closed or self.integrator != "semi-implicit" or len(self.q) > 1:
-            return None
-        from .robot_stages import robot_stages
-
-        springs = self.forces.springs if self.passive else None
-        return robot_stages(
-            self.moving, self.robot, self.contacts, springs, self.h, self.max_penetration, self.least_energy
-        )  # fmt: skip
-
-    def advance_many(self, steps: int, tau: Any, time: float) -> int:
-        """Take steps under constant forces, without Python in between, as far as that can be done; how many."""
-        if self.one_robot is None:
-            return 0
-        from .robot_stages import take_steps
-
-        self.time = time
-        one = self.one_robot
-        one.q[:], one.v[:], one.tau[:] = self.q, self.v, self.forces_on_joints(tau, None)
-        taken = int(take_steps(one, steps))
-        self.q, self.v = one.q.copy(), one.v.copy()
-        return taken
 
     def energies(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Kinetic energy, and that of gravity and springs, both (robots,) [J]."""
@@ -163,7 +194,7 @@ class Stepper:
 
     def detect(self) -> bool:
         if self.contacts is not None:
-            self.contacts.detect(self.q, self.threads)
+            self.contacts.detect(self.q, self.threads, self.free)
             self.contacts.require_shallow(self.max_penetration, self.time)
         return True
 
@@ -179,7 +210,7 @@ class Stepper:
         self.contacts.resolve(self.q, self.v, self.free, self.map, self.near, self.threads)
         self.contacts.require_converged(self.time)
         if self.smooth is not None:  # what impulses change is counted from the start of the step
-            self.acceleration = self.moving.forward_dynamics(self.q, self.v, self.load)
+            self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
         return True
 
     def overlaps(self) -> bool:
@@ -229,7 +260,8 @@ class Stepper:
 
     def _excess(self, before: Any, after: Any, end: Array) -> Array:
         """`excess_energy` (robots,), of kinetic and potential energies before and after, for velocities at the end."""
-        powers = self._given_at(self.q, self.v) * self.v, self._given_at(self.ahead, end) * end
+        external = self._external_at(self.q, self.v)
+        powers = (self._given_at(self.q, self.v) + external) * self.v, (self._given_at(self.ahead, end) + external) * end
         work = self.h * np.maximum(np.maximum(*powers), 0.0).sum(axis=-1)
         excess: Array = excess_energy((before[0], after[0]), (before[1], after[1]), work, self.least_energy)
         return excess
@@ -245,7 +277,7 @@ class Stepper:
         """`free`, the velocity after a step in which nothing touches, and `smooth`."""
         q, v, h = self.q, self.v, self.h
         if self.integrator == "semi-implicit":
-            self.acceleration = self.moving.forward_dynamics(q, v, self.load, threads=self.threads)
+            self.acceleration = self._moved(self.moving, q, v, self.load, self.external)
             self.free = self.robot._free_velocity(v, self.acceleration, h)
         elif self.integrator == "rk4":
             self.smooth, self.free = runge_kutta(self.robot, q, v, h, self._acceleration_at)
@@ -264,22 +296,36 @@ class Stepper:
         return self.given + self._driven(q, v, self.control)
 
     def _acceleration_at(self, q: Array, v: Array) -> Array:
-        acceleration: Array = self.robot.forward_dynamics(q, v, self._forces_at(q, v), threads=self.threads)
+        return self._moved(self.robot, q, v, self._forces_at(q, v), self.external)
+
+    def _moved(self, robot: Robot, q: Array, v: Array, tau: Array, forces: Array | None) -> Array:
+        """The acceleration under joint forces, and forces on bodies if there are any."""
+        more = {} if forces is None else {"external_forces": forces}
+        acceleration: Array = robot.forward_dynamics(q, v, tau, threads=self.threads, **more)
         return acceleration
+
+    def _external_at(self, q: Array, v: Array) -> Array:
+        """What forces on bodies come to at joints (robots, nv)."""
+        if self.external is None:
+            return np.zeros_like(v)
+        nothing = np.zeros_like(v)
+        come_to: Array = self.robot.inverse_dynamics(q, v, nothing)
+        return come_to - self.robot.inverse_dynamics(q, v, nothing, external_forces=self.external)
 
     def _power_at(self, q: Array, v: Array) -> Array:
         """Of forces other than gravity and springs."""
         force = self._forces_at(q, v)
         if self.passive:
             force = force - self.forces.of_springs(q, np.zeros_like(v))
-        return np.asarray((force * v).sum(axis=-1))
+        return np.asarray(((force + self._external_at(q, v)) * v).sum(axis=-1))
 
     def _pushed_acceleration(self, wrench: Array, impulse: Array) -> Array:
         """The acceleration with impulses on bodies and at joints spread over the step."""
         forces = self.contacts.external_forces(wrench)
+        if self.external is not None:
+            forces += self.external
         tau = self.contacts.joint_forces(self.load, impulse, self.map)
-        acceleration: Array = self.moving.forward_dynamics(self.q, self.v, tau, external_forces=forces, threads=self.threads)
-        return acceleration
+        return self._moved(self.moving, self.q, self.v, tau, forces)
 
     def _led_to(self, displacement: Array | None) -> tuple[Array, Array]:
         """Configuration and velocity at the end of the step, with a displacement or without."""

@@ -5,17 +5,13 @@
     V(w)^-1 l = l - w x l / 2 + (1 - h cot h)/(4h²) w x (w x l)
 
 As in Solà, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics" (2018), appendices B to D, with half
-angles. Exponentials take scalars of any kind, NumPy's arrays among them. They have no branch where angles are tiny: `TINY`
-keeps quotients defined, and what (1 - sinc) loses there is lost to rounding of l anyway. Logarithms take floats and arrays: a
-trace has no arc tangent.
+angles. Scalars may be of any kind, NumPy's arrays among them. There is no branch where angles are tiny: `TINY` keeps quotients
+defined, and what (1 - sinc) or (1 - h cot h) loses there is lost to rounding of l anyway.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from .vectors import Mat3, Scalar, Vec3, rotation_from_quaternion, sincos, sqrt
 
@@ -91,53 +87,53 @@ def exp_se2(x: Scalar, y: Scalar, angle: Scalar) -> tuple[Scalar, Scalar, Scalar
     return sinc * (c * x - sine * y), sinc * (sine * x + c * y), c * c - sine * sine, 2.0 * sine * c
 
 
-# Logarithms, of floats and arrays
+# Logarithms. Angles are taken from sines and cosines of their eighths, whose tangents have a short series.
 
-SMALL = 0.25  # [rad]: below, the truncated series is exact to rounding
+ARC = tuple((-1.0) ** k / (2 * k + 1) for k in range(11, -1, -1))  # arctan(t)/t in t², to rounding for t < tan(pi/16)
 
 
 def log_so3(q: Quaternion) -> Vec3:
     """The turn by at most pi that a unit quaternion, or its negative, is."""
-    side = _where(q.s < 0.0, -1.0, 1.0)
-    sine = sqrt(q.u.dot(q.u))
-    half = _arctan2(sine, side * q.s)
-    w: Vec3 = (2.0 * side / _sinc(half)) * q.u
+    side = _side(q.s)
+    w: Vec3 = (2.0 * side * _angle_over_sine(side * q.s, q.u.dot(q.u))) * q.u
     return w
 
 
 def log_se3(p: Vec3, q: Quaternion) -> tuple[Vec3, Vec3]:
     """l and w with exp_se3(l, w) = (p, q)."""
-    w = log_so3(q)
+    side, sine2 = _side(q.s), q.u.dot(q.u)
+    g = _angle_over_sine(side * q.s, sine2)
+    w: Vec3 = (2.0 * side * g) * q.u
     once = w.cross(p)
-    return p - 0.5 * once + _cotangent_remainder(sqrt(w.dot(w))) * w.cross(once), w
+    return p - 0.5 * once + ((1.0 - g * (side * q.s)) / (w.dot(w) + TINY)) * w.cross(once), w
 
 
 def log_se2(x: Scalar, y: Scalar, c: Scalar, s: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(x, y, angle) with exp_se2 of them (x, y, c, s)."""
-    half = 0.5 * _arctan2(s, c)
-    along = sincos(half)[1] / _sinc(half)
-    return along * x + half * y, along * y - half * x, 2.0 * half
+    ahead, turned = _side(c), _side(s)
+    more = sqrt(0.5 * (1.0 + ahead * c))  # the greater of cosine and sine of half the angle, and the lesser
+    less = 0.5 * turned * s / more
+    acute, obtuse = 0.5 + 0.5 * ahead, 0.5 - 0.5 * ahead
+    cosine, sine = acute * more + obtuse * less, acute * less + obtuse * more
+    g = _angle_over_sine(cosine, sine * sine)
+    half = turned * g * sine
+    return g * cosine * x + half * y, g * cosine * y - half * x, 2.0 * half
 
 
-def _where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
-    if isinstance(condition, np.ndarray):
-        return np.where(condition, a, b)
-    return a if condition else b
+def _side(x: Scalar) -> Scalar:
+    """-1 for numbers below zero, 1 for others."""
+    moved = x + 1e-150
+    return moved / sqrt(moved * moved)
 
 
-def _arctan2(y: Scalar, x: Scalar) -> Scalar:
-    return math.atan2(y, x) if isinstance(y, float) else np.arctan2(y, x)
-
-
-def _sinc(x: Scalar) -> Scalar:
-    zero = x == 0.0
-    return _where(zero, 1.0, sincos(x)[0] / _where(zero, 1.0, x))
-
-
-def _cotangent_remainder(angle: Scalar) -> Scalar:
-    """(1 - h cot h) / x² with h = x/2, for 0 <= x <= pi."""
-    small = angle < SMALL
-    h2 = 0.25 * _where(small, angle, SMALL) ** 2
-    series = (1 / 3 + h2 * (1 / 45 + h2 * (2 / 945 + h2 * (1 / 4725 + h2 * (2 / 93555))))) / 4
-    x = _where(small, SMALL, angle)
-    return _where(small, series, (1 - sincos(0.5 * x)[1] / _sinc(0.5 * x)) / x**2)
+def _angle_over_sine(cosine: Scalar, sine2: Scalar) -> Scalar:
+    """h / sin h for 0 <= h <= pi/2, from cos h and sin² h."""
+    whole = 1.0 + cosine
+    t2 = sine2 / (whole * whole)  # squared tangents of h/2, h/4 and h/8
+    for _ in range(2):
+        r = 1.0 + sqrt(1.0 + t2)
+        whole, t2 = whole * r, t2 / (r * r)
+    series: Scalar = 0.0
+    for k in range(len(ARC)):
+        series = series * t2 + ARC[k]
+    return 8.0 * series / whole

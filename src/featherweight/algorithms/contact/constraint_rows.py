@@ -52,6 +52,7 @@ class ConstraintRows(NamedTuple):
     point: Any  # (T, 3) [m]
     weight: Any  # (T,)
     entries: FunctionEntries
+    of_masses: bool  # whether points and weights are those of the bodies' masses
 
 
 def rotation_between(rows: ConstraintRows, R, g: int, t: int):

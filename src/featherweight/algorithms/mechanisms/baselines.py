@@ -18,6 +18,7 @@ from ..ltdl import back_substitute, forward_substitute, ltdl_in_situ
 from ..rnea import newton_euler
 from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism, takes_mechanism
+from .loop_constraints import poses
 from .maps import constraint_matrix, dot, maps, slopes, spanning_configuration, spanning_velocity
 from .row_jacobian import row_jacobian
 
@@ -128,7 +129,7 @@ def spanning_constraints(mech: ClusterTree, qs, M, v):
             K.append(row)
             k.append(bend)
         if cluster.dependent:
-            for entries in constraint_matrix(mech, cluster, X, qs):
+            for entries in constraint_matrix(mech, cluster, poses(mech.tree, cluster, X), qs):
                 row = [0.0] * n
                 for r in (*cluster.independent, *cluster.dependent):
                     row[r] = entries[r]

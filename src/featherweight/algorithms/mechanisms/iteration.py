@@ -16,7 +16,7 @@ from ..inverse_kinematics.task_rows import TaskList, TaskRows, task_rows
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
 from .counterparts import for_mechanism
-from .loop_constraints import cosines, violations
+from .loop_constraints import cosines, poses, violations
 from .maps import constraint_matrix, slopes, spanning_configuration
 
 LOOPS_WITHIN = 1e-11  # the root of the sum of squares of what is left of loops
@@ -51,7 +51,7 @@ def count_of_wrong(mech: ClusterTree, settings: StepSettings, qs):
     X = joint_transforms(mech.tree, qs)
     count = 0.0
     for cluster in mech.clusters:
-        for cosine in cosines(mech.tree, cluster, X):
+        for cosine in cosines(cluster, poses(mech.tree, cluster, X)):
             count = count + is_positive(FACING - cosine)
         for f in cluster.followers:
             if not f.terms:
@@ -83,10 +83,10 @@ def loop_rows(mech: ClusterTree, qs) -> tuple[list[Any], list[list[Any]]]:
     phi: list[Any] = []
     K: list[list[Any]] = []
     for cluster in mech.clusters:
-        own = set(moving(cluster))
-        phi += [0.0 - x for x in violations(mech.tree, cluster, X, qs)]
+        own, P = set(moving(cluster)), poses(mech.tree, cluster, X)
+        phi += [0.0 - x for x in violations(mech.tree, cluster, P, qs)]
         every = cluster._replace(kept=tuple(range(constraint_count(cluster))))
-        for entries in constraint_matrix(mech, every, X, qs):
+        for entries in constraint_matrix(mech, every, P, qs):
             K.append([entries[r] if r in own else 0.0 for r in range(len(mech.tree.parent))])
     return phi, K
 

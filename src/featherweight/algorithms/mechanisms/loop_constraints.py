@@ -155,18 +155,16 @@ def moving_point(P: Posed, M, frame: Attached):
     return x, m.v + turned, m.a + m.alpha.cross(r) + m.w.cross(turned)
 
 
-def violations(tree: Tree, cluster: Cluster, X, qs) -> list[Any]:
+def violations(tree: Tree, cluster: Cluster, P: Posed, qs) -> list[Any]:
     """phi of all constraints of a cluster."""
-    P = poses(tree, cluster, X)
     phi = [value(P, A) for A in cluster.alignments]
     for c in cluster.closings:
         phi += c.value.run([qs[tree.q_index[r]] for r in c.rows])
     return phi
 
 
-def cosines(tree: Tree, cluster: Cluster, X) -> list[Any]:
+def cosines(cluster: Cluster, P: Posed) -> list[Any]:
     """Between axes that are to point the same way."""
-    P = poses(tree, cluster, X)
     return [value(P, A) for A in cluster.facings]
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...spatial import sqrt
 from .cluster_tree import Cluster, ClusterTree, Follower, unconstrained
-from .loop_constraints import alignment_rates, alignment_rows, closing_rates, closing_rows, poses
+from .loop_constraints import Posed, alignment_rates, alignment_rows, closing_rates, closing_rows, poses
 
 
 class Map(NamedTuple):
@@ -70,8 +70,8 @@ def velocity_map(mech: ClusterTree, cluster: Cluster, K, qs) -> dict[int, list[A
     m = len(cluster.independent)
     G = {r: [1.0 if k == j else 0.0 for k in range(m)] for j, r in enumerate(cluster.independent)}
     if cluster.dependent:
-        right = [[0.0 - row[r] for r in cluster.independent] for row in K]
-        solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
+        right = [[0.0 - x for x in row] for row in of_rows(K, cluster.independent)]
+        solved = solve_square(of_rows(K, cluster.dependent), right)
         G |= dict(zip(cluster.dependent, solved, strict=True))
     for f in cluster.followers:
         G[f.row] = [0.0] * m
@@ -80,10 +80,9 @@ def velocity_map(mech: ClusterTree, cluster: Cluster, K, qs) -> dict[int, list[A
     return G
 
 
-def constraint_matrix(mech: ClusterTree, cluster: Cluster, X, qs) -> list[dict[int, Any]]:
+def constraint_matrix(mech: ClusterTree, cluster: Cluster, P: Posed, qs) -> list[dict[int, Any]]:
     """The independent rows of K, by those rows of the tree that no coupling determines."""
-    placed = poses(mech.tree, cluster, X)
-    K = [alignment_rows(mech.tree, cluster, placed, a) for a in cluster.alignments]
+    K = [alignment_rows(mech.tree, cluster, P, a) for a in cluster.alignments]
     for c in cluster.closings:
         K += closing_rows(mech.tree, cluster, c, qs)
     K = [K[k] for k in cluster.kept]
@@ -94,18 +93,17 @@ def constraint_matrix(mech: ClusterTree, cluster: Cluster, X, qs) -> list[dict[i
     return K
 
 
-def acceleration_bias(mech: ClusterTree, cluster: Cluster, K, X, qs, G, v) -> Map:
+def acceleration_bias(mech: ClusterTree, cluster: Cluster, K, P: Posed | None, qs, G, v) -> Map:
     """G and g, with velocities of the rows made on the way."""
     rates = {r: dot(G[r], v) for r in cluster.rows}
     g = dict.fromkeys((*cluster.independent, *cluster.dependent), 0.0)
     add_followers(mech, cluster, qs, rates, g)
-    if cluster.dependent:
-        placed = poses(mech.tree, cluster, X)
-        k = alignment_rates(mech.tree, cluster, placed, rates, g)
+    if P:
+        k = alignment_rates(mech.tree, cluster, P, rates, g)
         for c in cluster.closings:
             k += closing_rates(mech.tree, c, qs, rates, g)
         right = [[0.0 - k[i]] for i in cluster.kept]
-        solved = solve_square([[row[r] for r in cluster.dependent] for row in K], right)
+        solved = solve_square(of_rows(K, cluster.dependent), right)
         g |= {r: x[0] for r, x in zip(cluster.dependent, solved, strict=True)}
         add_followers(mech, cluster, qs, rates, g)
     return Map(G, g)
@@ -119,6 +117,11 @@ def add_followers(mech: ClusterTree, cluster: Cluster, qs, rates, g) -> None:
             g[f.row] = g[f.row] + slope * g[row] + bend * (rates[row] * rates[row])
 
 
+def of_rows(K, rows):
+    """The columns of a constraint matrix that belong to some rows of the tree."""
+    return [[constraint[r] for r in rows] for constraint in K]
+
+
 def dot(a, b):
     total = 0.0
     for x, y in zip(a, b, strict=True):
@@ -129,38 +132,63 @@ def dot(a, b):
 TINY = 1e-150  # turns 0 / 0 into 0 in a rotation of two zeros
 
 
+class Triangle(NamedTuple):
+    """A x = B with rows rotated so that row k has no entry in columns pivots[:k] of A."""
+
+    A: list[list[Any]]
+    B: list[list[Any]]
+    pivots: list[int]
+
+    def diagonal(self) -> list[Any]:
+        return [row[c] for row, c in zip(self.A, self.pivots, strict=True)]
+
+    def solution(self) -> list[list[Any]]:
+        """x, by substituting back."""
+        x: list[list[Any]] = [[] for _ in self.B]
+        for k in range(len(x) - 1, -1, -1):
+            row, own = self.A[k], self.B[k]
+            for c in self.pivots[k + 1 :]:
+                own = [y - row[c] * z for y, z in zip(own, x[c], strict=True)]
+            reciprocal = 1.0 / row[self.pivots[k]]
+            x[self.pivots[k]] = [reciprocal * y for y in own]
+        return x
+
+
 def solve_square(A, B):
     """A^-1 B by Givens rotations: stable without a choice that depends on values."""
-    n = len(A)
-    A, B = triangular(A, B)
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            B[k] = [x - A[k][j] * y for x, y in zip(B[k], B[j], strict=True)]
-        reciprocal = 1.0 / A[k][k]
-        B[k] = [reciprocal * x for x in B[k]]
-    return B
+    return triangle(A, B).solution()
 
 
-def triangular(A, B):
-    """Q^T A and Q^T B for the rotations Q that make A upper triangular."""
+def triangle(A, B) -> Triangle:
+    """Columns with few entries come first, and rows with few: loops that share few joints then mix little."""
     n = len(A)
-    A, B = [list(row) for row in A], [list(row) for row in B]
-    for k in range(n):
-        for i in range(k + 1, n):
-            if isinstance(A[i][k], float) and A[i][k] == 0.0:
-                continue
-            if isinstance(A[k][k], float) and A[k][k] == 0.0:
-                A[k], A[i], B[k], B[i] = A[i], A[k], B[i], B[k]
-                continue
-            a, b = A[k][k] + TINY, A[i][k]
-            scale = 1.0 / sqrt(a * a + b * b)
-            c, s = a * scale, b * scale
-            for M in (A, B):
-                M[k], M[i] = (
-                    [c * x + s * y for x, y in zip(M[k], M[i], strict=True)],
-                    [c * y - s * x for x, y in zip(M[k], M[i], strict=True)],
-                )
-    return A, B
+    left, columns = [(list(a), list(b)) for a, b in zip(A, B, strict=True)], list(range(n))
+    done: list[tuple[list[Any], list[Any]]] = []
+    pivots: list[int] = []
+    for _ in range(n):
+        entries = {c: [i for i, (a, _) in enumerate(left) if not is_nothing(a[c])] for c in columns}
+        k = min(columns, key=lambda c: len(entries[c]))
+        own = sorted(entries[k], key=lambda i: sum(not is_nothing(left[i][0][c]) for c in columns)) or [0]
+        for i in own[1:]:
+            left[own[0]], left[i] = rotated(left[own[0]], left[i], k)
+        done.append(left.pop(own[0]))
+        columns.remove(k)
+        pivots.append(k)
+    return Triangle([a for a, _ in done], [b for _, b in done], pivots)
+
+
+def is_nothing(x) -> bool:
+    return isinstance(x, float) and x == 0.0
+
+
+def rotated(upper, lower, k: int):
+    """Two rows of A and B, rotated so that the lower one has no entry in column k of A."""
+    a, b = upper[0][k] + TINY, lower[0][k]
+    scale = 1.0 / sqrt(a * a + b * b)
+    c, s = a * scale, b * scale
+    turned = tuple([c * x + s * y for x, y in zip(u, l, strict=True)] for u, l in zip(upper, lower, strict=True))
+    other = tuple([c * y - s * x for x, y in zip(u, l, strict=True)] for u, l in zip(upper, lower, strict=True))
+    return turned, other
 
 
 def maps(mech: ClusterTree, X, qs, v=None):
@@ -170,13 +198,14 @@ def maps(mech: ClusterTree, X, qs, v=None):
         if unconstrained(cluster):
             result.append(None)
             continue
-        K = constraint_matrix(mech, cluster, X, qs) if cluster.dependent else []
+        P = poses(mech.tree, cluster, X) if cluster.dependent else None
+        K = constraint_matrix(mech, cluster, P, qs) if P else []
         G = velocity_map(mech, cluster, K, qs)
         if v is None:
             result.append(Map(G, {}))
         else:
             m = len(cluster.independent)
-            result.append(acceleration_bias(mech, cluster, K, X, qs, G, v[cluster.start : cluster.start + m]))
+            result.append(acceleration_bias(mech, cluster, K, P, qs, G, v[cluster.start : cluster.start + m]))
     return result
 
 

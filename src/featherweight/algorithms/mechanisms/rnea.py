@@ -12,6 +12,7 @@ from .. import rnea as tree_rnea
 from ..kinematics import external_forces, joint_transforms
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism, takes_mechanism
+from .loop_constraints import poses
 from .maps import (
     constraint_matrix,
     maps,
@@ -65,7 +66,7 @@ def loop_forces(mech: ClusterTree, q, v, a, result) -> None:
             for row, slope, _ in slopes(mech, f, qs):
                 forces[row] = forces[row] + slope * forces[f.row]
         if cluster.dependent:
-            K = constraint_matrix(mech, cluster, X, qs)
+            K = constraint_matrix(mech, cluster, poses(tree, cluster, X), qs)
             transposed = [[row[r] for row in K] for r in cluster.dependent]
             solved = solve_square(transposed, [[forces[r]] for r in cluster.dependent])
             for k, x in enumerate(solved):

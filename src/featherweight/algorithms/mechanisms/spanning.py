@@ -7,8 +7,8 @@ from ..contact.operational_space import stabilization as tree_stabilization
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
 from .counterparts import for_mechanism, takes_mechanism
-from .loop_constraints import cosines, violations
-from .maps import TINY, constraint_matrix, dot, maps, spanning_configuration, spanning_velocity, triangular
+from .loop_constraints import cosines, poses, violations
+from .maps import TINY, Triangle, constraint_matrix, dot, maps, of_rows, spanning_configuration, spanning_velocity, triangle
 
 
 def expanded(mech: ClusterTree, q, v):
@@ -73,7 +73,8 @@ def write_row(mech: ClusterTree, M, row, result) -> None:
 @takes_mechanism
 def velocity(mech: ClusterTree, q, v, result) -> None:
     """The velocities of all joints of the spanning tree."""
-    write_all(result, expanded(mech, q, v)[1])
+    _, M = mapped(mech, q)
+    write_all(result, spanning_velocity(mech, M, v))
 
 
 @takes_mechanism
@@ -108,14 +109,16 @@ def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
 def residual(mech: ClusterTree, q, result) -> None:
     """All constraints of loops."""
     qs, X = placed(mech, q)
-    write_all(result, [x for cluster in mech.clusters for x in violations(mech.tree, cluster, X, qs)])
+    write_all(
+        result, [x for cluster in mech.clusters for x in violations(mech.tree, cluster, poses(mech.tree, cluster, X), qs)]
+    )
 
 
 @takes_mechanism
 def facing(mech: ClusterTree, q, result) -> None:
     """Cosines between axes of loops that are to point the same way."""
     _, X = placed(mech, q)
-    write_all(result, [x for cluster in mech.clusters for x in cosines(mech.tree, cluster, X)])
+    write_all(result, [x for cluster in mech.clusters for x in cosines(cluster, poses(mech.tree, cluster, X))])
 
 
 def placed(mech: ClusterTree, q):
@@ -136,7 +139,8 @@ def closing_matrix(mech: ClusterTree, q, K) -> None:
     k = 0
     for cluster in mech.clusters:
         own = set(moving(cluster))
-        for entries in constraint_matrix(mech, cluster._replace(kept=tuple(range(constraint_count(cluster)))), X, qs):
+        every = cluster._replace(kept=tuple(range(constraint_count(cluster))))
+        for entries in constraint_matrix(mech, every, poses(mech.tree, cluster, X), qs):
             for r in range(len(mech.tree.parent)):
                 K[k][r] = entries[r] if r in own else 0.0
             k += 1
@@ -149,15 +153,20 @@ def singularity(mech: ClusterTree, q, result) -> None:
     total = 0.0
     for cluster in mech.clusters:
         if cluster.dependent:
-            K = constraint_matrix(mech, cluster, X, qs)
-            K_d = [[row[r] for r in cluster.dependent] for row in K]
-            size = 0.0
-            for row in K_d:
-                size = size + dot(row, row)
-            R, _ = triangular(K_d, [[] for _ in K_d])
-            for k in range(len(R)):
-                total = total + size / (R[k][k] * R[k][k] + TINY * TINY)
+            K_d = of_rows(constraint_matrix(mech, cluster, poses(mech.tree, cluster, X), qs), cluster.dependent)
+            total = total + nearness_to_singularity(K_d, triangle(K_d, [[] for _ in K_d]))
     result[0] = total
+
+
+def nearness_to_singularity(K_d, R: Triangle):
+    """|K_d|^2 / R_kk^2 in all."""
+    size = 0.0
+    for row in K_d:
+        size = size + dot(row, row)
+    total = 0.0
+    for pivot in R.diagonal():
+        total = total + size / (pivot * pivot + TINY * TINY)
+    return total
 
 
 @for_mechanism(tree_stabilization.stabilization)

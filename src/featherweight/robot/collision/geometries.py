@@ -60,8 +60,9 @@ def _height_field(coal: Any, shape: Shape) -> Any:
     return coal.HeightFieldAABB(x, y, np.ascontiguousarray(np.asarray(shape.heights, dtype=float).T[::-1]), -depth)
 
 
-def _hull(coal: Any, shape: Shape) -> Any:
-    """The convex hull of a mesh, in its body's frame. Raises ValueError for one without volume."""
+def hull_vertices(shape: Shape) -> Array:
+    """The vertices (n, 3) of a mesh that is taken for its convex hull, in its body's frame. Raises ValueError for one without
+    volume."""
     vertices = mesh_vertices(shape)
     extents = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
     if len(extents) < 3 or not extents[2] > FLAT * extents[0]:
@@ -70,8 +71,13 @@ def _hull(coal: Any, shape: Shape) -> Any:
             f"the mesh {shape.name!r}{file} on {shape.body!r} is flat, and bodies would pass through it: "
             "give it thickness, take a box in its place, or leave it out of the collision shapes"
         )
+    return vertices
+
+
+def _hull(coal: Any, shape: Shape) -> Any:
+    """The convex hull of a mesh, in its body's frame. Raises ValueError for one without volume."""
     points = coal.StdVec_Vec3s()
-    for x in vertices:
+    for x in hull_vertices(shape):
         points.append(x)
     return coal.Convex.convexHull(points, True, "Qt")
 

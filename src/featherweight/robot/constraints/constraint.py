@@ -118,6 +118,7 @@ class ResolvedRows:
         self, model: Model, constraints: Sequence[Constraint], placed: Callable[[AnyFrame], Placed], lengths: tuple[int, int]
     ) -> None:
         self._lengths = lengths  # of q and v
+        self._of_masses = any(isinstance(c, CenterOfMass) for c in constraints)
         self.sizes: list[int] = []
         self._K: list[Sequence[float]] = []
         self._groups: list[tuple[int, int, int, Any]] = []  # first and last row, body that carries the axes, axes on it
@@ -192,6 +193,7 @@ class ResolvedRows:
             point=tuple(p[1] for p in flat),
             weight=tuple(p[2] for p in flat),
             entries=self._function_entries(),
+            of_masses=self._of_masses,
         )
 
     def _function_entries(self) -> FunctionEntries:

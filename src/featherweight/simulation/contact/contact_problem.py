@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import jitable
+from ..compiling import as_matrix, jitable
 from .impulses import Problem
 from .joint_rows import is_active
 
@@ -103,33 +103,76 @@ def body_of(contacts: Any, c: int, side: int) -> int:
     return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
 
 
+class AssemblyWork(NamedTuple):
+    """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
+
+    active: Any  # (n,) int
+    rows: Any  # (k, 2, 3, 6)
+    axes: Any  # (k, 3, 3)
+    b: Any  # (m,)
+    approach: Any  # (m,)
+    before: Any  # (m,)
+    start: Any  # (m,)
+    mu: Any  # (k,)
+    restitution: Any  # (k,)
+    lower: Any  # (n,)
+    upper: Any  # (n,)
+    A: Any  # (m m,)
+    half: Any  # (3 columns of G,)
+
+
+def assembly_work(contacts: int, rows: int, columns: int) -> AssemblyWork:
+    """Room for so many contacts and joint rows, where G has so many columns."""
+    m = 3 * contacts + rows
+    b, approach, before, start = np.empty((4, m))
+    mu, restitution = np.empty((2, contacts))
+    lower, upper = np.empty((2, rows))
+    return AssemblyWork(
+        np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), b, approach, before, start, mu,
+        restitution, lower, upper, np.empty(m * m), np.empty(3 * columns),
+    )  # fmt: skip
+
+
 @jitable
-def active_rows(model: Any, kinematics: Any) -> Any:
-    """The joint rows that would close within the step."""
+def find_active_rows(model: Any, kinematics: Any, active: Any) -> int:
+    """Write the joint rows that would close within the step; how many."""
     rows, settings = model.rows, model.settings
-    active = np.empty(len(rows.joint), np.int64)
     count = 0
     for r in range(len(rows.joint)):
         if is_active(rows, r, kinematics.gap[r], kinematics.speed[r], settings):
             active[count] = r
             count += 1
-    return active[:count]
+    return count
+
+
+def active_rows(model: Any, kinematics: Any) -> Any:
+    """The joint rows that would close within the step."""
+    active = np.empty(len(model.rows.joint), np.int64)
+    return active[: find_active_rows(model, kinematics, active)]
 
 
 @jitable
-def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any) -> Any:
-    """The problem of one robot, for its contacts and the joint rows that would close within the step."""
+def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, work: Any) -> Any:
+    """The problem of one robot, for its contacts and the joint rows that would close within the step.
+
+    In the room of `work`, an `AssemblyWork`.
+    """
     settings, joint_rows = model.settings, model.rows
-    active = active_rows(model, kinematics)
-    h, k, n = settings.step, len(contacts.gap), len(active)
+    n = find_active_rows(model, kinematics, work.active)
+    active = work.active[:n]
+    h, k = settings.step, len(contacts.gap)
     m = 3 * k + n
-    rows, axes = np.empty((k, 2, 3, 6)), np.empty((k, 3, 3))
-    b, approach, before, start = np.empty(m), np.zeros(m), np.zeros(m), np.zeros(m)
-    mu, restitution = np.empty(k), np.empty(k)
+    rows, axes, mu, restitution = work.rows[:k], work.axes[:k], work.mu[:k], work.restitution[:k]
+    b, approach, before, start = work.b[:m], work.approach[:m], work.before[:m], work.start[:m]
     for c in range(k):
         candidate = contacts.candidate[c]
         mu[c], restitution[c] = model.friction[candidate], model.restitution[candidate]
         write_axes(contacts.normal[c], axes[c])
+        for i in range(3):
+            at = 3 * c + i
+            approach[at] = before[at] = start[at] = 0.0
+            for j in range(3):
+                start[at] += axes[c, i, j] * impulses.last_force[candidate, j]
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
@@ -140,28 +183,26 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
                         before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
         for i in range(3):
             b[3 * c + i] = approach[3 * c + i]
-            for j in range(3):
-                start[3 * c + i] += axes[c, i, j] * impulses.last_force[candidate, j]
         if not before[3 * c] < -settings.bounce:
             restitution[c] = 0.0
         if restitution[c] == 0.0:
             b[3 * c] += max(contacts.gap[c], 0.0) / h
-    lower, upper = np.empty(n), np.empty(n)
+    lower, upper = work.lower[:n], work.upper[:n]
     for i in range(n):
         r = active[i]
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
         b[3 * k + i] = kinematics.speed[r] + (0.0 if joint_rows.friction[r] else max(kinematics.gap[r], 0.0) / h)
         lower[i], upper[i] = joint_rows.lower[r], joint_rows.upper[r]
         start[3 * k + i] = impulses.last_row[r]
-    A = np.empty((m, m))
-    write_contact_delassus(model, contacts, rows, active, delassus, A)
+    A = as_matrix(work.A, m, m)
+    write_contact_delassus(model, contacts, rows, active, delassus, work.half, A)
     problem = Problem(A, b, mu, lower, upper, settings.pyramid)
     return AssembledProblem(problem, approach, before, restitution, rows, axes, start, active)
 
 
 @jitable
-def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, delassus: Any, A: Any) -> None:
-    """A = R G Rᵀ for contacts and joint rows."""
+def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, delassus: Any, room: Any, A: Any) -> None:
+    """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G."""
     G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
     count, nr = len(contacts.gap), len(active)
     k = 3 * count
@@ -169,7 +210,7 @@ def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, de
     columns = end
     for r in range(nr):
         columns = max(columns, end + joint_rows.joint[active[r]] + 1)
-    half = np.empty((3, columns))
+    half = as_matrix(room, 3, columns)
     for c in range(count):
         for i in range(3):
             for j in range(columns):

@@ -13,8 +13,9 @@ import numpy as np
 from ..force_rates import JointMap
 from ..motion_rates import SmoothMotion
 from ..stepper import Stepper
+from .collision_scene import PLANE
 from .contact_problem import AssembledProblem, active_rows, write_axes
-from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, kinematics_of
+from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, impulse_work, kinematics_of
 from .detection import points_of
 from .impulse_rates import ImpulseRates, restitution_rates
 from .impulses import Problem, Solution, greatest_of, solve_problem
@@ -39,11 +40,7 @@ class ContactRates:
         self.free, self.dfree = trial.free[0], dfree
         self.count = int(state.counts[0])
         self.contacts = points_of(state.contacts, 0, self.count)
-        if (self.contacts.candidate >= self.stage._first_of_shapes).any():
-            name = self.stage.names[int(self.contacts.candidate.max())]
-            raise NotImplementedError(
-                f"derivatives of contacts that coal finds ({name}) are not there; give spheres= and points in place of shapes"
-            )
+        self._refuse_shapes()
         self.kinematics, self.impulses = kinematics_of(state.kinematics, 0), state.impulses
         self.active = active_rows(self.model, self.kinematics)
         self.joints = JointMap(trial.forces, self.start.q, self.start.dq)
@@ -51,6 +48,16 @@ class ContactRates:
         self._locate()
         self._assemble()
         self._solve()
+
+    def _refuse_shapes(self) -> None:
+        scene, count = self.stage.scene, self.stage.touching.sphere_count
+        for candidate in self.contacts.candidate:
+            s, t = scene.pair[self.stage.touching.pairs[candidate]]
+            if s >= count or (t >= count and scene.kind[t] < PLANE):
+                raise NotImplementedError(
+                    f"derivatives of contacts of shapes ({self.stage.names[candidate]}) are not there; "
+                    "give spheres= and points in place of shapes"
+                )
 
     # where contacts are, and what they see
 
@@ -60,7 +67,7 @@ class ContactRates:
         if self.stage.bodies:
             jacobian = self._velocity_slopes(self.free)[1]
         self.bodies = BodyRates(self.kinematics.placement, jacobian, jacobian @ self.start.dq)
-        sides = [side_rates(self.model, self.stage.spheres, self.contacts, c, self.bodies) for c in range(self.count)]
+        sides = [side_rates(self.stage, self.contacts, c, self.bodies) for c in range(self.count)]
         self.sides = [s for _, s in sides]
         rows = self.model.rows
         self.dof, self.sign = rows.dof[self.active], rows.sign[self.active]
@@ -187,13 +194,13 @@ class ContactRates:
         p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
         solved: list[tuple[Problem, Array]] = []
 
-        def solve(problem: Problem, start: Array, tolerance: float) -> Solution:
+        def solve(problem: Problem, start: Array, tolerance: float, _: Any) -> Solution:
             solution: Solution = solve_problem(problem, start, tolerance)
             solved.append((problem, solution.impulses))
             return solution
 
         tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
-        self.f = finder_of_impulses(solve)(p, in_step, tolerance).impulses
+        self.f = finder_of_impulses(solve)(p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
         dimpact = self.db - self.dapproach + self.dbefore
         g = solved[0][1]
         dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled, jitable
-from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, body_of
+from ..compiling import as_matrix, compiled, jitable
+from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, assembly_work, body_of
 from .detection import points_of
-from .impulses import GOOD, Problem, Solution, greatest_of, solve_problem
+from .impulses import GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
 from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
+IMPACT, SMOOTH, LAST = range(3)  # problems of a step in which something bounces; the last alone where nothing does
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
@@ -38,8 +39,50 @@ class ContactState(NamedTuple):
     report: Any  # SolverReport
 
 
-def finder_of_impulses(solve: Callable[[Any, Any, float], Any]) -> Callable[[Any, bool, float], Any]:
-    """A function that finds the impulses of a step, and what they took, by a solver of problems.
+class ImpulseWork(NamedTuple):
+    """Room for the impulses of a step, of at most k contacts and n joint rows, m = 3 k + n."""
+
+    solver: Any  # SolverWork
+    f: Any  # (m,)
+    compression: Any  # (m,)
+    guess: Any  # (m,)
+    at_impact: Any  # (m,) velocities, also those of restitution
+    after: Any  # (m,) velocities after f
+    lower: Any  # (n,) and bounds
+    upper: Any  # (n,)
+    index: Any  # (k + n,) int, rows that are pushed
+    none: Any  # (0,)
+    zero: Any  # (k + n,)
+    unbounded: Any  # (k + n,)
+
+
+def impulse_work(contacts: int, rows: int) -> ImpulseWork:
+    """Room for so many contacts and joint rows."""
+    m, n = 3 * contacts + rows, contacts + rows
+    f, compression, guess, at_impact, after = np.empty((5, m))
+    lower, upper = np.empty((2, rows))
+    index, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
+    return ImpulseWork(
+        solver_work(m), f, compression, guess, at_impact, after, lower, upper, index, none, zero, unbounded
+    )  # fmt: skip
+
+
+class SolverWorkspace(NamedTuple):
+    """Room for one robot's contacts at a time."""
+
+    assembly: Any  # AssemblyWork
+    impulses: Any  # ImpulseWork
+
+
+def solver_workspace(contacts: int, rows: int, columns: int) -> SolverWorkspace:
+    """Room for so many contacts and joint rows, where G has so many columns; memory is taken as it is used."""
+    return SolverWorkspace(assembly_work(contacts, rows, columns), impulse_work(contacts, rows))
+
+
+def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable[[Any, bool, float, Any], Any]:
+    """A function that finds the impulses of a step, and what they took, by a solver of problems in some room.
+
+    The impulses stay in the room that it is given, an `ImpulseWork`, of which the solver's is a part.
 
     Poisson's restitution: a contact that bounces gives the restitution times its normal impulse of compression once more. That
     is for the velocities of the step's beginning, since forces of a step are none of an impact. Where velocities belong half a
@@ -47,47 +90,62 @@ def finder_of_impulses(solve: Callable[[Any, Any, float], Any]) -> Callable[[Any
     keep; where they are of one time (`in_step`) the impact is over before the step's motion begins.
     """
 
-    def find_impulses(p: Any, in_step: bool, tolerance: float) -> Any:
-        problem, guess = p.problem, p.start
-        f, worst = np.zeros(len(guess)), 0.0
+    def find_impulses(p: Any, in_step: bool, tolerance: float, work: Any) -> Any:
+        problem, m = p.problem, len(p.start)
+        f, guess, compression, worst, bounces = work.f[:m], work.guess[:m], work.compression[:m], 0.0, False
         sweeps = steps = 0
-        if p.restitution.any():
-            impact = solve(impact_problem(p), guess, tolerance)
-            sweeps, steps, worst = impact.sweeps, impact.newton_steps, impact.residual
-            f = impact.impulses.copy()
-            if not in_step:
-                solution = solve(problem, guess, tolerance)
-                sweeps, steps = sweeps + solution.sweeps, steps + solution.newton_steps
-                worst = max(worst, solution.residual)
-                f = solution.impulses.copy()
-            add_restitution(p, in_step, impact.impulses, f)
-            problem, guess = problem_after(problem, f), np.zeros(len(f))  # where that leads bodies into one another
-        solution = solve(problem, guess, tolerance)
-        return Solution(
-            f + solution.impulses, max(worst, solution.residual), sweeps + solution.sweeps, steps + solution.newton_steps
-        )
+        copy_numbers(p.start, guess)
+        for i in range(m):
+            f[i] = 0.0
+        for restitution in p.restitution:
+            bounces |= restitution != 0.0
+        for stage in range(IMPACT if bounces else LAST, LAST + 1):  # in one place, since machine code of the solver is long
+            if stage == IMPACT:
+                problem = impact_problem(p, work)
+            elif stage == SMOOTH:
+                if in_step:
+                    continue
+                problem = p.problem
+            elif bounces:
+                add_restitution(p, in_step, compression, f, guess)
+                problem = problem_after(p.problem, f, work)  # where that leads bodies into one another
+                for i in range(m):
+                    guess[i] = 0.0
+            solution = solve(problem, guess, tolerance, work.solver)
+            sweeps, steps = sweeps + solution.sweeps, steps + solution.newton_steps
+            worst = max(worst, solution.residual)
+            if stage == IMPACT:
+                copy_numbers(solution.impulses, compression)
+            for i in range(m):
+                f[i] = solution.impulses[i] + (f[i] if stage == LAST else 0.0)
+        return Solution(f, worst, sweeps, steps)
 
     return find_impulses
 
 
 @jitable
-def impact_problem(p: Any) -> Any:
+def impact_problem(p: Any, work: Any) -> Any:
     """That of the velocities at the beginning of the step, with the gaps that count in the step."""
     problem = p.problem
-    b = problem.b - p.approach + p.before
+    b = work.at_impact[: len(problem.b)]
+    for i in range(len(b)):
+        b[i] = problem.b[i] - p.approach[i] + p.before[i]
     return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid)
 
 
 @jitable
-def add_restitution(p: Any, in_step: bool, compression: Any, f: Any) -> None:
+def add_restitution(p: Any, in_step: bool, compression: Any, f: Any, back: Any) -> None:
     """Add the impulses of restitution to f, in place: of all contacts the same part less where they would add energy.
+
+    They are written to `back`.
 
     With friction they may (Kane and Levinson 1985). The work of impulses f is fᵀ (u + u') / 2, for the velocities u and u'
     before and after them: those of the step, or of an impact at its beginning.
     """
     A = p.problem.A
     m = len(f)
-    back = np.zeros(m)
+    for i in range(m):
+        back[i] = 0.0
     for c in range(len(p.restitution)):
         back[3 * c] = p.restitution[c] * compression[3 * c]
     before = first = second = 0.0  # the work: before + s first + s² second, by the part s of `back`
@@ -108,8 +166,11 @@ def add_restitution(p: Any, in_step: bool, compression: Any, f: Any) -> None:
 
 
 @jitable
-def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any) -> bool:
-    """Impulses on bodies and joints, and those of the displacement where bodies overlap; whether there are any."""
+def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any, work: Any) -> bool:
+    """Impulses on bodies and joints, and those of the displacement where bodies overlap; whether there are any.
+
+    `work` is an `ImpulseWork`.
+    """
     k, rows, slop = len(p.restitution), model.rows, model.settings.slop
     impulses.wrench[:], impulses.joint[:], impulses.next_force[:], impulses.next_row[:] = 0.0, 0.0, 0.0, 0.0
     for c in range(k):
@@ -129,7 +190,7 @@ def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, i
     for c in range(k):
         overlap |= contacts.gap[c] < -slop
     if overlap:
-        write_push(model, contacts, kinematics, p, f, impulses)
+        write_push(model, contacts, kinematics, p, f, impulses, work)
     return overlap
 
 
@@ -143,31 +204,27 @@ def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
 
 
 @jitable
-def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any) -> None:
+def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any, work: Any) -> None:
     """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
 
     Gaps are those to which the impulses f lead: what bounces parts by itself, and would else gain height.
     """
     rows, slop, h = model.rows, model.settings.slop, model.settings.step
-    k, n = len(p.restitution), len(p.active)
-    index = np.empty(k + n, np.int64)
-    gap = np.empty(k + n)
-    for c in range(k):
-        opening = max(p.approach[3 * c] + np.dot(p.problem.A[3 * c], f), 0.0)
-        index[c], gap[c] = 3 * c, contacts.gap[c] + h * opening + slop
-    kept = k
-    for i in range(n):
-        if not rows.friction[p.active[i]]:
-            opening = max(p.approach[3 * k + i] + np.dot(p.problem.A[3 * k + i], f), 0.0)
-            index[kept], gap[kept] = 3 * k + i, kinematics.gap[p.active[i]] + h * opening + slop
+    k, n, kept = len(p.restitution), len(p.active), 0
+    index, gap, l = work.index, work.solver.newest, work.solver.settled
+    for i in range(k + n):
+        r = 3 * i if i < k else 2 * k + i
+        if i < k or not rows.friction[p.active[i - k]]:
+            opening = max(p.approach[r] + applied(p.problem.A, f, r), 0.0)
+            distance = contacts.gap[i] if i < k else kinematics.gap[p.active[i - k]]
+            index[kept], gap[kept], l[kept] = r, distance + h * opening + slop, 0.0
             kept += 1
-    A = np.empty((kept, kept))
+    A = as_matrix(work.solver.newton.equations, kept, kept)
     for i in range(kept):
         for j in range(kept):
             A[i, j] = p.problem.A[index[i], index[j]]
-    l = np.zeros(kept)
-    normals = Problem(A, gap[:kept], np.zeros(0), np.zeros(kept), np.full(kept, np.inf), False)
-    solve_by_sweeps(normals, l, PUSH_SWEEPS, 0.1 * slop)
+    normals = Problem(A, gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False)
+    solve_by_sweeps(normals, l[:kept], PUSH_SWEEPS, 0.1 * slop)
     impulses.push[:], impulses.joint_push[:] = 0.0, 0.0
     for c in range(k):
         add_wrench(contacts, c, p.rows, (l[c], 0.0, 0.0), impulses.push)
@@ -176,39 +233,52 @@ def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impul
         impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
-find_impulses = jitable(finder_of_impulses(solve_problem))
+@jitable
+def applied(A: Any, f: Any, row: int) -> float:
+    """A row of A f."""
+    total = 0.0
+    for j in range(len(f)):
+        total += A[row, j] * f[j]
+    return total
+
+
+find_impulses = jitable(finder_of_impulses(solve_in))
 
 
 @jitable
-def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any) -> Any:
-    """One robot's impulses, written, and the solver's report."""
-    p = assembled(model, contacts, kinematics, delassus, impulses)
+def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any) -> Any:
+    """One robot's impulses, written, and the solver's report; `workspace` is a `SolverWorkspace`."""
+    work = workspace.impulses
+    p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly)
     tolerance = model.settings.tolerance * greatest_of(p.problem.b)
     allowed = GOOD * tolerance
-    solution = find_impulses(p, model.settings.in_step, tolerance)
+    solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
-    overlap = residual <= allowed and write_impulses(model, contacts, kinematics, p, solution.impulses, impulses)
+    overlap = residual <= allowed and write_impulses(model, contacts, kinematics, p, solution.impulses, impulses, work)
     return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, overlap)
 
 
 @jitable
-def problem_after(problem: Any, f: Any) -> Any:
+def problem_after(problem: Any, f: Any, work: Any) -> Any:
     """The problem for impulses in addition to f."""
-    free = f[3 * len(problem.mu) :]
-    return Problem(
-        problem.A, problem.A @ f + problem.b, problem.mu, problem.lower - free, problem.upper - free, problem.pyramid
-    )
+    m, at = len(f), 3 * len(problem.mu)
+    b, lower, upper = work.after[:m], work.lower[: m - at], work.upper[: m - at]
+    for i in range(m):
+        b[i] = problem.b[i] + applied(problem.A, f, i)
+    for i in range(m - at):
+        lower[i], upper[i] = problem.lower[i] - f[at + i], problem.upper[i] - f[at + i]
+    return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid)
 
 
 @compiled
-def resolve_robots(first: int, stop: int, robots: Any, model: Any, delassus: Any, state: Any) -> None:
+def resolve_robots(first: int, stop: int, robots: Any, model: Any, delassus: Any, state: Any, workspace: Any) -> None:
     """`resolve` for the robots numbered `robots[first:stop]`, of which G has one after the other."""
     report = state.report
     for n in range(first, stop):
         i = robots[n]
         contacts = points_of(state.contacts, i, state.counts[i])
         own = BodyDelassus(delassus.G[n], delassus.begin[n])
-        done = resolve(model, contacts, kinematics_of(state.kinematics, i), own, impulses_of(state.impulses, i))
+        done = resolve(model, contacts, kinematics_of(state.kinematics, i), own, impulses_of(state.impulses, i), workspace)
         report.residual[i], report.allowed[i], report.overlap[i] = done.residual, done.allowed, done.overlap
         report.sweeps[i], report.newton_steps[i] = done.sweeps, done.newton_steps
 
@@ -224,8 +294,13 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
 
 @jitable
 def keep_impulses(impulses: Any) -> None:
-    """Those of the step are what the next one starts from: it was taken."""
-    impulses.last_force[:], impulses.last_row[:] = impulses.next_force, impulses.next_row
+    """Those of one robot's step are what the next one starts from: it was taken."""
+    f = impulses
+    for c in range(len(f.last_force)):
+        for j in range(3):
+            f.last_force[c, j] = f.next_force[c, j]
+    for r in range(len(f.last_row)):
+        f.last_row[r] = f.next_row[r]
 
 
 @jitable

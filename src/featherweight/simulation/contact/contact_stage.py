@@ -14,6 +14,7 @@ from ..failure import SimulationError
 from ..forces import ForcesAtJoints
 from ..scene import ContactSettings, TouchingParts
 from . import contact_model
+from .collision_scene import collision_work
 from .contact_inertia import ContactInertia, Method
 from .contact_model import ContactModel
 from .contact_problem import AssembledProblem, BodyDelassus, ContactImpulses, ContactKinematics, assembled
@@ -24,23 +25,24 @@ from .contact_solver import (
     finder_of_impulses,
     forget,
     impulses_of,
-    keep_impulses,
     kinematics_of,
     resolve_robots,
+    solver_workspace,
     write_displacement,
     write_external_forces,
     write_impulses,
 )  # fmt: skip
-from .delassus_by_inverse import InverseFactors, write_delassus_of_robots
-from .detection import ContactPoints, find_contacts_of_robots, points_of
+from .delassus_by_inverse import InverseFactors, inverse_work, write_delassus_of_robots
+from .detection import ContactPoints, find_contacts_of_batch, points_of
 from .impulses import ACCEPTED, Solution, greatest_of
 from .joint_rows import write_active, write_gaps, write_speeds
-from .shape_contacts import ShapeContacts
+from .scene_building import OVERLAP, make_scene
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GRAIN = 64  # robots of a thread's piece
 BLOCK = 1024  # robots whose matrices are held at a time
+ROOM = 32  # contacts of each of many robots, at first
 
 
 class ContactStage:
@@ -54,22 +56,11 @@ class ContactStage:
         self, robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, algorithm: str | Method
     ) -> None:
         self.robot, self.forces, self.settings = robot, forces, settings
-        self.shapes: ShapeContacts | None = None
-        if parts.shapes:
-            self.shapes = ShapeContacts(robot, parts.ground)
-            parts = parts._replace(spheres=(*parts.spheres, *self.shapes.points(parts.ground)))
-        self.bodies, owner, center = contact_model.bodies_with_spheres(robot, parts.spheres)
-        contact_model.check_pairs_part(parts, owner, self.bodies)
-        self.names = contact_model.candidate_names(parts)
-        self._first_of_shapes = len(self.names)
-        if self.shapes is not None:
-            self.bodies += [b for b in self.shapes.bodies if b not in self.bodies]
-            self.names += self.shapes.names()
-        self._number = {name: k for k, name in enumerate(self.bodies)}
+        self.touching = make_scene(robot, parts)
+        self.scene, self.bodies, self.names = self.touching.scene, self.touching.bodies, self.touching.names
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
-        self.spheres = contact_model.sphere_arrays(parts, owner, center)
-        bodies = self._contacts_of_bodies(parts, owner, center)
-        friction, restitution = contact_model.surface_values(parts, self.shapes.surfaces(parts.ground) if self.shapes else ())
+        bodies = self._contacts_of_bodies()
+        friction, restitution = self.touching.friction, self.touching.restitution
         self.joint_dofs = contact_model.limited_rows(forces, parts)
         self.rows = contact_model.joint_rows(forces, parts, settings.step)
         width = np.array([c.size for c in bodies], dtype=np.int64)
@@ -78,31 +69,31 @@ class ContactStage:
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
 
-    def _contacts_of_bodies(self, parts: TouchingParts, owner: Array, center: Array) -> list[Contact]:
+    def _contacts_of_bodies(self) -> list[Contact]:
         """The rows of each body: those of its one point, or all six."""
-        contacts = []
-        in_pairs = set(np.ravel(self.spheres.pair).tolist())
+        contacts, scene, count = [], self.scene, self.touching.sphere_count
+        in_pairs = set(scene.pair[scene.pair[:, 1] < count].ravel().tolist())
         for b, name in enumerate(self.bodies):
-            own = np.flatnonzero(owner == b)
-            lone = self.shapes is None and len(own) == 1 and parts.spheres[own[0]].radius == 0.0 and own[0] not in in_pairs
+            own = np.flatnonzero(scene.body == b)
+            lone = len(own) == 1 and own[0] < count and scene.radius[own[0]] == 0.0 and own[0] not in in_pairs
             T = np.eye(4)
             if lone:
-                T[:3, 3] = center[own[0]]
+                T[:3, 3] = scene.placement[own[0], 9:]
             contacts.append(Contact(name, "point" if lone else "surface", placement=T))
         return contacts
 
     def reset(self, q: Array) -> None:
         """Room for the contacts of robots that begin at q (batch, nq), with no impulses to start from."""
-        batch, most, rows, bodies, joints = (
+        batch, all_of_them, rows, bodies, joints = (
             len(q), len(self.names), len(self.rows.joint), len(self.bodies), len(self.joint_dofs)
         )  # fmt: skip
+        most = all_of_them if batch == 1 else min(ROOM, all_of_them)
 
         def zeros(*shape: int) -> Array:
             return np.zeros((batch, *shape))
 
-        numbers = [np.zeros((batch, most), np.int64) for _ in range(3)]
         self.state = ContactState(
-            ContactPoints(*numbers, zeros(most, 3), zeros(most, 3), zeros(most)),  # type: ignore[call-arg]
+            _room_for_contacts(batch, most),
             np.zeros(batch, np.int64),
             ContactKinematics(zeros(bodies, 4, 4), zeros(bodies, 6), zeros(rows), zeros(rows), zeros(bodies, 6), zeros(rows)),
             ContactImpulses(
@@ -111,15 +102,28 @@ class ContactStage:
                 zeros(joints),
                 zeros(bodies, 6),
                 zeros(joints),
-                zeros(most, 3),
+                zeros(all_of_them, 3),
                 zeros(rows),
-                zeros(most, 3),
+                zeros(all_of_them, 3),
                 zeros(rows),
             ),
             SolverReport(zeros(), zeros(), np.zeros(batch, np.int64), np.zeros(batch, np.int64), np.zeros(batch, bool)),
         )
-        if self.shapes is not None and self.body_placements is not None:
-            self.shapes.apart(self.body_placements(q)[0], self._number)
+        self._rooms = [collision_work(self.scene)]
+        if self.body_placements is not None:
+            self._leave_out_overlaps(q)
+
+    def _leave_out_overlaps(self, q: Array) -> None:
+        """Shapes of the file that overlap on the first robot are taken for parts of one, and do not touch."""
+        enabled = self.scene.enabled
+        enabled[:] = True
+        if not self.touching.drawn.any():
+            return
+        self._find(q[:1], None, None)
+        count = int(self.state.counts[0])
+        deep = self.state.contacts.candidate[0, :count][self.state.contacts.gap[0, :count] < -OVERLAP]
+        pairs = self.touching.pairs[deep]
+        enabled[pairs[self.touching.drawn[pairs]]] = False
 
     @property
     def overlap(self) -> Array:
@@ -129,19 +133,34 @@ class ContactStage:
 
     # a step
 
-    def detect(self, q: Array, threads: int | None) -> None:
-        """Find contacts, and how far joints are from their limits; q is (batch, nq)."""
-        s, reach = self.state, self.settings.margin
-        if self.body_placements is not None:
-            s.kinematics.placement[:] = self.body_placements(q)
-        args = self.spheres, s.kinematics.placement, reach, s.contacts, s.counts
-        _shared(len(q), threads, lambda i, j: find_contacts_of_robots(i, j, *args))
-        if self.shapes is not None:
-            for i in range(len(q)):
-                one = points_of(s.contacts, i, len(self.names))
-                at = s.kinematics.placement[i], self._number, reach, self._first_of_shapes, one
-                s.counts[i] = self.shapes.add(*at, int(s.counts[i]))
-        write_gaps(self.rows, np.ascontiguousarray(q), s.kinematics.gap)
+    def detect(self, q: Array, threads: int | None, v: Array | None = None) -> None:
+        """Find contacts, and how far joints are from their limits; q is (batch, nq).
+
+        v (batch, nv) are the velocities after the step, if nothing touches: what would touch within it is found too.
+        """
+        self._find(q, v, threads)
+        write_gaps(self.rows, np.ascontiguousarray(q), self.state.kinematics.gap)
+
+    def _find(self, q: Array, v: Array | None, threads: int | None) -> None:
+        k = self.state.kinematics
+        if self.body_placements is None:
+            return
+        k.placement[: len(q)] = self.body_placements(q)
+        k.velocity[: len(q)] = 0.0 if v is None else self.body_velocities(q, v)
+
+        def find(i: int, j: int) -> None:
+            work = self._rooms.pop() if self._rooms else collision_work(self.scene)
+            find_contacts_of_batch(i, j, self.scene, k, self.settings, self.state.contacts, self.state.counts, work)
+            self._rooms.append(work)
+
+        _shared(len(q), threads, find)
+        while (self.state.counts[: len(q)] < 0).any():
+            batch, room = self.state.contacts.gap.shape
+            self.state = self.state._replace(
+                contacts=_room_for_contacts(batch, 2 * room),
+                impulses=self.state.impulses._replace(force=np.zeros((batch, 2 * room, 3))),
+            )
+            _shared(len(q), threads, find)
 
     def near(self, v: Array, S: Array | None) -> Array:
         """Which robots (batch,) have a joint near its limit, or dry friction, at velocities v (batch, nv).
@@ -161,9 +180,16 @@ class ContactStage:
         """No impulses for these."""
         forget(robots, self.state.impulses, self.state.report)
 
+    def begin_anew(self, robots: Array) -> None:
+        """No impulses to start from, for these."""
+        self.forget(robots)
+        self.state.impulses.last_force[robots], self.state.impulses.last_row[robots] = 0.0, 0.0
+        self.state.counts[robots] = 0
+
     def arrive(self) -> None:
         """The step was taken."""
-        keep_impulses(self.state.impulses)
+        f = self.state.impulses
+        f.last_force[:], f.last_row[:] = f.next_force, f.next_row
 
     @property
     def bounces(self) -> bool:
@@ -199,14 +225,15 @@ class ContactStage:
         factors = InverseFactors(self.inertia.jacobian(q), self.robot.inverse_mass_matrix(q), E if joints else E[:, :0])
         size = min(int(6 * 2 * s.counts[robots].max()), factors.J.shape[1]) + factors.E.shape[1]
         delassus = BodyDelassus(np.empty((len(q), size, size)), np.empty((len(q), len(self.bodies) + 1), np.int64))
-        args = robots, self.model.width, s.contacts, s.counts, factors, delassus
-        _shared(len(q), threads, lambda i, j: write_delassus_of_robots(i, j, *args))
+        args, room = (robots, self.model, s, factors, delassus), (len(self.bodies), size, self.robot.nv)
+        _shared(len(q), threads, lambda i, j: write_delassus_of_robots(i, j, *args, inverse_work(*room)))
         return delassus
 
     def _resolve(self, robots: Array, delassus: BodyDelassus, threads: int | None) -> None:
         report = self.state.report
         args = robots, self.model, delassus, self.state
-        _shared(len(robots), threads, lambda i, j: resolve_robots(i, j, *args))
+        room = int(self.state.counts[robots].max(initial=0)), len(self.rows.joint), delassus.G.shape[-1]
+        _shared(len(robots), threads, lambda i, j: resolve_robots(i, j, *args, solver_workspace(*room)))
         for n, i in enumerate(robots):
             if not report.residual[i] <= report.allowed[i] < np.inf:
                 self._resolve_by_cones(int(i), BodyDelassus(delassus.G[n], delassus.begin[n]))
@@ -220,12 +247,14 @@ class ContactStage:
         s = self.state
         contacts = points_of(s.contacts, i, int(s.counts[i]))
         kinematics, impulses = kinematics_of(s.kinematics, i), impulses_of(s.impulses, i)
-        p: AssembledProblem = compiled(assembled)(self.model, contacts, kinematics, delassus, impulses)
+        work = solver_workspace(int(s.counts[i]), len(self.rows.joint), len(delassus.G))
+        p: AssembledProblem = compiled(assembled)(self.model, contacts, kinematics, delassus, impulses, work.assembly)
         if not all(np.isfinite(x).all() for x in (p.problem.A, p.problem.b)):
             return
         tolerance = self.settings.tolerance * greatest_of(p.problem.b)
-        solution: Solution = finder_of_impulses(solve_by_cones)(p, self.settings.in_step, tolerance)
-        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses)
+        find = finder_of_impulses(lambda problem, start, tolerance, _: solve_by_cones(problem, start, tolerance))
+        solution: Solution = find(p, self.settings.in_step, tolerance, work.impulses)
+        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses, work.impulses)
         values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, overlap
         for array, value in zip(s.report, values, strict=True):
             array[i] = value
@@ -289,6 +318,12 @@ class ContactStage:
         displacement = np.empty_like(a)
         write_displacement(self.overlap, a, pushed, self.settings.step, displacement)
         return displacement
+
+
+def _room_for_contacts(batch: int, most: int) -> ContactPoints:
+    numbers = [np.zeros((batch, most), np.int64) for _ in range(3)]
+    vectors = [np.zeros((batch, most, 3)) for _ in range(2)]
+    return ContactPoints(*numbers, *vectors, np.zeros((batch, most)))  # type: ignore[call-arg]
 
 
 def _shared(batch: int, threads: int | None, run: Any) -> None:

@@ -19,44 +19,65 @@ class InverseFactors(NamedTuple):
     E: Any  # (rows, nv), rows of joints, or none
 
 
+class InverseWork(NamedTuple):
+    """Room for at most r rows of G, of bodies and joints."""
+
+    touched: Any  # (bodies,) bool
+    rows: Any  # (r, nv)
+    column: Any  # (r, nv) int, where rows are not zero
+    entries: Any  # (r,) int, at how many places
+    half: Any  # (nv,)
+
+
+def inverse_work(bodies: int, rows: int, nv: int) -> InverseWork:
+    """Room for so many rows, of so many bodies that may touch."""
+    return InverseWork(
+        np.empty(bodies, bool), np.empty((rows, nv)), np.empty((rows, nv), np.int64), np.empty(rows, np.int64), np.empty(nv)
+    )  # fmt: skip
+
+
 @jitable
-def write_delassus_by_inverse(width: Any, contacts: Any, factors: Any, delassus: Any) -> None:
-    """G of the bodies that touch anything and of the joint rows, and where they begin."""
-    J, Minv, E, G, begin = factors.J, factors.Minv, factors.E, delassus.G, delassus.begin
-    bodies, nv = len(width), len(Minv)
-    touched = np.zeros(bodies, np.bool_)
+def write_delassus_by_inverse(width: Any, contacts: Any, factors: Any, delassus: Any, work: Any) -> None:
+    """G of the bodies that touch anything and of the joint rows, and where they begin; `work` is an `InverseWork`."""
+    J, E, begin, touched, rows = factors.J, factors.E, delassus.begin, work.touched, work.rows
+    bodies, nv = len(width), len(factors.Minv)
+    for body in range(bodies):
+        touched[body] = False
     for c in range(len(contacts.gap)):
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
                 touched[body] = True
-    rows = np.empty((len(G), nv))
     size = source = 0
     for body in range(bodies):
         begin[body] = size
         if touched[body]:
-            rows[size : size + width[body]] = J[source : source + width[body]]
+            for i in range(width[body]):
+                for k in range(nv):
+                    rows[size + i, k] = J[source + i, k]
             size += width[body]
         source += width[body]
     begin[bodies] = size
-    rows[size : size + len(E)] = E
-    write_product(rows[: size + len(E)], Minv, G)
+    for i in range(len(E)):
+        for k in range(nv):
+            rows[size + i, k] = E[i, k]
+    write_product(size + len(E), factors.Minv, delassus.G, work)
 
 
 @jitable
-def write_product(rows: Any, Minv: Any, G: Any) -> None:
+def write_product(size: int, Minv: Any, G: Any, work: Any) -> None:
     """rows M⁻¹ rowsᵀ, where most of the entries of a row are zero."""
-    size, nv = rows.shape
-    entries, column = np.empty(size, np.int64), np.empty((size, nv), np.int64)  # of each row, where it is not zero
+    rows, entries, column, half = work.rows, work.entries, work.column, work.half
+    nv = len(Minv)
     for i in range(size):
         entries[i] = 0
         for k in range(nv):
             if rows[i, k] != 0.0:
                 column[i, entries[i]] = k
                 entries[i] += 1
-    half = np.empty(nv)
     for i in range(size):
-        half[:] = 0.0
+        for j in range(nv):
+            half[j] = 0.0
         for n in range(entries[i]):
             k = column[i, n]
             for j in range(nv):
@@ -70,11 +91,14 @@ def write_product(rows: Any, Minv: Any, G: Any) -> None:
 
 @compiled
 def write_delassus_of_robots(
-    first: int, stop: int, robots: Any, width: Any, contacts: Any, counts: Any, factors: Any, delassus: Any
+    first: int, stop: int, robots: Any, model: Any, state: Any, factors: Any, delassus: Any, work: Any
 ) -> None:
-    """That of the robots numbered `robots[first:stop]`, of which `factors` and `delassus` have one after the other."""
+    """That of the robots numbered `robots[first:stop]`, of which `factors` and `delassus` have one after the other.
+
+    `model` is a `ContactModel`, `state` a `ContactState`, `work` an `InverseWork`.
+    """
     for n in range(first, stop):
         i = robots[n]
         own = InverseFactors(factors.J[n], factors.Minv[n], factors.E[n % len(factors.E)])
         into = BodyDelassus(delassus.G[n], delassus.begin[n])
-        write_delassus_by_inverse(width, points_of(contacts, i, counts[i]), own, into)
+        write_delassus_by_inverse(model.width, points_of(state.contacts, i, state.counts[i]), own, into, work)

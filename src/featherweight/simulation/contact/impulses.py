@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiling import compiled, jitable
-from .newton import NEWTON_STEPS, project_all, solve_by_newton, write_residual, write_rho
+from .newton import NEWTON_STEPS, newton_work, project_all, solve_by_newton, write_residual, write_rho
 from .sweeps import solve_by_sweeps
 
 SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
@@ -60,66 +60,116 @@ class Solution(NamedTuple):
     newton_steps: int
 
 
-@compiled
-def solve_problem(problem: Any, start: Any, tolerance: float) -> Any:
+class SolverWork(NamedTuple):
+    """Room for impulses of at most m unknowns."""
+
+    newton: Any  # NewtonWork
+    f: Any  # (m,) of sweeps
+    newest: Any  # (m,) of Newton's method
+    settled: Any  # (m,) the best of contacts that give way
+    best: Any  # (m,)
+    diagonal: Any  # (m,) of A, while contacts give way
+
+
+def solver_work(size: int) -> SolverWork:
+    """Room for so many unknowns."""
+    return SolverWork(newton_work(size), *np.empty((5, size)))
+
+
+def solve_problem(problem: Problem, start: Any, tolerance: float) -> Solution:
     """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
-    f = start.copy()
+    return Solution(*_solve(of_arrays(problem), np.asarray(start, float), tolerance, solver_work(len(start))))
+
+
+def of_arrays(problem: Problem) -> Problem:
+    """With arrays as compiled functions take them; A a copy, whose diagonal the solver changes for a while."""
+    b, mu, lower, upper = (np.ascontiguousarray(x, float) for x in problem[1:5])
+    return Problem(np.array(problem.A, float, order="C"), b, mu, lower, upper, problem.pyramid)
+
+
+@jitable
+def solve_in(problem: Any, start: Any, tolerance: float, work: Any) -> Any:
+    """As `solve_problem`, in the room of `work`, where the impulses of the solution stay."""
+    m = len(start)
+    f, newest, best = work.f[:m], work.newest[:m], work.best[:m]
+    copy_numbers(start, f)
+    copy_numbers(start, best)
     swept = steps = 0
-    most = max(SWEEPS, len(f) // 15)
-    best, least = f.copy(), np.inf
+    most = max(SWEEPS, m // 15)
+    least = np.inf
     for attempt in range(ROUNDS):
-        if attempt > 0 or len(f) > NEWTON_FIRST:
+        if attempt > 0 or m > NEWTON_FIRST:
             count, residual = solve_by_sweeps(problem, f, most, tolerance)
             swept += count
             most *= 2
             if residual <= tolerance:
-                best, least = f, residual
+                copy_numbers(f, best)
+                least = residual
                 break
+        copy_numbers(f, newest)  # it may be led astray: sweeps go on from where they were
         if attempt == CONTINUED:
-            newest, residual, count = solve_by_continuation(problem, f, tolerance)
+            residual, count = solve_by_continuation(problem, newest, tolerance, work)
         else:
-            newest, residual, count = solve_by_newton(problem, f, tolerance, NEWTON_STEPS)
+            residual, count = solve_by_newton(problem, newest, tolerance, NEWTON_STEPS, work.newton)
         steps += count
-        if residual < least:  # it may have led astray: sweeps go on from where they were
-            best, least = newest, residual
+        if residual < least:
+            copy_numbers(newest, best)
+            least = residual
         if least <= tolerance or (attempt >= CONTINUED and least <= GOOD * tolerance):
             break
-    project_all(problem, best)  # what rounding left outside
+    project_all(problem, best, work.newton.slope[0])  # what rounding left outside
     return Solution(best, least, swept, steps)
 
 
 @jitable
-def solve_by_continuation(problem: Any, f: Any, tolerance: float) -> tuple[Any, float, int]:
-    """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles."""
-    m = len(f)
-    rho, soft = np.empty(m), problem.A.copy()
-    write_rho(problem.A, len(problem.mu), rho)
-    softened = Problem(soft, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid)
+def solve_by_continuation(problem: Any, f: Any, tolerance: float, work: Any) -> tuple[float, int]:
+    """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles.
+
+    Changes f to the best impulses met; the diagonal of A is another one meanwhile.
+    """
+    m, A, rho = len(f), problem.A, work.newton.rho
+    best, diagonal = work.settled[:m], work.diagonal[:m]
+    for i in range(m):
+        diagonal[i] = A[i, i]
+    copy_numbers(f, best)
     scale = greatest_of(problem.b)
-    best, least, steps = f, np.inf, 0
+    least, steps = np.inf, 0
     softness = 1.0
     while True:
+        write_rho(A, len(problem.mu), rho)
         for i in range(m):
-            soft[i, i] = problem.A[i, i] + softness * rho[i]
+            A[i, i] = diagonal[i] + softness * rho[i]
         allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else GOOD * tolerance
-        newest, residual, count = solve_by_newton(softened, f, allowed, 2 * NEWTON_STEPS)
+        residual, count = solve_by_newton(problem, f, allowed, 2 * NEWTON_STEPS, work.newton)
         steps += count
-        true = natural_residual(problem, newest)
+        for i in range(m):
+            A[i, i] = diagonal[i]
+        true = natural_residual_in(problem, f, work.newton)
         if true < least:
-            best, least = newest, true
+            copy_numbers(f, best)
+            least = true
         if softness == 0.0 or not residual <= allowed:
-            return best, least, steps
-        f = newest
+            copy_numbers(best, f)
+            return least, steps
         softness = STIFFER * softness if softness > LAST_SOFTNESS else 0.0
 
 
-@compiled
-def natural_residual(problem: Any, f: Any) -> float:
+def natural_residual(problem: Problem, f: Any) -> float:
     """The greatest entry of the natural residual, as a velocity [m/s]."""
-    m, k = len(f), len(problem.mu)
-    rho = np.empty(m)
-    write_rho(problem.A, k, rho)
-    return write_residual(problem, f, rho, np.empty(m), np.zeros((m - 2 * k, 3, 3)))
+    return float(_natural_residual(of_arrays(problem), np.asarray(f, float), newton_work(len(f))))
+
+
+@jitable
+def natural_residual_in(problem: Any, f: Any, work: Any) -> float:
+    """As `natural_residual`, in the room of a `NewtonWork`."""
+    write_rho(problem.A, len(problem.mu), work.rho)
+    return write_residual(problem, f, work.rho, work.residual, work.slope)
+
+
+@jitable
+def copy_numbers(source: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = source[i]
 
 
 @jitable
@@ -128,3 +178,6 @@ def greatest_of(b: Any) -> float:
     for x in b:
         worst = max(worst, abs(x))
     return worst
+
+
+_solve, _natural_residual = compiled(solve_in), compiled(natural_residual_in)

@@ -28,20 +28,18 @@ class JointRows(NamedTuple):
     upper: Any  # (rows,) and greatest
 
 
-@compiled
-def write_gaps(rows: Any, q: Any, gap: Any) -> None:
-    """Gaps (robots, rows), infinite for friction, at q (robots, nq)."""
-    for i in range(len(q)):
-        for r in range(len(rows.joint)):
-            gap[i, r] = np.inf if rows.friction[r] else rows.sign[r] * (q[i, rows.at[r]] - rows.bound[r])
+@jitable
+def write_row_gaps(rows: Any, q: Any, gap: Any) -> None:
+    """Gaps (rows,) of one robot, infinite for friction, at q (nq,)."""
+    for r in range(len(rows.joint)):
+        gap[r] = np.inf if rows.friction[r] else rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
 
 
-@compiled
-def write_speeds(rows: Any, velocity: Any, speed: Any) -> None:
-    """Speeds (robots, rows) for velocities (robots, n) of all joints."""
-    for i in range(len(velocity)):
-        for r in range(len(rows.joint)):
-            speed[i, r] = rows.sign[r] * velocity[i, rows.dof[r]]
+@jitable
+def write_row_speeds(rows: Any, velocity: Any, speed: Any) -> None:
+    """Speeds (rows,) of one robot for velocities (n,) of all joints."""
+    for r in range(len(rows.joint)):
+        speed[r] = rows.sign[r] * velocity[rows.dof[r]]
 
 
 @jitable
@@ -50,10 +48,31 @@ def is_active(rows: Any, r: int, gap: float, speed: float, settings: Any) -> boo
     return rows.friction[r] or min(gap, gap + settings.step * speed) < JOINT_MARGIN * settings.margin  # type: ignore[no-any-return]
 
 
+@jitable
+def any_active(rows: Any, gap: Any, speed: Any, settings: Any) -> bool:
+    """Whether any row of one robot counts."""
+    active = False
+    for r in range(len(rows.joint)):
+        active |= is_active(rows, r, gap[r], speed[r], settings)
+    return active
+
+
+@compiled
+def write_gaps(rows: Any, q: Any, gap: Any) -> None:
+    """`write_row_gaps` of many robots."""
+    for i in range(len(q)):
+        write_row_gaps(rows, q[i], gap[i])
+
+
+@compiled
+def write_speeds(rows: Any, velocity: Any, speed: Any) -> None:
+    """`write_row_speeds` of many robots."""
+    for i in range(len(velocity)):
+        write_row_speeds(rows, velocity[i], speed[i])
+
+
 @compiled
 def write_active(rows: Any, gap: Any, speed: Any, settings: Any, active: Any) -> None:
-    """Whether any row counts, for each robot (robots,)."""
+    """`any_active` of many robots."""
     for i in range(len(gap)):
-        active[i] = False
-        for r in range(len(rows.joint)):
-            active[i] |= is_active(rows, r, gap[i, r], speed[i, r], settings)
+        active[i] = any_active(rows, gap[i], speed[i], settings)

@@ -16,32 +16,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import jitable
+from ..compiling import LANES, jitable
+from .elimination import room_for_equations, solve_partly_symmetric
 
 NEWTON_STEPS = 8
-LAPACK_FROM = 36  # unknowns: fewer are eliminated faster here
 PROXIMAL = 1e-9  # of rho, added to A in r' only: impulses of redundant contacts are not unique
 
 
 class NewtonWork(NamedTuple):
-    """Arrays of Newton's method for m unknowns, of which the first 3 k are those of contacts."""
+    """Room for Newton's method with at most m unknowns, of which the first 3 k are those of contacts."""
 
     rho: Any  # (m,)
     residual: Any  # (m,) r(f)
-    slope: Any  # (m - 2 k, 3, 3) blocks of P'
+    slope: Any  # (m, 3, 3) blocks of P', one for a contact or a row with bounds
     step: Any  # (m,)
-    jacobian: Any  # (m, m) of what has to be solved for
-    right: Any  # (m,)
+    equations: Any  # what has to be solved for, as `elimination` has it
+    reciprocal: Any  # (m,)
+    solution: Any  # (m,)
     unknowns: Any  # (m,) int, those in it
 
 
-@jitable
-def newton_work(problem: Any) -> Any:
-    k, m = len(problem.mu), len(problem.b)
-    rho = np.empty(m)
-    write_rho(problem.A, k, rho)
-    slope = np.zeros((m - 2 * k, 3, 3))
-    return NewtonWork(rho, np.empty(m), slope, np.empty(m), np.empty((m, m)), np.empty(m), np.empty(m, np.int64))
+def newton_work(size: int) -> NewtonWork:
+    """Room for so many unknowns."""
+    rho, residual, step, reciprocal, solution = np.empty((5, size))
+    equations, unknowns = room_for_equations(size), np.empty(size, np.int64)
+    return NewtonWork(rho, residual, np.empty((size, 3, 3)), step, equations, reciprocal, solution, unknowns)
 
 
 @jitable
@@ -59,7 +58,7 @@ def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) ->
         r = 3 * c
         project(residual, mu[c], problem.pyramid, r, slope[c])
     for i in range(3 * k, m):
-        s, aim = k + i - 3 * k, residual[i]
+        s, aim = i - 2 * k, residual[i]
         residual[i] = min(max(aim, lower[i - 3 * k]), upper[i - 3 * k])
         slope[s, 0, 0] = 1.0 if residual[i] == aim else 0.0
     for i in range(m):
@@ -71,7 +70,8 @@ def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) ->
 @jitable
 def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
     """P of one contact, in place, and its derivative."""
-    slope[:] = 0.0
+    for i in range(3):
+        slope[i, 0] = slope[i, 1] = slope[i, 2] = 0.0
     if not aim[r] > 0.0:
         aim[r] = aim[r + 1] = aim[r + 2] = 0.0
         return
@@ -98,9 +98,8 @@ def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
 
 
 @jitable
-def project_all(problem: Any, f: Any) -> None:
-    """P of all impulses, in place."""
-    slope = np.empty((3, 3))
+def project_all(problem: Any, f: Any, slope: Any) -> None:
+    """P of all impulses, in place; `slope` (3, 3) is room."""
     k = len(problem.mu)
     for c in range(k):
         project(f, problem.mu[c], problem.pyramid, 3 * c, slope)
@@ -113,41 +112,86 @@ def write_newton_step(A: Any, k: int, work: Any) -> None:
     """Write the step that makes r zero, were r' constant.
 
     Where P' is zero (open contacts, forces at their bounds), r' is rho, and the step is known; what is left of r' is smaller.
-    Its rows have rho P' PROXIMAL added.
+    Its rows have rho P' PROXIMAL added. Those in which P' is one (what sticks, and all normals) make a symmetric matrix.
     """
-    rho, residual, slope, step = work.rho, work.residual, work.slope, work.step
-    matrix, right, unknowns = work.jacobian, work.right, work.unknowns
-    m, n = len(rho), 0
+    unknowns, step = work.unknowns, work.step
+    size, symmetric = order_unknowns(len(A), k, work)
+    if size == 0:
+        return
+    write_equations(A, k, size, symmetric, work)
+    if not solve_partly_symmetric(work.equations, size, symmetric, work.reciprocal, work.solution):
+        write_equations(A, k, size, 0, work)
+        solve_partly_symmetric(work.equations, size, 0, work.reciprocal, work.solution)
+    for x in range(size):
+        step[unknowns[x]] = work.solution[x]
+
+
+@jitable
+def order_unknowns(m: int, k: int, work: Any) -> tuple[int, int]:
+    """Write which steps have to be solved for, first those in whose rows P' is one: how many of all, and how many of these.
+
+    Steps that are known are written.
+    """
+    slope, unknowns, step = work.slope, work.unknowns, work.step
+    last = size = 0
     for i in range(m):
-        c, l = (i // 3, i % 3) if i < 3 * k else (k + i - 3 * k, 0)
-        known = slope[c, l, 0] == 0.0 and slope[c, l, 1] == 0.0 and slope[c, l, 2] == 0.0
-        step[i] = residual[i] / rho[i] if known else 0.0
-        if not known:
-            unknowns[n] = i
-            n += 1
-    for x in range(n):
-        row = unknowns[x]
-        right[x] = residual[row]
-        c, i, first, width = (row // 3, row % 3, row - row % 3, 3) if row < 3 * k else (k + row - 3 * k, 0, row, 1)
-        for y in range(n):
-            matrix[x, y] = 0.0
-        for l in range(width):
-            part = slope[c, i, l]
-            if part != 0.0:
-                for y in range(n):
-                    matrix[x, y] += part * A[first + l, unknowns[y]]
-                total = 0.0
-                for j in range(m):
-                    total += A[first + l, j] * step[j]
-                right[x] -= part * total
-        for y in range(n):
-            l = unknowns[y] - first
-            if 0 <= l < width:
-                matrix[x, y] += rho[row] * ((1.0 if i == l else 0.0) - (1.0 - PROXIMAL) * slope[c, i, l])
-    if n > 0:
-        solved = solve_linear(matrix[:n, :n], right[:n])
-        for x in range(n):
-            step[unknowns[x]] = solved[x]
+        c, l = place_of(i, k)
+        first, second, third = slope[c, l, 0], slope[c, l, 1], slope[c, l, 2]
+        step[i] = 0.0
+        if slope[c, l, l] == 1.0 and abs(first) + abs(second) + abs(third) == 1.0:
+            unknowns[size] = i
+            size += 1
+        elif first == 0.0 and second == 0.0 and third == 0.0:
+            step[i] = work.residual[i] / work.rho[i]
+        else:
+            last += 1
+            unknowns[m - last] = i
+    for x in range(last):  # they were put at the end, the last first
+        unknowns[size + x] = unknowns[m - last + x]
+    return size + last, size
+
+
+@jitable
+def place_of(i: int, k: int) -> tuple[int, int]:
+    """The block of P' that has row i, and which of its rows."""
+    return (i // 3, i % 3) if i < 3 * k else (i - 2 * k, 0)
+
+
+@jitable
+def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> None:
+    """r' step = r for the unknown steps; of the first `symmetric` rows the upper half."""
+    matrix, unknowns, rho, slope, step = work.equations, work.unknowns, work.rho, work.slope, work.step
+    m, stride = len(A), (size // LANES + 1) * LANES
+    for x in range(size):
+        row, at = unknowns[x], x * stride
+        c, i = place_of(row, k)
+        first, width = (row - i, 3) if row < 3 * k else (row, 1)
+        right = work.residual[row]
+        if x < symmetric:
+            for y in range(x // LANES * LANES, x):
+                matrix[at + y] = 0.0
+            for y in range(x, size):
+                matrix[at + y] = A[row, unknowns[y]]
+            matrix[at + x] += rho[row] * PROXIMAL
+            for j in range(m):
+                right -= A[row, j] * step[j]
+        else:
+            for y in range(size):
+                matrix[at + y] = 0.0
+            for l in range(width):
+                part = slope[c, i, l]
+                if part != 0.0:
+                    for y in range(size):
+                        matrix[at + y] += part * A[first + l, unknowns[y]]
+                    for j in range(m):
+                        right -= part * A[first + l, j] * step[j]
+            for y in range(size):
+                l = unknowns[y] - first
+                if 0 <= l < width:
+                    matrix[at + y] += rho[row] * ((1.0 if i == l else 0.0) - (1.0 - PROXIMAL) * slope[c, i, l])
+        matrix[at + size] = right
+        for y in range(size + 1, stride):
+            matrix[at + y] = 0.0
 
 
 @jitable
@@ -155,52 +199,24 @@ def write_rho(A: Any, k: int, rho: Any) -> None:
     for c in range(k):
         most = max(A[3 * c, 3 * c], A[3 * c + 1, 3 * c + 1], A[3 * c + 2, 3 * c + 2])
         rho[3 * c] = rho[3 * c + 1] = rho[3 * c + 2] = most if most > 0.0 else 1.0
-    for i in range(3 * k, len(rho)):
+    for i in range(3 * k, len(A)):
         rho[i] = A[i, i] if A[i, i] > 0.0 else 1.0
 
 
 @jitable
-def solve_linear(matrix: Any, right: Any) -> Any:
-    """matrix⁻¹ right; the matrix is overwritten."""
-    n = len(right)
-    if n >= LAPACK_FROM:
-        return np.linalg.solve(np.ascontiguousarray(matrix), right)
-    x = right.copy()
-    for c in range(n):
-        pivot = c
-        for i in range(c + 1, n):
-            if abs(matrix[i, c]) > abs(matrix[pivot, c]):
-                pivot = i
-        if pivot != c:
-            for j in range(c, n):
-                matrix[c, j], matrix[pivot, j] = matrix[pivot, j], matrix[c, j]
-            x[c], x[pivot] = x[pivot], x[c]
-        for i in range(c + 1, n):
-            factor = matrix[i, c] / matrix[c, c]
-            if factor != 0.0:
-                for j in range(c + 1, n):
-                    matrix[i, j] -= factor * matrix[c, j]
-                x[i] -= factor * x[c]
-    for c in range(n - 1, -1, -1):
-        for j in range(c + 1, n):
-            x[c] -= matrix[c, j] * x[j]
-        x[c] /= matrix[c, c]
-    return x
-
-
-@jitable
-def solve_by_newton(problem: Any, f: Any, tolerance: float, most: int) -> tuple[Any, float, int]:
-    """Impulses from f on, whether or not they come near: with the residual left, and the number of steps, `most` at most.
+def solve_by_newton(problem: Any, f: Any, tolerance: float, most: int, work: Any) -> tuple[float, int]:
+    """Change the impulses f, whether or not they come near: the residual left, and the number of steps, `most` at most.
 
     Steps are whole ones: the residual may grow while contacts change between sticking, sliding and open, and a search along
     the step would stop there.
     """
-    work = newton_work(problem)
+    write_rho(problem.A, len(problem.mu), work.rho)
     norm = write_residual(problem, f, work.rho, work.residual, work.slope)
     for count in range(most):
         if not norm > tolerance:
-            return f, norm, count
+            return norm, count
         write_newton_step(problem.A, len(problem.mu), work)
-        f = f - work.step
+        for i in range(len(f)):
+            f[i] -= work.step[i]
         norm = write_residual(problem, f, work.rho, work.residual, work.slope)
-    return f, norm, most
+    return norm, most

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .collision_scene import HEIGHTS, PLANE
 from .contact_problem import body_of, write_axes
-from .detection import HEIGHTS, PLANE, normal_and_height
+from .ground_contacts import normal_and_height
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -56,44 +57,46 @@ def cross(a: Array, b: Array) -> Array:
     return np.asarray(np.cross(a, b, axis=0))
 
 
-def center_rates(spheres: Any, s: int, bodies: BodyRates) -> tuple[Array, Array]:
+def center_rates(scene: Any, s: int, bodies: BodyRates) -> tuple[Array, Array]:
     """The centre of a sphere in the world, and its rates."""
-    b = int(spheres.body[s])
-    R, t, c = bodies.placement[b, :3, :3], bodies.tangent[b], spheres.center[s]
+    b = int(scene.body[s])
+    R, t, c = bodies.placement[b, :3, :3], bodies.tangent[b], scene.placement[s, 9:]
     return R @ c + bodies.placement[b, :3, 3], R @ (t[:3] + cross(t[3:], c))
 
 
-def geometry_rates(spheres: Any, contacts: Any, c: int, bodies: BodyRates) -> GeometryRates:
-    """Of contact c, of a sphere or a pair of them."""
-    candidate, n, gap = int(contacts.candidate[c]), contacts.normal[c], float(contacts.gap[c])
-    count = len(spheres.body)
-    if candidate < count:
-        x, dx = center_rates(spheres, candidate, bodies)
-        r = float(spheres.radius[candidate])
-        if spheres.ground == PLANE:
+def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRates) -> GeometryRates:
+    """Of contact c, of a pair: a sphere and the ground of the simulation, or two spheres."""
+    n, gap = contacts.normal[c], float(contacts.gap[c])
+    s, t = (int(k) for k in scene.pair[pair])
+    x, dx = center_rates(scene, s, bodies)
+    if scene.kind[t] >= PLANE:
+        r = float(scene.size[s, 0])
+        if scene.kind[t] == PLANE:
             dn, dgap = np.zeros_like(dx), n @ dx
         else:
-            assert spheres.ground == HEIGHTS
-            dn, dgap = _over_heights(spheres, x, dx)
+            assert scene.kind[t] == HEIGHTS
+            f = int(scene.data[t, 0])
+            dn, dgap = _over_heights((scene.heights, scene.field_grid[f], scene.field_edges[f]), x, dx)
         return GeometryRates(dx - n[:, None] * dgap - (r + gap) * dn, dn, dgap)
-    s, t = (int(k) for k in spheres.pair[candidate - count])
-    (x, dx), (y, dy) = (center_rates(spheres, k, bodies) for k in (s, t))
+    y, dy = center_rates(scene, t, bodies)
     apart = dx - dy
     distance = float(np.linalg.norm(x - y))
     dgap = n @ apart
     dn = (apart - n[:, None] * dgap) / max(distance, 1e-300)
-    out = float(spheres.radius[t]) + 0.5 * gap
+    out = float(scene.size[t, 0]) + 0.5 * gap
     return GeometryRates(dy + 0.5 * n[:, None] * dgap + out * dn, dn, dgap)
 
 
-def _over_heights(spheres: Any, x: Array, dx: Array) -> tuple[Array, Array]:
+def _over_heights(field: Any, x: Array, dx: Array) -> tuple[Array, Array]:
     """Rates of the normal of a height field below a centre x, and of the centre's distance from the tangent plane there."""
-    n, height = np.array(normal_and_height(spheres, x[0], x[1])[:3]), normal_and_height(spheres, x[0], x[1])[3]
-    steps = [(x[k] - spheres.corner[k]) / spheres.spacing[k] for k in range(2)]
-    inside = [0.0 <= s <= m - 1.0 for s, m in zip(steps, spheres.heights.shape, strict=True)]
-    i, j = (min(int(min(max(s, 0.0), m - 1.0)), m - 2) for s, m in zip(steps, spheres.heights.shape, strict=True))
-    H = spheres.heights
-    twist = (H[i + 1, j + 1] - H[i + 1, j] - H[i, j + 1] + H[i, j]) / (spheres.spacing[0] * spheres.spacing[1])
+    heights, (first, nx, ny), edges = field
+    *normal, height = normal_and_height(heights, (first, nx, ny), edges, x[0], x[1])
+    n = np.array(normal)
+    steps = [(x[k] - edges[k]) / edges[2 + k] for k in range(2)]
+    inside = [0.0 <= s <= m - 1.0 for s, m in zip(steps, (nx, ny), strict=True)]
+    i, j = (min(int(min(max(s, 0.0), m - 1.0)), m - 2) for s, m in zip(steps, (nx, ny), strict=True))
+    H = heights[first : first + nx * ny].reshape(nx, ny)
+    twist = (H[i + 1, j + 1] - H[i + 1, j] - H[i, j + 1] + H[i, j]) / (edges[2] * edges[3])
     slope = -n[:2] / n[2]
     dslope = twist * dx[1::-1] if all(inside) else np.zeros_like(dx[:2])
     raw = np.vstack([-dslope, np.zeros((1, dx.shape[1]))])  # of (-slope, 1), whose length is 1/nz
@@ -111,11 +114,12 @@ def axes_rates(axes: Array, dn: Array) -> Array:
     return np.stack([dn, dt, cross(dn, t) + cross(n, dt)])
 
 
-def side_rates(model: Any, spheres: Any, contacts: Any, c: int, bodies: BodyRates) -> tuple[GeometryRates, list[SideRates]]:
+def side_rates(stage: Any, contacts: Any, c: int, bodies: BodyRates) -> tuple[GeometryRates, list[SideRates]]:
     """The geometry of contact c, and its rows on either side."""
+    model, scene = stage.model, stage.scene
     axes = np.empty((3, 3))
     write_axes(contacts.normal[c], axes)
-    geometry = geometry_rates(spheres, contacts, c, bodies)
+    geometry = geometry_rates(scene, int(stage.touching.pairs[contacts.candidate[c]]), contacts, c, bodies)
     daxes = axes_rates(axes, geometry.normal)
     sides = []
     for s in range(2):
@@ -131,7 +135,7 @@ def side_rates(model: Any, spheres: Any, contacts: Any, c: int, bodies: BodyRate
         rows = _rows_at(p, dp, y, dy)
         felt = rows
         if model.width[body] == 3:
-            center = spheres.center[int(np.flatnonzero(spheres.body == body)[0])]
+            center = scene.placement[int(np.flatnonzero(scene.body == body)[0]), 9:]
             felt = _rows_at(center, np.zeros_like(dp), y, dy)
         sides.append(SideRates(body, *rows, *felt))
     return geometry, sides

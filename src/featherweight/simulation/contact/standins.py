@@ -48,14 +48,17 @@ def spheres_of(robot: Robot) -> list[Sphere]:
 def stand_ins(shape: Shape, body: str) -> list[Sphere]:
     """Spheres and points for one shape, on its moving body. Raises ValueError or ImportError for a mesh that cannot be read."""
     R, p = np.array(shape.placement.R), np.array(shape.placement.p)
-    radius, points = _local(shape)
+    radius, points = local_stand_ins(shape)
     if shape.type is ShapeType.MESH:
         return [Sphere(body, 0.0, tuple(x), shape.friction) for x in points]
     return [Sphere(body, radius, _at(R, p, x), shape.friction) for x in points]
 
 
-def _local(shape: Shape) -> tuple[float, Any]:
-    """The radius of the spheres, and their centres in the shape's frame (a mesh's in its body's)."""
+def local_stand_ins(shape: Shape) -> tuple[float, Any]:
+    """The radius of the spheres that stand for a shape, and their centres in its frame (a mesh's in its body's); no plane.
+
+    Raises ValueError or ImportError for a mesh that cannot be read.
+    """
     size = shape.size
     match shape.type:
         case ShapeType.SPHERE:

@@ -1,0 +1,63 @@
+"""A step of Newton's method to where loops are closed, with the independent joints where they are:
+
+    K_d x = -phi      q' = q exp(x / sqrt(1 + 4 |x|^2))
+
+The root keeps a cluster's step below half a unit where loops are far from closed. It changes the step in third order only, so
+that the method converges quadratically all the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...spatial import sqrt
+from ..integration import move_joint
+from .cluster_tree import Cluster, ClusterTree
+from .counterparts import takes_mechanism
+from .integration import write_coordinates
+from .loop_constraints import cosines, poses, violations
+from .maps import constraint_matrix, dot, of_rows, triangle
+from .spanning import nearness_to_singularity, placed, write_all
+
+
+class ClosedWithin(NamedTuple):
+    """What loops must keep to count as closed."""
+
+    solved: tuple[int, ...]  # constraints that are closed to rounding, by their numbers
+    others: float  # by how much the others, which contradict those, may be off
+    facing: float  # the least cosine between axes that are to point the same way
+
+
+@takes_mechanism
+def closing_step(mech: ClusterTree, within: ClosedWithin, q, results) -> None:
+    """The configuration after a step. And of q: phi of the constraints that are solved for; margins, none of which is negative
+    where loops are closed; and how close it is to a singular configuration."""
+    ahead, residual, margins, singularity = results
+    qs, X = placed(mech, q)
+    moved = list(qs)
+    phi, facing, total = [], [], 0.0
+    for cluster in mech.clusters:
+        P = poses(mech.tree, cluster, X)
+        violated = violations(mech.tree, cluster, P, qs)
+        phi += violated
+        facing += cosines(cluster, P)
+        if cluster.dependent:
+            K_d = of_rows(constraint_matrix(mech, cluster, P, qs), cluster.dependent)
+            R = triangle(K_d, [[0.0 - violated[k]] for k in cluster.kept])
+            total = total + nearness_to_singularity(K_d, R)
+            move_dependent(mech, cluster, qs, [x for (x,) in R.solution()], moved)
+    write_coordinates(mech, moved, ahead)
+    write_all(residual, [phi[k] for k in within.solved])
+    off = [within.others * within.others - phi[k] * phi[k] for k in range(len(phi)) if k not in within.solved]
+    write_all(margins, off + [cosine - within.facing for cosine in facing])
+    singularity[0] = total
+
+
+def move_dependent(mech: ClusterTree, cluster: Cluster, qs, x, moved) -> None:
+    """Write the coordinates of a cluster's dependent joints after a step x of their dependent rows."""
+    scale = 1.0 / sqrt(1.0 + 4.0 * dot(x, x))
+    step = [0.0] * len(mech.tree.parent)
+    for r, y in zip(cluster.dependent, x, strict=True):
+        step[r] = scale * y
+    for j in sorted({mech.tree.first[r] for r in cluster.dependent}):
+        move_joint(mech.tree, j, qs, step, moved)

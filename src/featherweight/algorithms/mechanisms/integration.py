@@ -1,0 +1,102 @@
+"""Steps along independent velocities, q exp(G v): as far as loops do not bend them, which they then open by the order of v²."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model.tree import INNER
+from .. import integration
+from .cluster_tree import ClusterTree, unconstrained
+from .counterparts import for_mechanism, takes_mechanism
+from .maps import dot, spanning_configuration, spanning_velocity
+from .spanning import mapped
+
+
+@for_mechanism(integration.integrate)
+def integrate(mech: ClusterTree, q, v, result) -> None:
+    qs, M = mapped(mech, q)
+    move_joints(mech, qs, spanning_velocity(mech, M, v), result)
+
+
+@takes_mechanism
+def integrate_by_map(mech: ClusterTree, q, S, v, result) -> None:
+    """With G at q as an argument."""
+    move_joints(mech, spanning_configuration(mech, q), mapped_velocity(mech, S, v), result)
+
+
+def move_joints(mech: ClusterTree, qs, x, result) -> None:
+    """Write the coordinates that q has, of joints moved by velocities of the spanning tree."""
+    moved = [0.0] * len(qs)
+    integration.integrate(mech.tree, qs, x, moved)
+    write_coordinates(mech, moved, result)
+
+
+@for_mechanism(integration.advance)
+def advance(mech: ClusterTree, q, u, d, h, results) -> None:
+    """Origins of joints that loops leave all their velocities move straight on."""
+    qs, M = mapped(mech, q)
+    write_advanced(mech, qs, spanning_velocity(mech, M, led(u, d, h)), (u, d, h), results)
+
+
+@takes_mechanism
+def advance_by_map(mech: ClusterTree, q, S, u, d, h, results) -> None:
+    """With G at q as an argument."""
+    write_advanced(mech, spanning_configuration(mech, q), mapped_velocity(mech, S, led(u, d, h)), (u, d, h), results)
+
+
+def led(u, d, h) -> list[Any]:
+    """h u + d."""
+    return [h * x + y for x, y in zip(u, d, strict=True)]
+
+
+def mapped_velocity(mech: ClusterTree, S, v) -> list[Any]:
+    """S v, of a matrix (n, nv) that has entries within clusters only."""
+    x = [0.0] * len(mech.tree.parent)
+    for cluster in mech.clusters:
+        own = range(cluster.start, cluster.start + len(cluster.independent))
+        for k, r in enumerate(cluster.rows):
+            x[r] = v[cluster.start + k] if unconstrained(cluster) else dot([S[r][i] for i in own], [v[i] for i in own])
+    return x
+
+
+def write_advanced(mech: ClusterTree, qs, x, step, results) -> None:
+    """The results of `advance`, of joints moved by velocities x of the spanning tree."""
+    ahead, velocity = results
+    u, d, h = step
+    integration.carry(independent_kinds(mech), u, d, h, velocity)
+    moved = [0.0] * len(qs)
+    for r in range(len(x)):
+        if is_independent(mech, r):
+            integration.move_joint_straight(mech.tree, r, qs, x, moved)
+        else:
+            integration.move_joint(mech.tree, r, qs, x, moved)
+    write_coordinates(mech, moved, ahead)
+
+
+@for_mechanism(integration.difference)
+def difference(mech: ClusterTree, q0, q1, result) -> None:
+    """Of independent velocities."""
+    whole = [0.0] * len(mech.tree.parent)
+    integration.difference(mech.tree, spanning_configuration(mech, q0), spanning_configuration(mech, q1), whole)
+    for cluster in mech.clusters:
+        for k, r in enumerate(cluster.independent):
+            result[cluster.start + k] = whole[r]
+
+
+def is_independent(mech: ClusterTree, r: int) -> bool:
+    """Whether no loop or coupling determines a velocity of the joint that a row of the tree belongs to."""
+    independent = mech.clusters[mech.owner[r]].independent
+    return all(i in independent for i in range(mech.tree.first[r], mech.tree.last[r] + 1))
+
+
+def independent_kinds(mech: ClusterTree) -> list[int]:
+    """For each independent velocity the kind of its joint, at the first row of one that is independent as a whole."""
+    rows = [r for cluster in mech.clusters for r in cluster.independent]
+    return [mech.tree.kind[r] if is_independent(mech, r) else INNER for r in rows]
+
+
+def write_coordinates(mech: ClusterTree, qs, q) -> None:
+    """Of the spanning tree's coordinates, write those that q has."""
+    for place, x in zip(mech.position, qs, strict=True):
+        if place >= 0:
+            q[place] = x

@@ -1,0 +1,58 @@
+"""Inertias drawn at random around those of a robot, which bodies can have: for domain randomisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from ..model.configuration import shape_of
+from ..robot.linear_parameters import Identifiable
+from .consistency import SLIGHT, parameters_of, pseudo_inertia
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Range = tuple[float, float]
+
+
+def random_parameters(
+    robot: Identifiable,
+    size: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    *,
+    mass: Range = (0.8, 1.2),
+    center: float = 0.1,
+    lengths: Range = (1.0, 1.0),
+    rng: np.random.Generator | int | None = None,
+) -> Array:
+    """Inertial parameters (*size, nbodies, 10) of bodies like the robot's, each drawn by itself and uniformly.
+
+    A body's density is multiplied by a factor from `mass`, and its inertia with it; its mass is moved along the principal axes,
+    by up to `center` times the half lengths of the box of uniform density that has its inertia; and it is stretched along them
+    about its centre by factors from `lengths`, one for each axis. What a body can have stays so, since P becomes
+    s H P Hᵀ with an affine map H of space (`pseudo_inertia`). Bodies without mass stay so. Inertias that no body can have, as
+    in models of the plane, are stretched along all axes alike.
+
+    Raises ValueError for ranges that are no pairs of ascending numbers above zero, or a `center` below zero.
+    """
+    for name, given in (("mass", mass), ("lengths", lengths)):
+        if np.shape(given) != (2,) or not 0.0 < given[0] <= given[1] < np.inf:
+            raise ValueError(f"random_parameters: {name} must be two numbers above zero, least and greatest; got {given}")
+    if not 0.0 <= center < np.inf:
+        raise ValueError(f"random_parameters: center must be a number of zero or more; got {center}")
+    rng = np.random.default_rng(rng)
+    P = pseudo_inertia(robot.inertial_parameters)
+    m = P[:, 3, 3]
+    c = P[:, :3, 3] / np.where(m > 0.0, m, 1.0)[:, None]
+    moments, axes = np.linalg.eigh(P[:, :3, :3] - m[:, None, None] * c[:, :, None] * c[:, None, :])
+    variances = np.maximum(moments, 0.0) / np.where(m > 0.0, m, 1.0)[:, None]
+    half_lengths = np.sqrt(3.0 * variances)  # of a box, whose variance is a third of a half length's square
+    shape = (*shape_of(size), len(m))
+    stretch, shift = rng.uniform(*lengths, (*shape, 3)), center * half_lengths * rng.uniform(-1.0, 1.0, (*shape, 3))
+    odd = moments[:, 0] < -SLIGHT * moments[:, 2]
+    stretch[..., odd, :] = stretch[..., odd, :1]
+    H = np.zeros((*shape, 4, 4))
+    H[..., :3, :3] = axes * stretch[..., None, :] @ np.swapaxes(axes, -1, -2)
+    H[..., :3, 3] = c + (axes @ shift[..., None] - H[..., :3, :3] @ c[..., None])[..., 0]
+    H[..., 3, 3] = 1.0
+    factor = rng.uniform(*mass, shape)[..., None, None]
+    return parameters_of(factor * (H @ P @ np.swapaxes(H, -1, -2)))

@@ -1,0 +1,205 @@
+"""States and controls in the order and the conventions of MuJoCo: qpos, qvel and ctrl.
+
+MuJoCo's quaternions are (w, x, y, z), the linear velocity of a free joint is in the axes of the world (its angular velocity in
+those of the body, as here), and all joints have coordinates and velocities, also those that others determine. Coordinates of
+hinges and slides are the same, `ref` included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms.mechanisms import spanning
+from ..engine.function import CompiledFunction
+from ..engine.program import Output
+from ..model.model import MovingJoint
+from ..model.types import JointType
+from ..spatial import Vec3, rotation_from_quaternion
+from .system import System
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+TYPES = (JointType.FLOATING, JointType.SPHERICAL, JointType.PRISMATIC, JointType.REVOLUTE)  # by mjtJoint: free, ball, ...
+ON_JOINTS = (0, 1)  # by mjtTrn: of joints
+
+
+class MujocoState(NamedTuple):
+    """A state as MuJoCo has it."""
+
+    qpos: Array  # (..., nq)
+    qvel: Array  # (..., nv)
+
+
+class RobotState(NamedTuple):
+    """A state as robots have it."""
+
+    q: Array  # (..., nq)
+    v: Array  # (..., nv)
+
+
+class MujocoOrder:
+    """Takes states and controls of a robot to MuJoCo and back.
+
+    `model` is the mjModel; joints and actuators are matched by name, and those without a name (and free joints of other names)
+    by their order. Without a model, MuJoCo's are taken to be those of the robot in its order: as MuJoCo compiles the same file,
+    where that has no actuators but those of `robot.actuators`.
+
+    Raises ValueError for joints that are not of both, or not of one type there, and for planar joints, which MuJoCo lacks.
+    """
+
+    def __init__(self, robot: System, model: Any = None) -> None:
+        self.robot = robot
+        own = robot.model.joints
+        planar = [j.name for j in own if j.type is JointType.PLANAR]
+        if planar:
+            raise ValueError(f"{robot.name}: MuJoCo has no planar joints such as {planar[0]!r}; make it two slides and a hinge")
+        joints = list(own) if model is None else _matched_joints(robot, model)
+        every = range(len(robot.actuators))
+        actuators = list(enumerate(every)) if model is None else _matched_actuators(robot, model, joints)
+        self.joints = tuple(j.name for j in joints)  # of the robot, in MuJoCo's order
+        self.nq, self.nv = robot.model.nq, robot.model.nv
+        self.nu: int = len(every) if model is None else model.nu
+        self._places = list(_places(joints))
+        self._driven, self._drives = ([pair[k] for pair in actuators] for k in range(2))
+
+    def state(self, q: Any, v: Any) -> MujocoState:
+        """qpos and qvel of q (..., nq) and v (..., nv); of robots with loops, closed ones."""
+        q, v = self._states(("q", q, self.robot.nq), ("v", v, self.robot.nv))
+        if self.robot.closed:
+            q, v = self._spanning(q, v)
+        result = MujocoState(np.empty(q.shape), np.empty(v.shape))
+        for joint, at, speeds_at in self._places:
+            here, there = _part(q, joint.q_slice), _part(v, joint.v_slice)
+            theirs, speeds = _part(result.qpos, at), _part(result.qvel, speeds_at)
+            theirs[:], speeds[:] = here, there
+            if joint.type.nq > 1:
+                theirs[-4], theirs[-3:] = here[-1], here[-4:-1]
+            if joint.type is JointType.FLOATING:
+                speeds[:3] = rotation_from_quaternion(*here[3:]) @ Vec3(*there[:3])
+        return result
+
+    def robot_state(self, qpos: Any, qvel: Any) -> RobotState:
+        """q and v of qpos (..., nq) and qvel (..., nv), which are MuJoCo's.
+
+        Of robots with loops and couplings, coordinates and velocities of joints that others determine are left out; q is as
+        closed as qpos is.
+        """
+        qpos, qvel = self._states(("qpos", qpos, self.nq), ("qvel", qvel, self.nv))
+        q, v = np.empty(qpos.shape), np.empty(qvel.shape)
+        for joint, at, speeds_at in self._places:
+            theirs, speeds = _part(qpos, at), _part(qvel, speeds_at)
+            here, there = _part(q, joint.q_slice), _part(v, joint.v_slice)
+            here[:], there[:] = theirs, speeds
+            if joint.type.nq > 1:
+                here[-1], here[-4:-1] = theirs[-4], theirs[-3:]
+            if joint.type is JointType.FLOATING:
+                there[:3] = rotation_from_quaternion(*here[3:]).transpose() @ Vec3(*speeds[:3])
+        return RobotState(q[..., self._coordinates], v[..., self._velocities])
+
+    def ctrl(self, control: Any) -> Array:
+        """MuJoCo's ctrl (..., nu) of a control (..., number of `robot.actuators`); zero for actuators that the robot lacks."""
+        given = self._array("control", control, len(self.robot.actuators))
+        result = np.zeros((*given.shape[:-1], self.nu))
+        result[..., self._driven] = given[..., self._drives]
+        return result
+
+    def control(self, ctrl: Any) -> Array:
+        """The control (..., number of `robot.actuators`) of MuJoCo's ctrl (..., nu)."""
+        given = self._array("ctrl", ctrl, self.nu)
+        result = np.empty((*given.shape[:-1], len(self.robot.actuators)))
+        result[..., self._drives] = given[..., self._driven]
+        return result
+
+    def _states(self, *given: tuple[str, Any, int]) -> tuple[Array, Array]:
+        """Coordinates and velocities with the same leading axes."""
+        x, u = (self._array(*one) for one in given)
+        try:
+            batch = np.broadcast_shapes(x.shape[:-1], u.shape[:-1])
+        except ValueError:
+            shapes = ", ".join(f"{one[0]} {y.shape}" for one, y in zip(given, (x, u), strict=True))
+            raise ValueError(f"{self.robot.name}: batch axes do not broadcast: {shapes}") from None
+        return np.broadcast_to(x, (*batch, x.shape[-1])), np.broadcast_to(u, (*batch, u.shape[-1]))
+
+    def _array(self, name: str, x: Any, n: int) -> Array:
+        array: Array = np.asarray(x, dtype=np.float64)
+        if array.shape[-1:] != (n,):
+            raise ValueError(f"{self.robot.name}: {name} must have shape (..., {n}); got {array.shape}")
+        return array
+
+    @cached_property
+    def _spanning(self) -> CompiledFunction:
+        """Coordinates and velocities of all joints, of q and v."""
+        outputs = Output("spanning_q", (self.nq,)), Output("spanning_v", (self.nv,))
+        return self.robot.bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
+
+    @cached_property
+    def _coordinates(self) -> Array:
+        """Where among those of all joints the coordinates of q are."""
+        pairs = zip(self.robot.model.joints, self.robot.joints, strict=True)
+        own = [(k, j) for whole, joint in pairs for j, k in _pairs(joint.q_slice, whole.q_slice)]
+        return np.array([k for k, _ in sorted(own, key=lambda pair: pair[1])], dtype=np.intp)
+
+    @cached_property
+    def _velocities(self) -> Array:
+        """Where among those of all joints the velocities of v are."""
+        if not self.robot.closed:
+            return np.arange(self.nv)
+        rows = {c.start + k: r for c in self.robot.system.clusters for k, r in enumerate(c.independent)}
+        return np.array([rows[k] for k in range(self.robot.nv)], dtype=np.intp)
+
+
+def _part(x: Array, at: slice) -> Any:
+    """Some of the last axis, as views with that axis first."""
+    return np.moveaxis(x[..., at], -1, 0)
+
+
+def _pairs(own: slice, whole: slice) -> Iterator[tuple[int, int]]:
+    return zip(range(own.start, own.stop), range(whole.start, whole.stop), strict=False)
+
+
+def _places(joints: Iterable[MovingJoint]) -> Iterator[tuple[MovingJoint, slice, slice]]:
+    """Where in qpos and qvel joints are that lie one after the other."""
+    q = v = 0
+    for j in joints:
+        yield j, slice(q, q + j.type.nq), slice(v, v + j.type.nv)
+        q, v = q + j.type.nq, v + j.type.nv
+
+
+def _matched_joints(robot: System, model: Any) -> list[MovingJoint]:
+    """The robot's joints in the order of MuJoCo's."""
+    left = {j.name: j for j in robot.model.joints}
+    theirs = [(model.joint(k).name, TYPES[model.jnt_type[k]]) for k in range(model.njnt)]
+    matched = [left.pop(name, None) for name, _ in theirs]
+    others = list(left.values())
+    for k, (name, kind) in enumerate(theirs):
+        if matched[k] is None and (not name or kind is JointType.FLOATING) and others:
+            matched[k] = others.pop(0)
+        own = matched[k]
+        if own is None:
+            raise ValueError(
+                f"{robot.name} has no joint {name or f'number {k}'!r}, as MuJoCo's model has; it must have them all"
+            )
+        if kind is not (JointType.REVOLUTE if own.type is JointType.CONTINUOUS else own.type):
+            raise ValueError(f"{robot.name}: joint {own.name!r} is {own.type.value} here and {kind.value} in MuJoCo's model")
+    if others:
+        raise ValueError(f"MuJoCo's model has no joint {others[0].name!r}, as {robot.name} has; it must have them all")
+    return [j for j in matched if j is not None]
+
+
+def _matched_actuators(robot: System, model: Any, joints: Sequence[MovingJoint]) -> list[tuple[int, int]]:
+    """Pairs of numbers, MuJoCo's first, of actuators of one name, and of those without, of one joint in their order."""
+    left = {a.name: k for k, a in enumerate(robot.actuators)}
+    names = [model.actuator(k).name for k in range(model.nu)]
+    pairs = [(k, left.pop(name)) for k, name in enumerate(names) if name in left]
+    for k in (k for k, name in enumerate(names) if not name and model.actuator_trntype[k] in ON_JOINTS):
+        joint = joints[model.actuator_trnid[k, 0]].name
+        own = next((a for a in left if robot.actuators[left[a]].joint == joint), None)
+        if own is not None:
+            pairs.append((k, left.pop(own)))
+    if left:
+        raise ValueError(f"MuJoCo's model has no actuator {next(iter(left))!r}, as {robot.name} has; it must have them all")
+    return sorted(pairs)

@@ -1,0 +1,214 @@
+"""Functions that take inertias as arguments: one compilation for robots that differ in nothing else (domain randomisation)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms.contact.constraint_rows import ConstraintRows
+from ..algorithms.mechanisms.cluster_tree import ClusterTree
+from ..engine.function import CompiledFunction, cheapest
+from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, nested, with_kernels
+from ..engine.sources import digest
+from ..engine.trace import trace
+from ..model.inertial_parameters import NAMES, inertia_in_row
+from ..model.model import Placed
+from ..model.tree import Tree
+from .linear_parameters import Chosen, Identifiable
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PARAMETERS, ARMATURE = "parameters", "armature"
+
+
+class Parametric(Identifiable):
+    """A system whose functions may have its inertias as arguments."""
+
+    @property
+    def armature(self) -> Array:
+        """Reflected inertias [kg m², kg] of all joints that are not floating, in their order."""
+        return np.array([j.armature for j in self._chosen_joints(True)])
+
+    def parametric(self, function: CompiledFunction, bodies: Chosen = True, armature: Chosen = True) -> CompiledFunction:
+        """A function of this robot with inertias as arguments: those of each state are its own, and nothing compiles again.
+
+        Further arguments follow those that the function has: `parameters` (k, 10) of the bodies chosen, all or those named, in
+        the order and the frames of `inertial_parameters`; and `armature` (k) of the joints chosen, in their order: all but
+        floating ones (the robot's are `robot.armature`), or those named. A joint with several degrees of freedom has one
+        armature for all. Bodies and joints that are not chosen stay as they are, which makes for shorter functions. Of a
+        derivative, the derivatives by other arguments at these inertias.
+
+            dynamics = robot.parametric(robot.forward_dynamics)
+            a = dynamics(q, v, tau, parameters, armature)
+
+        Numbers are taken as they are: that bodies can have them is for `identification.inconsistent_bodies` to say, and
+        `identification.random_parameters` makes such. A function that does not depend on inertias is returned as it is.
+
+        Raises ValueError for a function of another robot, for a body or joint that the robot does not have, where rows of a
+        CenterOfMass constraint depend on the masses, and for a function that is rolled or too large to be traced.
+        """
+        self._require_own(function)
+        placed = dict(zip((b.name for b in self.bodies), self.model.placed_bodies, strict=True))
+        wanted = set(placed if bodies is True else [bodies] if isinstance(bodies, str) else bodies or ())
+        if unknown := wanted - set(placed):
+            raise ValueError(f"{self.name} has no moving body {min(unknown)!r}; it has {', '.join(placed)}")
+        chosen = {j.name for j in self._chosen_joints(armature)}
+        rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in self.model.joints if j.name in chosen)
+        inertias = Inertias(tuple(at for name, at in placed.items() if name in wanted), rows)
+        sources = function.alternatives
+        programs = {name: _with_inertias(f.program, inertias) for name, f in sources.items()}
+        if all(programs[name] is f.program for name, f in sources.items()):
+            return function
+        sources = {name: f for name, f in sources.items() if f.execution != "rolled" and not f.too_large}
+        if not sources:
+            raise ValueError(
+                f"{self.name}: {function.name} is rolled, or too large to be traced; functions of inertias are traced. Use "
+                "robots of their own (with_inertial_parameters)"
+            )
+        how = "interpreted" if self.execution == "interpreted" else "traced"
+        functions = {name: CompiledFunction(programs[name], how, name) for name in sources}
+        return cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))
+
+
+class Inertias(NamedTuple):
+    """Where inertias that are arguments belong in the tree."""
+
+    bodies: tuple[Placed, ...]
+    armatures: tuple[tuple[int, ...], ...]  # rows of each joint
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        both = (Input(PARAMETERS, (len(self.bodies), len(NAMES))), Input(ARMATURE, (len(self.armatures),)))
+        return tuple(x for x in both if x.size)
+
+
+def tree_with(tree: Tree, inertias: Inertias, parameters: Sequence[Sequence[Any]], armature: Sequence[Any]) -> Tree:
+    """The tree with other inertias, scalars of any kind; rows without a body keep their exact zeros."""
+    mass, moment, inertia, rotors = (list(x) for x in (tree.mass, tree.moment, tree.inertia, tree.armature))
+    for own, placed in zip(parameters, inertias.bodies, strict=True):
+        I = inertia_in_row(own, placed)
+        mass[placed.row], moment[placed.row], inertia[placed.row] = I
+    for x, rows in zip(armature, inertias.armatures, strict=True):
+        for row in rows:
+            rotors[row] = x
+    return tree._replace(mass=mass, moment=moment, inertia=inertia, armature=rotors)
+
+
+@dataclass(frozen=True)
+class ParametricKernel(Program):
+    """A kernel whose tree has inertias that are arguments; they come before optional ones."""
+
+    program: KernelProgram
+    inertias: Inertias
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.program.name
+
+    @property
+    def doc(self) -> str:  # type: ignore[override]
+        return self.program.doc
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        own = self.program.inputs
+        first = tuple(x for x in own if not x.optional)
+        return (*first, *self.inertias.inputs, *own[len(first) :])
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self.program.outputs
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return self.program.options
+
+    def given(self, option: str) -> ParametricKernel:
+        return replace(self, program=self.program.given(option))
+
+    @property
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        return (self.program,)
+
+    @property
+    def rollable(self) -> bool:
+        return False
+
+    def identity(self) -> tuple[Any, ...]:
+        """Without the inertias that the robot happens to have."""
+        arguments = ((0.0,) * len(NAMES),) * len(self.inertias.bodies), (0.0,) * len(self.inertias.armatures)
+        blank = _with_trees(self.program, lambda tree: tree_with(tree, self.inertias, *arguments))
+        return "parametric", digest(tree_with), self.inertias, blank.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        known = {x.name: values for x, values in zip(self.inputs, inputs, strict=True)}
+        parameters = nested(known.get(PARAMETERS, []), (len(self.inertias.bodies), len(NAMES)))
+        armature = known.get(ARMATURE, ())
+        program = _with_trees(self.program, lambda tree: tree_with(tree, self.inertias, parameters, armature))
+        return program.flat(*(known[x.name] for x in self.program.inputs))
+
+
+def _with_trees(program: KernelProgram, change: Callable[[Tree], Tree]) -> KernelProgram:
+    """The kernel with another tree, or a mechanism of another tree."""
+
+    def changed(constant: Any) -> Any:
+        if isinstance(constant, ClusterTree):
+            return constant._replace(tree=change(constant.tree))
+        return change(constant) if isinstance(constant, Tree) else constant
+
+    return replace(program, constants=tuple(map(changed, program.constants)))
+
+
+def _with_inertias(program: Program, inertias: Inertias) -> Program:
+    """The program with inertias as arguments, after its own; itself if it has none."""
+    changed = with_kernels(program, lambda kernel: ParametricKernel(kernel, inertias) if _reads_inertias(kernel) else kernel)
+    if changed is program or not inertias.inputs:
+        return program
+    given = tuple(x.name for x in program.inputs if not x.optional)
+    wanted = (*given, *(x.name for x in inertias.inputs))
+    taken = [x for x in changed.inputs if not x.optional]
+    if tuple(x.name for x in taken) == wanted:
+        return changed
+    rates = [x for x in inertias.inputs if f"{x.name}_dot" in {y.name for y in taken}]  # of what moves: inertias do not
+    still = [KernelProgram("still", stand_still, (), (x,), (Output(f"{x.name}_dot", x.shape),)) for x in rates]
+    results = tuple(y.name for y in changed.outputs)
+    return ComposedProgram(program.name, (*still, changed), results, program.doc, first=wanted)
+
+
+def stand_still(x: Any, x_dot: Any) -> None:
+    """The rates of what does not move: results of a traced kernel are zero unless it writes them."""
+
+
+class _Read(Exception):
+    """Something has read what is watched."""
+
+
+class _Watched:
+    """In the place of numbers, to find out whether anything reads them."""
+
+    def __getitem__(self, index: Any) -> Any:
+        raise _Read
+
+    __iter__ = __len__ = __getitem__
+
+
+def _reads_inertias(program: KernelProgram) -> bool:
+    """Whether a kernel depends on the inertias of its tree."""
+    if any(isinstance(c, ConstraintRows) and c.of_masses for c in program.constants):
+        raise ValueError(
+            f"{program.name}: rows of a CenterOfMass constraint depend on the masses, which cannot be arguments there; use "
+            "robots of their own (with_inertial_parameters)"
+        )
+    if not any(isinstance(c, (Tree, ClusterTree)) for c in program.constants):
+        return False
+    watched: Any = _Watched()
+    fields = ("mass", "moment", "inertia", "armature")
+    try:
+        found = _with_trees(program, lambda tree: tree._replace(**dict.fromkeys(fields, watched)))
+        trace(found.flat, [x.size for x in found.inputs])
+    except _Read:
+        return True
+    return False

@@ -1,0 +1,143 @@
+"""Many robots alike, one after the other, each as many steps as it is to take: compiled, without Python in between."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .compiling import jitable
+from .machine_code import CompiledLoop
+from .smooth_motion import copy
+from .step import take_step
+
+jitable(take_step)
+
+
+class FleetArrays(NamedTuple):
+    """States and inputs of all robots, and what came of their steps. Inputs may be the same for all robots, or for all steps."""
+
+    q: Any  # (robots, nq)
+    v: Any  # (robots, nv)
+    tau: Any  # (robots or 1, steps or 1, nv)
+    control: Any  # (robots or 1, steps or 1, nu)
+    external: Any  # (robots or 1, steps or 1, bodies, 6)
+    given: Any  # (2,) bool, whether there are controls, and forces on bodies
+    steps: Any  # (2,) int: how many are to be taken, and of which one in how many is kept
+    active: Any  # (robots,) bool, those that are to take them
+    taken: Any  # (robots,) int, how many each took: they go on from there
+    kept_q: Any  # (robots, kept, nq), of those that are
+    kept_v: Any
+    last_row: Any  # (robots, joint rows)
+    report: Any  # (robots, 5) of the solver
+    opened: Any  # (robots,) of loops
+    count: Any  # (robots, 2) int
+    candidate: Any  # (robots, room) int, and the next three: contacts of the last step
+    point: Any
+    gap: Any
+    force: Any
+    wrench: Any  # (robots, bodies, 6) impulses on bodies that may touch
+    friction: Any  # (robots, candidates), and the following, of robots that differ; or of none
+    damping: Any
+    stiffness: Any
+    drives: Any  # (robots, 9, nu)
+    lower: Any  # (robots, rows) of joint rows
+    upper: Any
+    parameters: Any  # (robots, bodies, 10)
+    armature: Any  # (robots, nv)
+
+
+@jitable
+def run_robots(one: Any, many: Any, first: int, stop: int) -> int:
+    """Steps of robots first to stop, by the stages of one; how many robots took all of theirs."""
+    done = 0
+    steps, every = many.steps[0], many.steps[1]
+    for i in range(first, stop):
+        if not many.active[i]:
+            continue
+        load_robot(one, many, i)
+        k = many.taken[i]
+        while k < steps:
+            load_inputs(one, many, i, k)
+            if not take_step(one):
+                break
+            k += 1
+            if len(many.kept_q) > 0 and k % every == 0:
+                copy(one.q, many.kept_q[i, k // every])
+                copy(one.v, many.kept_v[i, k // every])
+        many.taken[i] = k
+        store_robot(one, many, i, k == steps)
+        done += k == steps
+    return done
+
+
+@jitable
+def load_robot(one: Any, many: Any, i: int) -> None:
+    copy(many.q[i], one.q)
+    copy(many.v[i], one.v)
+    for c in range(many.count[i, 0]):
+        copy(many.force[i, c], one.impulses.last_force[many.candidate[i, c]])
+    copy(many.last_row[i], one.impulses.last_row)
+    one.given[0], one.given[1] = many.given[0], many.given[1]
+    if len(many.friction) > 0:
+        copy(many.friction[i], one.friction)
+    if len(many.damping) > 0:
+        copy(many.damping[i], one.springs.damping)
+    if len(many.stiffness) > 0:
+        copy(many.stiffness[i], one.springs.stiffness)
+    if len(many.drives) > 0:
+        copy_rows(many.drives[i], one.drives.values)
+    if len(many.lower) > 0:
+        copy(many.lower[i], one.rows.lower)
+        copy(many.upper[i], one.rows.upper)
+    if len(many.parameters) > 0:
+        copy_rows(many.parameters[i], one.parameters)
+        copy(many.armature[i], one.armature)
+
+
+@jitable
+def load_inputs(one: Any, many: Any, i: int, k: int) -> None:
+    copy(many.tau[min(i, many.tau.shape[0] - 1), min(k, many.tau.shape[1] - 1)], one.tau)
+    if many.given[0]:
+        copy(many.control[min(i, many.control.shape[0] - 1), min(k, many.control.shape[1] - 1)], one.control)
+    if many.given[1]:
+        external = many.external[min(i, many.external.shape[0] - 1), min(k, many.external.shape[1] - 1)]
+        copy_rows(external, one.external)
+        copy_rows(external, one.forces)
+
+
+@jitable
+def store_robot(one: Any, many: Any, i: int, stepped: bool) -> None:
+    """The state, and the contacts of the last step, if it was taken."""
+    copy(one.q, many.q[i])
+    copy(one.v, many.v[i])
+    copy(one.impulses.last_row, many.last_row[i])
+    copy(one.report, many.report[i])
+    many.opened[i] = one.opened[0]
+    copy(one.count, many.count[i])
+    if not stepped:
+        many.count[i, 0] = min(one.count[0], 0)
+        clear_rows(one.impulses.last_force)
+        return
+    for c in range(one.count[0]):
+        candidate = one.contacts.candidate[c]
+        many.candidate[i, c], many.gap[i, c] = candidate, one.contacts.gap[c]
+        copy(one.contacts.point[c], many.point[i, c])
+        copy(one.impulses.last_force[candidate], many.force[i, c])
+        for j in range(3):
+            one.impulses.last_force[candidate, j] = 0.0
+    copy_rows(one.impulses.wrench, many.wrench[i])
+
+
+@jitable
+def clear_rows(x: Any) -> None:
+    for i in range(len(x)):
+        for j in range(x.shape[1]):
+            x[i, j] = 0.0
+
+
+@jitable
+def copy_rows(source: Any, target: Any) -> None:
+    for i in range(len(target)):
+        copy(source[i], target[i])
+
+
+RUN_ROBOTS = CompiledLoop(run_robots, numbers=2)

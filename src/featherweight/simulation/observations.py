@@ -1,0 +1,107 @@
+"""What can be seen of a simulation: energy, contacts, the solver's work, windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..robot.robot import Robot
+from .forces import ForcesAtJoints
+from .scene import Ground, HeightField, Plane
+
+if TYPE_CHECKING:
+    from ..viewer import Window
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SHOWN = 3.0  # [m] on each side of an inclined plane's point
+
+
+class Observations:
+    """What `Simulation` lets see."""
+
+    robot: Robot
+    forces: ForcesAtJoints
+    ground: Ground | None
+    step_size: float
+    _stepper: Any
+    _single: bool
+    _windows: list[Window]
+
+    @property
+    def _mover(self) -> Any:
+        raise NotImplementedError
+
+    def energy(self) -> Any:
+        """Kinetic, potential and spring energy [J], () or (robots,)."""
+        total = self._stepper.energy(self._mover.q, self._mover.v)
+        return float(total[0]) if self._single else total
+
+    @property
+    def opened(self) -> float:
+        """How far loops were open after the last step, before they were closed: the greatest residual of their constraints."""
+        return self._mover.opened
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Joints whose springs or limits are not simulated: they follow others and have no coordinate of their own."""
+        return tuple(self.forces.left_out)
+
+    def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
+        """Of the last step, for one robot: points (k, 3) [m] and forces (k, 3) [N] in the world, on the first of two bodies,
+        and what touches."""
+        candidates, points, impulses = self._mover.contacts_of(robot)
+        names = [self._mover.candidate_names[int(c)] for c in candidates]
+        return points.copy(), impulses / self.step_size, names
+
+    @property
+    def contact_forces(self) -> Array:
+        """Forces of the last step's contacts on each body, (nbodies, 6) or (robots, nbodies, 6): force [N] and torque [N m] about
+        the origin of the body's frame of the file, in that frame."""
+        forces = self._mover.contact_wrenches() / self.step_size
+        return np.asarray(forces[0] if self._single else forces)
+
+    @property
+    def limit_forces(self) -> Array:
+        """Forces of the last step's joint limits and dry friction, (n,) or (robots, n), by degree of freedom of all joints."""
+        forces = self._mover.row_impulses() / self.step_size
+        return np.asarray(forces[0] if self._single else forces)
+
+    @property
+    def solver(self) -> dict[str, Any]:
+        """The contact solver's work in the last step: sweeps and Newton steps, residual [m/s]; the worst of many robots."""
+        residual, sweeps, newton_steps = self._mover.solver_work()
+        return {"sweeps": int(sweeps), "newton_steps": int(newton_steps), "residual": float(residual)}
+
+    def view(self, host: str = "127.0.0.1", port: int | None = None) -> Window:
+        """A page in the browser that shows the robot (the first of many), at `.url`.
+
+        `run` moves it, and what was run last is in its time line. Only this machine can see it unless `host` says
+        otherwise. `port` is as of `Window`. Raises ImportError without viser.
+        """
+        from ..viewer import Window
+
+        flat = isinstance(self.ground, Plane) and self.ground.normal[2] > 1.0 - 1e-9
+        height = float(self.ground.point[2]) if flat else None  # type: ignore[union-attr]
+        window = Window(self.robot, host=host, port=port, q=self._mover.q[0], ground=height)
+        if self.ground is not None and not flat:
+            window.add_heights(*_heights(self.ground))
+        self._windows.append(window)
+        return window
+
+    def _open_windows(self) -> list[Window]:
+        """The windows that nobody has closed meanwhile."""
+        self._windows = [w for w in self._windows if not w.closed]
+        return self._windows
+
+
+def _heights(ground: Ground) -> tuple[Array, Array, Array]:
+    """x (n,), y (m,) and z (n, m) of a ground, to be drawn."""
+    if isinstance(ground, HeightField):
+        n, m = ground.grid.shape
+        return np.linspace(*ground.x, n), np.linspace(*ground.y, m), ground.grid
+    x = y = np.linspace(-SHOWN, SHOWN, 2)
+    nx, ny, nz = ground.normal
+    px, py, pz = ground.point
+    return x + px, y + py, pz - (nx * x[:, None] + ny * y[None]) / nz

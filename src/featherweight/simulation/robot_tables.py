@@ -1,0 +1,185 @@
+"""The stages of one robot, as a table for compiled functions: its arrays, and its functions' calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..model.types import JointType
+from ..robot.robot import Robot
+from .contact.collision_scene import collision_work
+from .contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
+from .contact.contact_stage import ContactStage
+from .contact.contact_solver import solver_workspace
+from .contact.delassus_by_inverse import InverseFactors, inverse_work
+from .contact.detection import ContactPoints
+from .forces import ForcesAtJoints, Springs
+from .machine_code import Table, machine_call
+from .robot_stages import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers, RobotStages
+from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
+CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
+CONFIGURATIONS = ("x", "smooth", "ahead", "straight", "middle", "closed")
+
+
+def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool) -> Table:
+    """The stages of a `Stepper`'s robot, with room for so many contacts, and forces of the user on bodies or without."""
+    robot = stepper.robot
+    m = _motion(robot)
+    arrays = _inputs(robot, stepper.forces) | _contact_arrays(stepper.moving, contacts, room)
+    energy, loops = np.zeros(2), _loops(robot, stepper.looped)
+    functions = _functions(stepper, m, arrays, energy, loops, external)
+    functions |= _contact_calls(stepper, contacts, m, arrays)
+    calls = CallsOfRobot(**{name: machine_call(*call) for name, call in functions.items()})
+    springs = stepper.forces.springs if stepper.passive else Springs(*[np.zeros(0)] * 3, np.zeros(0, np.int64))
+    stages = RobotStages(
+        **arrays, numbers=_numbers(stepper, contacts), motion=m, calls=calls, springs=_copies(springs), drives=_copies(stepper.forces.drives),
+        efforts=stepper.forces.efforts.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
+        parameters=np.zeros((0, 10)), armature=np.zeros(0),
+    )  # fmt: skip
+    table = Table(stages)
+    table.kept = list(functions.values())  # code and arrays live as long
+    return table
+
+
+def _copies(arrays: Any) -> Any:
+    return type(arrays)(*(np.array(x, order="C") for x in arrays))
+
+
+def _numbers(stepper: Any, contacts: ContactStage) -> RobotNumbers:
+    robot = stepper.robot
+    return RobotNumbers(
+        integrator=INTEGRATOR[stepper.integrator],
+        looped=stepper.looped,
+        joined=bool(robot.closed),
+        bounces=contacts.bounces,
+        step=float(stepper.h),
+        closed_at=float(robot._exact) if stepper.looped else 0.0,
+        gravity=float(np.linalg.norm(robot.gravity)),
+        least_energy=float(stepper.least_energy),
+        max_penetration=float(stepper.max_penetration),
+    )
+
+
+def _motion(robot: Robot) -> MotionArrays:
+    n = len(robot.model.tree.parent)
+    arrays = {name: np.zeros(robot.nq if name in CONFIGURATIONS else robot.nv) for name in MotionArrays._fields}
+    arrays |= {"row_velocity": np.zeros(n), "row_force": np.zeros(n), "S": np.zeros((n if robot.closed else 0, robot.nv))}
+    return MotionArrays(**arrays)
+
+
+def _loops(robot: Robot, looped: bool) -> LoopArrays:
+    if not looped:
+        return LoopArrays(np.zeros(0), np.zeros(0), np.zeros(1))
+    _, *shapes = robot._closing_step.program.outputs  # type: ignore[attr-defined]
+    return LoopArrays(*(np.zeros(x.shape or (1,)) for x in shapes))
+
+
+def _inputs(robot: Robot, forces: ForcesAtJoints) -> dict[str, Any]:
+    bodies = len(robot.bodies)
+    return {
+        "q": robot.neutral(), "v": np.zeros(robot.nv), "tau": np.zeros(robot.nv), "control": np.zeros(forces.nu),
+        "external": np.zeros((bodies, 6)), "forces": np.zeros((bodies, 6)), "given": np.zeros(2, bool),
+    }  # fmt: skip
+
+
+def _curved(robot: Robot) -> Array:
+    """Joints whose velocities do not commute; in a loop, rows that move by themselves are no group."""
+    whole = [j for j in robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
+    return np.array([(CURVED[j.type], j.v_slice.start) for j in whole], np.int64).reshape(-1, 2)
+
+
+def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str, Any]:
+    model, inertia, nv = contacts.model, contacts.inertia, robot.nv
+    candidates, rows = len(contacts.names), len(model.rows.joint)
+    bodies, joints, size = len(contacts.bodies), len(contacts.joint_dofs), int(inertia.begin[-1])
+    integers = (np.zeros(room, np.int64) for _ in range(3))
+
+    def matrix(m: int) -> BodyDelassus:
+        return BodyDelassus(np.zeros((m, m)), inertia.begin.copy())
+
+    factors = InverseFactors(
+        np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(np.zeros((1, *_S(robot)))), order="C")[0]
+    )
+    return {
+        **_copied(model._asdict()),
+        "scene": contacts.scene,
+        "contacts": ContactPoints(*integers, np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room)),
+        "count": np.zeros(2, np.int64),
+        "kinematics": ContactKinematics(
+            np.zeros((bodies, 4, 4)), np.zeros((bodies, 6)), np.zeros(rows), np.zeros(rows), np.zeros((bodies, 6)), np.zeros(rows)
+        ),
+        "impulses": ContactImpulses(
+            force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
+            joint_push=np.zeros(joints), last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
+            next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
+        ),  # fmt: skip
+        "report": np.zeros(5),
+        "workspace": solver_workspace(room, rows, size + joints),
+        "inverse": inverse_work(bodies, size + joints, nv),
+        "collisions": collision_work(contacts.scene),
+        "of_bodies": matrix(size), "with_rows": matrix(size + joints), "begin": inertia.begin.copy(),
+        "factors": factors, "factors_of_bodies": factors._replace(E=np.zeros((0, nv))),
+        "bodies": contacts.numbers, "dofs": contacts.joint_dofs.astype(np.int64),
+    }  # fmt: skip
+
+
+def _S(robot: Robot) -> tuple[int, int]:
+    return len(robot.model.tree.parent), robot.nv
+
+
+def _copied(fields: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of a table's own: of robots that differ, each has others in them."""
+    return {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in fields.items()}
+
+
+Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
+
+
+def _functions(
+    stepper: Any, m: MotionArrays, a: dict[str, Any], energy: Array, loops: LoopArrays, external: bool
+) -> dict[str, Call]:
+    """The calls of `CallsOfRobot`; those that are never made have no function."""
+    robot, moving, h = stepper.robot, stepper.moving, np.array(float(stepper.h))
+    q, v, forces = a["q"], a["v"], a["forces"]
+    dynamics = moving.forward_dynamics
+    touching = bool(a["bodies"].size or a["dofs"].size)
+    pushed = dynamics.variant("external_forces") if external or touching else None
+    smooth = stepper.integrator != "semi-implicit"
+    return {
+        "dynamics": (dynamics, m.x, m.w, m.load, m.rate),
+        "dynamics_external": (pushed if external else None, m.x, m.w, m.load, forces, m.rate),
+        "dynamics_pushed": (pushed, m.x, m.w, m.pushed_load, forces, m.pushed),
+        "inverse_dynamics": (moving.inverse_dynamics if external else None, m.x, m.w, m.rate, m.load),
+        "free_velocity": (None if smooth else robot._free_velocity, v, m.acceleration, h, m.free),
+        "pushed_velocity": (None if smooth else robot._free_velocity, v, m.pushed, h, m.after),
+        "advance": (None if smooth else robot._advance, q, m.after, m.displacement, h, m.x, m.end),
+        "advance_straight": (None if smooth else robot._advance, q, m.after, m.none, h, m.x, m.straight_end),
+        "integrate": (robot._integrate if smooth else None, q, m.u, m.x),
+        "closing": (robot._closing_step if stepper.looped else None, m.x, m.closed, *loops),
+        "spanning": (robot._spanning_map if robot.closed else None, m.x, m.S),
+        "kinetic": (robot.kinetic_energy, m.x, m.w, energy[:1]),
+        "potential": (robot.potential_energy, m.x, energy[1:]),
+    }
+
+
+def _contact_calls(stepper: Any, contacts: ContactStage, m: MotionArrays, a: dict[str, Any]) -> dict[str, Call]:
+    q = a["q"]
+    inertia, k, factors = contacts.inertia, a["kinematics"], a["factors"]
+    by_inverse = (contacts.bodies and inertia.function_of_bodies is None) or (
+        len(a["dofs"]) > 0 and inertia.function_of_all is None
+    )
+    bodies = bool(contacts.bodies)
+    return {
+        "placement": (contacts.body_placements, q, k.placement),
+        "velocity": (contacts.body_velocities, q, m.free, k.velocity),
+        "velocity_before": (contacts.body_velocities if contacts.bounces else None, q, a["v"], k.velocity_before),
+        "body_delassus": (inertia.function_of_bodies, q, a["of_bodies"].G),
+        "delassus_with_rows": (inertia.function_of_all, q, a["with_rows"].G),
+        "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
+        "inverse": (stepper.moving.inverse_mass_matrix if by_inverse else None, q, factors.Minv),
+    }

@@ -1,0 +1,345 @@
+"""Motion in which nothing touches, by each integrator, compiled: what `integrators` does for many robots by NumPy.
+
+Functions of the robot are called at a configuration x and velocity w within the step (see `robot_stages`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .compiling import jitable, rounded_alike
+from .forces import drive_force, spring_force
+from .integrators import ENERGY_ROUNDS, MIDPOINT_ITERATIONS, ROUNDING, STAGNANT, TURNING, WAITED
+from .machine_code import call_address
+
+SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
+FLOATING, SPHERICAL, PLANAR = range(3)  # joints whose velocities do not commute
+MOST_CLOSINGS = 30  # Newton steps that close loops; two do mostly
+
+rounded_alike(spring_force), rounded_alike(drive_force)
+
+
+@jitable
+def call_machine(call: Any) -> None:
+    call_address(call.address, call.pointers)
+
+
+@jitable
+def copy(source: Any, target: Any) -> None:
+    for i in range(len(target)):
+        target[i] = source[i]
+
+
+@jitable
+def write_row_velocity(stages: Any, v: Any) -> None:
+    """The velocities of all joints for independent ones, with the S that is there."""
+    m = stages.motion
+    if not stages.numbers.joined:
+        copy(v, m.row_velocity)
+        return
+    for r in range(len(m.row_velocity)):
+        total = 0.0
+        for i in range(len(v)):
+            total += m.S[r, i] * v[i]
+        m.row_velocity[r] = total
+
+
+@jitable
+def add_row_forces(stages: Any, load: Any) -> None:
+    """Forces of all joints to those of the independent ones."""
+    m = stages.motion
+    if not stages.numbers.joined:
+        for i in range(len(load)):
+            load[i] += m.row_force[i]
+        return
+    for r in range(len(m.row_force)):
+        if m.row_force[r] != 0.0:
+            for i in range(len(load)):
+                load[i] += m.S[r, i] * m.row_force[r]
+
+
+@jitable
+def write_given(stages: Any) -> None:
+    """The forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
+    m, most, d = stages.motion, stages.efforts, stages.drives
+    for i in range(len(m.given)):
+        m.given[i] = min(max(stages.tau[i], -most[i]), most[i])
+    if not stages.given[0]:
+        return
+    write_row_velocity(stages, m.w)
+    for r in range(len(m.row_force)):
+        m.row_force[r] = 0.0
+    for k in range(len(d.row)):
+        x = d.values
+        drive = x[0, k], x[1, k], x[2, k], x[3, k], x[4, k], x[5, k], x[6, k], x[7, k], x[8, k]
+        m.row_force[d.row[k]] += drive_force(drive, stages.control[k], m.x[d.at[k]], m.row_velocity[d.row[k]])
+    for i in range(len(m.u)):
+        m.u[i] = 0.0
+    add_row_forces(stages, m.u)
+    for i in range(len(m.given)):
+        m.given[i] += min(max(m.u[i], -most[i]), most[i])
+
+
+@jitable
+def add_springs(stages: Any, ahead: float) -> None:
+    """Damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
+    m, s = stages.motion, stages.springs
+    if len(s.damping) == 0:
+        return
+    write_row_velocity(stages, m.w)
+    for r in range(len(s.damping)):
+        m.row_force[r] = spring_force((s.damping[r], s.stiffness[r], s.rest[r]), m.x[s.at[r]], m.row_velocity[r], ahead)
+    add_row_forces(stages, m.load)
+
+
+@jitable
+def spring_energy(springs: Any, q: Any) -> float:
+    energy = 0.0
+    for r in range(len(springs.damping)):
+        stretched = q[springs.at[r]] - springs.rest[r]
+        energy += 0.5 * springs.stiffness[r] * stretched * stretched
+    return energy
+
+
+@jitable
+def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
+    """The acceleration `rate` at x and w."""
+    m, calls = stages.motion, stages.calls
+    if stages.numbers.joined:
+        call_machine(calls.spanning)
+    if drives_follow:
+        write_given(stages)
+    copy(m.given, m.load)
+    add_springs(stages, ahead)
+    call_machine(calls.dynamics_external if stages.given[1] else calls.dynamics)
+
+
+@jitable
+def be_at(stages: Any, q: Any, v: Any) -> None:
+    copy(q, stages.motion.x)
+    copy(v, stages.motion.w)
+
+
+@jitable
+def close(stages: Any) -> None:
+    """Close loops at x; NaN where they cannot be closed, so that the step is not taken."""
+    numbers, x = stages.numbers, stages.motion.x
+    if not numbers.looped:
+        return
+    for k in range(MOST_CLOSINGS):
+        call_machine(stages.calls.closing)
+        widest = 0.0
+        for y in stages.loops.residual:
+            widest = max(widest, abs(y))
+        if k == 0:
+            stages.opened[0] = widest
+        if widest < numbers.closed_at:
+            for y in stages.loops.margins:
+                if y < 0.0:
+                    x[0] = np.nan
+            return
+        copy(stages.motion.closed, x)
+    x[0] = np.nan
+
+
+@jitable
+def integrate_smoothly(stages: Any) -> None:
+    """`free`, the velocity after the step, `smooth` and `increment`, where it leads, and what impulses are added to: load and
+    acceleration, at the beginning of the step."""
+    m, kind = stages.motion, stages.numbers.integrator
+    be_at(stages, stages.q, stages.v)
+    if kind == SEMI_IMPLICIT:
+        accelerate(stages, True, stages.numbers.step)
+        copy(m.rate, m.acceleration)
+        call_machine(stages.calls.free_velocity)
+        return
+    accelerate(stages, True, 0.0)
+    copy(m.rate, m.acceleration)
+    if kind == RK4:
+        runge_kutta(stages)
+    else:
+        midpoint(stages)
+    be_at(stages, stages.q, stages.v)  # what impulses change is counted from here
+    if stages.numbers.joined:
+        call_machine(stages.calls.spanning)
+    write_given(stages)
+    copy(m.given, m.load)
+    add_springs(stages, 0.0)
+
+
+@jitable
+def go(stages: Any) -> None:
+    """To x from q along `increment`."""
+    m = stages.motion
+    copy(m.increment, m.u)
+    call_machine(stages.calls.integrate)
+    close(stages)
+
+
+@jitable
+def runge_kutta(stages: Any) -> None:
+    m, h, v = stages.motion, stages.numbers.step, stages.v
+    n = len(v)
+    for i in range(n):
+        m.increment[i], m.w[i] = 0.5 * h * v[i], v[i] + 0.5 * h * m.acceleration[i]
+    write_curved_rate(stages, m.k2)
+    go(stages)
+    accelerate(stages, True, 0.0)
+    copy(m.rate, m.a2)
+    for i in range(n):
+        m.increment[i], m.w[i] = 0.5 * h * m.k2[i], v[i] + 0.5 * h * m.a2[i]
+    write_curved_rate(stages, m.k3)
+    go(stages)
+    accelerate(stages, True, 0.0)
+    copy(m.rate, m.a3)
+    for i in range(n):
+        m.increment[i], m.w[i] = h * m.k3[i], v[i] + h * m.a3[i]
+    write_curved_rate(stages, m.k4)
+    go(stages)
+    accelerate(stages, True, 0.0)
+    for i in range(n):
+        m.increment[i] = h / 6.0 * (v[i] + 2.0 * m.k2[i] + 2.0 * m.k3[i] + m.k4[i])
+        m.free[i] = v[i] + h / 6.0 * (m.acceleration[i] + 2.0 * m.a2[i] + 2.0 * m.a3[i] + m.rate[i])
+    go(stages)
+    copy(m.x, m.smooth)
+
+
+@jitable
+def write_curved_rate(stages: Any, rate: Any) -> None:
+    """u' = w + [u, w] / 2 + [u, [u, w]] / 12 for the increment u and velocity w."""
+    m = stages.motion
+    copy(m.w, rate)
+    if len(stages.joints) == 0:
+        return
+    once, twice = m.half, m.twice
+    bracket(stages.joints, m.increment, m.w, once)
+    bracket(stages.joints, m.increment, once, twice)
+    for i in range(len(rate)):
+        rate[i] += 0.5 * once[i] + twice[i] / 12.0
+
+
+@jitable
+def bracket(joints: Any, a: Any, b: Any, result: Any) -> None:
+    """[a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
+    for i in range(len(result)):
+        result[i] = 0.0
+    for k in range(len(joints)):
+        kind, s = joints[k, 0], joints[k, 1]
+        if kind == SPHERICAL:
+            add_cross(a, s, b, s, 1.0, result, s)
+        elif kind == FLOATING:
+            add_cross(a, s + 3, b, s, 1.0, result, s)
+            add_cross(b, s + 3, a, s, -1.0, result, s)
+            add_cross(a, s + 3, b, s + 3, 1.0, result, s + 3)
+        else:
+            result[s] = b[s + 2] * a[s + 1] - a[s + 2] * b[s + 1]
+            result[s + 1] = a[s + 2] * b[s] - b[s + 2] * a[s]
+
+
+@jitable
+def add_cross(a: Any, i: int, b: Any, j: int, sign: float, result: Any, k: int) -> None:
+    result[k] += sign * (a[i + 1] * b[j + 2] - a[i + 2] * b[j + 1])
+    result[k + 1] += sign * (a[i + 2] * b[j] - a[i] * b[j + 2])
+    result[k + 2] += sign * (a[i] * b[j + 1] - a[i + 1] * b[j])
+
+
+@jitable
+def midpoint(stages: Any) -> None:
+    """As `integrators.midpoint`; NaN where it does not settle."""
+    m, h, v = stages.motion, stages.numbers.step, stages.v
+    n = len(v)
+    kinetic_before, potential_before = energies(stages, stages.q, v)
+    before = kinetic_before + potential_before
+    after = m.free
+    for i in range(n):
+        after[i] = v[i] + h * m.acceleration[i]
+    gain, least, waited = 0.0, np.inf, 0
+    for _ in range(ENERGY_ROUNDS):
+        if not settle(stages, gain):
+            after[0] = np.nan
+            return
+        power = power_at_middle(stages)
+        for i in range(n):
+            m.increment[i] = h * m.half[i]
+        go(stages)
+        copy(m.x, m.smooth)
+        kinetic, potential = energies(stages, m.smooth, after)
+        lacking = before + h * power - (kinetic + potential)
+        worst = abs(lacking) / (abs(before) + kinetic + kinetic_before + 1e-300)
+        waited = 0 if worst < least else waited + 1
+        least = min(least, worst)
+        if worst <= ROUNDING or (worst < STAGNANT and waited >= WAITED):
+            return
+        copy(m.smooth, m.x)
+        copy(m.half, m.w)
+        call_machine(stages.calls.kinetic)
+        twice = 2.0 * stages.energy[0]
+        if twice > TURNING * (kinetic + kinetic_before):  # where it turns back, there is no way along which to correct it
+            gain += lacking / twice
+
+
+@jitable
+def energies(stages: Any, q: Any, v: Any) -> tuple[float, float]:
+    """Kinetic energy, and that of gravity and springs."""
+    be_at(stages, q, v)
+    call_machine(stages.calls.kinetic)
+    call_machine(stages.calls.potential)
+    return stages.energy[0], stages.energy[1] + spring_energy(stages.springs, stages.motion.x)
+
+
+@jitable
+def power_at_middle(stages: Any) -> float:
+    """Of forces other than gravity and springs, with the load that was there last, at the middle of the step."""
+    m, s = stages.motion, stages.springs
+    if stages.given[1]:
+        be_at(stages, m.middle, m.half)
+        call_machine(stages.calls.inverse_dynamics)
+    write_row_velocity(stages, m.half)
+    power = 0.0
+    for i in range(len(m.load)):
+        power += m.load[i] * m.half[i]
+    for r in range(len(s.damping)):
+        power += s.stiffness[r] * (m.middle[s.at[r]] - s.rest[r]) * m.row_velocity[r]
+    return power
+
+
+@jitable
+def settle(stages: Any, gain: float) -> bool:
+    """The velocity `free` at the end for a given gain, by fixed-point iteration, with `half` and the configuration `middle`."""
+    m, h, v, after = stages.motion, stages.numbers.step, stages.v, stages.motion.free
+    n = len(v)
+    scale = fastest(v) + fastest(after) + h * max(1.0, stages.numbers.gravity)
+    least, waited = np.inf, 0
+    for _ in range(MIDPOINT_ITERATIONS):
+        for i in range(n):
+            m.half[i] = 0.5 * (v[i] + after[i])
+            m.increment[i] = 0.5 * h * m.half[i]
+        go(stages)
+        copy(m.x, m.middle)
+        copy(m.half, m.w)
+        accelerate(stages, True, 0.0)
+        change = 0.0
+        for i in range(n):
+            guess = v[i] + h * m.rate[i] + gain * m.half[i]
+            change = max(change, abs(guess - after[i]))
+            after[i] = guess
+        change /= scale
+        if not change < np.inf:
+            return False
+        waited = 0 if change < least else waited + 1
+        least = min(least, change)
+        if change <= ROUNDING or (change < STAGNANT and waited >= WAITED):
+            for i in range(n):
+                m.half[i] = 0.5 * (v[i] + after[i])
+            return True
+    return False
+
+
+@jitable
+def fastest(v: Any) -> float:
+    most = 0.0
+    for x in v:
+        most = max(most, abs(x))
+    return most

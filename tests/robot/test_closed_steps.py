@@ -1,0 +1,161 @@
+"""Steps of robots with loops as machine code takes them: the same as by Python, and closed again after a few of Newton's."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.model import configuration
+from featherweight.model.loop_generators import closed_mechanism
+from featherweight.robot.closing.loops import FACING_AT_LEAST
+from featherweight.simulation.integrators import put_straight
+from oracles.mechanisms import MECHANISMS, coupled_across_branches
+
+H = 1e-3  # [s]
+ROUNDING = 1e-14
+
+
+def in_the_plane() -> fw.Description:
+    """Couplings on what a planar joint carries."""
+    made = coupled_across_branches()
+    root = dataclasses.replace(made.joints[0], type=fw.JointType.PLANAR)
+    return dataclasses.replace(made, joints=(root, *made.joints[1:]))
+
+
+def built(name: str, execution: str = "interpreted") -> fw.ClosedRobot:
+    made = in_the_plane() if name == "planar" else MECHANISMS[name]()
+    robot = fw.build(made, execution=execution)
+    assert isinstance(robot, fw.ClosedRobot)
+    return robot
+
+
+def state(robot: fw.ClosedRobot, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Not near a singular configuration."""
+    rng = np.random.default_rng(seed)
+    return min(robot.random_configuration(rng, 5), key=robot.singularity), rng.standard_normal(robot.nv)
+
+
+def along(robot: fw.ClosedRobot, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Each joint in q moved along its own velocity, where the independent ones are x."""
+    return configuration.integrate(robot._coordinates, q, robot.spanning_velocity(q, x)[..., robot.loops.velocity_rows])
+
+
+@pytest.mark.parametrize("name", [*MECHANISMS, "planar"])
+def test_steps_are_those_of_each_joint_along_its_own_velocity(name: str) -> None:
+    robot = built(name)
+    q, v = state(robot)
+    S = robot._spanning_map(q)
+    np.testing.assert_allclose(S.T, [robot.spanning_velocity(q, unit) for unit in np.eye(robot.nv)], atol=ROUNDING)
+    np.testing.assert_allclose(S @ v, robot.spanning_velocity(q, v), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(robot.tangent_step(q, v), along(robot, q, v), rtol=ROUNDING, atol=ROUNDING)
+    d = 0.1 * H * np.ones(robot.nv)
+    ahead, end = robot._advance(q, v, d, H)
+    straight = put_straight(robot, q, H * v + d, along(robot, q, H * v + d))
+    np.testing.assert_allclose(ahead, straight, rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(end, robot._carry(v, d, H), rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(robot._integrate_by_map(q, S, v), robot._integrate(q, v), rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(robot._advance_by_map(q, S, v, d, H).ahead, ahead, rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_array_equal(robot._advance_by_map(q, S, v, d, H).velocity, end)
+    np.testing.assert_allclose(robot._difference(q, ahead), robot.difference(q, ahead), rtol=1e-12, atol=ROUNDING)
+
+
+COUPLED = ("coupled", "locked", "repeated", "geared_chain", "belt_chain", "mini_cheetah")
+LOOPED = [name for name in MECHANISMS if name not in COUPLED]
+
+
+@pytest.mark.parametrize("name", LOOPED)
+def test_newton_s_steps_close_loops_as_close_does(name: str) -> None:
+    robot = built(name)
+    q, v = state(robot)
+    q, _ = robot._advance(q, v, 0.0 * v, H)
+    given = q
+    for _ in range(4):
+        step = robot._closing_step(q)
+        assert np.abs(step.residual).max() == pytest.approx(robot.opening(q), rel=1e-6, abs=ROUNDING)
+        assert step.singularity == pytest.approx(robot.singularity(q), rel=1e-9)
+        if np.abs(step.residual).max() < robot._exact:
+            break
+        q = step.ahead
+    assert robot.opening(q) < robot._exact
+    np.testing.assert_allclose(q, robot.close(given, attempts=0), rtol=1e-11, atol=1e-11)  # both to 1e-12 of the loops
+    assert (step.margins >= 0.0).all()
+
+
+@pytest.mark.parametrize("name", ["four_bar", "crank_and_rocker", "platform", "tello"])
+def test_joints_that_nothing_determines_stay_to_the_bit(name: str) -> None:
+    robot = built(name)
+    q = state(robot)[0] + 0.01
+    ahead = robot._closing_step(q).ahead
+    rows = {r for c in robot.mechanism.clusters for r in c.dependent}
+    for whole, j in zip(robot.model.joints, robot.joints, strict=True):
+        stays = rows.isdisjoint(range(whole.v_slice.start, whole.v_slice.stop))
+        assert np.array_equal(ahead[j.q_slice], q[j.q_slice]) == stays
+
+
+def test_steps_from_far_away_are_short() -> None:
+    robot = built("chain_weld")
+    q = np.random.default_rng(0).uniform(-3.0, 3.0, (100, robot.nq))
+    longest = np.linalg.norm(robot._closing_step(q).ahead - q, axis=-1)
+    assert 0.45 < longest.max() <= 0.5
+
+
+def test_margins_tell_axes_that_point_the_wrong_way() -> None:
+    robot = built("chain_revolute", "traced")
+    q = state(robot)[0] + np.random.default_rng(0).uniform(-1.5, 1.5, (200, robot.nq))
+    for _ in range(30):
+        q = robot._closing_step(q).ahead
+    closed = robot.opening(q) < robot._exact
+    margins, cosines = robot._closing_step(q).margins[closed], robot._facing(q)[closed]
+    np.testing.assert_array_equal(margins >= 0.0, cosines >= FACING_AT_LEAST)
+    assert (margins >= 0.0).any() and not (margins >= 0.0).all()
+
+
+def test_margins_tell_constraints_that_contradict_others() -> None:
+    made = closed_mechanism("planar", 4, seed=2, digits=3)
+    robots = [fw.build(made, execution="interpreted", loop_tolerance=x) for x in (0.1, 0.2)]
+    assert all(isinstance(r, fw.ClosedRobot) for r in robots)
+    q = robots[0].random_configuration(0)
+    steps = [r._closing_step(q) for r in robots]  # type: ignore[attr-defined]
+    assert len(steps[0].residual) < len(robots[0].residual(q)) and (steps[0].margins >= 0.0).all()
+    for allowed, step in zip((0.1, 0.2), steps, strict=True):
+        others = np.delete(robots[0].residual(q), robots[0]._solved)  # type: ignore[attr-defined]
+        np.testing.assert_allclose(step.margins[: len(others)], allowed**2 - others**2, atol=ROUNDING)
+
+
+def test_a_step_tells_that_it_is_near_a_singular_configuration() -> None:
+    """A four-bar that lies flat: its crank does not say which way it folds."""
+    robot = built("four_bar", "traced")
+    for off in (0.0, 1e-9, 1e-6):
+        q = np.array([0.0, off, 0.0])
+        assert robot._closing_step(q).singularity == pytest.approx(robot.singularity(q), rel=1e-3)
+        assert robot.singularity(q) > 0.1 / (off * off + 1e-300)
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_couplings_cannot_open(name: str) -> None:
+    assert built(name)._closing_step is None
+
+
+@pytest.mark.parametrize("mechanism", ["geared", "crank_and_rocker"])
+def test_they_are_machine_code(mechanism: str) -> None:
+    robot, same = built(mechanism, "traced"), built(mechanism)
+    q, v = state(same)
+    arguments_of = {
+        "_spanning_map": [q],
+        "_advance": [q, v, 0.01 * v, np.array(H)],
+        "_closing_step": [q + 0.01],
+        "_integrate": [q, v],
+    }
+    for name, arguments in arguments_of.items():
+        function = getattr(robot, name)
+        results = [np.full(y.shape, np.nan) for y in function.program.outputs]
+        given = [np.ascontiguousarray(x) for x in arguments]
+        pointers = (ctypes.c_void_p * (len(given) + len(results)))(*(x.ctypes.data for x in (*given, *results)))
+        assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(function.address)(pointers) == 0
+        expected = getattr(same, name)(*arguments)
+        for found, other in zip(results, expected if len(results) > 1 else [expected], strict=True):
+            np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-12)

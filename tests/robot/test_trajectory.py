@@ -1,0 +1,126 @@
+"""Trajectories in files: to the bit, of one robot, and nothing that is damaged is taken."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.model.generators import chain
+from featherweight.robot.trajectory import joint_names
+
+FIELDS = ("times", "q", "v", "first", "points", "forces")
+
+
+@pytest.fixture(scope="module")
+def robot() -> fw.Robot:
+    return fw.build(chain(3, seed=1))
+
+
+def motion_of(robot: fw.Robot, robots: int = 0) -> fw.Trajectory:
+    rng = np.random.default_rng(0)
+    shape = (4, robots) if robots else (4,)
+    q, v = rng.standard_normal((*shape, robot.nq)), rng.standard_normal((*shape, robot.nv))
+    q.flat[:3] = np.nan, -0.0, 5e-324
+    points, forces = rng.standard_normal((2, 5, 3))
+    times = np.array([0.0, 0.1, 0.30000000000000004, 1e9])
+    return fw.Trajectory(times, q, v, np.array([0, 0, 2, 2, 5]), points, forces, robot.name, joint_names(robot))
+
+
+def assert_same(a: fw.Trajectory, b: fw.Trajectory) -> None:
+    for name in FIELDS:
+        x, y = getattr(a, name), getattr(b, name)
+        assert x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+    assert (a.robot, a.joints) == (b.robot, b.joints)
+
+
+@pytest.mark.parametrize("robots", [0, 3])
+def test_files_keep_every_bit(robot: fw.Robot, robots: int, tmp_path: Path) -> None:
+    motion = motion_of(robot, robots)
+    motion.save(tmp_path / "motion.npz")
+    assert_same(fw.Trajectory.load(tmp_path / "motion.npz", robot), motion)
+    assert_same(fw.Trajectory.load(str(tmp_path / "motion.npz")), motion)
+    unknown = fw.Trajectory(motion.times, motion.q, motion.v)
+    unknown.save(tmp_path / "unknown.npz")
+    assert_same(fw.Trajectory.load(tmp_path / "unknown.npz", robot), unknown)
+
+
+def test_one_of_many_robots_is_taken(robot: fw.Robot) -> None:
+    motion = motion_of(robot, 3)
+    first, second = motion.of(0), motion.of(1)
+    np.testing.assert_array_equal(second.q, motion.q[:, 1])
+    assert len(first.contacts(1)[0]) == 2 and not len(second.contacts(1)[0])
+    assert first.last().joints == fw.Trajectory.joined([first, first]).joints == joint_names(robot)
+    with pytest.raises(ValueError, match="from 0 to 2; got 3"):
+        motion.of(3)
+    with pytest.raises(ValueError, match="one robot"):
+        first.of(0)
+
+
+def test_files_of_other_robots_are_refused(robot: fw.Robot, tmp_path: Path) -> None:
+    path = tmp_path / "motion.npz"
+    motion_of(robot).save(path)
+    other = fw.build(chain(4, seed=1))
+    with pytest.raises(fw.ModelError, match=rf"motion.npz: of '{robot.name}', whose joint 3 is nothing, where that of"):
+        fw.Trajectory.load(path, other)
+    np.savez(path, times=np.zeros(2), q=np.zeros((2, 3)), v=np.zeros((2, 3)))
+    with pytest.raises(fw.ModelError, match=r"q must have shape \(2, 4\)"):
+        fw.Trajectory.load(path, other)
+
+
+STATES: dict[str, Any] = {"times": np.zeros(2), "q": np.zeros((2, 3)), "v": np.zeros((2, 3))}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"format": np.array(2)}, "format 2, and this version of Featherweight reads 1"),
+        ({"times": np.array(["a", "b"])}, "times must hold numbers"),
+        ({"joints": np.zeros(3)}, "joints must hold text"),
+        ({"q": np.array([{}, {}])}, "damaged"),  # a pickle
+        ({"v": np.zeros((3, 3))}, r"v must have shape \(2, n\)"),
+        ({"points": np.zeros((1, 3))}, "points and forces must have shape"),
+        ({"first": np.array([0, 2, 1])}, "first must ascend"),
+        ({"first": np.array([0, 1])}, "first must hold 3 whole numbers"),
+        ({"first": np.array([0, 0, 1])}, "to the number of contacts, 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "motion.npz"
+    np.savez(path, **(STATES | changed))
+    with pytest.raises(fw.ModelError, match=f"motion.npz: .*{said}"):
+        fw.Trajectory.load(path)
+
+
+def test_damaged_files_are_refused(robot: fw.Robot, tmp_path: Path) -> None:
+    """Cut off anywhere, or with a byte changed: never another motion, and no error without the file's name."""
+    path = tmp_path / "motion.npz"
+    motion = motion_of(robot)
+    motion.save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for k in rng.integers(0, len(whole), 40):
+        path.write_bytes(whole[:k])
+        with pytest.raises(fw.ModelError, match=r"motion.npz"):
+            fw.Trajectory.load(path)
+        damaged = bytearray(whole)
+        damaged[k] ^= 0x55
+        path.write_bytes(damaged)
+        with contextlib.suppress(fw.ModelError):
+            assert_same(fw.Trajectory.load(path), motion)  # of bytes that mean nothing, dates for one
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    with pytest.raises(fw.ModelError, match="one array"):
+        fw.Trajectory.load(tmp_path / "array.npy")
+    with pytest.raises(FileNotFoundError):
+        fw.Trajectory.load(tmp_path / "none.npz")
+
+
+def test_simulations_say_whose_motion_it_is(robot: fw.Robot, tmp_path: Path) -> None:
+    motion = fw.Simulation(robot, 1e-3).run(0.003)
+    assert motion.robot == robot.name and motion.joints == joint_names(robot)
+    motion.save(tmp_path / "motion.npz")
+    assert_same(fw.Trajectory.load(tmp_path / "motion.npz", robot), motion)
