@@ -7,6 +7,7 @@ import numpy as np
 
 try:
     from matplotlib.figure import Figure
+    from matplotlib.patches import Polygon
     from matplotlib.ticker import MaxNLocator
 except ImportError as error:
     raise SystemExit(f"{error}: the pictures need pip install 'featherweight[demo]'") from None
@@ -251,3 +252,40 @@ def picture_of_workspace(path, robot, x, z, share, arms):
     ax.set_aspect("equal")
     ax.set(title=f"Where {robot.name}'s hand can work, in the plane y = 0", xlabel="x [m]", ylabel="z [m]")
     save(figure, path)
+
+
+def picture_of_hopping(path, progress, ends, radii, dt):
+    """What was learned in the end: capsules with ends (n, capsules, 2, 2) at intervals of `dt`, and how that came (PPO)."""
+    figure = Figure(figsize=(11.0, 5.6), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.1))
+    draw_hops(upper.subplots(), ends[min(round(1.0 / dt), len(ends) // 2) :], radii, dt)  # when it has come into its stride
+    returns, lengths = lower.subplots(1, 2)
+    for ax, values, title in ((returns, progress.returns, "Return of episodes"), (lengths, progress.lengths, "Their steps")):
+        ax.plot(np.array(progress.steps) / 1e6, values, color=BLUE, lw=1.6)
+        minutes = progress.seconds[-1] / 60.0
+        ax.set(title=title, xlabel=f"million steps of all robots, in {minutes:.1f} minutes", ylim=(0.0, None))
+    save(figure, path)
+
+
+def draw_hops(ax, ends, radii, dt, every=0.08, columns=22):
+    """From the side, as they are along the way."""
+    stride = max(1, round(every / dt))
+    poses = ends[: stride * columns : stride] - [ends[0, 0, 0, 0], 0.0]
+    for i, pose in enumerate(poses):
+        for capsule, radius, color in zip(pose, radii, (BLUE, BLUE, BLUE, RED), strict=False):
+            ax.add_patch(stadium(*capsule, radius, color, 0.25 + 0.65 * i / len(poses)))
+    ax.plot(*(ends[: stride * (len(poses) - 1) + 1, 0, 1] - [ends[0, 0, 0, 0], 0.0]).T, color=FAINT, lw=0.8)
+    ax.axhline(0.0, color=GROUND, lw=1.5)
+    ax.set_aspect("equal")
+    ax.autoscale_view()
+    ax.set(title=f"What it learned, every {1e3 * stride * dt:.0f} ms", xlabel="forward [m]", ylabel="height [m]")
+
+
+def stadium(a, b, radius, color, alpha):
+    """A capsule from the side."""
+    along = (b - a) / np.linalg.norm(b - a)
+    turn = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 12)
+    half = radius * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+    across = np.array([-along[1], along[0]])
+    outline = np.concatenate([b + half @ [along, across], a + half @ [-along, -across]])
+    return Polygon(outline, facecolor=color, alpha=alpha, lw=0.0)

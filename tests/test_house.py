@@ -30,6 +30,7 @@ BELOW = {  # what each package may import
     "identification": {"robot", *BELOW_ROBOT},
     "viewer": {"robot", *BELOW_ROBOT},
     "simulation": {"viewer", "robot", *BELOW_ROBOT},
+    "environments": {"simulation", "robot", *BELOW_ROBOT},
     "cli": {"simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
     "version": set[str](),
     "__main__": {"cli"},

@@ -1,0 +1,38 @@
+"""Environments for Gymnasium: its walking robots, many at once.
+
+    import featherweight.environments
+    envs = gymnasium.make_vec("featherweight/Ant-v0", num_envs=256)
+
+Ant, HalfCheetah, Hopper, Humanoid and Walker2d are those of Gymnasium's version 5 (observations, rewards, how episodes begin
+and end, and arguments) on `featherweight.Simulation`, where contacts are rigid.
+"""
+
+from __future__ import annotations
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    if error.name != "gymnasium":
+        raise
+    raise ImportError("environments need Gymnasium: pip install 'featherweight[learning]'") from error
+
+from .floating_tasks import Ant, Humanoid
+from .planar_tasks import HalfCheetah, Hopper, Walker2d
+from .single_environment import RobotEnv
+from .snapshot import Snapshot
+from .task import Task, UprightTask
+from .vector_environment import TASKS, RobotVectorEnv
+
+__all__ = [
+    "TASKS", "Ant", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotVectorEnv", "Snapshot", "Task", "UprightTask",
+    "Walker2d",
+]  # fmt: skip
+
+for _name in TASKS:
+    gymnasium.register(
+        id=f"featherweight/{_name}-v0",
+        entry_point=f"{__name__}.single_environment:RobotEnv",
+        vector_entry_point=f"{__name__}.vector_environment:RobotVectorEnv",
+        max_episode_steps=1000,
+        kwargs={"task": _name},
+    )

@@ -1,0 +1,56 @@
+"""Random numbers of many environments at once: each environment has a sequence of its own, whatever the others do.
+
+The k-th number of an episode is a hash of the environment's seed, the episode's number and k (SplitMix64 of Steele, Lea and
+Flood 2014), so that there is no state to keep but a count of episodes, and no loop over environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio, odd
+FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def mixed(x: Array) -> Array:
+    """SplitMix64's finalizer: each bit of 64 depends on all."""
+    x = (x ^ (x >> np.uint64(30))) * FACTORS[0]
+    x = (x ^ (x >> np.uint64(27))) * FACTORS[1]
+    y: Array = x ^ (x >> np.uint64(31))
+    return y
+
+
+class ResetNoise:
+    """Uniform and normal numbers for the beginnings of episodes, by environment."""
+
+    def __init__(self, seeds: Sequence[int] | Array) -> None:
+        self._seeds = np.asarray(seeds, dtype=np.uint64)
+        self._episodes = np.zeros(len(self._seeds), np.uint64)
+
+    def seed(self, which: Array, seeds: Array) -> None:
+        """Environments (k,) begin anew with seeds (k,)."""
+        self._seeds[which] = seeds.astype(np.uint64)
+        self._episodes[which] = 0
+
+    def begin(self, which: Array) -> None:
+        """The next episode of environments (k,)."""
+        self._episodes[which] += np.uint64(1)
+
+    def uniform(self, which: Array, first: int, columns: int) -> Array:
+        """Numbers (k, columns) of the present episodes, at least 0 and below 1: those from the `first` on."""
+        key = mixed(mixed(self._seeds[which] + GOLDEN) + self._episodes[which] * GOLDEN)
+        places = np.arange(first + 1, first + columns + 1, dtype=np.uint64) * GOLDEN
+        numbers: Array = (mixed(key[:, None] + places) >> np.uint64(11)) * 2.0**-53
+        return numbers
+
+    def normal(self, which: Array, first: int, columns: int) -> Array:
+        """Standard normal numbers (k, columns), from twice as many uniform ones (Box and Muller 1958)."""
+        u = self.uniform(which, first, 2 * columns)
+        radius = np.sqrt(-2.0 * np.log1p(-u[:, :columns]))
+        numbers: Array = radius * np.cos(2.0 * np.pi * u[:, columns:])
+        return numbers

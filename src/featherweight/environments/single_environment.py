@@ -1,0 +1,43 @@
+"""One environment, for Gymnasium: the first of a vector of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import Env
+from gymnasium.vector import AutoresetMode
+
+from .task import Task
+from .vector_environment import RobotVectorEnv
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class RobotEnv(Env[Array, Array]):
+    """A robot with a task; arguments are those of `RobotVectorEnv`, but for episodes, which `gymnasium.make` ends."""
+
+    def __init__(self, task: str | Task = "Hopper", **parameters: Any) -> None:
+        self.vector = RobotVectorEnv(task, 1, autoreset_mode=AutoresetMode.DISABLED, **parameters)
+        self.observation_space = self.vector.single_observation_space
+        self.action_space = self.vector.single_action_space
+        self.metadata = {name: self.vector.metadata[name] for name in ("render_modes", "render_fps")}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Begin an episode: its first observation, and `info`."""
+        super().reset(seed=seed)
+        observation, info = self.vector.reset(seed=seed)
+        return observation[0], first_of(info)
+
+    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """Observation, reward, whether the episode has terminated, False, and `info`."""
+        observation, reward, terminated, _, info = self.vector.step(np.asarray(action)[None])
+        return observation[0], float(reward[0]), bool(terminated[0]), False, first_of(info)
+
+    def set_state(self, qpos: Array, qvel: Array) -> None:
+        """Put the robot at qpos (nq,) and qvel (nv,), in MuJoCo's order."""
+        self.vector.set_state(np.asarray(qpos)[None], np.asarray(qvel)[None])
+
+
+def first_of(info: dict[str, Any]) -> dict[str, Any]:
+    return {name: x[0] for name, x in info.items() if not name.startswith("_")}

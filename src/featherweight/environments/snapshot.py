@@ -1,0 +1,118 @@
+"""Robots at one instant, by the quantities that MuJoCo's environments are made of."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms.about_center_of_mass import PrincipalInertias, about_center_of_mass
+from ..engine.function import CompiledFunction
+from ..engine.program import Output
+from ..model.description import Description
+from ..model.types import Frame
+from ..robot.robot import Robot
+from ..simulation.forces import ForcesAtJoints
+from .qpos_qvel import QposQvel, cross
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Forces(NamedTuple):
+    """What acted in the last step: n contacts of all robots together."""
+
+    robot: Array  # (n,) which one touches
+    link: Array  # (n,) and with what, the place among `Links.names`
+    point: Array  # (n, 3) [m] in the world
+    force: Array  # (n, 3) [N] on the link, in the world
+
+
+class Links:
+    """The links of a file, also those fixed to others, in its order: what MuJoCo calls bodies, less the world."""
+
+    def __init__(self, description: Description, robot: Robot) -> None:
+        self.names = [frame.name for frame in robot.frames]
+        self.robot, self.order = robot, QposQvel(robot)
+        home = robot.configurations.get("qpos0", robot.neutral())
+        self.home = self.order.qpos(home)  # (nq,)
+        self.actuators = ForcesAtJoints(robot, robot.actuators)
+        self._inertia = {body.name: body.inertia for body in description.bodies}
+
+    @cached_property
+    def about_center_of_mass(self) -> CompiledFunction:
+        """Function of q, v: the centre (3), inertias (links, 10) and velocities (links, 6) of links about it."""
+        frames, masses, moments = [], [], []
+        for name in self.names:
+            mass, center, (xx, xy, xz, yy, yz, zz) = self._inertia[name]
+            principal, axes = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+            T = np.eye(4)
+            T[:3, :3], T[:3, 3] = axes * np.linalg.det(axes), center
+            frames.append(Frame(name, name, T))
+            masses.append(mass)
+            moments.append(tuple(principal.tolist()))
+        constants = self.robot.placements(frames), PrincipalInertias(tuple(masses), tuple(moments))
+        count = len(frames)
+        outputs = Output("center", (3,)), Output("inertia", (count, 10)), Output("velocity", (count, 6))
+        return self.robot.bind("about_center_of_mass", about_center_of_mass, ("q", "v"), outputs, constants)
+
+
+class Snapshot:
+    """q (robots, nq), v (robots, nv), and contact forces and controls (robots, nu) if a task asks for them; what follows of
+    these is found when asked for.
+
+    Spatial vectors are MuJoCo's: (angular, linear) in the world's axes, about each robot's centre of mass.
+    """
+
+    def __init__(self, links: Links, q: Array, v: Array, forces: Forces | None = None, control: Array | None = None) -> None:
+        self.links, self.q, self.v, self._forces, self._control = links, q, v, forces, control
+
+    @cached_property
+    def qpos(self) -> Array:
+        """(robots, nq) in MuJoCo's order."""
+        return self.links.order.qpos(self.q)
+
+    @cached_property
+    def qvel(self) -> Array:
+        """(robots, nv) in MuJoCo's order and frames."""
+        return self.links.order.qvel(self.q, self.v)
+
+    @cached_property
+    def center_of_mass(self) -> Array:
+        """(robots, 3)."""
+        return np.asarray(self.links.robot.center_of_mass(self.q))
+
+    @cached_property
+    def _about_center_of_mass(self) -> Any:
+        return self.links.about_center_of_mass(self.q, self.v)
+
+    @property
+    def cinert(self) -> Array:
+        """Inertias (robots, links, 10): rotational (xx, yy, zz, xy, xz, yz), mass times the way to the link's centre, mass."""
+        return np.asarray(self._about_center_of_mass.inertia)
+
+    @property
+    def cvel(self) -> Array:
+        """Velocities (robots, links, 6)."""
+        return np.asarray(self._about_center_of_mass.velocity)
+
+    @cached_property
+    def cfrc_ext(self) -> Array:
+        """Contact forces (robots, links, 6)."""
+        f, count = known(self._forces), len(self.links.names)
+        wrench = np.concatenate([cross(f.point - self.center_of_mass[f.robot], f.force), f.force], axis=-1)
+        place = f.robot * count + f.link
+        sums = [np.bincount(place, weights=w, minlength=len(self.q) * count) for w in wrench.T]
+        return np.stack(sums, axis=-1).reshape(len(self.q), count, 6)
+
+    @property
+    def qfrc_actuator(self) -> Array:
+        """Joint forces (robots, nv) of actuators."""
+        return self.links.actuators.of_drives(self.q, self.v, known(self._control))
+
+
+def known(x: Any) -> Any:
+    """What a task has asked for. Raises ValueError where it has not."""
+    if x is None:
+        raise ValueError("no forces are known here; a task that sees them has asks_for_forces = True")
+    return x

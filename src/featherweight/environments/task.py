@@ -1,0 +1,117 @@
+"""What a task is: how episodes begin, what is seen, what is rewarded, and when they end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..model.description import Description
+from ..robot.build import read
+from .reset_noise import ResetNoise
+from .snapshot import Snapshot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Terms = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A robot's file and functions of `Snapshot`s, all over many robots.
+
+    Fields are named as arguments of Gymnasium's environments.
+    `xml_file` is one of Gymnasium's files, or a path of one's own.
+    """
+
+    xml_file: str
+    timestep: float  # [s]
+    frame_skip: int  # steps of the simulation in one of the environment
+    reset_noise_scale: float
+    exclude_current_positions_from_observation: bool = True
+
+    normal_velocities: ClassVar[bool] = False  # normal at the beginning, not uniform
+    asks_for_forces: ClassVar[bool] = False  # of contacts or actuators, after a step
+    travelled: ClassVar[int] = 1  # coordinates of the place that observations leave out
+
+    @property
+    def dt(self) -> float:
+        """The time of a step of the environment [s]."""
+        return self.timestep * self.frame_skip
+
+    def read(self) -> Description:
+        """The robot. Raises FileNotFoundError and ModelError as `featherweight.read` does."""
+        own = Path(self.xml_file).expanduser()
+        if own.is_absolute() or self.xml_file.startswith("."):
+            return read(own)
+        with as_file(files("gymnasium.envs") / "mujoco" / "assets" / self.xml_file) as path:
+            return read(path)
+
+    def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
+        """qpos (k, nq) and qvel (k, nv) of the next episodes of robots (k,), around a configuration (nq,)."""
+        noise.begin(which)
+        scale, nq = self.reset_noise_scale, len(qpos)
+        positions = scale * (2.0 * noise.uniform(which, 0, nq) - 1.0)
+        if self.normal_velocities:
+            return qpos + positions, scale * noise.normal(which, nq, nv)
+        return qpos + positions, scale * (2.0 * noise.uniform(which, nq, nv) - 1.0)
+
+    def place(self, now: Snapshot) -> Array:
+        """Where robots are (robots, travelled): what moves forward."""
+        return now.qpos[:, : self.travelled]
+
+    def velocity(self, before: Snapshot, after: Snapshot) -> Array:
+        """How fast they got there (robots, travelled)."""
+        return (self.place(after) - self.place(before)) / self.dt
+
+    def positions_seen(self, now: Snapshot) -> Array:
+        return now.qpos[:, self.travelled :] if self.exclude_current_positions_from_observation else now.qpos
+
+    def observation(self, now: Snapshot) -> Array:
+        """What is seen (robots, numbers)."""
+        return np.concatenate([self.positions_seen(now), now.qvel], axis=-1)
+
+    def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
+        """What adds up to the reward (robots,), by names of Gymnasium's."""
+        raise NotImplementedError
+
+    def terminated(self, now: Snapshot) -> Array:
+        """Which episodes end here (robots,)."""
+        return np.zeros(len(now.q), bool)
+
+    def whereabouts(self, now: Snapshot) -> Terms:
+        """What `info` tells of robots, also at the beginning."""
+        return {"x_position": now.qpos[:, 0]}
+
+    def motion(self, before: Snapshot, after: Snapshot) -> Terms:
+        """What else it tells after a step, besides rewards."""
+        return {f"{axis}_velocity": v for axis, v in zip("xy", self.velocity(before, after).T, strict=False)}
+
+
+@dataclass(frozen=True)
+class UprightTask(Task):
+    """With a reward for being healthy; episodes end where a robot is not."""
+
+    healthy_reward: float = 1.0
+    terminate_when_unhealthy: bool = True
+
+    def healthy(self, now: Snapshot) -> Array:
+        """Which robots are (robots,)."""
+        raise NotImplementedError
+
+    def terminated(self, now: Snapshot) -> Array:
+        return ~self.healthy(now) & self.terminate_when_unhealthy
+
+
+def inside(x: Array, bounds: tuple[float, float]) -> Array:
+    """Whether numbers are strictly between two."""
+    between: Array = (bounds[0] < x) & (x < bounds[1])
+    return between
+
+
+def squares(x: Array) -> Array:
+    """The sum of squares of each robot's numbers."""
+    total: Array = np.square(x).reshape(len(x), -1).sum(axis=-1)
+    return total

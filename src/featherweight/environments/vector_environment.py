@@ -1,0 +1,195 @@
+"""Many environments at once, for Gymnasium: arrays with a row for each, and no loop over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from ..simulation import Simulation
+from .floating_tasks import Ant, Humanoid
+from .parallel_robots import ParallelRobots
+from .planar_tasks import HalfCheetah, Hopper, Walker2d
+from .reset_noise import ResetNoise
+from .snapshot import Snapshot
+from .task import Task, Terms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Step = tuple[Array, Array, Array, Array, dict[str, Any]]
+
+TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Ant, HalfCheetah, Hopper, Humanoid, Walker2d)}
+
+
+class RobotVectorEnv(VectorEnv[Array, Array, Array]):
+    """`num_envs` robots with the same task, a `Task` or a key of TASKS, each with episodes of its own.
+
+        envs = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=256, reset_noise_scale=0.01)
+
+    Episodes end at the latest after `max_episode_steps`. How they begin anew is `autoreset_mode`'s to say, as Gymnasium defines
+    it: "NextStep" (the step after the end begins the next, whatever the action), "SameStep" (`info["final_obs"]` and
+    `["final_info"]` are of the end, arrays with a row for each environment) or "Disabled" (`reset` with a "reset_mask"). An
+    episode terminates too where the simulation cannot take a step; `info["simulation_failed"]` tells which did.
+
+    `integrator` and `threads` are those of `Simulation`; other keywords replace fields of the task. Environment i with seed s
+    has the same episodes as one alone with seed s + i. Raises ValueError for arguments that make no sense.
+    """
+
+    def __init__(
+        self,
+        task: str | Task = "Hopper",
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        integrator: str = "semi-implicit",
+        threads: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be at least 1; got {num_envs!r}")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps must be at least 1, or None; got {max_episode_steps!r}")
+        self.task, self.num_envs, self.max_episode_steps = the_task(task, parameters), num_envs, max_episode_steps
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {
+            "render_modes": [], "render_fps": round(1.0 / self.task.dt), "autoreset_mode": self.autoreset_mode,
+        }  # fmt: skip
+        self.robots = ParallelRobots(self.task.read(), num_envs, self.task.timestep, integrator, threads)
+        seen = self.task.observation(self._now()).shape[1]
+        self.single_observation_space = Box(-np.inf, np.inf, (seen,), np.float64)
+        low, high = np.array([a.control for a in self.robots.robot.actuators], np.float32).reshape(-1, 2).T
+        self.single_action_space = Box(low, high, dtype=np.float32)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._noise: ResetNoise | None = None
+        self._elapsed = np.zeros(num_envs, np.int64)
+        self._ended = np.zeros(num_envs, bool)
+
+    @property
+    def simulation(self) -> Simulation:
+        """What moves the robots, to be looked at: `simulation.q`, `simulation.view()`."""
+        return self.robots.simulation
+
+    # episodes
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begin all episodes, or those of `options["reset_mask"]` (num_envs,): observations of all, and `info`.
+
+        `seed` is that of the first environment, the others have those that follow; or one for each.
+        """
+        which = np.flatnonzero(self._mask(options))
+        self._seed(seed, which)
+        info = self._begin(which)
+        return self.task.observation(self._now()), info
+
+    def _mask(self, options: dict[str, Any] | None) -> Array:
+        if options is None or "reset_mask" not in options:
+            return np.ones(self.num_envs, bool)
+        mask = options["reset_mask"]
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(
+                f"options['reset_mask'] must be {self.num_envs} booleans in an array, one of them true; got {mask!r}"
+            )
+        return mask
+
+    def _seed(self, seed: int | Sequence[int | None] | None, which: Array) -> None:
+        """The seeds of environments (k,); those without one keep theirs, or have one from the system."""
+        first = seed if isinstance(seed, int | np.integer) else None
+        super().reset(seed=None if first is None else int(first))
+        if self._noise is None:
+            self._noise = ResetNoise(self.np_random.integers(2**63, size=self.num_envs))
+        if seed is None:
+            return
+        seeds = np.arange(self.num_envs) + first if first is not None else np.array(seed, dtype=object)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"seed must be one number, or {self.num_envs} of them; got {len(seeds)}")
+        given = which[seeds[which] != None]  # noqa: E711  # by element
+        self._noise.seed(given, seeds[given])
+
+    def set_state(self, qpos: Array, qvel: Array) -> None:
+        """Put robots at qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes go on."""
+        self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
+
+    def _now(self, which: Array | slice = slice(None)) -> Snapshot:
+        """Robots as the task asks to see them."""
+        return self.robots.snapshot(which, self.task.asks_for_forces)
+
+    def _begin(self, which: Array) -> dict[str, Any]:
+        """The next episodes of environments (k,), and what `info` tells of them."""
+        assert self._noise is not None
+        links = self.robots.links
+        self.robots.begin(which, *self.task.beginning(links.home, links.robot.nv, self._noise, which))
+        self._elapsed[which], self._ended[which] = 0, False
+        return self._info(self.task.whereabouts(self.robots.snapshot(which)), which)
+
+    # steps
+
+    def step(self, actions: Array) -> Step:
+        """Observations (num_envs, ...), rewards, terminations, truncations (num_envs,), and `info`, as Gymnasium defines them.
+
+        Raises ValueError for actions of the wrong shape or not finite. Actuators cut actions to their range; costs do not.
+        """
+        actions = np.asarray(actions, dtype=np.float64)
+        if actions.shape != self.action_space.shape or not np.isfinite(actions).all():
+            raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {actions!r}")
+        if self._noise is None:
+            raise ValueError("call reset() before step()")
+        between = self._ended & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
+        before = self.robots.snapshot()
+        failed = self.robots.advance(actions, self.task.frame_skip)
+        after = self._now()
+        self._elapsed += 1
+        terms = self.task.rewards(before, after, actions)
+        reward = np.where(between, 0.0, np.sum(list(terms.values()), axis=0))
+        terminated = (self.task.terminated(after) | failed) & ~between
+        truncated = (self._elapsed >= (self.max_episode_steps or np.inf)) & ~between
+        self._ended = terminated | truncated
+        told = {**self.task.whereabouts(after), **self.task.motion(before, after), **terms, "simulation_failed": failed}
+        return self._with_resets(after, told, between, (reward, terminated, truncated))
+
+    def _with_resets(self, after: Snapshot, told: Terms, between: Array, outcome: tuple[Array, Array, Array]) -> Step:
+        """The results of a step, with the next episodes begun where they are to begin now."""
+        observation = self.task.observation(after)
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        beginning = self._ended.copy() if same_step else between
+        which = np.flatnonzero(beginning)
+        info = self._info({name: x[~beginning] for name, x in told.items()}, np.flatnonzero(~beginning))
+        if len(which):
+            if same_step:
+                final = self._info({name: x[which] for name, x in told.items()}, which)
+                info |= {"final_obs": observation.copy(), "_final_obs": beginning.copy()}
+                info |= {"final_info": final, "_final_info": beginning.copy()}
+            begun = self._begin(which)
+            for name, x in begun.items():
+                info[name] = np.where(beginning, x, info[name])
+            observation[which] = self.task.observation(self._now(which))
+        return observation, *outcome, info
+
+    def _info(self, terms: Terms, which: Array) -> dict[str, Any]:
+        """As Gymnasium has it: an array of all environments by each name, and by "_name" which of them have a value."""
+        has = np.zeros(self.num_envs, bool)
+        has[which] = True
+        info: dict[str, Any] = {}
+        for name, x in terms.items():
+            info[name] = np.zeros(self.num_envs, x.dtype)
+            info[name][which], info[f"_{name}"] = x, has.copy()
+        return info
+
+
+def the_task(task: str | Task, parameters: dict[str, Any]) -> Task:
+    """The task with some fields replaced. Raises ValueError for a name that is none, and TypeError for fields it has not."""
+    if isinstance(task, str) and task not in TASKS:
+        raise ValueError(f"task must be a Task, or one of {', '.join(TASKS)}; got {task!r}")
+    kind = TASKS[task] if isinstance(task, str) else type(task)
+    names = [f.name for f in fields(kind)]
+    if unknown := [name for name in parameters if name not in names]:
+        raise TypeError(f"{kind.__name__} has no {', '.join(unknown)}; it has {', '.join(names)}")
+    own = {} if isinstance(task, str) else {name: getattr(task, name) for name in names}
+    return kind(**{**own, **parameters})

@@ -1,0 +1,183 @@
+"""Tasks are those of Gymnasium: observations, rewards and ends are the same functions of states and contact forces."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from inspect import signature
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from featherweight.environments import TASKS, Snapshot, Task
+from featherweight.environments.snapshot import Forces, Links
+from featherweight.robot.build import build
+
+mujoco = pytest.importorskip("mujoco")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+NAMES = list(TASKS)
+ROUNDING = dict(rtol=1e-10, atol=1e-10)  # of the same numbers, found in another order
+
+
+class Pair:
+    """A task, and Gymnasium's environment of the same name."""
+
+    def __init__(self, name: str) -> None:
+        self.task: Task = TASKS[name]()  # type: ignore[call-arg]
+        self.theirs: Any = gymnasium.make(f"{name}-v5").unwrapped
+        self.spec = gymnasium.spec(f"{name}-v5")
+        description = self.task.read()
+        self.links = Links(description, build(description))
+
+    def states(self, count: int, seed: int, spread: float = 0.3) -> tuple[Any, Any]:
+        """qpos and qvel around the beginning; free joints turn far."""
+        rng = np.random.default_rng(seed)
+        model = self.theirs.model
+        qpos = self.theirs.init_qpos + spread * rng.standard_normal((count, model.nq))
+        if model.nq > model.nv:
+            qpos[:, 3:7] = rng.standard_normal((count, 4))
+            qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)
+        return qpos, 3.0 * rng.standard_normal((count, model.nv))
+
+    def snapshot(self, qpos: Any, qvel: Any, forces: Forces | None = None, control: Any = None) -> Snapshot:
+        none = Forces(np.zeros(0, int), np.zeros(0, int), np.zeros((0, 3)), np.zeros((0, 3)))
+        control = np.zeros((len(qpos), self.theirs.model.nu)) if control is None else control
+        return Snapshot(self.links, *self.links.order.back(qpos, qvel), none if forces is None else forces, control)
+
+    def forces(self) -> Forces:
+        """Those of theirs now; at contacts on the second body, and their opposites on the first, but for the world."""
+        model, data, found = self.theirs.model, self.theirs.data, []
+        for i in range(data.ncon):
+            contact, wrench = data.contact[i], np.zeros(6)
+            mujoco.mj_contactForce(model, data, i, wrench)
+            force = contact.frame.reshape(3, 3).T @ wrench[:3]
+            for sign, geom in ((-1.0, contact.geom1), (1.0, contact.geom2)):
+                body = int(model.geom_bodyid[geom])
+                if body:
+                    found.append((body - 1, contact.pos.copy(), sign * force))
+        link, point, force = zip(*found, strict=True)
+        return Forces(np.zeros(len(link), int), *map(np.array, (link, point, force)))
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def pair(request: pytest.FixtureRequest) -> Pair:
+    return Pair(request.param)
+
+
+def test_links_are_their_bodies(pair: Pair) -> None:
+    model = pair.theirs.model
+    names = [model.body(i).name or name for i, name in enumerate(pair.links.names, 1)]
+    assert pair.links.names == names and len(names) == model.nbody - 1
+    np.testing.assert_allclose([pair.links._inertia[name].mass for name in pair.links.names], model.body_mass[1:], **ROUNDING)
+    np.testing.assert_allclose(pair.links.home, model.qpos0, **ROUNDING)
+
+
+def test_a_task_has_their_numbers(pair: Pair) -> None:
+    """Steps, and all arguments that both have."""
+    assert pair.task.timestep == pair.theirs.model.opt.timestep
+    assert pair.task.dt == pair.theirs.dt
+    theirs = signature(type(pair.theirs).__init__).parameters
+    own = {f.name: getattr(pair.task, f.name) for f in fields(pair.task)}
+    same = {name: theirs[name].default for name in own if name in theirs}
+    assert {name: own[name] for name in same} == same
+    assert own.keys() - same.keys() == {"timestep"}
+    assert theirs.keys() - own.keys() <= {"self", "kwargs", "default_camera_config", "main_body"}
+
+
+def test_observations_are_theirs(pair: Pair) -> None:
+    qpos, qvel = pair.states(5, seed=1)
+    control = np.random.default_rng(2).uniform(-1.5, 1.5, (5, pair.theirs.model.nu))  # beyond the range, too
+    seen = []
+    for q, v, u in zip(qpos, qvel, control, strict=True):
+        pair.theirs.data.ctrl[:] = u
+        pair.theirs.set_state(q, v)
+        seen.append(pair.theirs._get_obs())
+    now = pair.snapshot(qpos, qvel, control=control)
+    np.testing.assert_allclose(pair.task.observation(now), seen, **ROUNDING)
+
+
+def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
+    """By the arguments of theirs, each turned round."""
+    flags = {f.name: not f.default for f in fields(pair.task) if f.name.startswith(("exclude_", "include_"))}
+    theirs: Any = gymnasium.make(pair.spec, **flags).unwrapped
+    qpos, qvel = pair.states(1, seed=6)
+    theirs.set_state(qpos[0], qvel[0])
+    own = replace(pair.task, **flags)
+    np.testing.assert_allclose(own.observation(pair.snapshot(qpos, qvel))[0], theirs._get_obs(), **ROUNDING)
+
+
+def test_contact_forces_are_theirs(pair: Pair) -> None:
+    """By body, about the centre of mass: from their own contacts, when the robot has fallen."""
+    env = pair.theirs
+    env.reset(seed=0)
+    for _ in range(60):
+        env.data.ctrl[:] = 0.0
+        mujoco.mj_step(env.model, env.data)
+        if env.data.ncon > 2:
+            break
+    else:
+        qpos = env.data.qpos.copy()
+        qpos[1 if env.model.nq == env.model.nv else 2] -= 0.4
+        env.set_state(qpos, env.data.qvel.copy())
+    mujoco.mj_forward(env.model, env.data)
+    mujoco.mj_rnePostConstraint(env.model, env.data)
+    assert env.data.ncon > 0 and np.abs(env.data.cfrc_ext).max() > 1.0
+    now = pair.snapshot(env.data.qpos[None].copy(), env.data.qvel[None].copy(), pair.forces(), env.data.ctrl[None].copy())
+    np.testing.assert_allclose(now.cfrc_ext[0], env.data.cfrc_ext[1:], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(pair.task.observation(now)[0], env._get_obs(), rtol=1e-8, atol=1e-8)
+    if hasattr(pair.task, "contact_cost"):
+        cost = pair.task.contact_cost(now)[0]
+        assert cost == pytest.approx(env.contact_cost, rel=1e-8) and cost > 0.0
+
+
+def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
+    """Between states of which some are healthy."""
+    env, task = pair.theirs, pair.task
+    start, stop = pair.states(40, seed=3, spread=0.15), pair.states(40, seed=4, spread=0.15)
+    stop[0][30:, pair.task.travelled] -= 0.5  # fallen
+    actions = np.random.default_rng(5).uniform(-1.0, 1.0, (40, env.model.nu))
+    terms = task.rewards(before := pair.snapshot(*start), after := pair.snapshot(*stop), actions)
+    ends, told = task.terminated(after), {**task.whereabouts(after), **task.motion(before, after)}
+    for i, action in enumerate(actions):
+        env.set_state(start[0][i], start[1][i])
+        x0 = place(pair)
+        env.set_state(stop[0][i], stop[1][i])
+        env.data.ctrl[:], env.data.cfrc_ext[:] = action, 0.0
+        velocity = (place(pair) - x0) / env.dt
+        reward, parts = env._get_rew(velocity[0], action)
+        assert {name: x[i] for name, x in terms.items()} == pytest.approx(parts, rel=1e-9, abs=1e-9)
+        assert sum(x[i] for x in terms.values()) == pytest.approx(reward, rel=1e-9, abs=1e-9)
+        assert ends[i] == (hasattr(env, "is_healthy") and not env.is_healthy)
+        reset = {name: x for name, x in env._get_reset_info().items() if not name.startswith("tendon")}
+        assert {name: told[name][i] for name in reset} == pytest.approx(reset, rel=1e-9)
+        assert told["x_velocity"][i] == pytest.approx(velocity[0], rel=1e-9)
+    assert not hasattr(env, "is_healthy") or 0 < ends.sum() < 40
+
+
+def place(pair: Pair) -> Any:
+    """What their environment calls its place, at a state that was just set."""
+    env = pair.theirs
+    if pair.task.travelled == 1:
+        return env.data.qpos[:1].copy()
+    if type(env).__name__ == "AntEnv":
+        return env.data.body("torso").xpos[:2].copy()
+    mass = env.model.body_mass[:, None]
+    return ((mass * env.data.xipos).sum(axis=0) / mass.sum())[:2]
+
+
+def test_episodes_begin_around_the_same_state_as_widely(pair: Pair) -> None:
+    from featherweight.environments.reset_noise import ResetNoise
+
+    count, scale, model = 4000, pair.task.reset_noise_scale, pair.theirs.model
+    noise = ResetNoise(np.arange(count))
+    qpos, qvel = pair.task.beginning(pair.links.home, model.nv, noise, np.arange(count))
+    spread = qpos - pair.theirs.init_qpos
+    assert np.abs(spread).max() <= scale and np.abs(spread.mean(axis=0)).max() < 0.05 * scale
+    np.testing.assert_allclose(spread.std(axis=0), scale / np.sqrt(3.0), rtol=0.05)  # of uniform numbers; 4 standard errors
+    expected = scale * (1.0 if pair.task.normal_velocities else 1.0 / np.sqrt(3.0))
+    np.testing.assert_allclose(qvel.std(axis=0), expected, rtol=0.05)
+    assert (np.abs(qvel).max() > scale) == pair.task.normal_velocities
+    pair.theirs.reset(seed=1)
+    assert (np.abs(pair.theirs.data.qvel) <= scale).all() or pair.task.normal_velocities
