@@ -14,7 +14,7 @@ from .vector_environment import RobotVectorEnv
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class RobotEnv(Env[Array, Array]):
+class RobotEnv(Env[Array, Array]):  # type: ignore[misc]
     """A robot with a task; arguments are those of `RobotVectorEnv`, but for episodes, which `gymnasium.make` ends."""
 
     def __init__(self, task: str | Task = "Hopper", **parameters: Any) -> None:

@@ -8,18 +8,14 @@ this package's own cache, and a second process loads that without importing Numb
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from ..engine import cache
-from ..engine.backends.llvm.jit import compile_optimized, host, load_object
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -95,34 +91,6 @@ def machine_call(function: Any, *arrays: Array) -> MachineCall:
 def call_address(address: int, arguments: Any) -> int:
     """In compiled functions: `int f(double **arguments)` at an address."""
     raise NotImplementedError
-
-
-class CompiledLoop:
-    """A function of tables and whole numbers, as machine code: `run(*tables, *numbers)` returns a whole number.
-
-    It is compiled at the first call for tables of a layout, and runs without the GIL.
-    """
-
-    def __init__(self, function: Callable[..., int], numbers: int) -> None:
-        self.function, self.numbers = function, numbers
-        self._loaded: dict[str, Any] = {}
-
-    def for_tables(self, *tables: Table) -> Callable[..., int]:
-        """The function for tables of these layouts, of their addresses and of the numbers."""
-        text = " ".join(t.layout.text() for t in tables)
-        if text not in self._loaded:
-            name = self.function.__name__
-            layouts = [t.layout for t in tables]
-            code = load_object(cache.kept(lambda: self._compiled(layouts), "loop", name, host(), package_digest(), text))
-            kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(tables) + self.numbers)))
-            self._loaded[text] = kind(code.address("loop"))
-            self._loaded[text].code = code  # which lives as long
-        return self._loaded[text]
-
-    def _compiled(self, layouts: list[Layout]) -> bytes:
-        from .table_types import llvm_ir
-
-        return compile_optimized(llvm_ir(self.function, layouts, self.numbers))
 
 
 @functools.cache
