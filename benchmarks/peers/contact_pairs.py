@@ -67,7 +67,8 @@ class PlacedShape(NamedTuple):
         if s.type is Type.MESH:
             return np.asarray(s.vertices)
         half = {Type.BOX: [0.5, 0.5, 0.5], Type.CAPSULE: [1.0, 0.5], Type.CYLINDER: [1.0, 0.5]}
-        return np.array(s.size) * np.array(half.get(s.type, [1.0] * len(s.size)))
+        lengths: Array = np.array(s.size) * np.array(half.get(s.type, [1.0] * len(s.size)))
+        return lengths
 
     def reach(self, d: Array) -> Array:
         """How far it reaches along directions (k, 3)."""
