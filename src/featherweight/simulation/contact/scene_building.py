@@ -220,7 +220,7 @@ def assembled_scene(
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
         heights=heights, field_grid=grid, field_edges=edges,
         closed=None if all(_kind_of_algorithm(things[i], things[j]) == 0 for i, j, _, _ in ordered) else True,
-        hulls=_joined([t.hull for t in things])
+        hulls=hulls_of(things)
         if any(_kind_of_algorithm(things[i], things[j]) == 2 for i, j, _, _ in ordered) else None,
     )  # fmt: skip
     owner = np.repeat(np.arange(len(ordered)), candidates)
@@ -275,8 +275,9 @@ def _fields(fields: Sequence[HeightField]) -> tuple[Array, Array, Array]:
     return np.array(grid, np.int64).reshape(-1, 3), np.array(edges, float).reshape(-1, 5), heights
 
 
-def _joined(hulls: Sequence[Hull]) -> Hulls:
+def hulls_of(things: Sequence[Part]) -> Hulls:
     """All hulls in one set of arrays, with numbers counted from the first of all."""
+    hulls = [t.hull for t in things]
     vertex = np.cumsum([0, *(len(h.vertices) for h in hulls)])
     face = np.cumsum([0, *(len(h.normals) for h in hulls)])
 
