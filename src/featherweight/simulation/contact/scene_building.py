@@ -161,7 +161,7 @@ def ground_part(ground: Plane | HeightField) -> Part:
 
 def shape_part(shape: Shape) -> Part:
     """A shape of the file. Raises ValueError for a mesh without volume."""
-    kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0], NO_HULL, np.eye(4)
+    kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], NO_HULL, np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
     radius, centers = (0.0, np.zeros((0, 3))) if kind == PLANE else local_stand_ins(shape)
     match kind:
