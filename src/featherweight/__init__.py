@@ -11,6 +11,7 @@ from .engine.operations import Operations
 from .engine.trace import Arithmetic, evaluate
 from .model import generators
 from .model.builder import Mechanism
+from .model.contact_rules import ContactPair
 from .model.description import Description
 from .model.types import (
     Actuator,
@@ -60,6 +61,7 @@ __all__ = [
     "Configuration",
     "ConstrainedMotion",
     "Contact",
+    "ContactPair",
     "Coupling",
     "Description",
     "Difference",

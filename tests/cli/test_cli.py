@@ -11,8 +11,10 @@ import warnings
 from pathlib import Path
 
 import pytest
+import typer
 
 from featherweight import cli
+from featherweight.cli.app import app
 from featherweight.version import __version__
 
 ARM = """<robot name="arm">
@@ -60,13 +62,53 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_inspect_shows_joints_bodies_totals_and_what_is_not_used(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["inspect", arm]) == 0
     out = squeezed(capsys.readouterr().out)
-    assert "0 shoulder revolute world → upper 0 0 -1.5 … 1.25 rad –" in out
+    assert "0 shoulder revolute world → upper 0 0 -1.5 … 1.25 rad 1" in out
     assert "1 slide prismatic upper → lower 1 1 0 … 0.3 m" in out
     assert "mass [kg]" in out
     assert "1 lower 1.5 0.0000, 0.0000, 0.1333 tool" in out
     assert "mass 3.5 kg" in out
     assert "depth of the tree 2 joints" in out
     assert "velocity limits 2 joints" in out
+
+
+def test_inspect_shows_what_acts_in_joints_and_leaves_out_what_is_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pendulum.xml"
+    path.write_text("""<mujoco model="pendulum[1]">
+      <worldbody><geom type="plane" size="0 0 1"/><body name="rod">
+        <joint name="hinge" damping="0.5" stiffness="3" springref="30"/>
+        <geom type="capsule" fromto="0 0 0 0 0 1" size="0.1"/></body></worldbody>
+      <actuator><position name="servo" joint="hinge" kp="20" ctrlrange="-1 1"/></actuator>
+      <keyframe><key name="up" qpos="1"/></keyframe></mujoco>""")
+    assert cli.main(["inspect", str(path)]) == 0
+    out = squeezed(capsys.readouterr().out)
+    assert "Joint forces joint damping stiffness at rest ─" in out.replace("─ ", "─") and "hinge 0.5 3 0.5236" in out
+    assert "friction" not in out and "armature" not in out
+    assert "servo hinge 1 20 0, -20, 0 -1 … 1 Force" in out
+    assert "name pendulum[1]" in out
+    assert "named configurations qpos0, up" in out
+    assert "shapes that may touch 1 plane, 1 capsule" in out
+
+
+@pytest.mark.parametrize("command", [c.name for c in app.registered_commands])
+def test_help_holds_every_word_of_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also in brackets, such as units."""
+    chosen = typer.main.get_command(app).commands[command]
+    assert cli.main([command, "--help"]) == 0
+    shown = "".join(capsys.readouterr().out.split())
+    assert len(chosen.params) > 0
+    for option in chosen.params:
+        assert "".join((option.help or "").split()) in shown
+
+
+def test_names_of_files_in_brackets_are_told_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = tmp_path / "arm[bold].urdf"
+    damaged.write_text("<robot")
+    assert cli.main(["inspect", str(damaged)]) == 1
+    assert str(damaged) in capsys.readouterr().err
+    assert cli.main(["inspect", "a", "[b]"]) == 2
+    assert "[b]" in capsys.readouterr().err
 
 
 def test_inspect_with_a_floating_base_has_a_free_flyer(arm: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +280,7 @@ def test_the_package_is_the_command_and_prints_in_any_encoding(coupled_arm: str)
     command = [sys.executable, "-m", "featherweight", "inspect", coupled_arm]
     done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
     out = squeezed(done.stdout.decode("latin-1").replace("|", " "))
-    assert "0 shoulder revolute world -> upper 0 0 -1.5 ... 1.25 rad -" in out
+    assert "0 shoulder revolute world -> upper 0 0 -1.5 ... 1.25 rad 1" in out
     assert "gravity (0, 0, -9.81) m/s²" in out
 
 

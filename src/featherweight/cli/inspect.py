@@ -9,11 +9,14 @@ from .options import Base, BaseOption, Mimic, MimicOption, RobotPath, load_robot
 
 
 def inspect_robot(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption = Mimic.FOLLOW) -> None:
-    """Show a robot's joints, bodies and totals, and what its file holds that dynamics does not use."""
+    """Show a robot's joints, drives, bodies and totals, and what its file holds that is not used."""
     loaded = load_robot(robot, base, mimic)
-    console = make_console()
-    console.print(tables.joints_table(loaded), "", tables.bodies_table(loaded), "", tables.totals_table(loaded), sep="\n")
+    shown = [tables.joints_table(loaded), tables.joint_forces_table(loaded), tables.actuators_table(loaded)]
+    shown += [tables.bodies_table(loaded), tables.totals_table(loaded)]
     if isinstance(loaded, ClosedRobot):
-        console.print("", tables.clusters_table(loaded), sep="\n")
+        shown.append(tables.clusters_table(loaded))
     if loaded.report():
-        console.print("", tables.unused_table(loaded), sep="\n")
+        shown.append(tables.unused_table(loaded))
+    console = make_console()
+    for k, table in enumerate(t for t in shown if t is not None):
+        console.print(*([""] if k else []), table, sep="\n")

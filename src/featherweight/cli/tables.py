@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from rich import box
 from rich.table import Table
 
 from ..engine.function import CompiledFunction
 from ..model.model import MovingBody, MovingJoint
-from ..model.types import WORLD, JointType
+from ..model.types import WORLD, JointType, Shape
 from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
 from .measure import Timing
 
+NAMES = ("joint", "actuator")
 _UNITS = {JointType.REVOLUTE: "rad", JointType.PRISMATIC: "m"}
 _PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
@@ -22,20 +24,46 @@ _PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 def joints_table(robot: Robot) -> Table:
     """Joints in order, with the slices of q and v that are theirs."""
     table = plain_table("Joints")
-    for heading in ("#", "joint", "type", "parent → child", "q", "v", "limits", "armature"):
+    for heading in ("#", "joint", "type", "parent → child", "q", "v", "limits"):
         table.add_column(heading, justify="right" if heading in "#qv" else "left", overflow="fold")
     for j in robot.joints:
-        table.add_row(
-            str(j.index),
-            j.name,
-            j.type.value,
-            f"{j.parent or WORLD} → {j.child}",
-            _slice(j.q_slice),
-            _slice(j.v_slice),
-            _limits(j),
-            f"{j.armature:.4g}" if j.armature else "–",
-        )
+        ends = f"{j.parent or WORLD} → {j.child}"
+        table.add_row(str(j.index), j.name, j.type.value, ends, _slice(j.q_slice), _slice(j.v_slice), _limits(j))
     return table
+
+
+def joint_forces_table(robot: Robot) -> Table | None:
+    """What acts in joints besides dynamics; None where nothing does. Columns that would be empty are left out."""
+    columns: dict[str, Callable[[MovingJoint], str]] = {
+        "armature": lambda j: _nonzero(j.armature),
+        "damping": lambda j: _nonzero(j.damping),
+        "dry friction": lambda j: _nonzero(j.friction),
+        "stiffness": lambda j: _nonzero(j.stiffness),
+        "at rest": lambda j: f"{j.rest:.4g}" if j.stiffness else "",
+        "greatest force": lambda j: f"{j.effort:.4g}" if math.isfinite(j.effort) else "",
+    }
+    table = plain_table("Joint forces", "In SI units, of rotation or translation.")
+    rows = [[j.name, *(text(j) for text in columns.values())] for j in robot.joints]
+    return _filled(table, ["joint", *columns], [row for row in rows if any(row[1:])])
+
+
+def actuators_table(robot: Robot) -> Table | None:
+    """The drives of the file; None where it has none."""
+    table = plain_table("Actuators", "Force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').")
+    headings = ["actuator", "joint", "gear", "gain", "b0, b1, b2", "u", "force"]
+    rows = [
+        [
+            a.name,
+            a.joint,
+            f"{a.gear:.4g}",
+            f"{a.gain:.4g}",
+            ", ".join(f"{b:.4g}" for b in a.bias) if any(a.bias) else "",
+            _interval(*a.control),
+            _interval(*a.force),
+        ]
+        for a in robot.actuators
+    ]
+    return _filled(table, headings, rows)
 
 
 def bodies_table(robot: Robot) -> Table:
@@ -59,6 +87,9 @@ def totals_table(robot: Robot) -> Table:
         ("mass", f"{robot.mass:.6g} kg"),
         ("gravity", f"({gravity}) m/s²"),
         ("depth of the tree", _joints(depth(robot))),
+        ("named configurations", ", ".join(robot.configurations) or "none"),
+        ("shapes that may touch", _kinds([s for s in robot.shapes if s.collision])),
+        ("shapes that are drawn", _kinds([s for s in robot.shapes if s.visual])),
     ):
         table.add_row(what, value)
     return table
@@ -173,6 +204,16 @@ def plain_table(title: str, caption: str | None = None) -> Table:
     )
 
 
+def _filled(table: Table, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
+    """The table with these rows, without columns that would be empty; None without rows."""
+    kept = [k for k in range(len(headings)) if any(row[k] for row in rows)]
+    for k in kept:
+        table.add_column(headings[k], justify="left" if headings[k] in NAMES else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(row[k] or "–" for k in kept))
+    return table if rows else None
+
+
 def _pairs(title: str) -> Table:
     table = plain_table(title)
     table.show_header = False
@@ -186,10 +227,22 @@ def _slice(s: slice) -> str:
 
 
 def _limits(joint: MovingJoint) -> str:
-    if math.isinf(joint.lower) and math.isinf(joint.upper):
-        return "–"
-    unit = _UNITS.get(joint.type, "")
-    return f"{joint.lower:.4g} … {joint.upper:.4g} {unit}".rstrip()
+    interval = _interval(joint.lower, joint.upper)
+    return f"{interval} {_UNITS.get(joint.type, '')}".rstrip() if interval else "–"
+
+
+def _interval(lower: float, upper: float) -> str:
+    return "" if math.isinf(lower) and math.isinf(upper) else f"{lower:.4g} … {upper:.4g}"
+
+
+def _nonzero(x: float) -> str:
+    return f"{x:.4g}" if x else ""
+
+
+def _kinds(shapes: Sequence[Shape]) -> str:
+    """How many shapes there are of each kind."""
+    counts = Counter(s.type.value for s in shapes)
+    return ", ".join(f"{n} {kind}" for kind, n in counts.most_common()) or "none"
 
 
 def _joints(n: int) -> str:

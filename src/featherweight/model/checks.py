@@ -23,6 +23,7 @@ from .types import (
     JointType,
     ModelError,
     Pose,
+    ShapeType,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,6 +59,11 @@ def require_coordinates(d: Description) -> None:
     coordinates. Those of fixed joints do not matter."""
     if twice := [name for name, count in Counter(c.name for c in d.configurations).items() if count > 1]:
         raise ModelError(f"{d.source}: two configurations have the name {twice[0]!r}; rename one of them")
+    actuators = {a.name for a in d.actuators}
+    for c in d.configurations:
+        if unknown := [name for name, _ in c.controls if name not in actuators]:
+            problem = f"configuration {c.name!r}: there is no actuator {unknown[0]!r}"
+            raise ModelError(f"{d.source}: {problem}; correct the name, or leave it out")
     types = {ROOT_JOINT: JointType.FLOATING} | {j.name: j.type for j in d.joints}
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
@@ -81,6 +87,20 @@ def require_links(d: Description) -> None:
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave them out")
 
 
+def require_shapes(d: Description) -> None:
+    """Raise ModelError for contacts of shapes that are not there, and height fields without heights."""
+    known = {s.name for s in d.shapes}
+    for pair in d.contact_pairs:
+        if unknown := [name for name in pair.shapes if name not in known]:
+            problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: there is no shape {unknown[0]!r}"
+            raise ModelError(f"{d.source}: {problem}; correct the name, or leave the pair out")
+    for s in d.shapes:
+        grid = () if s.heights is None else np.shape(s.heights)
+        if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
+            problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"
+            raise ModelError(f"{d.source}: {problem}; give them")
+
+
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     """The numbers of each element, but for limits that are infinite: there is none."""
     for b in d.bodies:
@@ -96,10 +116,14 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     for c in d.couplings:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
     for s in d.shapes:
-        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size)
+        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin)
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
             yield f"configuration {configuration.name!r}, joint {joint!r},", values
+        for actuator, control in configuration.controls:
+            yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,)
+    if d.timestep is not None:
+        yield "its time step", (d.timestep,)
 
 
 def _of_pose(pose: Pose) -> tuple[float, ...]:

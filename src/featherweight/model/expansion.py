@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .checks import judged_inertias, require_coordinates, require_links, require_sound_numbers
+from .checks import judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
@@ -60,6 +60,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_sound_numbers(description)
     require_coordinates(description)
     require_links(description)
+    require_shapes(description)
     g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
     if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
         raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")
@@ -185,6 +186,10 @@ class _Expansion:
             configurations=self.d.configurations,
             shape_links=tuple(self._link(s.body) for s in self.d.shapes),
             disabled_collisions=tuple((self._link(a), self._link(b)) for a, b in self.d.disabled_collisions),
+            contact_pairs=self.d.contact_pairs,
+            neighbours=self.d.neighbours,
+            timestep=self.d.timestep,
+            integrator=self.d.integrator,
         )
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from .contact_rules import ContactPair, NeighbourRule
 from .topology import Topology
 from .tree import Tree
 from .types import Actuator, Configuration, JointType, Pose, Shape, Vector
@@ -84,6 +85,10 @@ class Model:
     configurations: tuple[Configuration, ...] = ()
     shape_links: tuple[str | None, ...] = ()  # the link of the file that each shape is on; None for the ground itself
     disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of such links
+    contact_pairs: tuple[ContactPair, ...] = ()
+    neighbours: NeighbourRule = NeighbourRule.JOINED
+    timestep: float | None = None
+    integrator: str | None = None
 
     @property
     def nq(self) -> int:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import trimesh
+from defusedxml import ElementTree  # type: ignore[import-untyped, unused-ignore]
 
 from .types import Pose, Shape, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RGB = tuple[int, int, int]  # 0..255
+COLLADA = "{http://www.collada.org/2005/11/COLLADASchema}"
 
 
 def homogeneous_matrix(pose: Pose) -> Array:
@@ -58,7 +62,20 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
             capsule = trimesh.creation.capsule(height=size[1], radius=size[0], count=(12, 16))
             capsule.apply_translation(-capsule.bounds.mean(axis=0))
             return capsule
+        case ShapeType.HEIGHTFIELD:
+            return _height_field(shape)
     raise ValueError(f"{shape.name}: a {shape.type} has no triangles of its own")
+
+
+def _height_field(shape: Shape) -> trimesh.Trimesh:
+    """Its upper surface: two triangles for each cell."""
+    nx, ny = shape.heights.shape
+    x, y = (np.linspace(-0.5 * length, 0.5 * length, n) for length, n in zip(shape.size[:2], (nx, ny), strict=True))
+    grid = np.stack([*np.meshgrid(x, y, indexing="ij"), shape.heights], axis=-1)
+    number = np.arange(nx * ny).reshape(nx, ny)
+    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
+    faces = np.concatenate([np.stack(corners, axis=-1).reshape(-1, 3) for corners in ((a, b, c), (a, c, d))])
+    return trimesh.Trimesh(grid.reshape(-1, 3), faces, process=False)
 
 
 def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
@@ -84,7 +101,7 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scene = trimesh.load_scene(path)
+            scene = _scene(path)
             parts = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
     except Exception as error:
         raise MeshError(f"{path}: {error}") from error
@@ -92,6 +109,33 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
         raise MeshError(f"{path}: no triangles")
     colors = [_color(mesh) for mesh in parts]
     return [(trimesh.Trimesh(m.vertices, m.faces), c) for m, c in zip(parts, colors, strict=True)]
+
+
+def _scene(path: str) -> trimesh.Scene:
+    """What trimesh reads of a file."""
+    if path.lower().endswith(".dae"):
+        document = Path(path).read_bytes()
+        if b"<texture" in document:
+            return trimesh.load_scene(io.BytesIO(_without_textures(document)), file_type="dae")
+    return trimesh.load_scene(path)
+
+
+def _without_textures(document: bytes) -> bytes:
+    """A COLLADA document in which effects are white where they have textures, of which nothing is drawn.
+
+    The reader leaves out geometries with a material whose textures are not found.
+    """
+    root = ElementTree.fromstring(document)
+    for effect in root.iter(f"{COLLADA}effect"):
+        for parent in list(effect.iter()):
+            for child in list(parent):
+                if child.tag == f"{COLLADA}texture":
+                    child.clear()
+                    child.tag, child.text = f"{COLLADA}color", "1 1 1 1"
+                elif child.find(f"{COLLADA}surface") is not None or child.find(f"{COLLADA}sampler2D") is not None:
+                    parent.remove(child)
+    written: bytes = ElementTree.tostring(root)
+    return written
 
 
 def _color(mesh: trimesh.Trimesh) -> RGB | None:

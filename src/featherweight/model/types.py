@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .contact_rules import ContactPair, NeighbourRule
+
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
 Color = tuple[float, float, float, float]  # red, green, blue, opacity in 0..1
@@ -188,6 +190,7 @@ class ShapeType(StrEnum):
     ELLIPSOID = "ellipsoid"  # (radius along x, y, z)
     PLANE = "plane"  # (), normal along z
     MESH = "mesh"  # (scale along x, y, z)
+    HEIGHTFIELD = "heightfield"  # (length along x, y, depth of its base below z = 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,8 @@ class Shape:
     """What a file draws of a body, or lets touch others.
 
     A mesh is a file (`path`), or `vertices` (n, 3) and `faces` (k, 3) of triangles, to be scaled by `size`; without
-    faces it is their convex hull. Both are arrays, and are not compared by ==.
+    faces it is their convex hull. `heights` (nx, ny) [m] of a height field are those above z = 0 of points of a regular grid
+    over its lengths, which its frame is in the middle of. All three are arrays, and are not compared by ==.
     """
 
     name: str
@@ -206,12 +210,16 @@ class Shape:
     visual: bool = True
     collision: bool = True
     color: Color | None = None
-    friction: float | None = None  # Coulomb's coefficient, where the file has one
+    friction: float | None = None  # Coulomb's coefficient, where the file has one; as below, see `touching_pairs`
     path: str | None = None
     vertices: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
     faces: Any = field(default=None, compare=False, metadata={DTYPE: np.int64})
     contype: int = 1  # MJCF's: of two shapes that may touch, one's contype
     conaffinity: int = 1  # and the other's conaffinity have a bit in common
+    condim: int = 3  # MJCF's: 1 without friction, 3 with; 4 and 6 with friction against spinning and rolling, too
+    margin: float = 0.0  # [m] of the gap to another shape, at which the two touch already
+    priority: int = 0  # of two shapes, that of higher priority says friction and condim
+    heights: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +267,12 @@ class Configuration:
     """A configuration with a name: (joint, its coordinates), in the conventions of a robot's; joints left out are at zero.
 
     It may have coordinates of a free-flyer `root_joint`, which a robot has with base="floating", and of joints that follow
-    others, which have none in a robot.
+    others, which have none in a robot. `controls` are (actuator, its u); those left out are zero.
     """
 
     name: str
     coordinates: tuple[tuple[str, tuple[float, ...]], ...]
+    controls: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +301,10 @@ class Contents:
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     disabled_collisions: tuple[tuple[str, str], ...] = ()  # pairs of links whose shapes do not touch each other
+    contact_pairs: tuple[ContactPair, ...] = ()  # that touch nevertheless
+    neighbours: NeighbourRule = NeighbourRule.JOINED  # whose shapes do not touch
+    timestep: float | None = None  # [s] of a simulation, as the file has it
+    integrator: str | None = None  # and how it is to integrate, in the file's word: MJCF's "euler", "rk4", "implicit", ...
 
 
 LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow

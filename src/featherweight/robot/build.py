@@ -12,18 +12,27 @@ from ..model.description import Description
 from ..model.editing.references import on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
+from ..model.formats.unsupported import LEFT_OUT
 from ..model.types import ModelWarning, plain
 from .closing.soundness import require_mass
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
 
 
-def read(path: str | os.PathLike[str], *, mimic: str = "follow", srdf: str | os.PathLike[str] | None = None) -> Description:
+def read(
+    path: str | os.PathLike[str],
+    *,
+    mimic: str = "follow",
+    unsupported: str = "refuse",
+    srdf: str | os.PathLike[str] | None = None,
+) -> Description:
     """Read a URDF (.urdf) or MJCF (.xml) file as a description, to be changed and given to `build`.
 
-    `mimic`, `srdf` and errors as for `load`.
+    `mimic`, `unsupported`, `srdf` and errors as for `load`.
     """
-    description = load_description(path, mimic=mimic)
+    description = load_description(path, mimic=mimic, unsupported=unsupported)
+    if left_out := dict(description.unused).get(LEFT_OUT):
+        warnings.warn(f"{description.source}: {LEFT_OUT}: {left_out}", ModelWarning, stacklevel=2)
     if srdf is None:
         return description
     from ..model.formats.srdf import with_srdf  # imported when it is needed, as readers are
@@ -38,6 +47,7 @@ def load(
     *,
     srdf: str | os.PathLike[str] | None = None,
     mimic: str = "follow",
+    unsupported: str = "refuse",
     independent: Iterable[str] | None = None,
     execution: str = "auto",
     loop_tolerance: float = LOOP_TOLERANCE,
@@ -47,7 +57,9 @@ def load(
     `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
     unless given. `srdf` is an SRDF file beside it, which is read only if it is named: its group states become
     `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. URDF joints that
-    follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves. A robot with loops or couplings
+    follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves. What an MJCF file asks for and is
+    not supported, but may be left out (equality constraints of some kinds, some armatures), is refused, unless
+    `unsupported="report"` leaves it out, warns (ModelWarning) and lists it in `robot.report()`. A robot with loops or couplings
     is a `ClosedRobot`; `independent` names joints in loops that the velocities are to be those of, in place of what the file
     says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the robot; with loops or couplings
     it is never rolled.
@@ -59,7 +71,7 @@ def load(
     Raises ModelError, which names the file, the element and what to do. Warns (ModelWarning) of moving bodies with inertias
     that no body can have, by more than moments of three digits are rounded, and of loops that contradict each other.
     """
-    description = read(path, mimic=mimic, srdf=srdf)
+    description = read(path, mimic=mimic, unsupported=unsupported, srdf=srdf)
     robot = build(description, base, gravity, independent=independent, execution=execution, loop_tolerance=loop_tolerance)
     if contradicting := robot.report().get(CONTRADICTING):
         warnings.warn(

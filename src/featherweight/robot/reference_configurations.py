@@ -13,7 +13,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class ReferenceConfigurations(Mapping[str, Array]):
-    """Configurations (nq,) by name, read-only. Joints without coordinates there are where they are in `neutral()`."""
+    """Configurations (nq,) by name, read-only. Joints without coordinates there are where they are in `neutral()`.
+
+    `control(name)` are the controls (nu,) that go with one, in the order of `robot.actuators`: zeros where the file has none.
+    """
 
     def __init__(
         self, model: Model, joints: Sequence[MovingJoint], neutral: Callable[[], Array], closed: Callable[[str, Array], Array]
@@ -21,18 +24,28 @@ class ReferenceConfigurations(Mapping[str, Array]):
         self._robot = model.name
         self._coordinates = {c.name: dict(c.coordinates) for c in model.configurations}
         self._joints = [j for j in joints if j.q_slice.stop > j.q_slice.start]
+        self._controls = {c.name: dict(c.controls) for c in model.configurations}
+        self._actuators = [a.name for a in model.actuators]
         self._neutral, self._closed = neutral, closed
         self._found: dict[str, Array] = {}
 
     def __getitem__(self, name: str) -> Array:
-        if name not in self._coordinates:
-            known = ", ".join(map(repr, self)) or "none"
-            raise KeyError(f"{self._robot} has no configuration {name!r}; it has {known}")
+        self._require(name)
         if name not in self._found:
             q = self._closed(name, self._assembled(self._coordinates[name]))
             q.flags.writeable = False
             self._found[name] = q
         return self._found[name]
+
+    def control(self, name: str) -> Array:
+        """The controls (nu,) that the file gives with a configuration. Raises KeyError for a name that is none."""
+        self._require(name)
+        return np.array([self._controls[name].get(actuator, 0.0) for actuator in self._actuators])
+
+    def _require(self, name: str) -> None:
+        if name not in self._coordinates:
+            known = ", ".join(map(repr, self)) or "none"
+            raise KeyError(f"{self._robot} has no configuration {name!r}; it has {known}")
 
     def _assembled(self, coordinates: Mapping[str, Sequence[float]]) -> Array:
         given = [j for j in self._joints if j.name in coordinates]

@@ -20,6 +20,9 @@ def unconstrained(description: Description) -> Description:
     joints = tuple(j for j in description.joints if j.name not in left_out)
     if lost := [j.child for j in joints if j.parent in gone]:
         raise ModelError(f"{description.source}: {', '.join(lost)} hang on dependent bodies, so there is no independent tree")
+    actuators = tuple(a for a in description.actuators if a.joint not in left_out)
+    shapes = tuple(s for s in description.shapes if s.body not in gone)
+    drives, touching = {a.name for a in actuators}, {s.name for s in shapes}
     return replace(
         description,
         name=f"unconstrained_{description.name}",
@@ -31,10 +34,15 @@ def unconstrained(description: Description) -> Description:
         closures=(),
         independent=(),
         dependent=(),
-        shapes=tuple(s for s in description.shapes if s.body not in gone),
-        actuators=tuple(a for a in description.actuators if a.joint not in left_out),
+        shapes=shapes,
+        actuators=actuators,
+        contact_pairs=tuple(pair for pair in description.contact_pairs if touching.issuperset(pair.shapes)),
         configurations=tuple(
-            replace(c, coordinates=tuple((joint, x) for joint, x in c.coordinates if joint not in left_out))
+            replace(
+                c,
+                coordinates=tuple((joint, x) for joint, x in c.coordinates if joint not in left_out),
+                controls=tuple((actuator, u) for actuator, u in c.controls if actuator in drives),
+            )
             for c in description.configurations
         ),
     )

@@ -1,13 +1,41 @@
-"""A window in the browser: the robot, its joints to move, its motion to play, its contact forces."""
+"""A window in the browser: the robot, its joints to move, its motion to play, its contact forces. Pictures without one."""
 
 from __future__ import annotations
 
-try:
-    import trimesh  # noqa: F401
-    import viser  # noqa: F401
-except ImportError as missing:
-    raise ImportError(f"the window needs {missing.name}: pip install 'featherweight[window]'") from missing
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from .window import Window
+if TYPE_CHECKING:
+    from .film import save_film
+    from .offscreen import OffscreenScene, picture
+    from .window import Window
 
-__all__ = ["Window"]
+__all__ = ["OffscreenScene", "Window", "picture", "save_film"]
+
+_WINDOW = ("the window needs", "window", "fast_simplification", "trimesh", "viser")
+_PICTURES = ("pictures need", "render", "fast_simplification", "trimesh", "numba", "PIL")
+_MODULES = {
+    "Window": ("window", _WINDOW),
+    "OffscreenScene": ("offscreen", _PICTURES),
+    "picture": ("offscreen", _PICTURES),
+    "save_film": ("film", _PICTURES),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What is asked for, from its module: a window needs packages that pictures do not, and the other way about."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, (who, extra, *packages) = _MODULES[name]
+    _need(who, extra, packages)
+    return getattr(importlib.import_module(f".{module}", __name__), name)
+
+
+def _need(who: str, extra: str, packages: Sequence[str]) -> None:
+    """Raise ImportError for a package that is not installed."""
+    for package in packages:
+        try:
+            importlib.import_module(package)
+        except ImportError as missing:
+            raise ImportError(f"{who} {missing.name}: pip install 'featherweight[{extra}]'") from missing

@@ -14,14 +14,14 @@ from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import Shape, ShapeType
 from ..robot.robot import Robot
-from .drawn_meshes import shaded, shares, simplified
+from .drawn_meshes import lighter, shaded
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PLAIN: RGB = (190, 196, 204)
 INERTIA: RGB = (120, 160, 210)
 COLLISION: RGB = (225, 150, 90)
-FACES = 6_000  # of all meshes of a layer: what a browser without a graphics card draws thirty times a second
+FACES = 100_000  # of all meshes of a layer: some two megabytes for the browser
 SMALL = 0.01  # [m]: radius of what stands for a body without mass
 THIN = 2e-3  # [m]: least side that is drawn of a box
 
@@ -49,14 +49,14 @@ class _BodyPart(NamedTuple):
     mesh: trimesh.Trimesh
     color: RGB
     opacity: float | None
-    exact: bool  # a primitive, which has few faces as it is
+    exact: bool  # has few faces as it is
 
 
 class Figure:
     """The surfaces of a robot's bodies. Files are read when a layer is first asked for.
 
-    `faces` is about how many triangles the meshes of a layer have together, where they have more: the layer "visual, every
-    triangle" has all of them. `notes` says which meshes could not be read.
+    Meshes of a layer that have more than `faces` triangles together are given with fewer, near enough that nobody sees it: the
+    layer "visual, every triangle" has all of them. `notes` says which meshes could not be read.
     """
 
     def __init__(self, robot: Robot, faces: int = FACES) -> None:
@@ -122,9 +122,13 @@ class Figure:
 
     def _lighter(self, parts: list[_BodyPart]) -> list[_BodyPart]:
         """The parts with fewer triangles where meshes have many."""
-        meshes = [p for p in parts if not p.exact]
-        kept = iter(shares([p.mesh for p in meshes], self.faces))
-        return [p if p.exact else p._replace(mesh=simplified(p.mesh, next(kept))) for p in parts]
+        light = iter(lighter([p.mesh for p in parts if not p.exact], self.faces))
+        return [p if p.exact else p._replace(mesh=next(light)) for p in parts]
+
+
+def start_configuration(robot: Robot) -> Array:
+    """Where a robot is shown at first: as its MJCF file has it, or at `neutral()`."""
+    return np.array(robot.configurations["qpos0"]) if "qpos0" in robot.configurations else robot.neutral()
 
 
 def _surfaces(parts: list[_BodyPart]) -> dict[str | None, list[BodySurface]]:
@@ -151,5 +155,5 @@ def _parts_of(shape: Shape, plain: RGB) -> list[_BodyPart]:
     if shape.color is not None:
         r, g, b, a = shape.color
         given, opacity = (round(255 * r), round(255 * g), round(255 * b)), a if a < 1.0 else None
-    exact = shape.type != ShapeType.MESH
+    exact = shape.type not in (ShapeType.MESH, ShapeType.HEIGHTFIELD)
     return [_BodyPart(shape.body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]

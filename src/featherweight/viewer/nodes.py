@@ -10,6 +10,7 @@ import viser
 
 from ..model.triangles import homogeneous_matrix
 from .figure import Figure, Layer
+from .height_surface import height_surface
 from .marks import MarkNodes
 from .poses import quaternions
 
@@ -151,14 +152,7 @@ class RobotScene:
 
     def add_heights(self, x: Array, y: Array, z: Array) -> None:
         """A surface with the heights z (n, m) [m] at x (n,) and y (m,) [m]."""
-        x, y, z = (np.asarray(a, dtype=float) for a in (x, y, z))
-        if z.shape != (len(x), len(y)):
-            raise ValueError(f"add_heights: z must have shape {(len(x), len(y))}; got {z.shape}")
-        X, Y = np.meshgrid(x, y, indexing="ij")
-        k = np.arange(z.size).reshape(z.shape)
-        a, b, c, d = (k[i, j].ravel() for i in (slice(-1), slice(1, None)) for j in (slice(-1), slice(1, None)))
-        faces = np.concatenate([np.stack([a, c, d], 1), np.stack([a, d, b], 1)])
-        vertices = np.stack([X, Y, z], axis=-1).reshape(-1, 3)
+        vertices, faces = height_surface(x, y, z)
         look = {"color": (205, 208, 200), "material": "toon5", "side": "double", "cast_shadow": False}
         self.server.scene.add_mesh_simple("/heights", vertices, faces, **look)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
-from .figure import FACES, Figure, Layer
+from .figure import FACES, Figure, Layer, start_configuration
 from .html import RATE, html_of
 from .nodes import FIELD, RobotScene
 from .panels import JointsPanel, LookPanel
@@ -32,9 +32,10 @@ class Window:
     """A page that shows a robot, at `url`.
 
     `ground` is the height of a grid [m], None for no grid, or "below" for one under the robot as it is at first.
-    `faces` is about how many triangles the meshes are given together; the page can show them all. Only this machine can see the
-    page unless `host` says otherwise, and pages of other sites are refused. `port` 0 takes any that is free; without one it is
-    8080, or the next that is free, and a line on standard error says which. Raises OSError where the port is taken.
+    Meshes that have more than `faces` triangles together are drawn with fewer; the page can show them all. Only this machine
+    can see the page unless `host` says otherwise, and pages of other sites are refused. `port` 0 takes any that is free;
+    without one it is 8080, or the next that is free, and a line on standard error says which. Raises OSError where the port is
+    taken.
 
     Usable from several threads. A context manager: leaving it closes the window, after which it raises RuntimeError.
     """
@@ -56,14 +57,14 @@ class Window:
         self._lock = threading.RLock()
         self._player: Player | None = None
         self._due = -np.inf
-        start = q if q is not None else trajectory.q[0] if trajectory is not None and len(trajectory) else robot.neutral()
+        first = trajectory.q[0] if trajectory is not None and len(trajectory) else start_configuration(robot)
         self._heights: list[tuple[Array, Array, Array]] = []
         self.closed = False
         self._server = serve(host, port, robot.name)
         if port is None and self._server.get_port() != PORT:
             print(f"featherweight: port {PORT} is taken; the window is at {self.url}", file=sys.stderr)
         try:
-            self._scene = RobotScene(self._server, self.figure, self._configuration(start))
+            self._scene = RobotScene(self._server, self.figure, self._configuration(first if q is None else q))
             self._ground = self._lowest() if ground == "below" else ground
             self._furnish(self._scene)
             self._fill(trajectory)

@@ -10,6 +10,7 @@ import pytest
 import featherweight as fw
 from featherweight import Frame, Pose, Shape, ShapeType, robots
 from featherweight.model.generators import random_tree
+from featherweight.model.triangles import shape_meshes
 from oracles.same_motion import interpreted
 from oracles.states import assert_close, random_states
 
@@ -56,6 +57,22 @@ def test_points_of_shapes_are_mirrored(axis: str) -> None:
     np.testing.assert_allclose(image, M @ (R @ (np.array(mesh.size) * vertex) + p), atol=1e-15)
     np.testing.assert_allclose(np.array(made[1].placement.R)[:, 2], M @ R[:, 2], atol=1e-15)
     assert np.linalg.det(np.array(made[1].placement.R)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("axis", "xyz")
+def test_points_of_height_fields_are_mirrored(axis: str) -> None:
+    heights = np.random.default_rng(0).uniform(size=(3, 4))
+    hill = Shape("hill", None, ShapeType.HEIGHTFIELD, (2.0, 1.0, 0.5), TILTED, heights=heights)
+    (image,) = dataclasses.replace(random_tree(2, seed=1), shapes=(hill,)).mirrored(axis).shapes
+    M = np.eye(3)
+    M["xyz".index(axis), "xyz".index(axis)] = -1.0
+
+    def points(shape: Shape) -> np.ndarray:
+        """In the order of their heights, which are all different."""
+        found = np.asarray(shape_meshes(shape)[0][0].vertices)
+        return found[np.argsort(np.asarray(shape.heights).ravel())]
+
+    np.testing.assert_allclose(points(image), points(hill) @ M, atol=1e-15)
 
 
 def test_other_axes_are_refused() -> None:

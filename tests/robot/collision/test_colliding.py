@@ -344,3 +344,26 @@ def test_a_flat_mesh_is_refused_with_its_name() -> None:
     sheet = Shape("sheet", "d", ShapeType.MESH, (1.0, 1.0, 1.0), vertices=cube(0.1) * [1.0, 1.0, 0.0])
     with pytest.raises(ValueError, match="the mesh 'sheet' on 'd' is flat"):
         arm(*SHAPES, sheet).in_collision(np.zeros(13))
+
+
+def test_what_lies_on_a_height_field_touches_it() -> None:
+    """A slope: z = 0.5 x + 0.25 y, whose normal makes a sphere as low as it can go lie r |n| / n_z above."""
+    slope = np.add.outer(0.5 * np.linspace(-2.0, 2.0, 9), 0.25 * np.linspace(-1.0, 1.0, 5))
+    field = Shape("hill", None, ShapeType.HEIGHTFIELD, (4.0, 2.0, 3.0), heights=slope)
+    robot = free_bodies(Shape("ball", "body0", ShapeType.SPHERE, (0.1,)), field)
+    q = np.tile(robot.neutral(), (4, 1))
+    q[:, :2] = [[1.3, 0.3], [1.3, 0.3], [-1.1, -0.4], [-1.1, -0.4]]
+    lowest = 0.5 * q[:, 0] + 0.25 * q[:, 1] + 0.1 * np.sqrt(1.0 + 0.5**2 + 0.25**2)
+    q[:, 2] = lowest + np.array([1e-6, -1e-6, 1e-6, -1e-6])
+    assert robot.in_collision(q).tolist() == [False, True, False, True]
+    q[:, 2] += 0.01
+    assert not robot.in_collision(q).any()
+    assert robot.in_collision(q, margin=0.011).all()
+    with pytest.raises(ValueError, match="distances to the height field 'hill' are not computed"):
+        robot.distances(q)
+
+
+def test_height_fields_need_heights() -> None:
+    field = Shape("hill", None, ShapeType.HEIGHTFIELD, (4.0, 2.0, 3.0), heights=[[0.0, 1.0]])
+    with pytest.raises(fw.ModelError, match=r"shape 'hill': a height field needs finite heights .*\(1, 2\)"):
+        free_bodies(Shape("ball", "body0", ShapeType.SPHERE, (0.1,)), field)

@@ -22,10 +22,16 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
     at = place(d, frame, "attached")
     at = Place(at.body, at.pose @ plain(placement))
     planes = _planes_that_would_move(d, added, at)
-    added = replace(added, shapes=tuple(s for s in added.shapes if s.name not in planes))
+    added = replace(
+        added,
+        shapes=tuple(s for s in added.shapes if s.name not in planes),
+        contact_pairs=tuple(pair for pair in added.contact_pairs if not {*planes}.intersection(pair.shapes)),
+    )
     unused = tuple((kind, f"{text} (of {other.name})") for kind, text in added.unused)
     if other.gravity != d.gravity:
         unused += (("gravity of what was attached", f"{added.gravity} (of {other.name})"),)
+    if other.neighbours != d.neighbours:
+        unused += (("rule for contacts of neighbours of what was attached", f"{other.neighbours} (of {other.name})"),)
     if planes:
         unused += (("planes on the ground of what was attached", f"{listed(planes)} (of {other.name})"),)
     added = _on(added, at, {j.name for j in d.joints})
@@ -45,6 +51,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         actuators=d.actuators + added.actuators,
         configurations=joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
         disabled_collisions=d.disabled_collisions + added.disabled_collisions,
+        contact_pairs=d.contact_pairs + added.contact_pairs,
     )
 
 

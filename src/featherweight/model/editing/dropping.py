@@ -31,6 +31,8 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     open_couplings = [c.name for c in d.couplings if c not in couplings and c.joint in left]
     open_closures = [c.name for c in d.closures if c not in closures and not left.isdisjoint(c.joints)]
     on_ground = [f.name for f in d.frames if f.body is None] + [s.name for s in d.shapes if s.body is None]
+    shapes = tuple(s for s in d.shapes if s.body in held)
+    shape_names = {s.name for s in shapes}
     result = replace(
         d,
         bodies=tuple(b for b in d.bodies if b.name in held),
@@ -40,9 +42,10 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
         loops=loops,
         couplings=couplings,
         closures=closures,
-        shapes=tuple(s for s in d.shapes if s.body in held),
+        shapes=shapes,
         actuators=tuple(a for a in d.actuators if a.joint in left),
         disabled_collisions=tuple(pair for pair in d.disabled_collisions if held.issuperset(pair)),
+        contact_pairs=tuple(pair for pair in d.contact_pairs if shape_names.issuperset(pair.shapes)),
     )
     result = missed(result, "loops that were cut", open_loops, CUT)
     result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints now move by themselves")

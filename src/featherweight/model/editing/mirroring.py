@@ -87,10 +87,11 @@ def _inertia(inertia: Inertia, k: int, M: Mirror) -> Inertia:
 
 
 def _shape(s: Shape, k: int, M: Mirror) -> Shape:
-    """All shapes but meshes are their own images: across any axis of theirs but a plane's normal."""
-    own = _mirror(0 if s.type is ShapeType.PLANE else k)
-    size = s.size
+    """All shapes but meshes and height fields are their own images: across any axis of theirs but a plane's normal."""
+    height_field = s.type is ShapeType.HEIGHTFIELD
+    own = _mirror(0 if s.type is ShapeType.PLANE or height_field else k)
+    size, heights = s.size, None if s.heights is None else s.heights[::-1]
     if s.type is ShapeType.MESH:
         x, y, z = size
         size = M((x, y, z))
-    return replace(s, placement=Pose(_turned(s.placement, M, own), M(s.placement.p)), size=size)
+    return replace(s, placement=Pose(_turned(s.placement, M, own), M(s.placement.p)), size=size, heights=heights)

@@ -72,8 +72,13 @@ def with_names(d: D, new: Rename) -> D:
         shapes=tuple(replace(s, name=new(s.name), body=on(s.body)) for s in d.shapes),
         actuators=tuple(replace(a, name=new(a.name), joint=new(a.joint)) for a in d.actuators),
         configurations=tuple(
-            replace(c, coordinates=tuple((joint if joint == ROOT_JOINT else new(joint), x) for joint, x in c.coordinates))
+            replace(
+                c,
+                coordinates=tuple((joint if joint == ROOT_JOINT else new(joint), x) for joint, x in c.coordinates),
+                controls=tuple((new(actuator), u) for actuator, u in c.controls),
+            )
             for c in d.configurations
         ),
         disabled_collisions=tuple((new(a), new(b)) for a, b in d.disabled_collisions),
+        contact_pairs=tuple(replace(p, shapes=(new(p.shapes[0]), new(p.shapes[1]))) for p in d.contact_pairs),
     )

@@ -35,7 +35,7 @@ class Format(NamedTuple):
 
 FORMATS = [
     Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",)),
-    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf"),
+    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("unsupported",)),
 ]
 
 

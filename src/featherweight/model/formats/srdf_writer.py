@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from ..editing.notes import warn
+from ..editing.references import listed
 from ..types import Contents
 
 WHOLE = "whole_body"  # the group that all configurations are those of
 
 
 def write_srdf(d: Contents, path: str | os.PathLike[str]) -> None:
-    """Write an SRDF file, which `load(..., srdf=path)` reads beside the robot's."""
+    """Write an SRDF file, which `load(..., srdf=path)` reads beside the robot's. Warns of controls, which it cannot hold."""
+    if lost := [c.name for c in d.configurations if c.controls]:
+        warn(d, f"saved as {os.fspath(path)}, it loses the controls of the configurations {listed(lost)}")
     robot = Element("robot", name=d.name)
     for c in d.configurations:
         state = SubElement(robot, "group_state", name=c.name, group=WHOLE)

@@ -67,10 +67,11 @@ class Colliding(System):
     hulls, planes for the half spaces below them. `pairs` in what follows are pairs of names of shapes, links or moving bodies,
     None or "world" for the ground. Without, they are all that may touch: shapes that move relative to one another, but not on
     bodies that a joint or a loop connects (free-flying ones aside), nor on links whose collisions SRDF or MJCF's `<exclude>`
-    disable, nor where MJCF's contype and conaffinity keep them apart.
+    disable. Of MJCF they are MuJoCo's: joints on the ground and loops keep nothing apart, contype and conaffinity do, and a
+    `<pair>` touches whatever does.
 
     All raise ImportError without coal, ValueError for names that are none, numbers that are not finite, or meshes that are flat
-    or cannot be read.
+    or cannot be read. Distances to height fields raise ValueError, too: coal has none.
     """
 
     def collision_pairs(self, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:

@@ -41,6 +41,8 @@ def geometry_of(coal: Any, shape: Shape) -> Any:
             geometry = coal.Ellipsoid(*size)
         case ShapeType.PLANE:
             geometry = coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+        case ShapeType.HEIGHTFIELD:
+            geometry = _height_field(coal, shape)
         case _:
             geometry = _hull(coal, shape)
     geometry.computeLocalAABB()
@@ -50,6 +52,12 @@ def geometry_of(coal: Any, shape: Shape) -> Any:
 def geometry_placement(shape: Shape) -> Pose:
     """Where the frame of a shape's geometry lies on the shape's body; a mesh is in the body's frame already."""
     return Pose() if shape.type is ShapeType.MESH else shape.placement
+
+
+def _height_field(coal: Any, shape: Shape) -> Any:
+    """coal's rows go along -y, its columns along x."""
+    x, y, depth = shape.size
+    return coal.HeightFieldAABB(x, y, np.ascontiguousarray(np.asarray(shape.heights, dtype=float).T[::-1]), -depth)
 
 
 def hull_vertices(shape: Shape) -> Array:

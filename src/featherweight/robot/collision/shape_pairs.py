@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ...model.contact_rules import NeighbourRule
 from ...model.types import WORLD, JointType, Shape, ShapeType
 from ..system import System
 
@@ -26,24 +27,66 @@ def described_pair(robot: System, i: int, j: int) -> CollisionPair:
     return CollisionPair((a.name, b.name), (links[i], links[j]), (a.body, b.body))
 
 
-def pairs_that_may_touch(robot: System) -> list[tuple[int, int]]:
-    """Pairs of collision shapes that move relative to one another, by their numbers in `robot.shapes`.
+class TouchingPair(NamedTuple):
+    """Two shapes that may touch, by their numbers in `robot.shapes`, i < j, and what their contacts are like."""
 
-    Left out are shapes of bodies that a joint or a loop connects, but for free-flying ones; of links whose collisions the
-    files disable; and those that MJCF's contype and conaffinity keep apart.
+    i: int
+    j: int
+    friction: float | None  # Coulomb's coefficient, zero for condim 1; None where neither shape has one
+    margin: float  # [m] of the gap at which they touch
+    condim: int  # 1 without friction, 3 with; 4 and 6 with friction against spinning and rolling, too
+    from_file: bool  # the file names the pair
+
+
+def touching_pairs(robot: System) -> list[TouchingPair]:
+    """Pairs of collision shapes that move relative to one another and may touch, in order, as MuJoCo has them.
+
+    Left out are shapes of neighbours, by the description's rule (`NeighbourRule`); of links whose collisions the files
+    disable; and those that MJCF's contype and conaffinity keep apart. `contact_pairs` are there whatever keeps them apart, and
+    their numbers are their own. Other pairs have the friction and condim of the shape of higher priority, the greater ones of
+    two of the same, and margins are added.
     """
-    joined = _joined(robot)
+    named = _named_pairs(robot)
+    neighbours = _neighbours(robot)
     disabled = {frozenset(pair) for pair in robot.model.disabled_collisions}
-    links = robot.model.shape_links
-    numbers = [k for k, shape in enumerate(robot.shapes) if shape.collision]
+    links, shapes = robot.model.shape_links, robot.shapes
+    numbers = [k for k, shape in enumerate(shapes) if shape.collision]
     return [
-        (i, j)
+        named.get((i, j)) or _touching(i, j, shapes[i], shapes[j])
         for i, j in itertools.combinations(numbers, 2)
-        if _moving(robot.shapes[i], robot.shapes[j])
-        and frozenset((robot.shapes[i].body, robot.shapes[j].body)) not in joined
-        and frozenset((links[i], links[j])) not in disabled
-        and _affine(robot.shapes[i], robot.shapes[j])
+        if _moving(shapes[i], shapes[j])
+        if (i, j) in named
+        or (
+            frozenset((shapes[i].body, shapes[j].body)) not in neighbours
+            and frozenset((links[i], links[j])) not in disabled
+            and _affine(shapes[i], shapes[j])
+        )
     ]
+
+
+def pairs_that_may_touch(robot: System) -> list[tuple[int, int]]:
+    """The numbers of `touching_pairs`."""
+    return [(pair.i, pair.j) for pair in touching_pairs(robot)]
+
+
+def _named_pairs(robot: System) -> dict[tuple[int, int], TouchingPair]:
+    number = {shape.name: k for k, shape in reversed([*enumerate(robot.shapes)])}
+    named = {}
+    for pair in robot.model.contact_pairs:
+        i, j = sorted(number[name] for name in pair.shapes)
+        named[i, j] = TouchingPair(i, j, _effective(pair.friction, pair.condim), pair.margin, pair.condim, True)
+    return named
+
+
+def _touching(i: int, j: int, a: Shape, b: Shape) -> TouchingPair:
+    saying = [a, b] if a.priority == b.priority else [max(a, b, key=lambda shape: shape.priority)]
+    condim = max(shape.condim for shape in saying)
+    friction = max((shape.friction for shape in saying if shape.friction is not None), default=None)
+    return TouchingPair(i, j, _effective(friction, condim), a.margin + b.margin, condim, False)
+
+
+def _effective(friction: float | None, condim: int) -> float | None:
+    return 0.0 if condim == 1 else friction
 
 
 def pairs_of_names(robot: System, wanted: Iterable[tuple[str | None, str | None]]) -> list[tuple[int, int]]:
@@ -74,15 +117,19 @@ def _carried(robot: System, name: str | None) -> list[int]:
 
 
 def _moving(a: Shape, b: Shape) -> bool:
-    return a.body != b.body and not (a.type is ShapeType.PLANE and b.type is ShapeType.PLANE)
+    """Whether they move relative to one another; surfaces without an inside never meet."""
+    return a.body != b.body and not {a.type, b.type} <= {ShapeType.PLANE, ShapeType.HEIGHTFIELD}
 
 
 def _affine(a: Shape, b: Shape) -> bool:
     return bool(a.contype & b.conaffinity or b.contype & a.conaffinity)
 
 
-def _joined(robot: System) -> set[frozenset[str | None]]:
-    """Pairs of bodies that a joint or a loop connects; massless bodies between the joints of one MJCF body are none."""
+def _neighbours(robot: System) -> set[frozenset[str | None]]:
+    """Pairs of bodies whose shapes are left out; massless bodies between the joints of one MJCF body are none."""
+    rule = robot.model.neighbours
+    if rule is NeighbourRule.NONE:
+        return set()
     shown = {b.name for b in robot.bodies}
     parent = {j.child: j.parent for j in robot.joints}
 
@@ -92,4 +139,7 @@ def _joined(robot: System) -> set[frozenset[str | None]]:
         return body
 
     joints = (j for j in robot.joints if j.child in shown and j.type is not JointType.FLOATING)
-    return {frozenset((visible(j.parent), j.child)) for j in joints} | {frozenset(ends) for ends in robot.loop_ends}
+    joined = {frozenset((visible(j.parent), j.child)) for j in joints}
+    if rule is NeighbourRule.MOVING:
+        return {bodies for bodies in joined if None not in bodies}
+    return joined | {frozenset(ends) for ends in robot.loop_ends}

@@ -48,6 +48,7 @@ class ShapeQueries:
         self._distance, self._nearest = coal.DistanceRequest(), coal.DistanceResult()
         self._hits = np.zeros(len(pairs), dtype=np.int64)
         self._bodies = [s.body for s in shapes]
+        self._height_fields = [s.name for s in shapes if s.type is ShapeType.HEIGHTFIELD]
         placed = {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
         ground = Placed(-1, Pose())
         carriers = [ground if s.body is None else placed[s.body] for s in shapes]
@@ -81,6 +82,11 @@ class ShapeQueries:
     def distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
         """Signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3); beyond `within` [m]
         infinite and NaN."""
+        if self._height_fields:
+            raise ValueError(
+                f"{self._robot.name}: distances to the height field {self._height_fields[0]!r} are not computed: "
+                "give pairs= without it, or ask for collisions with a margin"
+            )
         n, nearest, request = len(self.pairs), self._nearest, self._distance
         distance, points, normals = (self._room(q, core, float) for core in ((n,), (n, 2, 3), (n, 3)))
         distance[:], points[:], normals[:] = np.inf, np.nan, np.nan

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...model.contact_rules import NeighbourRule
 from ...model.types import WORLD, Shape, ShapeType, frame_name
 from ...robot.collision.geometries import hull_vertices
-from ...robot.collision.shape_pairs import pairs_that_may_touch
+from ...robot.collision.shape_pairs import touching_pairs
 from ...robot.robot import Robot
 from ..scene import HeightField, Plane, Sphere, TouchingParts, common_coefficient
 from .collision_scene import (
@@ -45,17 +46,9 @@ KINDS = {
     ShapeType.ELLIPSOID: ELLIPSOID,
     ShapeType.MESH: HULL,
     ShapeType.PLANE: PLANE,
+    ShapeType.HEIGHTFIELD: HEIGHTS,
 }
 NumberedPair = tuple[int, int, float | None, float]  # two things, friction of their own, and margin [m]
-
-
-class ShapePair(NamedTuple):
-    """Two shapes that may touch, by their numbers in `robot.shapes`."""
-
-    i: int
-    j: int
-    friction: float | None = None  # of the pair; by the surfaces of both if there is none
-    margin: float = 0.0  # [m]
 
 
 class Part(NamedTuple):
@@ -87,11 +80,6 @@ class TouchingScene(NamedTuple):
     drawn: Array  # (pairs,) bool, of two shapes of the file on different bodies
 
 
-def shape_pairs(robot: Robot) -> list[ShapePair]:
-    """The pairs of the file's collision shapes that may touch."""
-    return [ShapePair(i, j) for i, j in pairs_that_may_touch(robot)]
-
-
 def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     """The scene of spheres, ground and, where they are wanted, shapes of the file.
 
@@ -114,15 +102,15 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
         for k in used:
             number[k] = len(things)
             things.append(shape_part(robot.shapes[k]))
-        of_shapes = [(number[p.i], number[p.j], p.friction, p.margin) for p in shape_pairs(robot)]
+        touching = touching_pairs(robot)
+        pairs += [(number[p.i], number[p.j], p.friction, p.margin) for p in touching]
+        # a file's own rule says what touches; without one, shapes at joints may overlap
+        ruled = robot.model.neighbours is not NeighbourRule.JOINED
+        drawn += [not ruled and None not in (robot.shapes[p.i].body, robot.shapes[p.j].body) for p in touching]
         if ground is not None:
-            of_shapes += [
-                (number[k], ground, None, 0.0)
-                for k in used
-                if robot.shapes[k].body is not None and robot.shapes[k].type is not ShapeType.PLANE
-            ]
-        pairs += of_shapes
-        drawn += [ground not in p[:2] for p in of_shapes]
+            on_ground = [number[k] for k in used if robot.shapes[k].body is not None and KINDS[robot.shapes[k].type] < PLANE]
+            pairs += [(k, ground, None, 0.0) for k in on_ground]
+            drawn += [False] * len(on_ground)
     return assembled_scene(things, pairs, parts, count, drawn)
 
 
@@ -160,7 +148,9 @@ def ground_part(ground: Plane | HeightField) -> Part:
 
 
 def shape_part(shape: Shape) -> Part:
-    """A shape of the file. Raises ValueError for a mesh without volume."""
+    """A shape of the file. Raises ValueError for a mesh without volume, and a height field that is turned."""
+    if shape.type is ShapeType.HEIGHTFIELD:
+        return field_part(shape)
     kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], NO_HULL, np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
     radius, centers = (0.0, np.zeros((0, 3))) if kind == PLANE else local_stand_ins(shape)
@@ -185,6 +175,20 @@ def shape_part(shape: Shape) -> Part:
     balls = np.array([(*c, radius) for c in centers], dtype=float).reshape(-1, 4)
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
     return Part(kind, shape.body, T, size[:3], around, name, shape.friction, None, balls, hull)
+
+
+def field_part(shape: Shape) -> Part:
+    """A height field of the file, which stands upright on the ground."""
+    (x, y, *_), p = shape.size, shape.placement.p
+    if shape.body is not None or np.abs(np.array(shape.placement.R) - np.eye(3)).max() > 1e-9:
+        raise ValueError(
+            f"height field {shape.name!r}: only those fixed to the world and not turned can be simulated; turn the heights, or "
+            "leave it out of the collision shapes"
+        )
+    heights = np.asarray(shape.heights, dtype=float) + p[2]
+    field = HeightField(heights, (p[0] - 0.5 * x, p[0] + 0.5 * x), (p[1] - 0.5 * y, p[1] + 0.5 * y))
+    name = f"the shape {shape.name!r} on {WORLD!r}"
+    return Part(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, name, shape.friction, None, field=field)
 
 
 def assembled_scene(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -68,6 +69,56 @@ def test_neutral_is_qpos0_but_for_free_joints_and_references(tmp_path: Path) -> 
     start, neutral = robot.configurations["qpos0"], robot.neutral()
     np.testing.assert_allclose(start, [1, 2, 3, 0, 0.6, 0, 0.8, 0, 0, 0, 1, np.pi / 6, 0.25], atol=1e-15)
     np.testing.assert_array_equal(neutral, [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0])
+
+
+DRIVES = (
+    '<actuator><motor name="lift" joint="elbow"/><intvelocity joint="elbow" actrange="0 1"/><motor joint="slider"/></actuator>'
+)
+
+
+def test_controls_of_keyframes_are_those_of_actuators_that_are_read(tmp_path: Path) -> None:
+    keys = '<keyframe><key name="hold" ctrl="0.5 0 -2"/><key name="rest"/><key name="drive" ctrl="0 1 0"/></keyframe>'
+    description = fw.read(written(tmp_path, ARM, DRIVES + keys))
+    assert dict(description.unused)["controls of keyframes"] == "1"
+    robot = fw.build(description)
+    assert [a.name for a in robot.actuators] == ["lift", "slider_actuator"]
+    assert robot.configurations.control("hold").tolist() == [0.5, -2.0]
+    assert robot.configurations.control("rest").tolist() == robot.configurations.control("qpos0").tolist() == [0.0, 0.0]
+    with pytest.raises(KeyError, match="no configuration 'up'"):
+        robot.configurations.control("up")
+    less = fw.build(description.locked({"slider": 0.1}).renamed({"lift": "raise"}))
+    assert less.configurations.control("hold").tolist() == [0.5]
+    twice = description.attached(description, "lower", prefix="other_")
+    assert dict(next(c.controls for c in twice.configurations if c.name == "hold"))["other_lift"] == 0.5
+    with pytest.warns(fw.ModelWarning, match="loses the controls of the configurations hold"):
+        description.save(tmp_path / "robot.srdf")
+
+
+def test_controls_of_actuators_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    description = fw.read(written(tmp_path, ARM))
+    wrong = replace(description, configurations=(fw.Configuration("home", (), (("lift", 1.0),)),))
+    with pytest.raises(fw.ModelError, match="configuration 'home': there is no actuator 'lift'"):
+        fw.build(wrong)
+
+
+STEPS = {
+    "": (0.002, "euler"),
+    'timestep="0.01" integrator="RK4"': (0.01, "rk4"),
+    'integrator="implicitfast"': (0.002, "implicitfast"),
+}
+
+
+@pytest.mark.parametrize("option", STEPS)
+def test_time_step_and_integrator_are_the_files_also_when_saved(tmp_path: Path, option: str) -> None:
+    path = written(tmp_path, ARM, f"<option {option}/>")
+    robot = fw.load(path, execution="interpreted")
+    assert (robot.model.timestep, robot.model.integrator) == STEPS[option]
+    with pytest.warns(fw.ModelWarning, match="configurations"):
+        fw.read(path).save(tmp_path / "saved.urdf")
+    back = fw.read(tmp_path / "saved.urdf")
+    assert (back.timestep, back.integrator) == STEPS[option]
+    assert "unknown elements" not in dict(back.unused)
+    assert fw.robots.four_bar().timestep is None
 
 
 def test_exclusions_are_pairs_that_do_not_collide(tmp_path: Path) -> None:

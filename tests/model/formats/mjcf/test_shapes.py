@@ -148,6 +148,41 @@ def test_vertices_of_meshes_are_where_mujoco_has_them(tmp_path, asset, inertial)
     assert robot.report() == {}
 
 
+HILLS = """
+<mujoco>
+  <compiler meshdir="meshes"/>
+  <asset>
+    <hfield name="hill" nrow="3" ncol="4" size="2 1 0.5 0.1" elevation="0 1 2 3  4 4 4 9  5 6 7 8"/>
+    <hfield name="dune" file="dune.bin" size="1 2 0.3 0.2"/>
+  </asset>
+  <worldbody>
+    <geom name="near" type="hfield" hfield="hill" pos="0.1 0.2 0.3" euler="0 0 40"/>
+    <body name="stand" pos="5 0 0" euler="0 0 -30"><geom name="far" type="hfield" hfield="dune"/></body>
+    <body name="arm"><joint/><geom size="0.01"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_height_fields_are_where_rays_meet_mujocos(tmp_path):
+    path = write(tmp_path, HILLS)
+    heights = np.random.default_rng(0).uniform(size=(5, 6)).astype(np.float32)
+    header = np.array(heights.shape, dtype=np.int32)
+    (tmp_path / "meshes/dune.bin").write_bytes(header.tobytes() + heights.tobytes())
+    fields = [s for s in fw.load(path).shapes if s.type is ShapeType.HEIGHTFIELD]
+    assert [(s.name, s.body, s.size) for s in fields] == [("near", None, (4.0, 2.0, 0.1)), ("far", None, (2.0, 4.0, 0.2))]
+    model = mujoco.MjModel.from_xml_path(path)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    for shape in fields:
+        nx, ny = shape.heights.shape
+        for (i, j), height in np.ndenumerate(shape.heights):
+            x, y = (0.999 * length * (k / (n - 1) - 0.5) for length, k, n in zip(shape.size, (i, j), (nx, ny), strict=False))
+            start = np.array(shape.placement.R) @ [x, y, 2.0] + shape.placement.p
+            depth = mujoco.mj_ray(model, data, start, np.array([0.0, 0.0, -1.0]), None, 1, -1, np.zeros(1, np.int32), None)
+            assert 2.0 - depth == pytest.approx(height, abs=2e-3)  # a thousandth beside the point, on slopes below one
+
+
 def test_missing_meshes_change_no_pose_and_are_listed(tmp_path):
     text = MESHES.format(asset=f"{SCALED} {REFERRED}", inertial=INERTIAL)
     found = load_description(write(tmp_path, text)).shapes
@@ -259,7 +294,10 @@ def test_what_no_shape_can_say_is_listed(tmp_path):
     path.write_text(f"<mujoco>{asset}<worldbody><body><joint/>{INERTIAL}{geoms}</body></worldbody></mujoco>")
     robot = load_description(path)
     assert [s.name for s in robot.shapes] == ["last"]
-    assert dict(robot.unused) == {"meshes that their asset turns and stretches": "1", "height fields": "1"}
+    assert dict(robot.unused) == {
+        "meshes that their asset turns and stretches": "1",
+        "height fields whose files cannot be read": "1",
+    }
 
 
 def test_numbers_that_are_not_finite_are_refused(tmp_path):

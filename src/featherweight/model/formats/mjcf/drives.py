@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...types import Actuator, ModelError, as_vector
+from ..unsupported import Unsupported
 from ..xml import Names
+from .levers import Lever
 from .numbers import disabled
 
 
@@ -29,11 +31,11 @@ class PassiveForces(NamedTuple):
 
 
 class MujocoForces:
-    """The forces at the joints of a compiled model."""
+    """The forces at the joints of a compiled model, but for those of tendons."""
 
-    def __init__(self, mujoco: Any, model: Any, source: str) -> None:
-        self.mujoco, self.model, self.source = mujoco, model, source
-        self._refuse_armature_elsewhere()
+    def __init__(self, mujoco: Any, model: Any, source: str, tendons: Mapping[int, Lever]) -> None:
+        """`tendons` are those whose length is that of one joint."""
+        self.mujoco, self.model, self.source, self.tendons = mujoco, model, source, tendons
         self.rotors = self._reflected("actuator_armature")
         self.dampers = self._reflected("actuator_damping")
 
@@ -61,8 +63,8 @@ class MujocoForces:
 
     def _off(self, what: str) -> bool:
         """MuJoCo before 3.4 has one flag for springs and dampers."""
-        both = what in ("SPRING", "DAMPER") and disabled(self.mujoco, self.model, "PASSIVE")
-        return both or disabled(self.mujoco, self.model, what)
+        both = what in ("SPRING", "DAMPER") and disabled(self.mujoco, self.model.opt, "PASSIVE")
+        return both or disabled(self.mujoco, self.model.opt, what)
 
     def _same(self, field: str, what: str, j: int, name: str) -> float:
         """The value that all degrees of freedom of a joint have."""
@@ -76,24 +78,22 @@ class MujocoForces:
 
     def _reflected(self, field: str) -> dict[int, float]:
         """Of actuators by joint: one with gear g adds g² times its own armature or damping."""
-        model, values = self.model, self._of_actuators(field)
+        values = self._of_actuators(field)
         reflected: dict[int, float] = {}
         for a in np.flatnonzero(values):
-            j, gear = int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0])
             if values[a] < 0.0:
                 name, what = self._name(int(a)), field.removeprefix("actuator_")
                 raise ModelError(f"{self.source}: actuator '{name}': the {what} is negative ({float(values[a]):g}); correct it")
-            if self._transmission(int(a)) == "joint":
-                reflected[j] = reflected.get(j, 0.0) + gear**2 * float(values[a])
+            if lever := self._lever(int(a)):
+                reflected[lever.joint] = reflected.get(lever.joint, 0.0) + lever.arm**2 * float(values[a])
         return reflected
 
-    def _refuse_armature_elsewhere(self) -> None:
+    def refuse_armature_elsewhere(self, unsupported: Unsupported) -> None:
         for a in map(int, np.flatnonzero(self._of_actuators("actuator_armature"))):
-            if self._transmission(a) != "joint":
-                name = self._name(a)
-                problem = "armature is supported on hinge and slide joints only"
-                remedy = "set its armature to zero, or move it to the joint"
-                raise ModelError(f"{self.source}: actuator '{name}': {problem}; {remedy}")
+            if not self._lever(a):
+                problem = "armature is supported on hinge and slide joints, and tendons of one of them, only"
+                remedy = "set its armature to zero, move it to the joint"
+                unsupported.refuse(f"{self.source}: armature of actuator '{self._name(a)}'", problem, remedy)
 
     def _name(self, a: int) -> str:
         return self.model.actuator(a).name or f"number {a}"
@@ -111,39 +111,48 @@ class MujocoForces:
         joint = int(model.jnt_type[model.actuator_trnid[a, 0]])
         return "joint" if joint in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE) else f"{_word(kinds(joint))} joint"
 
+    def _lever(self, a: int) -> Lever | None:
+        """The length of an actuator where it is that of one joint."""
+        model, kind, gear = self.model, self._transmission(a), float(self.model.actuator_gear[a, 0])
+        if kind == "joint":
+            return Lever(int(model.actuator_trnid[a, 0]), gear, 0.0)
+        if kind == "tendon" and (lever := self.tendons.get(int(model.actuator_trnid[a, 0]))):
+            return Lever(lever.joint, gear * lever.arm, gear * lever.offset)
+        return None
+
     # actuators
 
-    def actuators(self, joints: Sequence[str]) -> tuple[Actuator, ...]:
-        """Those without states of their own, on hinge and slide joints; `joints` are all names."""
+    def actuators(self, joints: Sequence[str]) -> dict[int, Actuator]:
+        """By number those without states of their own, on hinge and slide joints, or tendons of one; `joints` are all names."""
         model = self.model
         count = len(model.actuator_trntype)
         names = Names(model.actuator(a).name for a in range(count))
-        clipped = not disabled(self.mujoco, model, "CLAMPCTRL")
-        actuators = []
+        clipped = not disabled(self.mujoco, model.opt, "CLAMPCTRL")
+        actuators: dict[int, Actuator] = {}
         for a in range(count):
-            if self._obstacle(a):
+            lever = self._lever(a)
+            if lever is None or self._obstacle(a):
                 continue
-            joint = joints[int(model.actuator_trnid[a, 0])]
+            joint = joints[lever.joint]
+            b0, b1, b2 = as_vector(model.actuator_biasprm[a, :3])
             affine = int(model.actuator_biastype[a]) == self.mujoco.mjtBias.mjBIAS_AFFINE
-            actuators.append(
-                Actuator(
-                    model.actuator(a).name or names.new(f"{joint}_actuator"),
-                    joint,
-                    float(model.actuator_gear[a, 0]),
-                    float(model.actuator_gainprm[a, 0]),
-                    as_vector(model.actuator_biasprm[a, :3]) if affine else (0.0, 0.0, 0.0),
-                    _range(model.actuator_ctrlrange[a], clipped and model.actuator_ctrllimited[a]),
-                    _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
-                )
+            actuators[a] = Actuator(
+                model.actuator(a).name or names.new(f"{joint}_actuator"),
+                joint,
+                lever.arm,
+                float(model.actuator_gainprm[a, 0]),
+                (b0 + b1 * lever.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
+                _range(model.actuator_ctrlrange[a], clipped and model.actuator_ctrllimited[a]),
+                _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
             )
-        return tuple(actuators)
+        return actuators
 
     def _obstacle(self, a: int) -> str:
         """In one or two words, why an actuator is not one of ours; nothing for one that is."""
         model, mujoco = self.model, self.mujoco
         if model.opt.disableactuator >> int(model.actuator_group[a]) & 1 or self._off("ACTUATION"):
             return "disabled"
-        if self._transmission(a) != "joint":
+        if not self._lever(a):
             return f"on {self._transmission(a)}"
         if int(model.actuator_plugin[a]) >= 0:
             return "plugin"

@@ -1,4 +1,4 @@
-"""Equality constraints of MJCF files: `connect` and `weld` close loops, `joint` couples coordinates.
+"""Equality constraints of MJCF files: `connect` and `weld` close loops, `joint` and `tendon` couple coordinates.
 
 MuJoCo keeps them by soft forces; here they hold exactly. Their numbers are MuJoCo's compiled ones, in which what the file
 leaves out is taken from the configuration qpos0. Inactive ones have no effect.
@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ...types import Coupling, Loop, LoopType, ModelError, Pose, as_vector
+from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
+from ..unsupported import Unsupported
 from .numbers import as_pose
+from .tendons import TendonEquality, fixed_tendon, hold_tendons
 
 DEGREE = 64  # of couplings put into one another, the highest: three of the fourth degree
 
@@ -27,17 +29,43 @@ class _Follower(NamedTuple):
     polynomial: Any  # numpy's
 
 
-def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str) -> None:
-    """Raise ModelError for the first active equality of a kind that is not supported."""
+def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str, unsupported: Unsupported) -> None:
+    """Active equalities of kinds that are not supported are refused, or made inactive. Those of spatial tendons are, too."""
     kinds = mujoco.mjtEq
     for number, equality in enumerate(spec.equalities):
-        if equality.active and equality.type not in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD, kinds.mjEQ_JOINT):
+        if equality.active and equality.type not in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD, kinds.mjEQ_JOINT, kinds.mjEQ_TENDON):
             kind = equality.type.name.removeprefix("mjEQ_").lower()
             ends = " and ".join(f"'{end}'" for end in (equality.name1, equality.name2) if end)
-            raise ModelError(
-                f"{_where(source, equality.name, number)} ({kind} of {ends}): only connect, weld and joint are supported; "
-                'remove it, or set active="false"'
-            )
+            problem = "only connect, weld, joint and tendon are supported"
+            where = f"{_where(source, equality.name, number)} ({kind} of {ends})"
+            unsupported.refuse(where, problem, 'remove it, set active="false"')
+            equality.active = False
+
+
+def refuse_equalities_of_spatial_tendons(mujoco: Any, model: Any, source: str, unsupported: Unsupported) -> None:
+    """They are refused, or made inactive."""
+    for i in _active(model):
+        if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON:
+            ends = (int(t) for t in (model.eq_obj1id[i], model.eq_obj2id[i]) if t >= 0)
+            if spatial := [model.tendon(t).name for t in ends if fixed_tendon(mujoco, model, t) is None]:
+                problem = f"tendon '{spatial[0]}' is spatial, and only fixed ones are supported"
+                unsupported.refuse(_where(source, model.equality(i).name, i), problem, 'remove it, set active="false"')
+                model.eq_active0[i] = 0
+
+
+def read_tendon_equalities(
+    mujoco: Any, model: Any, couplings: Sequence[Coupling], source: str
+) -> tuple[tuple[Coupling, ...], tuple[Closure, ...]]:
+    """The couplings, with those of each active tendon equality, in terms of joints that follow none; and closures."""
+    equalities = []
+    for i in _active(model):
+        if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON:
+            where = _where(source, model.equality(i).name, i)
+            ends = (int(t) for t in (model.eq_obj1id[i], model.eq_obj2id[i]))
+            first, second = (fixed_tendon(mujoco, model, t) if t >= 0 else None for t in ends)
+            assert first is not None  # `refuse_equalities_of_spatial_tendons`
+            equalities.append(TendonEquality(_name(model, i), where, first, second, model.eq_data[i, :5]))
+    return hold_tendons(equalities, couplings)
 
 
 def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> Iterator[Loop]:

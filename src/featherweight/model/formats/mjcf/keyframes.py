@@ -13,16 +13,20 @@ from ..xml import Names
 START = "qpos0"
 
 
-def read_configurations(model: Any, joints: Mapping[int, tuple[str, JointType]]) -> Iterator[Configuration]:
+def read_configurations(
+    model: Any, joints: Mapping[int, tuple[str, JointType]], actuators: Mapping[int, str]
+) -> Iterator[Configuration]:
     """The configuration "qpos0", then the keyframes; one without a name is called by its number, as "key0".
 
-    `joints` are the names and types of MuJoCo's joints by number.
+    `joints` are the names and types of MuJoCo's joints by number, `actuators` the names of those that are read.
     """
     given = [model.key(k).name for k in range(model.nkey)]
     names = Names(given)
     yield Configuration(names.new(START), _coordinates(model, model.qpos0, joints))
     for k, name in enumerate(given):
-        yield Configuration(name or names.new(f"key{k}"), _coordinates(model, model.key_qpos[k], joints))
+        control = [(actuator, float(model.key_ctrl[k, a])) for a, actuator in actuators.items()]
+        given_controls = tuple(control) if any(u for _, u in control) else ()
+        yield Configuration(name or names.new(f"key{k}"), _coordinates(model, model.key_qpos[k], joints), given_controls)
 
 
 def _coordinates(
@@ -38,9 +42,10 @@ def _coordinates(
     return tuple(found)
 
 
-def unused_of_keyframes(model: Any) -> Iterator[tuple[str, str]]:
+def unused_of_keyframes(model: Any, actuators: Mapping[int, str]) -> Iterator[tuple[str, str]]:
     """What else keyframes hold, in words."""
-    kinds = [("velocities", model.key_qvel), ("controls", model.key_ctrl), ("activations", model.key_act)]
+    others = [a for a in range(model.nu) if a not in actuators]
+    kinds = [("velocities", model.key_qvel), ("controls", model.key_ctrl[:, others]), ("activations", model.key_act)]
     for kind, values in kinds:
         if count := np.count_nonzero(np.any(values, axis=1)):
             yield f"{kind} of keyframes", f"{count}"

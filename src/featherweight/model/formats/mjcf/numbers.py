@@ -30,6 +30,10 @@ def as_pose(position: Any, quaternion: Any) -> Pose:
     return Pose(as_rotation(quaternion), as_vector(position))
 
 
-def disabled(mujoco: Any, model: Any, what: str) -> bool:
-    """Whether the file's <flag> turns this off; what MuJoCo's version does not know is on."""
-    return bool(model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{what}", 0)))
+CONSTRAINTS = ("CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT")  # what the flag `constraint` turns off together
+
+
+def disabled(mujoco: Any, option: Any, what: str) -> bool:
+    """Whether the <flag> of an <option> turns this off; what MuJoCo's version does not know is on."""
+    names = (what, "CONSTRAINT") if what in CONSTRAINTS else (what,)
+    return any(option.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)) for name in names)

@@ -33,10 +33,19 @@ from ...types import (
     matmul,
     transpose,
 )
+from ..unsupported import REFUSE, Unsupported
 from ..xml import Names, shortened
+from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .drives import MujocoForces
-from .equality import read_couplings, read_loops, refuse_unsupported_equalities
+from .equality import (
+    read_couplings,
+    read_loops,
+    read_tendon_equalities,
+    refuse_equalities_of_spatial_tendons,
+    refuse_unsupported_equalities,
+)
 from .keyframes import read_configurations, unused_of_keyframes
+from .levers import Tendons
 from .numbers import as_pose, as_rotation, disabled, snap
 from .shapes import Drawing, read_shapes, take_appearance
 from .text import check_text
@@ -45,19 +54,22 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # what MuJoCo raises for a fi
 
 
 def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
-    """Read an MJCF file, in SI units. There are no options.
+    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report".
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
     a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
-    states of their own are read where they drive a hinge or slide joint; their armature and damping are added to those of
-    the joint. Gravity is the file's. Active equality constraints become loops (connect, weld) and couplings (joint). Keyframes
-    and qpos0 become configurations, and contact exclusions disabled collisions.
+    states of their own are read where they drive a hinge or slide joint, or a fixed tendon whose length is that of one such
+    joint; their armature and damping are added to those of the joint, and so are springs, damping, dry friction, armature and
+    limits of the tendon. Gravity is the file's. Active equality constraints become loops (connect, weld), couplings (joint,
+    tendon) and closures (tendon, by a polynomial of a length of several joints). Keyframes and qpos0 become configurations,
+    contact exclusions disabled collisions, and contact pairs those of the description.
 
     Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
-    asks for what is not supported (equality constraints of other kinds, flexible bodies, tendon armature); `OSError` for one
-    that cannot be opened; `ImportError` without the package `mujoco`.
+    asks for what is not supported (flexible bodies; and, unless `unsupported` is "report": equality constraints of other kinds,
+    armature of free joints, tendons and of actuators that drive no joint); `OSError` for one that cannot be opened;
+    `ImportError` without the package `mujoco`.
     """
-    source = os.fspath(path)
+    source, unsupported = os.fspath(path), Unsupported(options.get("unsupported", REFUSE))
     try:
         import mujoco  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
@@ -67,13 +79,17 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
         spec = mujoco.MjSpec.from_file(source)
     except FOREIGN as error:
         raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
-    refuse_unsupported_equalities(mujoco, spec, source)
-    _refuse_unsupported(spec, source)
+    if disabled(mujoco, spec.option, "EQUALITY"):
+        for equality in spec.equalities:
+            equality.active = False
+    refuse_unsupported_equalities(mujoco, spec, source, unsupported)
+    _refuse_flexes(spec, source)
     counts = _counts(spec)
     drawings = take_appearance(mujoco, spec, source)
     model = _compile(spec, source)
     _check_finite(model, source)
-    return _Elements(mujoco, model, source).description(spec.modelname or Path(source).stem, counts, drawings)
+    refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
+    return _Elements(mujoco, model, source, unsupported).description(spec.modelname or Path(source).stem, counts, drawings)
 
 
 def _one_line(error: Exception) -> str:
@@ -83,13 +99,9 @@ def _one_line(error: Exception) -> str:
 # --- the file before MuJoCo compiles it
 
 
-def _refuse_unsupported(spec: Any, source: str) -> None:
+def _refuse_flexes(spec: Any, source: str) -> None:
     for flex in spec.flexes:
         raise ModelError(f"{source}: flex '{flex.name}': flexible bodies are not supported; remove it")
-    for tendon in spec.tendons:
-        if tendon.armature != 0.0:
-            remedy = "set its armature to zero, or move it to the joints"
-            raise ModelError(f"{source}: tendon '{tendon.name}': tendon armature is not supported; {remedy}")
 
 
 def _counts(spec: Any) -> list[tuple[str, str]]:
@@ -130,11 +142,13 @@ def _compile(spec: Any, source: str) -> Any:
 def _check_finite(model: Any, source: str) -> None:
     """What the text did not show: numbers that overflowed, or came from models attached to this one."""
     fields = {
-        "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction"),
+        "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
         "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
+        "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
         "equality": ("eq_data",),
+        "tendon": ("tendon_length0",),
         "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
     }
     for kind, names in fields.items():
@@ -155,8 +169,8 @@ def _usable(x: Any) -> Any:
 class _Elements:
     """The compiled model, turned into bodies, joints and frames one MuJoCo body at a time."""
 
-    def __init__(self, mujoco: Any, model: Any, source: str) -> None:
-        self.mujoco, self.model, self.source = mujoco, model, source
+    def __init__(self, mujoco: Any, model: Any, source: str, unsupported: Unsupported) -> None:
+        self.mujoco, self.model, self.source, self.unsupported = mujoco, model, source, unsupported
         names = [model.body(i).name for i in range(model.nbody)]
         self.body_names = Names([*names, WORLD])
         self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
@@ -165,27 +179,49 @@ class _Elements:
         self.bodies: list[Body] = []
         self.joints: list[Joint] = []
         self.virtual: set[str] = set()
-        self.forces = MujocoForces(mujoco, model, source)
+        couplings = read_couplings(mujoco, model, source)
+        self.couplings, self.closures = read_tendon_equalities(mujoco, model, couplings, source)
+        self.tendons = Tendons(mujoco, model, self.couplings)
+        self.tendons.refuse_armature(unsupported, source)
+        self.forces = MujocoForces(mujoco, model, source, self.tendons.levers)
+        self.forces.refuse_armature_elsewhere(unsupported)
 
     def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
-        shapes = read_shapes(self.mujoco, self.model, drawings, self.names)
+        actuators = self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)])
+        drives = {a: actuator.name for a, actuator in actuators.items()}
+        names = {j: joint for j, (joint, _) in self.read_joints.items()}
+        shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names)
         return Description(
             name,
             self.source,
             tuple(self.bodies),
-            tuple(self.joints),
+            tuple(self.tendons.with_forces(self.joints, names, self.source)),
             tuple(self._frames()),
             self._gravity(),
-            (*shapes.unused, *counts, *self.forces.unused(), *_unused(self.mujoco, self.model)),
+            (
+                *shapes.unused,
+                *counts,
+                *self.unsupported.listed(),
+                *self.forces.unused(),
+                *self.tendons.unused(),
+                *unused_of_contacts(self.mujoco, self.model, geoms),
+                *_unused(self.mujoco, self.model),
+                *unused_of_keyframes(self.model, drives),
+            ),
             frozenset(self.virtual),
             tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
-            read_couplings(self.mujoco, self.model, self.source),
+            self.couplings,
+            self.closures,
             shapes=shapes.shapes,
-            actuators=self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)]),
-            configurations=tuple(read_configurations(self.model, self.read_joints)),
+            actuators=tuple(actuators.values()),
+            configurations=tuple(read_configurations(self.model, self.read_joints, drives)),
             disabled_collisions=tuple(self._excluded()),
+            contact_pairs=read_contact_pairs(self.model, geoms),
+            neighbours=read_neighbour_rule(self.mujoco, self.model),
+            timestep=float(self.model.opt.timestep),
+            integrator=self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower(),
         )
 
     def _excluded(self) -> Iterator[tuple[str, str]]:
@@ -219,13 +255,15 @@ class _Elements:
         forces = self.forces.passive(j, name)._asdict()
         if kind == kinds.mjJNT_FREE:
             if forces["armature"] != 0.0:
-                remedy = "set it to zero, or write <freejoint/>"
-                raise ModelError(f"{self.source}: joint '{name}': armature of a free joint is not supported; {remedy}")
+                problem, remedy = "armature of a free joint is not supported", "set it to zero, write <freejoint/>"
+                self.unsupported.refuse(f"{self.source}: joint '{name}'", problem, remedy)
+                forces["armature"] = 0.0
             return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
         if kind == kinds.mjJNT_BALL:
             return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
         x, y, z = as_vector(model.jnt_axis[j])
-        lower, upper = model.jnt_range[j] if model.jnt_limited[j] else (-math.inf, math.inf)
+        limited = model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")
+        lower, upper = model.jnt_range[j] if limited else (-math.inf, math.inf)
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
             name,
@@ -255,7 +293,7 @@ class _Elements:
             yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
 
     def _gravity(self) -> Vector:
-        off = disabled(self.mujoco, self.model, "GRAVITY")
+        off = disabled(self.mujoco, self.model.opt, "GRAVITY")
         return (0.0, 0.0, 0.0) if off else as_vector(self.model.opt.gravity)
 
 
@@ -265,8 +303,6 @@ class _Elements:
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
-        ("tendons", model.ntendon),
-        ("contact pairs", model.npair),
         ("cameras", model.ncam),
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
@@ -277,6 +313,5 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     for kind, number in plain:
         if number:
             yield kind, f"{number}"
-    yield from unused_of_keyframes(model)
     if model.opt.density or model.opt.viscosity:
         yield "fluid", f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"

@@ -19,6 +19,7 @@ import numpy as np
 from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..xml import Names, require_regular
+from .contacts import in_pairs
 from .numbers import as_pose, as_rotation, disabled
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
@@ -36,12 +37,20 @@ class Mesh(NamedTuple):
     placement: Pose | None  # None where no pose and scale along the axes will do
 
 
+class HeightGrid(NamedTuple):
+    """A height field asset: heights (nx, ny) [m], and the size of a shape that has them."""
+
+    heights: Any
+    size: Vector
+
+
 class Drawing(NamedTuple):
     """What a geom looks like in the file."""
 
     geom: Any  # MuJoCo's
     color: Color | None
     mesh: Mesh | None
+    ground: HeightGrid | None
     kind: Any  # mjtGeom
 
 
@@ -55,11 +64,13 @@ def take_appearance(mujoco: Any, spec: Any, source: str) -> list[Drawing]:
     """
     materials = {m.name: _color(m.rgba) for m in spec.materials}
     meshes = {m.name: _mesh(m, spec, source) for m in spec.meshes}
+    used = {geom.hfieldname for geom in spec.geoms}
+    grids = {f.name: _height_grid(mujoco, f, spec, source) for f in spec.hfields if f.name in used}
     drawings = []
     for geom in spec.geoms:
         own = _color(geom.rgba)
         color = own if own != UNPAINTED else materials.get(geom.material)
-        drawings.append(Drawing(geom, color, meshes.get(geom.meshname), geom.type))
+        drawings.append(Drawing(geom, color, meshes.get(geom.meshname), grids.get(geom.hfieldname), geom.type))
     _strip(mujoco, spec, source)
     return drawings
 
@@ -98,6 +109,26 @@ def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
         return None
     x, y, z = (-s * a for s, a in zip(stretch, rotate(R, as_vector(mesh.refpos)), strict=True))
     return Pose(R, (x, y, z))
+
+
+def _height_grid(mujoco: Any, field: Any, spec: Any, source: str) -> HeightGrid | None:
+    """None for one whose file cannot be read. MuJoCo makes heights of it that go from zero to one."""
+    alone, path = mujoco.MjSpec(), ""
+    if field.file:
+        name, folder = _sought(field, spec, source)
+        path = os.path.join(folder, name)
+        require_regular(path, f"{source}: hfield '{field.name}'")
+        if not os.path.isfile(path) or os.path.getsize(path) > MESH_BYTES:
+            return None
+    copy = alone.add_hfield(name="field", file=path, size=field.size, content_type=field.content_type)
+    copy.nrow, copy.ncol, copy.userdata = field.nrow, field.ncol, field.userdata
+    try:
+        model = alone.compile()
+    except ValueError:
+        return None
+    x, y, up, down = (float(length) for length in model.hfield_size[0])
+    rows = model.hfield_data.reshape(int(model.hfield_nrow[0]), int(model.hfield_ncol[0]))  # of y, each along x
+    return HeightGrid(up * rows.T.astype(np.float64), (2.0 * x, 2.0 * y, down))
 
 
 def _path(mesh: Any, spec: Any, source: str) -> str:
@@ -167,11 +198,13 @@ def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
 # --- after compiling
 
 
-def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str]) -> Shapes:
-    """One shape for each geom, in the order of the compiled model; `bodies` are all names."""
+def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str]) -> tuple[Shapes, dict[int, str]]:
+    """One shape for each geom, in the order of the compiled model, and their names by the geoms' numbers; `bodies` are all
+    names."""
     names = Names(model.geom(i).name for i in range(model.ngeom))
-    touching = not disabled(mujoco, model, "CONTACT")
-    shapes: list[Shape] = []
+    touching = not disabled(mujoco, model.opt, "CONTACT")
+    paired = in_pairs(model)
+    shapes: dict[int, Shape] = {}
     unused: Counter[str] = Counter()
     for drawing in sorted(drawings, key=lambda d: int(d.geom.id)):
         i = int(drawing.geom.id)
@@ -184,25 +217,27 @@ def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Se
             form.type == ShapeType.MESH and drawing.kind != mujoco.mjtGeom.mjGEOM_MESH
         )
         color = drawing.color
-        shapes.append(
-            Shape(
-                model.geom(i).name or names.new(f"{body}_geom"),
-                body,
-                form.type,
-                form.size,
-                form.placement,
-                visual=int(model.geom_group[i]) < SEEN_GROUPS and (color is None or color[3] > 0.0),
-                collision=touching and bool(model.geom_contype[i] or model.geom_conaffinity[i]),
-                color=color,
-                friction=float(model.geom_friction[i, 0]),
-                path=form.mesh.path if form.mesh else None,
-                vertices=form.mesh.vertices if form.mesh else None,
-                faces=form.mesh.faces if form.mesh else None,
-                contype=int(model.geom_contype[i]),
-                conaffinity=int(model.geom_conaffinity[i]),
-            )
+        shapes[i] = Shape(
+            model.geom(i).name or names.new(f"{body}_geom"),
+            body,
+            form.type,
+            form.size,
+            form.placement,
+            visual=int(model.geom_group[i]) < SEEN_GROUPS and (color is None or color[3] > 0.0),
+            collision=touching and bool(model.geom_contype[i] or model.geom_conaffinity[i] or i in paired),
+            color=color,
+            friction=float(model.geom_friction[i, 0]),
+            path=form.mesh.path if form.mesh else None,
+            vertices=form.mesh.vertices if form.mesh else None,
+            faces=form.mesh.faces if form.mesh else None,
+            contype=int(model.geom_contype[i]),
+            conaffinity=int(model.geom_conaffinity[i]),
+            condim=int(model.geom_condim[i]),
+            margin=float(model.geom_margin[i]),
+            priority=int(model.geom_priority[i]),
+            heights=form.heights,
         )
-    return shapes_of_file(shapes, unused)
+    return shapes_of_file(shapes.values(), unused), {i: shape.name for i, shape in shapes.items()}
 
 
 class _Form(NamedTuple):
@@ -210,6 +245,7 @@ class _Form(NamedTuple):
     size: tuple[float, ...]
     placement: Pose
     mesh: Mesh | None = None
+    heights: Any = None
 
 
 def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
@@ -217,7 +253,9 @@ def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
     kinds = mujoco.mjtGeom
     compiled, at = int(model.geom_type[i]), as_pose(model.geom_pos[i], model.geom_quat[i])
     if drawing.kind == kinds.mjGEOM_HFIELD:
-        return "height fields"
+        if drawing.ground is None:
+            return "height fields whose files cannot be read"
+        return _Form(ShapeType.HEIGHTFIELD, drawing.ground.size, at, heights=drawing.ground.heights)
     mesh = drawing.mesh
     if mesh is None:
         if drawing.kind in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF):

@@ -15,7 +15,7 @@ from ...types import LARGEST, ModelError
 from ..xml import parse_xml, require_regular, shortened
 
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
-EQUATING = {"anchor", "relpose", "polycoef", "torquescale"}
+EQUATING = {"anchor", "relpose", "polycoef", "torquescale", "coef"}
 WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
 PULLING = {"damping", "frictionloss", "stiffness", "springref", "springdamper", "actuatorfrcrange", "ctrlrange", "forcerange"}
 PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}

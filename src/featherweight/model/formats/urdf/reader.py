@@ -31,7 +31,7 @@ WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 # What may stand inside an element, and what is known but of no use to dynamics. Anything else is listed as unknown.
 LINK_TAGS = {"inertial", "visual", "collision"}
 JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"}
-ROBOT_TAGS = {"link", "joint", "loop", "coupling", "actuator", "material", "transmission", "gazebo", "sensor"}
+ROBOT_TAGS = {"link", "joint", "loop", "coupling", "actuator", "simulation", "material", "transmission", "gazebo", "sensor"}
 INERTIAL_TAGS = {"origin", "mass", "inertia"}
 LOOP_TAGS = {"predecessor", "successor", "axis", "axis2"}
 COUPLING_TAGS = {"predecessor", "successor", "ratio", "term"}
@@ -63,6 +63,7 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
 
         <coupling name joint offset> <term joint coefficients="c1 c2 ..."/> </coupling>
         <actuator name joint gear gain bias control force/>
+        <simulation timestep integrator/>
 
     `independent="true"` or "false" marks the joints of loops and couplings.
 
@@ -84,6 +85,8 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     _require_one_tree(list(links), joints, source)
     closing = read_constraints(robot, joints, source, mimic == "follow")
     shapes = read_shapes(robot, links, source)
+    simulation = only(robot, "simulation", source)
+    timed = simulation is not None and "timestep" in simulation.attrib
     return Description(
         robot.get("name") or Path(source).stem,
         source,
@@ -96,6 +99,8 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
         dependent=closing.dependent,
         shapes=shapes.shapes,
         actuators=read_actuators(robot, joints, source),
+        timestep=read_scalar(simulation, "timestep", f"{source}: <simulation>") if simulation is not None and timed else None,
+        integrator=None if simulation is None else simulation.get("integrator"),
     )
 
 
@@ -276,6 +281,7 @@ def _unknown_attributes(robot: Element) -> Iterator[str]:
         "joint/mimic": {"joint", "multiplier", "offset"},
         "loop": {"name", "type"},
         "coupling": {"name", "type", "joint", "offset"},
+        "simulation": {"timestep", "integrator"},
         "actuator": {"name", "joint", "gear", "gain", "bias", "control", "force"},
         "joint/limit": {"lower", "upper", "effort", "velocity"},
         "joint/dynamics": {*DYNAMICS, "rest"},

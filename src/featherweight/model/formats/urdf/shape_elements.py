@@ -11,7 +11,7 @@ from ...types import Color, Shape, ShapeType
 from .numbers_written import write_origin, written
 
 KEYS = {ShapeType.SPHERE: ("radius",), ShapeType.CYLINDER: ("radius", "length"), ShapeType.CAPSULE: ("radius", "length")}
-WITHOUT_ELEMENT = (ShapeType.ELLIPSOID, ShapeType.PLANE)
+WITHOUT_ELEMENT = (ShapeType.ELLIPSOID, ShapeType.PLANE, ShapeType.HEIGHTFIELD)
 
 
 def write_shape(shape: Shape, folder: Path) -> Iterator[Element]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from ...contact_rules import NeighbourRule
 from ...editing.notes import warn
 from ...editing.references import listed
 from ...types import Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
@@ -26,10 +27,11 @@ def write_urdf(d: Contents, path: str | os.PathLike[str]) -> None:
     URDF has one tree of links, and joints whose axes pass the origins of their children. So what is on the ground makes a
     link for it, frames become links on fixed joints, and a joint that turns about another point gets a link without mass
     there. Meshes keep their files, named relative to this one where they are below its folder. What `read_urdf` reads and
-    other programs do not: loops, couplings, marks of independence, actuators, spherical joints, capsules, and armature,
-    stiffness and rest of <dynamics>.
+    other programs do not: loops, couplings, marks of independence, actuators, spherical joints, capsules, armature, stiffness
+    and rest of <dynamics>, and how it is to be simulated.
 
-    Raises ModelError for closures; warns of gravity, configurations, shapes and friction of shapes, which URDF cannot hold.
+    Raises ModelError for closures; warns of gravity, configurations, which neighbours touch, shapes and friction of shapes,
+    which URDF cannot hold.
     """
     if d.closures:
         problem = f"a URDF file cannot hold the closures {listed([c.name for c in d.closures])}, functions in Python"
@@ -46,6 +48,9 @@ def _lost(d: Contents) -> Iterator[str]:
     if d.configurations or d.disabled_collisions:
         named = f" {listed([c.name for c in d.configurations])}" if d.configurations else ""
         yield f"configurations{named} and disabled collisions: save an .srdf file, too"
+    if d.contact_pairs or (d.neighbours is not NeighbourRule.JOINED and any(s.collision for s in d.shapes)):
+        pairs = [" and ".join(pair.shapes) for pair in d.contact_pairs]
+        yield f"which neighbours touch{f', and the contact pairs {listed(pairs)}' if pairs else ''}"
     for kind, names in unsayable(d.shapes).items():
         yield f"{kind} {listed(names)}"
 
@@ -77,6 +82,9 @@ def robot_element_of(d: Contents, folder: Path) -> Element:
         numbers = {"gear": (a.gear,), "gain": (a.gain,), "bias": a.bias, "control": a.control, "force": a.force}
         own = {"name": a.name, "joint": a.joint} | {key: written(*x) for key, x in numbers.items()}
         SubElement(robot, "actuator", own)
+    step = {} if d.timestep is None else {"timestep": written(d.timestep)}
+    if simulation := step | ({} if d.integrator is None else {"integrator": d.integrator}):
+        SubElement(robot, "simulation", simulation)
     indent(robot)
     return robot
 

@@ -1,0 +1,56 @@
+"""One line of the table of simulations, and medians of calls that take turns."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+
+HEADER = ["simulation", "call", "ours, µs a step", "MuJoCo", "ratio", "goal", "met", "remark"]
+
+
+class Row(NamedTuple):
+    """Times are in microseconds a step of one robot."""
+
+    what: str
+    call: str
+    ours: float
+    theirs: float
+    goal: float | None
+    remark: str = ""
+
+    def cells(self) -> list[str]:
+        ratio = self.theirs / self.ours
+        met = "" if self.goal is None else "yes" if ratio >= self.goal else "no"
+        goal = "" if self.goal is None else f"{self.goal:g}"
+        return [self.what, self.call, f"{self.ours:.2f}", f"{self.theirs:.2f}", f"{ratio:.2f}", goal, met, self.remark]
+
+
+def clock() -> float:
+    """Seconds, of the wall; of the processor if SIMULATION_CLOCK=cpu, for a machine that others use too."""
+    return time.process_time() if os.environ.get("SIMULATION_CLOCK") == "cpu" else time.perf_counter()
+
+
+def alternating(calls: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
+    """Median time of each call [s]; the calls take turns. A call that returns a number has measured its time itself."""
+    samples: list[list[float]] = [[] for _ in calls]
+    for call in calls:
+        call()
+    for _ in range(rounds):
+        for call, sample in zip(calls, samples, strict=True):
+            begun = clock()
+            own = call()
+            spent = clock() - begun
+            sample.append(own if isinstance(own, float) else spent)
+    return [float(np.median(s)) for s in samples]
+
+
+def warned(*datas: Any) -> str:
+    """What MuJoCo has warned of in a simulation, as a remark."""
+    kinds = [mujoco.mjtWarning(k) for k in range(int(mujoco.mjtWarning.mjNWARNING))]
+    numbers = {kind.name: sum(d.warning[int(kind)].number for d in datas) for kind in kinds}
+    return ", ".join(f"MuJoCo warned {n} times: {name}" for name, n in numbers.items() if n)

@@ -1,0 +1,125 @@
+"""Gymnasium's robots beside MuJoCo: with the shapes, the step, the integrator and the solver of their files.
+
+One robot, with random controls held for as many steps as gymnasium holds them, from the configuration of the file: it falls
+and goes on moving on the ground. Or without controls, from where it came to rest. Many go on from states within such motions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+from measured_row import Row, alternating, warned
+from simulation_models import FRAME_SKIP, gymnasium_in_mujoco, gymnasium_simulation, mujoco_states, set_state
+
+import featherweight as fw
+from featherweight.engine.threads import processors
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+HELD = 100  # times that controls are drawn in a motion of one robot
+SETTLE = 3.0  # [s] without controls
+
+
+def random_controls(m: Any, *shape: int) -> Array:
+    rng = np.random.default_rng(0)
+    low, high = m.actuator_ctrlrange.T
+    return np.asarray(rng.uniform(low, high, (*shape, m.nu)))
+
+
+def one_moving(name: str, rounds: int) -> list[Row]:
+    """Step by step, and as many steps a call as controls are held."""
+    sim, m, skip = gymnasium_simulation(name), gymnasium_in_mujoco(name), FRAME_SKIP[name]
+    data, controls = mujoco.MjData(m), random_controls(m, HELD)
+    q0, v0 = sim.q.copy(), sim.v.copy()
+    start = mujoco_states(m, sim.robot, q0[None], v0[None])[0]
+
+    def ours_by_step() -> None:
+        sim.reset(q0, v0)
+        for u in controls:
+            for _ in range(skip):
+                sim.step(control=u)
+
+    def theirs_by_step() -> None:
+        set_state(m, data, start)
+        for u in controls:
+            data.ctrl[:] = u
+            for _ in range(skip):
+                mujoco.mj_step(m, data)
+
+    def ours_held() -> None:
+        sim.reset(q0, v0)
+        for u in controls:
+            sim.run(skip * sim.step_size, control=u, every=skip)
+
+    def theirs_held() -> None:
+        set_state(m, data, start)
+        for u in controls:
+            data.ctrl[:] = u
+            mujoco.mj_step(m, data, skip)
+
+    times = alternating((ours_by_step, theirs_by_step, ours_held, theirs_held), rounds)
+    each = [1e6 * t / (HELD * skip) for t in times]
+    told = warned(data)
+    return [
+        Row(f"{name}, random controls", "a step", each[0], each[1], 1.0, told),
+        Row(f"{name}, random controls", f"{skip} steps", each[2], each[3], 1.0, told),
+    ]
+
+
+def one_at_rest(name: str, rounds: int) -> Row:
+    sim, m = gymnasium_simulation(name), gymnasium_in_mujoco(name)
+    data, settle, steps = mujoco.MjData(m), round(SETTLE / m.opt.timestep), 200
+    set_state(m, data, mujoco_states(m, sim.robot, sim.q[None], sim.v[None])[0])
+    sim.run(settle * sim.step_size, every=settle)
+    mujoco.mj_step(m, data, settle)
+
+    def ours() -> None:
+        for _ in range(steps):
+            sim.step()
+
+    def theirs() -> None:
+        for _ in range(steps):
+            mujoco.mj_step(m, data)
+
+    a, b = alternating((ours, theirs), rounds)
+    told = f"{len(sim.contacts()[0])} contacts of ours, {data.ncon} of MuJoCo"
+    return Row(f"{name}, at rest", "a step", 1e6 * a / steps, 1e6 * b / steps, 1.0, told)
+
+
+def many(name: str, robots: int, steps: int, rounds: int) -> Row:
+    sim, m, skip = gymnasium_simulation(name, threads=2), gymnasium_in_mujoco(name), FRAME_SKIP[name]
+    q, v = states_of_many(sim, m, robots, round(1.0 / m.opt.timestep))
+    controls = np.repeat(random_controls(m, robots, -(-steps // skip)), skip, axis=1)[:, :steps]
+    states = mujoco_states(m, sim.robot, q, v)
+    made, nothing = np.empty((robots, steps, states.shape[1])), np.empty((robots, steps, m.nsensordata))
+    datas = [mujoco.MjData(m) for _ in range(processors())]
+    with mujoco.rollout.Rollout(nthread=len(datas)) as runner:
+        a, b = alternating(
+            (
+                lambda: sim.rollout(q, v, control=controls, every=steps) and None,
+                lambda: runner.rollout(m, datas, states, controls, nstep=steps, state=made, sensordata=nothing) and None,
+            ),
+            rounds,
+        )
+    each = 1e6 / (robots * steps)
+    return Row(f"{robots} × {name}, random controls", "rollout", each * a, each * b, 3.0, warned(*datas))
+
+
+def states_of_many(sim: fw.Simulation, m: Any, robots: int, steps: int) -> tuple[Array, Array]:
+    """States of robots that have moved with random controls, each for a time of its own."""
+    start = sim.q.copy()
+    qs, vs = sim.rollout(start[None], control=random_controls(m, 1, steps), every=1)
+    chosen = np.random.default_rng(0).integers(steps // 4, steps, robots)
+    return qs[0, chosen], vs[0, chosen]
+
+
+def rows(robots: int, steps: int, rounds: int) -> list[Row]:
+    found = []
+    for name in FRAME_SKIP:
+        found += one_moving(name, rounds)
+        found.append(one_at_rest(name, rounds))
+        found.append(many(name, robots, steps, rounds))
+    return found

@@ -1,0 +1,107 @@
+"""Fixed tendons of MJCF files whose length is that of one joint: their forces are the joint's. So are those of actuators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...types import Coupling, Joint, ModelError
+from ..unsupported import Unsupported
+from .numbers import disabled
+from .tendons import fixed_tendon, length_by_one_joint
+
+SCALARS = ("stiffness", "damping", "frictionloss", "armature")
+
+
+class Lever(NamedTuple):
+    """A length that is arm × the coordinate of a hinge or slide joint + offset."""
+
+    joint: int
+    arm: float
+    offset: float
+
+
+class Tendons:
+    """The tendons of a compiled model, for joints that follow others by `couplings`."""
+
+    def __init__(self, mujoco: Any, model: Any, couplings: Sequence[Coupling]) -> None:
+        self.mujoco, self.model = mujoco, model
+        self.levers: dict[int, Lever] = {}
+        for t in range(model.ntendon):
+            tendon = fixed_tendon(mujoco, model, t)
+            found = None if tendon is None else length_by_one_joint(tendon, couplings)
+            if found is not None:
+                joint, arm, offset = found
+                self.levers[t] = Lever(int(model.joint(joint).id), arm, offset)
+
+    def with_forces(self, joints: Sequence[Joint], names: Mapping[int, str], source: str) -> list[Joint]:
+        """The joints with what tendons do at them; `names` are those of MuJoCo's joints by number."""
+        changed = {j.name: j for j in joints}
+        for t, lever in self.levers.items():
+            joint = changed[names[lever.joint]]
+            where = f"{source}: tendon '{self.model.tendon(t).name or f'number {t}'}'"
+            changed[joint.name] = self._with(joint, t, lever, where)
+        return [changed[j.name] for j in joints]
+
+    def _with(self, joint: Joint, t: int, lever: Lever, where: str) -> Joint:
+        """A force F along the tendon is arm × F at the joint, dry friction and springs of both add up."""
+        model, arm = self.model, lever.arm
+        values = {what: self._value(what, t) for what in SCALARS}
+        for what, value in values.items():
+            if value < 0.0:
+                raise ModelError(f"{where}: the {what} is negative ({value:g}); correct it")
+        stiffness, rest = joint.stiffness, joint.rest
+        if values["stiffness"] and not self._slack(t):
+            more = arm * arm * values["stiffness"]
+            length = float(model.tendon_lengthspring[t, 0])
+            rest = (stiffness * rest + more * (length - lever.offset) / arm) / (stiffness + more)
+            stiffness += more
+        lower, upper = joint.lower, joint.upper
+        if model.tendon_limited[t] and not disabled(self.mujoco, model.opt, "LIMIT"):
+            ends = sorted((float(length) - lever.offset) / arm for length in model.tendon_range[t])
+            lower, upper = max(lower, ends[0]), min(upper, ends[1])
+        return replace(
+            joint,
+            lower=lower,
+            upper=upper,
+            stiffness=stiffness,
+            rest=rest,
+            damping=joint.damping + arm * arm * values["damping"],
+            friction=joint.friction + abs(arm) * values["frictionloss"],
+            armature=joint.armature + arm * arm * values["armature"],
+        )
+
+    def _value(self, what: str, t: int) -> float:
+        flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
+        if flag and disabled(self.mujoco, self.model.opt, flag):
+            return 0.0
+        values = getattr(self.model, f"tendon_{what}", None)  # MuJoCo 3.3 has fewer; of a polynomial, the lowest coefficient
+        return 0.0 if values is None else float(np.ravel(values[t])[0])
+
+    def _slack(self, t: int) -> bool:
+        """Whether its spring does nothing over a range of lengths."""
+        first, last = self.model.tendon_lengthspring[t]
+        return bool(first != last)
+
+    def refuse_armature(self, unsupported: Unsupported, source: str) -> None:
+        for t in range(self.model.ntendon):
+            if t not in self.levers and self._value("armature", t) != 0.0:
+                problem = "tendon armature is supported where the tendon is that of one joint"
+                remedy = "set its armature to zero, or move it to the joints"
+                unsupported.refuse(f"{source}: tendon '{self.model.tendon(t).name}'", problem, remedy)
+
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """What tendons do that is not read."""
+        model, each = self.model, range(self.model.ntendon)
+        others = [t for t in each if t not in self.levers]
+        acting = [t for t in others if model.tendon_limited[t] or any(self._value(what, t) for what in SCALARS)]
+        if acting:
+            yield "tendons", f"{len(acting)}"
+        if len(others) > len(acting):
+            yield "tendons without forces of their own", f"{len(others) - len(acting)}"
+        slack = [t for t in self.levers if self._value("stiffness", t) and self._slack(t)]
+        if slack:
+            yield "springs of tendons that go slack", f"{len(slack)}"

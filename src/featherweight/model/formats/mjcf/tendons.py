@@ -1,0 +1,192 @@
+"""Fixed tendons of MJCF files: lengths that are linear in coordinates of joints. Those that equalities hold become couplings.
+
+A joint of the tendon then follows the others. What a sum of polynomials in one coordinate each cannot say becomes a closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from ...types import Closure, Coupling, ModelError
+
+ROUNDED = 1e-9  # [m, rad]: lengths that are the same
+NOTHING = 1e-12  # of the greatest coefficient: what rounding leaves of one that cancels
+
+
+class FixedTendon(NamedTuple):
+    """Its length is the sum of coefficient × coordinate."""
+
+    name: str
+    terms: Mapping[str, float]  # by joint, none zero
+    rest: float  # length in qpos0
+
+
+class LengthPolynomial(NamedTuple):
+    """Zero where one length, less that at rest, is a polynomial in another's."""
+
+    first: tuple[float, ...]  # coefficients of all coordinates
+    second: tuple[float, ...]
+    rests: tuple[float, float]
+    coefficients: tuple[float, ...]
+
+    def residual(self, q: Any) -> list[Any]:
+        lengths = [sum(c * x for c, x in zip(side, q, strict=True)) for side in (self.first, self.second)]
+        stretch = lengths[1] - self.rests[1]
+        value = 0.0
+        for c in reversed(self.coefficients):
+            value = value * stretch + c
+        return [lengths[0] - self.rests[0] - value]
+
+
+class _Relation(NamedTuple):
+    """Polynomials in coordinates whose sum is zero; constants are in the last."""
+
+    terms: dict[str, Any]  # numpy's, by joint, without constants
+    constant: float
+
+
+def fixed_tendon(mujoco: Any, model: Any, t: int) -> FixedTendon | None:
+    """None for a spatial tendon."""
+    rows = slice(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
+    if np.any(model.wrap_type[rows] != mujoco.mjtWrap.mjWRAP_JOINT):
+        return None
+    terms: dict[str, float] = {}
+    for j, coefficient in zip(map(int, model.wrap_objid[rows]), map(float, model.wrap_prm[rows]), strict=True):
+        terms[model.joint(j).name] = terms.get(model.joint(j).name, 0.0) + coefficient
+    rest = float(sum(c * model.qpos0[model.joint(name).qposadr[0]] for name, c in terms.items()))
+    return FixedTendon(model.tendon(t).name, {name: c for name, c in terms.items() if c}, rest)
+
+
+class TendonEquality(NamedTuple):
+    """The first tendon's length, less that at rest, is a polynomial of the fourth degree in the second's, or constant."""
+
+    name: str
+    where: str  # for messages
+    first: FixedTendon
+    second: FixedTendon | None
+    coefficients: Sequence[float]
+
+
+def hold_tendons(
+    equalities: Iterable[TendonEquality], couplings: Sequence[Coupling]
+) -> tuple[tuple[Coupling, ...], tuple[Closure, ...]]:
+    """The couplings, with those of tendons; and closures."""
+    held = {c.joint: c for c in couplings}
+    closures = []
+    for equality in equalities:
+        relation = _relation(equality)
+        reduced = None if relation is None else _without_followers(relation, held)
+        pivot = None if reduced is None else _pivot(reduced, held)
+        if reduced is None or (pivot is None and reduced.terms):
+            closures.append(_closure(equality))
+        elif not reduced.terms:
+            if abs(reduced.constant) > ROUNDED:
+                problem = f"tendon '{equality.first.name}' has another length by the other equalities, or no joints"
+                raise ModelError(f"{equality.where}: {problem}; remove it, or correct its numbers")
+        elif len(reduced.terms) == 1:
+            problem = f"joint '{pivot}' follows no other but is held still, which is not supported"
+            raise ModelError(
+                f"{equality.where}: {problem}; remove the joint, so that its body is fixed, or remove the equality"
+            )
+        elif pivot is not None:
+            held = {joint: _with_followed(c, pivot, reduced) for joint, c in held.items()}
+            held[pivot] = _coupling(equality.name, pivot, reduced)
+    return tuple(held.values()), tuple(closures)
+
+
+def length_by_one_joint(tendon: FixedTendon, couplings: Iterable[Coupling]) -> tuple[str, float, float] | None:
+    """Where the length is a × the coordinate of one joint that follows none + b: the joint, a and b."""
+    terms = {name: Polynomial([0.0, c]) for name, c in tendon.terms.items()}
+    reduced = _without_followers(_Relation(terms, 0.0), {c.joint: c for c in couplings})
+    if reduced is None or len(reduced.terms) != 1:
+        return None
+    ((joint, p),) = reduced.terms.items()
+    p = p.trim()
+    return (joint, float(p.coef[1]), reduced.constant) if p.degree() == 1 else None
+
+
+def _relation(equality: TendonEquality) -> _Relation | None:
+    """None where powers of a sum of coordinates are in it."""
+    _, _, first, second, coefficients = equality
+    terms = {name: Polynomial([0.0, c]) for name, c in first.terms.items()}
+    constant = -first.rest - float(coefficients[0])
+    if second is not None:
+        polynomial = Polynomial([0.0, *coefficients[1:]])(Polynomial([-second.rest, 1.0])).trim()
+        if polynomial.degree() > 1 and len(second.terms) > 1:
+            return None
+        constant -= float(polynomial.coef[0])
+        for name, c in second.terms.items():
+            powers = [float(a) * c**k for k, a in enumerate(polynomial.coef)]
+            terms[name] = terms.get(name, Polynomial([0.0])) - Polynomial([0.0, *powers[1:]])
+    return _Relation(terms, constant)
+
+
+def _without_followers(relation: _Relation, held: Mapping[str, Coupling]) -> _Relation | None:
+    """In terms of joints that follow none; None where powers of a sum would be in it."""
+    terms: dict[str, Any] = {}
+    constant, most = relation.constant, max(map(_greatest, relation.terms.values()), default=0.0)
+    for name, p in relation.terms.items():
+        own, added = ({name: p}, 0.0) if name not in held else _followed(p, held[name])
+        if own is None:
+            return None
+        constant += added
+        for leader, q in own.items():
+            terms[leader] = terms.get(leader, Polynomial([0.0])) + q
+            most = max(most, _greatest(q))
+    return _Relation({name: p for name, p in terms.items() if _greatest(p) > NOTHING * most}, constant)
+
+
+def _greatest(p: Any) -> float:
+    return float(np.abs(p.coef).max())
+
+
+def _followed(p: Any, c: Coupling) -> tuple[dict[str, Any] | None, float]:
+    """A polynomial of a coupled coordinate, in those that it follows, and its constant."""
+    p = p.trim()
+    if p.degree() > 1:
+        if len(c.terms) > 1:
+            return None, 0.0
+        ((leader, coefficients),) = c.terms
+        whole = p(Polynomial([c.offset, *coefficients]))
+        return {leader: whole - whole.coef[0]}, float(whole.coef[0])
+    slope = float(p.coef[1])
+    return {leader: slope * Polynomial([0.0, *coefficients]) for leader, coefficients in c.terms}, slope * c.offset
+
+
+def _pivot(relation: _Relation, held: Mapping[str, Coupling]) -> str | None:
+    """The joint that is to follow: of those that can, the last with the greatest coefficient."""
+    bound = {name for c in held.values() for name, coefficients in c.terms if any(coefficients[1:])}
+    linear = {name: abs(float(p.coef[1])) for name, p in relation.terms.items() if p.trim().degree() == 1 and name not in bound}
+    return max(reversed([*linear]), key=lambda name: linear[name], default=None)
+
+
+def _coupling(name: str, pivot: str, relation: _Relation) -> Coupling:
+    slope = float(relation.terms[pivot].coef[1])
+    others = {joint: -1.0 / slope * p for joint, p in relation.terms.items() if joint != pivot}
+    return Coupling(
+        name, pivot, tuple((j, tuple(map(float, p.coef[1:]))) for j, p in others.items()), 0.0 - relation.constant / slope
+    )
+
+
+def _with_followed(c: Coupling, pivot: str, relation: _Relation) -> Coupling:
+    """A coupling with what the pivot follows in its place."""
+    if pivot not in dict(c.terms):
+        return c
+    whole = _Relation({name: Polynomial([0.0, *coefficients]) for name, coefficients in c.terms}, c.offset)
+    reduced = _without_followers(whole, {pivot: _coupling("", pivot, relation)})
+    assert reduced is not None  # the pivot's term is linear
+    terms = tuple((name, tuple(map(float, p.coef[1:]))) for name, p in reduced.terms.items())
+    return Coupling(c.name, c.joint, terms, reduced.constant)
+
+
+def _closure(equality: TendonEquality) -> Closure:
+    name, _, first, second, coefficients = equality
+    other = second or FixedTendon("", {}, 0.0)
+    joints = tuple(dict.fromkeys((*first.terms, *other.terms)))
+    one, two = (tuple(tendon.terms.get(joint, 0.0) for joint in joints) for tendon in (first, other))
+    function = LengthPolynomial(one, two, (first.rest, other.rest), tuple(map(float, coefficients)))
+    return Closure(name, joints, function.residual)

@@ -1,0 +1,33 @@
+"""What of a robot's file would change its motion, and is not simulated."""
+
+from __future__ import annotations
+
+from ..model.contact_rules import ROLLING, SOFT, SPINNING
+from ..model.formats.unsupported import LEFT_OUT
+from .system import System
+
+CHANGING_MOTION = (
+    "actuators",
+    "bodies with gravity compensation",
+    "damping of higher order",
+    "effort limits that differ by direction, read as the greater",
+    "fluid",
+    "springs of free joints",
+    "springs of higher order",
+    "springs of tendons that go slack",
+    "springs that yield",
+    "swing limits of ball joints",
+    "tendons",
+    SPINNING,
+    ROLLING,
+    SOFT,
+    LEFT_OUT,
+)
+"""Kinds in a report; others, as cameras and sensors, only show, measure, or name something."""
+
+
+def not_simulated(robot: System) -> dict[str, str]:
+    """What the file holds that would change the robot's motion and that no simulation here knows, by kind: the part of
+    `robot.report()` that a simulation warns of."""
+    report = robot.report()
+    return {kind: report[kind] for kind in CHANGING_MOTION if kind in report}

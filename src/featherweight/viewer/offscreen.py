@@ -1,0 +1,212 @@
+"""Pictures of a robot without a window, a display or a graphics card."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import trimesh
+
+from ..model.triangles import homogeneous_matrix
+from ..robot.robot import Robot
+from .figure import Figure, Layer, start_configuration
+from .height_surface import height_surface
+from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FACES = 200_000  # of all meshes of a robot: more than pictures show
+FIELD = 0.7  # [rad] that the camera sees from bottom to top
+AWAY, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.6  # where the camera is by itself, seen from the robots, in their size
+SUNLIGHT = np.array([-0.35, 0.25, -1.0])  # the way it goes
+SHADOW = 1024  # pixels of the sun's depth buffer along each side
+NEAR, REACH = 0.01, 6.0  # distances of the camera from what it looks at: nothing nearer, and no ground beyond, is seen
+GROUND, HEIGHTS = ((222, 226, 231), (203, 209, 216)), (205, 208, 200)
+SKY = ((240, 244, 248), (170, 196, 226))
+SPACING = 1.2  # of robots beside each other, in their size
+LEVELS = 4096  # of light, in the table of the screen's numbers
+DECODE = 2.2  # exponent between the screen's numbers and light
+
+
+class OffscreenScene:
+    """A robot, or several of a kind, as pictures (height, width, 3) of numbers from 0 to 255.
+
+    `size` is (width, height). `ground` is the height of a floor [m], None for none but the file's, or "below" for one under
+    the robot at `q` (nq,) (where it is at first) where the file has none. Each pixel is the mean of `samples` × `samples`. The
+    camera looks at all robots of the first frame until `look` is called. Raises ValueError for sizes that are none.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        size: tuple[int, int] = (640, 480),
+        *,
+        q: Any = None,
+        ground: float | Literal["below"] | None = "below",
+        layer: Layer = Layer.VISUAL,
+        faces: int = FACES,
+        samples: int = 2,
+    ) -> None:
+        if min(*size, samples) < 1:
+            raise ValueError(f"size and samples must be positive; got {size} and {samples}")
+        self.robot, self.size = robot, size
+        self.figure = Figure(robot, faces)
+        self.camera: tuple[Array, Array] | None = None
+        bodies = [b.name for b in robot.bodies]
+        self._placement = robot.frame_placement(bodies)
+        self._pieces = [
+            (len(bodies) if body is None else bodies.index(body), s.vertices, s.faces, (*s.color, 255 * (s.opacity or 1.0)))
+            for body, surfaces in self.figure.layer(layer).items()
+            for s in surfaces
+        ]
+        self._join()
+        points = self._placed(self._configurations(start_configuration(robot) if q is None else q))[0]
+        low, high = _extent(points[:, self._vertex_bodies < len(bodies)])
+        self._robot_size = float(np.linalg.norm(high - low)) or 1.0
+        self._planes = [homogeneous_matrix(s.placement) for s in self.figure.planes(layer) if s.body is None]
+        if not (ground is None or (ground == "below" and self._planes)):
+            floor = np.eye(4)
+            floor[2, 3] = low[2] if ground == "below" else ground
+            self._planes.append(floor)
+        shape = (size[1] * samples, size[0] * samples)
+        self._depth, self._owner = np.empty(shape, np.float32), np.empty(shape, np.int32)
+        self._shadow, self._shaded = np.empty((SHADOW, SHADOW), np.float32), np.empty((SHADOW, SHADOW), np.int32)
+        horizon, zenith = _light(SKY)
+        self._sky = np.stack([horizon, zenith - horizon])
+        self._bright = np.round(255.0 * np.linspace(0.0, 1.0, LEVELS) ** (1.0 / DECODE)).astype(np.uint8)
+
+    def look(self, position: Any, at: Any) -> None:
+        """Put the camera at a position (3,) [m] in the world, looking at a point (3,) [m]."""
+        position, at = np.asarray(position, dtype=float), np.asarray(at, dtype=float)
+        if position.shape != (3,) or at.shape != (3,) or not np.linalg.norm(position - at) > 0.0:
+            raise ValueError("look: position and at must be two points (3,) apart from each other")
+        self.camera = position, at
+
+    def add_heights(self, x: Any, y: Any, z: Any) -> None:
+        """Draw ground of heights z (n, m) [m] above the points x (n,) and y (m,) [m]."""
+        self._pieces.append((len(self.robot.bodies), *height_surface(x, y, z), (*HEIGHTS, 255.0)))
+        self._join()
+
+    def frame(self, q: Any, offsets: Any = None) -> Array:
+        """A picture (height, width, 3) of numbers 0..255 at q (nq,), or of several robots at q (robots, nq).
+
+        `offsets` (robots, 3) [m] says by how much each robot is moved away; unless given they stand in rows beside each other.
+        """
+        q = self._configurations(q)
+        shifts = self._rows(len(q)) if offsets is None else np.asarray(offsets, dtype=float)
+        if shifts.shape != (len(q), 3):
+            raise ValueError(f"frame: offsets must have shape {(len(q), 3)}; got {shifts.shape}")
+        points, normals = self._placed(q)
+        points += shifts[:, None]
+        if self.camera is None:
+            self.camera = self._framed(points)
+        surfaces = Surfaces(points, normals, self._faces, self._colors)
+        sun, view = self._sun(points), self._view(*self.camera)
+        seen = np.empty((points.shape[1], 3))
+        for camera, depth, owner in ((view, self._depth, self._owner), (sun, self._shadow, self._shaded)):
+            depth.fill(0.0 if camera.near else -np.inf)
+            owner.fill(-1)
+            draw(camera, surfaces, seen, depth, owner)
+        picture = np.empty((self.size[1], self.size[0], 3), np.uint8)
+        reach = REACH * float(np.linalg.norm(self.camera[1] - self.camera[0]))
+        world = LitWorld(surfaces, self._floor(), sun, self._shadow, self._sky, reach)
+        shade(view, world, self._depth, self._owner, self._bright, picture)
+        return picture
+
+    # within
+
+    def _configurations(self, q: Any) -> Array:
+        given: Array = np.atleast_2d(np.asarray(q, dtype=np.float64))
+        if given.ndim != 2 or given.shape[1] != self.robot.nq:
+            raise ValueError(
+                f"{self.robot.name}: q must have shape ({self.robot.nq},), or (robots, {self.robot.nq}); got {np.shape(q)}"
+            )
+        return given
+
+    def _join(self) -> None:
+        """All pieces as one set of triangles."""
+        counts = [len(v) for _, v, _, _ in self._pieces]
+        starts = np.cumsum([0, *counts])
+        meshes = [trimesh.Trimesh(v, f, process=False) for _, v, f, _ in self._pieces]
+        none = np.zeros((0, 3))
+        self._vertices = np.concatenate([none, *(m.vertices for m in meshes)])
+        self._normals = np.concatenate([none, *(m.vertex_normals for m in meshes)])
+        self._faces = np.concatenate([none, *(m.faces + k for m, k in zip(meshes, starts, strict=False))]).astype(np.int32)
+        self._vertex_bodies = np.repeat(np.array([b for b, *_ in self._pieces], np.int32), counts)
+        colors = _light(np.array([c for *_, c in self._pieces]).reshape(-1, 4))
+        self._colors = np.repeat(colors, [len(m.faces) for m in meshes], axis=0)
+
+    def _placed(self, q: Array) -> tuple[Array, Array]:
+        """Points and normals (robots, n, 3) in the world."""
+        T = np.concatenate([np.asarray(self._placement(q)), np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))], axis=1)
+        points = np.empty((len(q), len(self._vertices), 3))
+        normals = np.empty_like(points)
+        for k in range(len(q)):
+            place(self._vertices, self._normals, self._vertex_bodies, T[k], points[k], normals[k])
+        return points, normals
+
+    def _rows(self, count: int) -> Array:
+        """Places (count, 3) in a square."""
+        side = int(np.ceil(np.sqrt(count)))
+        k = np.arange(count)
+        return SPACING * self._robot_size * np.stack([k // side, k % side, np.zeros(count)], axis=1)
+
+    def _framed(self, points: Array) -> tuple[Array, Array]:
+        """A camera that sees all of the robots, but not of a landscape."""
+        moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
+        low, high = _extent(moving)
+        standing = points[:, self._vertex_bodies == len(self.robot.bodies)]
+        if standing.size and np.ptp(_extent(standing), axis=0).max() <= np.ptp([low, high], axis=0).max():
+            low, high = _extent(points)
+        center, away = (low + high) / 2.0, AWAY / np.linalg.norm(AWAY)
+        narrow = max(1.0, self.size[1] / self.size[0])
+        return center + away * DISTANCE * narrow * (float(np.linalg.norm(high - low)) or 1.0), center
+
+    def _view(self, position: Array, at: Array) -> PixelView:
+        height, width = self._depth.shape
+        focal = height / (2.0 * np.tan(FIELD / 2.0))
+        near = NEAR * float(np.linalg.norm(at - position))
+        return PixelView(_axes(at - position), position, focal, np.array([width, height]) / 2.0, near)
+
+    def _sun(self, points: Array) -> PixelView:
+        """The sun's view of all robots and of what their shadows may fall on."""
+        moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
+        low, high = _extent(moving if moving.size else points)
+        center, size = (low + high) / 2.0, float(np.linalg.norm(high - low)) or 1.0
+        return PixelView(_axes(SUNLIGHT), center, SHADOW / (1.1 * size), np.array([SHADOW, SHADOW]) / 2.0, 0.0)
+
+    def _floor(self) -> Planes:
+        """The planes, with squares of a length that is easily told."""
+        frames = np.array([np.concatenate([T[None, :3, 3], T[:3, :3].T]) for T in self._planes]).reshape(-1, 4, 3)
+        cell = 0.5 * 10.0 ** np.round(np.log10(self._robot_size / 2.0))  # 0.5 m for robots of some metres
+        return Planes(frames, float(cell), _light(GROUND))
+
+
+def picture(robot: Robot, q: Any = None, size: tuple[int, int] = (640, 480), **options: Any) -> Array:
+    """One picture (height, width, 3) of a robot at q (nq,), or of several at (robots, nq); `options` are of `OffscreenScene`.
+
+    A scene that is kept draws more pictures sooner: reading meshes takes most of the time.
+    """
+    scene = OffscreenScene(robot, size, q=q, **options)
+    return scene.frame(start_configuration(robot) if q is None else q)
+
+
+def _extent(points: Array) -> Array:
+    """The least and greatest coordinates (2, 3) of points (..., 3)."""
+    points = points.reshape(-1, 3)
+    return np.array([points.min(axis=0), points.max(axis=0)]) if len(points) else np.zeros((2, 3))
+
+
+def _axes(forward: Array) -> Array:
+    """The axes (3, 3), in rows, of an upright camera that looks along a vector (3,)."""
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    right = right / np.linalg.norm(right) if np.linalg.norm(right) > 1e-9 else np.array([1.0, 0.0, 0.0])
+    return np.stack([right, np.cross(forward, right), forward])
+
+
+def _light(colors: Any) -> Array:
+    """Light, from 0 to 1, of colours (n, 3) of the screen, or of (n, 4) with opacity."""
+    light = np.asarray(colors, dtype=float) / 255.0
+    light[:, :3] **= DECODE
+    return light

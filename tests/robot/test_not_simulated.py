@@ -1,0 +1,47 @@
+"""What a file says of motion that no simulation here knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import featherweight as fw
+from featherweight.robot.not_simulated import CHANGING_MOTION, not_simulated
+
+INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+EVERYTHING = f"""<mujoco><option density="1"/><asset><texture name="t" type="2d" builtin="flat" width="1" height="1"/></asset>
+<worldbody><light/>
+  <body name="a" gravcomp="1"><joint name="j" actuatorfrcrange="-1 2"/>{INERTIAL}<geom size=".1" condim="4"/>
+    <geom size=".1" contype="0" conaffinity="0" condim="6"/></body>
+  <body><joint type="ball" limited="true" range="0 30"/>{INERTIAL}<geom size=".1" condim="6" solref=".1 1"/></body>
+  <body><joint type="free" stiffness="1"/>{INERTIAL}<geom name="g" size=".1" gap=".1"/></body>
+</worldbody>
+<tendon><spatial stiffness="1"><site site="s"/><site site="r"/></spatial></tendon>
+<actuator><motor site="s"/></actuator><sensor><jointpos joint="j"/></sensor></mujoco>"""
+SITES = '<site name="s"/><site name="r" pos="1 0 0"/>'
+
+
+def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "robot.xml"
+    path.write_text(EVERYTHING.replace("<light/>", f"<light/>{SITES}"))
+    robot = fw.load(path)
+    found = not_simulated(robot)
+    unseen = {
+        "springs of tendons that go slack",
+        "not supported, and left out",
+        "damping of higher order",
+        "springs of higher order",
+        "springs that yield",
+    }  # of later versions of MuJoCo
+    assert found.keys() == {*CHANGING_MOTION} - unseen
+    assert found["friction against spinning and rolling (condim 6)"] == "1"
+    assert found.items() <= robot.report().items()
+    assert robot.report().keys() - found.keys() == {
+        "textures",
+        "lights",
+        "sensors",
+        "contacts that are found before they count (gap)",
+    }
+
+
+def test_a_robot_that_is_simulated_whole_has_none() -> None:
+    assert not_simulated(fw.build(fw.robots.four_bar(), execution="interpreted")) == {}

@@ -1,0 +1,127 @@
+"""Gymnasium's robots on the ground, with the shapes, steps and integrators of their files, beside MuJoCo.
+
+MuJoCo's contacts and joint limits give way, and hold bodies off the ground by the margins of the files; ours do neither. So
+states are compared where robots rest, and statistics where they move. MuJoCo's geometry says how far ours overlap.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import mujoco
+import mujoco.rollout
+import numpy as np
+import pytest
+
+import featherweight as fw
+from oracles.states import Array
+
+ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
+ROBOTS = ["hopper", "half_cheetah", "walker2d_v5", "ant", "humanoid"]
+HELD = 5  # steps with the same controls
+MOTIONS = 16
+
+
+@functools.cache
+def models(name: str) -> tuple[fw.Simulation, Any]:
+    """Ours and MuJoCo's of a file."""
+    path = ASSETS / f"{name}.xml"
+    robot, m = fw.load(path), mujoco.MjModel.from_xml_path(str(path))
+    integrator = {mujoco.mjtIntegrator.mjINT_EULER: "semi-implicit", mujoco.mjtIntegrator.mjINT_RK4: "rk4"}
+    kind = integrator[mujoco.mjtIntegrator(m.opt.integrator)]
+    return fw.Simulation(robot, float(m.opt.timestep), kind, shapes=True, ground=fw.Plane()), m
+
+
+def rolled(q: Array, by: int) -> Array:
+    """Configurations with quaternions' w last for those with w first (by -1), or the other way (by 1)."""
+    made = q.copy()
+    made[..., 3:7] = np.roll(q[..., 3:7], by, axis=-1)
+    return made
+
+
+def height_at(m: Any) -> int:
+    return 2 if m.nq > m.nv else 1
+
+
+def gaps(m: Any, data: Any) -> Array:
+    """Of MuJoCo's contacts with the ground [m]."""
+    plane = [g for g in range(m.ngeom) if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE]
+    return np.array([c.dist for c in data.contact if set(c.geom) & set(plane)])
+
+
+@functools.cache
+def fall(name: str) -> tuple[Array, Array, Array]:
+    """Of a fall for 1 s from the configuration of the file, without controls: energies (steps + 1,), configurations, and the
+    deepest overlap with the ground at every tenth state."""
+    sim, m = models(name)
+    data = mujoco.MjData(m)
+    sim.reset(sim.robot.configurations["qpos0"])
+    energies, configurations, deepest = [sim.energy()], [], []
+    for k in range(round(1.0 / sim.step_size)):
+        sim.step()
+        energies.append(sim.energy())
+        configurations.append(sim.q)
+        if k % 10 == 9:
+            data.qpos[:] = rolled(sim.q, 1) if m.nq > m.nv else sim.q
+            mujoco.mj_fwdPosition(m, data)
+            deepest.append(-gaps(m, data).min(initial=0.0))
+    return np.array(energies), np.array(configurations), np.array(deepest)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_fall_without_controls_brings_no_energy(name: str) -> None:
+    """Beyond what integration errs, and parting of what overlaps by less than `slop`."""
+    energies = fall(name)[0]
+    assert energies[-1] < energies[0]
+    assert np.diff(energies).max() < 1e-3 * np.ptp(energies)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_nothing_sinks_into_the_ground(name: str) -> None:
+    """But for a step, which the next one parts: the ant's legs begin beyond their limits, and are brought back fast."""
+    _, configurations, deepest = fall(name)
+    assert deepest.max() < 0.02
+    assert np.mean(deepest < 1e-4) >= 0.9
+    assert configurations[:, height_at(models(name)[1])].min() > -1.0
+
+
+@pytest.mark.parametrize("name", ["hopper", "half_cheetah", "ant"])
+def test_it_rests_where_it_rests_in_mujoco(name: str) -> None:
+    """At the heights at which MuJoCo's contacts hold it, less how far they hold it off the ground or let it sink in."""
+    sim, m = models(name)
+    data = mujoco.MjData(m)
+    mujoco.mj_step(m, data, round(4.0 / m.opt.timestep))
+    assert np.abs(data.qvel).max() < 0.05
+    sim.reset(rolled(data.qpos, -1) if m.nq > m.nv else data.qpos)
+    sim.run(1.0, every=round(1.0 / m.opt.timestep))
+    z = height_at(m)
+    assert sim.q[z] - data.qpos[z] == pytest.approx(-gaps(m, data).mean(), abs=2e-3)
+    points, forces, _ = sim.contacts()
+    np.testing.assert_allclose(points[:, 2], 0.0, atol=1e-4)
+    weight = 9.81 * sim.robot.mass
+    np.testing.assert_allclose(forces.sum(axis=0), [0.0, 0.0, weight], atol=3e-3 * weight)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_motions_with_random_controls_are_like_those_in_mujoco(name: str) -> None:
+    """Mean height to four standard errors, or a tenth of a metre; mean speeds to a quarter, as MuJoCo's limits give way."""
+    sim, m = models(name)
+    steps = round(1.0 / m.opt.timestep)
+    rng = np.random.default_rng(0)
+    controls = rng.uniform(*m.actuator_ctrlrange.T, (MOTIONS, -(-steps // HELD), m.nu))
+    controls = np.repeat(controls, HELD, axis=1)[:, :steps]
+    q, v = sim.rollout(np.tile(sim.robot.configurations["qpos0"], (MOTIONS, 1)), control=controls)
+    start = np.zeros((MOTIONS, mujoco.mj_stateSize(m, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+    start[:, 1 : 1 + m.nq] = m.qpos0
+    states, _ = mujoco.rollout.rollout(m, [mujoco.MjData(m)], start, controls)
+    qm, vm = states[:, :, 1 : 1 + m.nq], states[:, :, 1 + m.nq : 1 + m.nq + m.nv]
+    z, base = height_at(m), m.nv - m.nu
+    ours, theirs = (x[:, -steps:, z].mean(axis=1) for x in (q, qm))
+    error = float(np.hypot(ours.std(), theirs.std())) / MOTIONS**0.5
+    assert ours.mean() == pytest.approx(theirs.mean(), abs=max(4.0 * error, 0.1))
+    for part in (slice(base), slice(base, None)):
+        speeds = [float(np.sqrt((x[:, -steps:, part] ** 2).mean())) for x in (v, vm)]
+        assert speeds[0] == pytest.approx(speeds[1], rel=0.25)
