@@ -19,7 +19,13 @@ ROOM = 16  # contacts of a robot, at first
 GRAIN = 4  # robots of a thread's piece, at least
 MOST_STEPS = 1000  # in one call
 FLOAT = np.dtype(np.float64)
-DEEP = ("drives", "parameters", "kept_q", "kept_v")  # arrays of FleetArrays with three axes that may be there or not
+FLAT = ("friction", "damping", "stiffness", "lower", "upper", "armature", "own_armature")  # that may be there, with two axes
+DEEP = ("drives", "parameters", "kept_q", "kept_v")  # and with three
+
+
+def _none() -> dict[str, Array]:
+    """Arrays that are not there."""
+    return {name: np.zeros((0, 0)) for name in FLAT} | {name: np.zeros((0, 0, 0)) for name in DEEP}
 
 
 class Inputs(NamedTuple):
@@ -75,10 +81,12 @@ class Fleet:
         def zeros(*shape: int) -> Array:
             return np.zeros((robots, *shape))
 
-        flat = ("friction", "damping", "stiffness", "lower", "upper", "armature")
-        none = {name: np.zeros((0, 0)) for name in flat} | {name: np.zeros((0, 0, 0)) for name in DEEP}
+        if self.varied and robots != len(next(iter(self.varied.values()))):
+            raise ValueError(
+                f"q is of {robots} robots; vary() was of another number of them: call vary() without arguments first"
+            )
         return FleetArrays(
-            **(none | self.varied), q=np.array(q, order="C"), v=np.array(v, order="C"), tau=zeros(1, v.shape[1]),
+            **(_none() | self.varied), q=np.array(q, order="C"), v=np.array(v, order="C"), tau=zeros(1, v.shape[1]),
             control=zeros(1, stepper.forces.nu), external=zeros(1, bodies, 6), given=np.zeros(2, bool),
             steps=np.ones(2, np.int64), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
             last_row=zeros(len(contacts.rows.joint)), report=zeros(5), opened=zeros(), count=np.zeros((robots, 2), np.int64),
@@ -105,7 +113,22 @@ class Fleet:
         try:
             return self._tables.pop()
         except IndexError:
-            return stages_table(self.stepper, self.contacts, self.room, self._external)
+            return stages_table(self.stepper, self.contacts, self.room, self._external, "parameters" in self.varied)
+
+    def vary(self, varied: dict[str, Array]) -> None:
+        """Robots with numbers of their own, by fields of `FleetArrays`."""
+        a = self._home
+        kept = {name: x for name, x in a._asdict().items() if name not in (*FLAT, *DEEP)}
+        if set(varied) != set(self.varied):
+            self._tables.clear()
+        self.varied = varied
+        self._home = FleetArrays(**_none(), **kept)._replace(**varied)
+        self._bind(self._home)
+
+    def require_alike(self, what: str) -> None:
+        """Raise NotImplementedError for robots that differ."""
+        if self.varied:
+            raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not there")
 
     @property
     def q(self) -> Array:
@@ -291,6 +314,8 @@ class Fleet:
     def _step_slowly(self, i: int, k: int, time: float) -> None:
         """Step k of one robot by `stepper`, which takes it or says what is wrong."""
         a, stepper = self.arrays, self.stepper
+        if self.varied:
+            raise SimulationError("the step of a robot that differs from the others (vary) cannot be taken", time)
         tau, control, external = (x[min(i, x.shape[0] - 1), min(k, x.shape[1] - 1)] for x in (a.tau, a.control, a.external))
         stepper.reset(a.q[i : i + 1].copy(), a.v[i : i + 1].copy())
         stepper.advance(tau, control if a.given[0] else None, external[None] if a.given[1] else None, time)

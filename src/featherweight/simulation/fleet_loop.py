@@ -42,7 +42,8 @@ class FleetArrays(NamedTuple):
     lower: Any  # (robots, rows) of joint rows
     upper: Any
     parameters: Any  # (robots, bodies, 10)
-    armature: Any  # (robots, nv)
+    armature: Any  # (robots, k) with what meets damping and springs
+    own_armature: Any  # (robots, k)
 
 
 @jitable
@@ -91,6 +92,7 @@ def load_robot(one: Any, many: Any, i: int) -> None:
     if len(many.parameters) > 0:
         copy_rows(many.parameters[i], one.parameters)
         copy(many.armature[i], one.armature)
+        copy(many.own_armature[i], one.own_armature)
 
 
 @jitable

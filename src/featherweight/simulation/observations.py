@@ -27,6 +27,7 @@ class Observations:
     step_size: float
     _stepper: Any
     _single: bool
+    _scene: Any = None
     _windows: list[Window]
 
     @property
@@ -74,6 +75,29 @@ class Observations:
         residual, sweeps, newton_steps = self._mover.solver_work()
         return {"sweeps": int(sweeps), "newton_steps": int(newton_steps), "residual": float(residual)}
 
+    def render(self, width: int = 640, height: int = 480) -> Array:
+        """A picture of the robot, or of all robots beside each other, as numbers 0 to 255 of shape (height, width, 3).
+
+        It needs no display. The camera looks at where they are when the first picture is taken. Raises ImportError without
+        the packages of the extra `render`.
+        """
+        if self._scene is None or self._scene.size != (width, height):
+            from ..viewer.offscreen import OffscreenScene  # brings trimesh
+
+            flat = self._flat_ground()
+            self._scene = OffscreenScene(
+                self.robot, (width, height), q=self._mover.q, ground="below" if self.ground is None else flat
+            )
+            if self.ground is not None and flat is None:
+                self._scene.add_heights(*_heights(self.ground))
+        picture: Array = self._scene.frame(self._mover.q)
+        return picture
+
+    def _flat_ground(self) -> float | None:
+        """The height of a ground that is level."""
+        flat = isinstance(self.ground, Plane) and self.ground.normal[2] > 1.0 - 1e-9
+        return float(self.ground.point[2]) if flat else None  # type: ignore[union-attr]
+
     def view(self, host: str = "127.0.0.1", port: int | None = None) -> Window:
         """A page in the browser that shows the robot (the first of many), at `.url`.
 
@@ -82,10 +106,9 @@ class Observations:
         """
         from ..viewer import Window
 
-        flat = isinstance(self.ground, Plane) and self.ground.normal[2] > 1.0 - 1e-9
-        height = float(self.ground.point[2]) if flat else None  # type: ignore[union-attr]
+        height = self._flat_ground()
         window = Window(self.robot, host=host, port=port, q=self._mover.q[0], ground=height)
-        if self.ground is not None and not flat:
+        if self.ground is not None and height is None:
             window.add_heights(*_heights(self.ground))
         self._windows.append(window)
         return window

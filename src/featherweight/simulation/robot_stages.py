@@ -164,7 +164,8 @@ class RobotStages(NamedTuple):
     bodies: Any  # numbers of those that may touch
     dofs: Any  # of joints with limits or friction
     parameters: Any  # (bodies, 10), where functions of the robot take them
-    armature: Any  # (nv,)
+    armature: Any  # (k,) with what meets damping and springs at the step's end
+    own_armature: Any  # (k,)
 
     def move_freely(self) -> None:
         m = self.motion
@@ -184,7 +185,9 @@ class RobotStages(NamedTuple):
         calls, contacts = self.calls, self.contacts
         call_machine(calls.placement)
         call_machine(calls.velocity)
-        count = find_contacts(self.scene, self.kinematics.placement, self.kinematics.velocity, self.settings, contacts, self.collisions)
+        count = find_contacts(
+            self.scene, self.kinematics.placement, self.kinematics.velocity, self.settings, contacts, self.collisions
+        )
         self.count[0] = count
         deepest = 0.0
         for c in range(count):

@@ -10,8 +10,8 @@ from ..model.types import JointType
 from ..robot.robot import Robot
 from .contact.collision_scene import collision_work
 from .contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
-from .contact.contact_stage import ContactStage
 from .contact.contact_solver import solver_workspace
+from .contact.contact_stage import ContactStage
 from .contact.delassus_by_inverse import InverseFactors, inverse_work
 from .contact.detection import ContactPoints
 from .forces import ForcesAtJoints, Springs
@@ -20,13 +20,18 @@ from .robot_stages import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers, 
 from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
 
+OF_ENERGY = ("kinetic", "potential")  # calls that depend on inertias: without, and with what meets springs at the step's end
+OF_MASS = (
+    "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows", "inverse",
+)  # fmt: skip
 INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
 CONFIGURATIONS = ("x", "smooth", "ahead", "straight", "middle", "closed")
 
 
-def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool) -> Table:
+def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool, inertias: bool) -> Table:
     """The stages of a `Stepper`'s robot, with room for so many contacts, and forces of the user on bodies or without."""
     robot = stepper.robot
     m = _motion(robot)
@@ -34,16 +39,41 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     energy, loops = np.zeros(2), _loops(robot, stepper.looped)
     functions = _functions(stepper, m, arrays, energy, loops, external)
     functions |= _contact_calls(stepper, contacts, m, arrays)
+    k, bodies = (robot.armature.size, len(robot.bodies)) if inertias else (0, 0)
+    parameters, armature, own = np.zeros((bodies, 10)), np.zeros(k), np.zeros(k)
+    if inertias:
+        functions = {
+            name: with_inertias(robot, call, parameters, own)
+            if name in OF_ENERGY
+            else with_inertias(stepper.moving, call, parameters, armature)
+            if name in OF_MASS
+            else call
+            for name, call in functions.items()
+        }
     calls = CallsOfRobot(**{name: machine_call(*call) for name, call in functions.items()})
     springs = stepper.forces.springs if stepper.passive else Springs(*[np.zeros(0)] * 3, np.zeros(0, np.int64))
     stages = RobotStages(
         **arrays, numbers=_numbers(stepper, contacts), motion=m, calls=calls, springs=_copies(springs), drives=_copies(stepper.forces.drives),
         efforts=stepper.forces.efforts.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
-        parameters=np.zeros((0, 10)), armature=np.zeros(0),
+        parameters=parameters, armature=armature, own_armature=own,
     )  # fmt: skip
     table = Table(stages)
     table.kept = list(functions.values())  # code and arrays live as long
     return table
+
+
+def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) -> Call:
+    """A call of the function that takes inertias as arguments, if it depends on them."""
+    function, *arrays = call
+    if function is None:
+        return call
+    parametric = robot.parametric(function)
+    if parametric is function:
+        return call
+    given = iter(arrays)
+    named = {"parameters": parameters, "armature": armature}
+    inputs = [named[x.name] if x.name in named else next(given) for x in parametric.program.inputs]
+    return parametric, *inputs, *given
 
 
 def _copies(arrays: Any) -> Any:
@@ -135,9 +165,6 @@ def _S(robot: Robot) -> tuple[int, int]:
 def _copied(fields: dict[str, Any]) -> dict[str, Any]:
     """Arrays of a table's own: of robots that differ, each has others in them."""
     return {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in fields.items()}
-
-
-Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
 
 
 def _functions(

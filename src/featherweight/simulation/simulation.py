@@ -25,6 +25,7 @@ from .arguments import (
     of_robots,
     states,
 )  # fmt: skip
+from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .failure import SimulationError
 from .fleet import Fleet, Inputs, can_be_compiled
@@ -32,6 +33,7 @@ from .forces import ForcesAtJoints
 from .observations import Observations
 from .scene import ContactSettings, Ground, Sphere, TouchingParts, check_surface
 from .stepper import Stepper
+from .variation import varied_arrays
 
 if TYPE_CHECKING:
     from ..viewer import Window
@@ -51,15 +53,23 @@ class Simulation(Observations):
     have unit length; they are normalized where only digits were rounded. A step of `step` seconds first moves the robot as if
     nothing touched, by one of the integrators "semi-implicit" (Euler; damping and springs of joints are met at the end of the
     step), "rk4" or "midpoint" (implicit; keeps energy). Then impulses at contacts, joint limits and joints with dry friction
-    change the velocity, by maximum dissipation (see `impulses`).
+    change the velocity, by maximum dissipation (see `impulses`). Step and integrator are the file's unless given, or a
+    millisecond and "semi-implicit" where it has none.
 
-    `spheres` of the robot (points are spheres without radius) touch the `ground`, a `Plane` or `HeightField`, and `pairs` of
-    them (by their numbers) touch each other; with `shapes`, the collision shapes of the robot's file do all that (by coal, an
-    extra; pairs that overlap at first are left out). `friction` and `restitution` are those of surfaces that have none of
-    their own; `pyramid` takes friction pyramids for cones. `actuators` are the robot's unless given; their controls are an
-    argument of `step`. Damping, springs, dry friction, limits and efforts of joints are the robot's; `joint_limits`,
-    `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are closed after each step; `opened` is
-    what was left of their constraints before.
+    The collision shapes of the robot's file touch its floor, what else is fixed to the world, each other where the file's
+    rules let them, and a `ground`, a `Plane` or `HeightField`, that is added. That is so where there is anything for them to
+    touch, and no `spheres` are given: of a file without rules and without a floor, shapes touch the `ground` and each other
+    only with one, or with `shapes=True`. `spheres` of the robot (points are spheres without radius) touch the `ground`, and
+    `pairs` of them (by their numbers) each other. Shapes of files without rules (URDF) that overlap at first never touch. What
+    the file holds that is not simulated is told by a ModelWarning.
+
+    `friction` and `restitution` are those of surfaces that have none of their own; `pyramid` takes friction pyramids for cones.
+    `actuators` are the robot's unless given; their controls are an argument of `step`. Damping, springs, dry friction, limits
+    and efforts of joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them
+    out. Loops are closed after each step; `opened` is what was left of their constraints before.
+
+    Of many robots, `on_failure` says what happens to one whose step cannot be taken: "raise" a SimulationError, and no robot
+    takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
 
     `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
     `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
@@ -77,15 +87,15 @@ class Simulation(Observations):
     def __init__(
         self,
         robot: Robot,
-        step: float = 1e-3,
-        integrator: str = "semi-implicit",
+        step: float | None = None,
+        integrator: str | None = None,
         *,
         q: Any = None,
         v: Any = None,
         spheres: Iterable[Sphere] = (),
         pairs: Iterable[tuple[int, int]] = (),
         ground: Ground | None = None,
-        shapes: bool = False,
+        shapes: bool | None = None,
         friction: float = STANDARD_FRICTION,
         restitution: float = 0.0,
         pyramid: bool = False,
@@ -102,12 +112,16 @@ class Simulation(Observations):
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
+        step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
         check_surface("the simulation", friction, restitution)
         check_tolerances(tolerance, margin=margin, slop=slop, bounce=bounce, max_penetration=max_penetration)
         spheres, pairs = tuple(spheres), tuple((int(i), int(j)) for i, j in pairs)
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
+        if shapes is None:
+            shapes = not spheres and shapes_have_something_to_touch(robot, ground)
+        warn_of_what_is_left_out(robot)
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
         self.forces = ForcesAtJoints(robot, robot.actuators if actuators is None else actuators)
         self.ground, self._on_failure = ground, on_failure
@@ -162,7 +176,8 @@ class Simulation(Observations):
         states = (q[None], v[None]) if self._single else (q, v)
         # in free flight many robots move side by side, in lanes
         lanes = not self._touching and self.integrator == "semi-implicit" and not self.robot.closed and len(states[0]) >= LANES
-        self._compiled = None if lanes and self._on_failure == "raise" else self._fleet
+        alike = self._fleet is None or not self._fleet.varied
+        self._compiled = None if lanes and alike and self._on_failure == "raise" else self._fleet
         self._mover.reset(*states)
 
     def _reset_some(self, which: Any, q: Array, v: Array) -> None:
@@ -231,6 +246,35 @@ class Simulation(Observations):
         failed: Array = self._mover.failed.copy()
         return failed
 
+    def vary(
+        self, *, parameters: Any = None, armature: Any = None, friction: Any = None, joint_friction: Any = None,
+        damping: Any = None, stiffness: Any = None, gains: Any = None,
+    ) -> None:  # fmt: skip
+        """Robots that differ from one another (domain randomisation), from the next step on; nothing compiles for other values.
+
+        parameters (robots, nbodies, 10) are inertial parameters as `identification.random_parameters` draws them, and armature
+        (robots, k) that of `robot.armature`. The others are factors, (robots,) or one for each: friction of contacts, and
+        joint_friction, damping and stiffness (robots, n) of degrees of freedom of all joints, and gains (robots, nu) of
+        actuators. What is not given is the robot's again.
+
+        Raises ValueError for wrong shapes, numbers that are not finite or negative factors, and for robots whose steps are not
+        compiled (see `on_failure`).
+        """
+        if self._fleet is None:
+            raise ValueError(f"{self.robot.name}: robots can differ where their steps are compiled, and this one's are not")
+        given = {
+            "friction": friction,
+            "joint_friction": joint_friction,
+            "damping": damping,
+            "stiffness": stiffness,
+            "gains": gains,
+        }
+        if self._compiled is None:
+            q, v = self._stepper.q, self._stepper.v
+            self._fleet.reset(q, v)
+        self._compiled = self._fleet
+        self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
+
     # moving
 
     def step(self, tau: Any = None, control: Any = None, external_forces: Any = None) -> None:
@@ -271,6 +315,7 @@ class Simulation(Observations):
         finds and for joints of which loops determine a part.
         """
         if self._compiled is not None:
+            self._compiled.require_alike("derivatives of a step")
             self._compiled.hand_over()
         many = step_derivatives(self._stepper, tau, control, self.time)
         return many[0] if self._single else of_all_robots(many)

@@ -218,24 +218,18 @@ def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, de
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
-                first = begin[body]
-                for x in range(width[body]):
-                    for i in range(3):
-                        row = rows[c, s, i, x]
-                        for j in range(columns):
-                            half[i, j] += row * G[first + x, j]
+                add_rows(G, begin[body], width[body], rows, c, s, half)
         for d in range(c, count):
             for i in range(3):
                 for j in range(3):
-                    total = 0.0
-                    for s in range(2):
-                        body = body_of(contacts, d, s)
-                        if body >= 0:
-                            first = begin[body]
-                            for x in range(width[body]):
-                                total += half[i, first + x] * rows[d, s, j, x]
-                    A[3 * c + i, 3 * d + j] = total
-                    A[3 * d + j, 3 * c + i] = total
+                    A[3 * c + i, 3 * d + j] = 0.0
+            for s in range(2):
+                body = body_of(contacts, d, s)
+                if body >= 0:
+                    add_block(rows, d, s, half, begin[body], width[body], A, 3 * c)
+            for i in range(3):
+                for j in range(3):
+                    A[3 * d + j, 3 * c + i] = A[3 * c + i, 3 * d + j]
         for j in range(nr):
             r = active[j]
             for i in range(3):
@@ -247,3 +241,28 @@ def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, de
             r, t = active[i], active[j]
             entry = G[end + joint_rows.joint[r], end + joint_rows.joint[t]]
             A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry
+
+
+@jitable
+def add_rows(G: Any, x: int, width: int, rows: Any, c: int, s: int, total: Any) -> None:
+    """Add a contact's rows, combined of those of a body, from x on in G: written out, since they are so few."""
+    for i in range(3):
+        for y in range(0, width, 3):
+            k, l, m = rows[c, s, i, y], rows[c, s, i, y + 1], rows[c, s, i, y + 2]
+            for j in range(total.shape[1]):
+                total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
+
+
+@jitable
+def add_block(rows: Any, d: int, s: int, half: Any, x: int, width: int, A: Any, row: int) -> None:
+    """Add what a body of contact d has in three rows of A = R G Rᵀ, of which `half` are R G; its rows begin at x."""
+    for i in range(3):
+        for j in range(3):
+            total = (
+                half[i, x] * rows[d, s, j, 0] + half[i, x + 1] * rows[d, s, j, 1] + half[i, x + 2] * rows[d, s, j, 2]
+            )  # fmt: skip
+            if width == 6:
+                total += (
+                    half[i, x + 3] * rows[d, s, j, 3] + half[i, x + 4] * rows[d, s, j, 4] + half[i, x + 5] * rows[d, s, j, 5]
+                )
+            A[row + i, 3 * d + j] += total

@@ -49,11 +49,9 @@ def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) ->
     A, b, mu, lower, upper = problem.A, problem.b, problem.mu, problem.lower, problem.upper
     k, m = len(mu), len(f)
     worst = 0.0
+    write_product_with(A, f, residual)
     for i in range(m):
-        u = b[i]
-        for j in range(m):
-            u += A[i, j] * f[j]
-        residual[i] = f[i] - u / rho[i]
+        residual[i] = f[i] - (b[i] + residual[i]) / rho[i]
     for c in range(k):
         r = 3 * c
         project(residual, mu[c], problem.pyramid, r, slope[c])
@@ -65,6 +63,25 @@ def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) ->
         residual[i] = rho[i] * (f[i] - residual[i])
         worst = max(worst, abs(residual[i]))
     return worst
+
+
+@jitable
+def write_product_with(A: Any, f: Any, product: Any) -> None:
+    """A f, four rows at a time."""
+    m = len(f)
+    for i in range(0, m - 3, 4):
+        t = u = v = w = 0.0
+        for j in range(m):
+            t += A[i, j] * f[j]
+            u += A[i + 1, j] * f[j]
+            v += A[i + 2, j] * f[j]
+            w += A[i + 3, j] * f[j]
+        product[i], product[i + 1], product[i + 2], product[i + 3] = t, u, v, w
+    for i in range(m // 4 * 4, m):
+        t = 0.0
+        for j in range(m):
+            t += A[i, j] * f[j]
+        product[i] = t
 
 
 @jitable
@@ -161,7 +178,13 @@ def place_of(i: int, k: int) -> tuple[int, int]:
 def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> None:
     """r' step = r for the unknown steps; of the first `symmetric` rows the upper half."""
     matrix, unknowns, rho, slope, step = work.equations, work.unknowns, work.rho, work.slope, work.step
-    m, stride = len(A), (size // LANES + 1) * LANES
+    m, stride, known = len(A), (size // LANES + 1) * LANES, work.solution  # room for A times the steps that are known
+    moves = False
+    for i in range(m):
+        known[i] = 0.0
+        moves |= step[i] != 0.0
+    if moves:
+        write_product_with(A, step[:m], known)
     for x in range(size):
         row, at = unknowns[x], x * stride
         c, i = place_of(row, k)
@@ -173,8 +196,7 @@ def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> Non
             for y in range(x, size):
                 matrix[at + y] = A[row, unknowns[y]]
             matrix[at + x] += rho[row] * PROXIMAL
-            for j in range(m):
-                right -= A[row, j] * step[j]
+            right -= known[row]
         else:
             for y in range(size):
                 matrix[at + y] = 0.0
@@ -183,8 +205,7 @@ def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> Non
                 if part != 0.0:
                     for y in range(size):
                         matrix[at + y] += part * A[first + l, unknowns[y]]
-                    for j in range(m):
-                        right -= part * A[first + l, j] * step[j]
+                    right -= part * known[first + l]
             for y in range(size):
                 l = unknowns[y] - first
                 if 0 <= l < width:

@@ -148,10 +148,10 @@ def ground_part(ground: Plane | HeightField) -> Part:
 
 
 def shape_part(shape: Shape) -> Part:
-    """A shape of the file. Raises ValueError for a mesh without volume, and a height field that is turned."""
+    """A shape of the file. Raises ValueError for a mesh without volume."""
     if shape.type is ShapeType.HEIGHTFIELD:
         return field_part(shape)
-    kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0], NO_HULL, np.eye(4)
+    kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], NO_HULL, np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
     radius, centers = (0.0, np.zeros((0, 3))) if kind == PLANE else local_stand_ins(shape)
     match kind:
@@ -178,17 +178,12 @@ def shape_part(shape: Shape) -> Part:
 
 
 def field_part(shape: Shape) -> Part:
-    """A height field of the file, which stands upright on the ground."""
-    (x, y, *_), p = shape.size, shape.placement.p
-    if shape.body is not None or np.abs(np.array(shape.placement.R) - np.eye(3)).max() > 1e-9:
-        raise ValueError(
-            f"height field {shape.name!r}: only those fixed to the world and not turned can be simulated; turn the heights, or "
-            "leave it out of the collision shapes"
-        )
-    heights = np.asarray(shape.heights, dtype=float) + p[2]
-    field = HeightField(heights, (p[0] - 0.5 * x, p[0] + 0.5 * x), (p[1] - 0.5 * y, p[1] + 0.5 * y))
-    name = f"the shape {shape.name!r} on {WORLD!r}"
-    return Part(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, name, shape.friction, None, field=field)
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = shape.placement
+    x, y = (0.5 * length for length in shape.size[:2])
+    name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
+    field = HeightField(shape.heights, (-x, x), (-y, y))
+    return Part(HEIGHTS, shape.body, T, (0.0, 0.0, 0.0), 0.0, name, shape.friction, None, field=field)
 
 
 def assembled_scene(

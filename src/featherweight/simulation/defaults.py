@@ -1,0 +1,47 @@
+"""What a simulation takes from the robot's file: time step, integrator, what touches; and what it leaves out."""
+
+from __future__ import annotations
+
+import warnings
+
+from ..model.contact_rules import SOFT, NeighbourRule
+from ..model.types import ModelWarning
+from ..robot.collision.shape_pairs import touching_pairs
+from ..robot.not_simulated import not_simulated
+from ..robot.robot import Robot
+from .scene import Ground
+
+STEP = 1e-3  # [s]
+INTEGRATORS_OF_FILES = {"rk4": "rk4"}  # in MJCF's words; Euler's and implicit ones are "semi-implicit" here
+
+
+def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tuple[float, str]:
+    """Time step and integrator: those given, the file's, or a millisecond and "semi-implicit"."""
+    if step is None:
+        step = robot.model.timestep or STEP
+    if integrator is None:
+        integrator = INTEGRATORS_OF_FILES.get(robot.model.integrator or "", "semi-implicit")
+    return step, integrator
+
+
+def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
+    """Whether the file has shapes that touch a ground, given or its own, or each other by a rule of its own."""
+    shapes = [s for s in robot.shapes if s.collision]
+    if not any(s.body is not None for s in shapes):
+        return False
+    if ground is not None or any(s.body is None for s in shapes):
+        return True
+    return robot.model.neighbours is not NeighbourRule.JOINED and bool(touching_pairs(robot))
+
+
+def warn_of_what_is_left_out(robot: Robot) -> None:
+    """A ModelWarning that names what the file holds that would change the motion, and is not simulated.
+
+    Contacts are rigid here whatever softness a file asks for: that is in `robot.report()` alone.
+    """
+    left = {kind: text for kind, text in not_simulated(robot).items() if kind != SOFT}
+    if left:
+        what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
+        warnings.warn(
+            f"{robot.name}: not simulated, though the file has it: {what} (robot.report())", ModelWarning, stacklevel=4
+        )

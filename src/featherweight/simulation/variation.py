@@ -1,0 +1,74 @@
+"""Robots of a batch that differ: arrays of their own numbers, from factors of the robot's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..model.types import JointType
+from .arguments import numbers
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armature: Any) -> dict[str, Array]:
+    """Fields of `FleetArrays` for factors by name, inertial parameters and armatures; raises ValueError as `Simulation.vary`."""
+    forces, contacts, robots = fleet.stepper.forces, fleet.contacts, len(fleet.q)
+    n = len(forces.damping)
+    sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": forces.nu}
+    factor = {name: _factors(name, x, robots, sizes[name]) for name, x in given.items() if x is not None}
+    varied: dict[str, Array] = {}
+    if "friction" in factor:
+        varied["friction"] = factor["friction"] * contacts.model.friction
+    if "joint_friction" in factor:
+        rows = contacts.rows
+        scale = np.where(rows.friction, factor["joint_friction"][:, rows.dof], 1.0)
+        for name in ("lower", "upper"):
+            varied[name] = np.where(
+                rows.friction, scale * np.where(rows.friction, getattr(rows, name), 0.0), getattr(rows, name)
+            )
+    passive = fleet.stepper.passive
+    for name in ("damping", "stiffness"):
+        if name in factor and passive:
+            varied[name] = factor[name] * getattr(forces, name)
+    if "gains" in factor:
+        drives = np.tile(forces.drives.values, (robots, 1, 1))
+        drives[:, 1:5] *= factor["gains"][:, None]  # gain and bias
+        varied["drives"] = drives
+    implicit = passive and fleet.stepper.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
+    if parameters is not None or armature is not None or implicit:
+        varied |= _inertias(fleet, parameters, armature, varied)
+    return {name: np.ascontiguousarray(x) for name, x in varied.items()}
+
+
+def _factors(name: str, x: Any, robots: int, size: int) -> Array:
+    x = numbers(name, x)
+    if x.shape not in ((robots,), (robots, size)):
+        raise ValueError(f"{name} must have shape ({robots},) or ({robots}, {size}), for as many robots; got {x.shape}")
+    if not (np.isfinite(x).all() and (x >= 0.0).all()):
+        raise ValueError(f"{name} must be finite factors, zero or more")
+    return np.broadcast_to(x if x.ndim == 2 else x[:, None], (robots, size))
+
+
+def _inertias(fleet: Any, parameters: Any, armature: Any, varied: Mapping[str, Array]) -> dict[str, Array]:
+    """Inertial parameters, the joints' own armatures, and those that meet damping and springs at the step's end."""
+    stepper, robots = fleet.stepper, len(fleet.q)
+    robot, forces, h = stepper.robot, stepper.forces, stepper.h
+    own = _of_each("armature", robot.armature if armature is None else armature, robot.armature.shape, robots)
+    nominal = np.asarray(robot.inertial_parameters)
+    bodies = _of_each("parameters", nominal if parameters is None else parameters, nominal.shape, robots)
+    moving = own
+    if stepper.passive and stepper.integrator == "semi-implicit":
+        rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
+        damping, stiffness = (varied.get(name, getattr(forces, name)[None]) for name in ("damping", "stiffness"))
+        moving = own + h * damping[:, rows] + h * h * stiffness[:, rows]
+    return {"parameters": bodies, "own_armature": own, "armature": np.broadcast_to(moving, own.shape)}
+
+
+def _of_each(name: str, x: Any, shape: tuple[int, ...], robots: int) -> Array:
+    x = numbers(name, x)
+    if x.shape not in (shape, (robots, *shape)) or not np.isfinite(x).all():
+        raise ValueError(f"{name} must be finite numbers of shape {(robots, *shape)}; got {x.shape}")
+    return np.broadcast_to(x, (robots, *shape))
