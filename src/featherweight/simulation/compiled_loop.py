@@ -8,6 +8,7 @@ from typing import Any
 
 from ..engine import cache
 from ..engine.backends.llvm.jit import compile_optimized, host, load_object
+from ..engine.cache_folder import log
 from .machine_code import Layout, Table, package_digest
 
 
@@ -35,6 +36,7 @@ class CompiledLoop:
         return compiled
 
     def _compiled(self, layouts: list[Layout]) -> bytes:
+        log.warning("featherweight: compiling the steps of simulations, once for this machine: some tens of seconds")
         from .table_types import llvm_ir
 
         return compile_optimized(llvm_ir(self.function, layouts, self.numbers))

@@ -145,8 +145,8 @@ def llvm_ir(function: Callable[..., int], layouts: list[Layout], numbers: int) -
 
 @contextmanager
 def _lowered_only() -> Iterator[None]:
-    """Numba makes LLVM IR of functions and nothing more: what it would optimize and load for each of them, with all that it calls,
-    is done once, for all of them together."""
+    """Numba makes LLVM IR of functions and nothing more: what it would optimize and load for each of them, with all that it
+    calls, is done once, for all of them together."""
     patches: tuple[tuple[Any, str, Any], ...] = (
         (cpu.CPUContext, "get_executable", lambda self, library, fndesc, env: [].append),
         (codegen.CPUCodeLibrary, "finalize", lambda self: setattr(self, "_finalized", True)),

@@ -275,7 +275,7 @@ def _fields(fields: Sequence[HeightField]) -> tuple[Array, Array, Array]:
     return np.array(grid, np.int64).reshape(-1, 3), np.array(edges, float).reshape(-1, 5), heights
 
 
-def hulls_of(things: Sequence[Part]) -> Hulls:
+def hulls_of(things: Sequence[ScenePart]) -> Hulls:
     """All hulls in one set of arrays, with numbers counted from the first of all."""
     hulls = [t.hull for t in things]
     vertex = np.cumsum([0, *(len(h.vertices) for h in hulls)])
