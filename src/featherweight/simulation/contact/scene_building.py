@@ -58,7 +58,7 @@ class ShapePair(NamedTuple):
     margin: float = 0.0  # [m]
 
 
-class Part(NamedTuple):
+class TouchingPart(NamedTuple):
     """One thing that may touch. Its balls stand for it on height fields."""
 
     kind: int
@@ -126,7 +126,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     return assembled_scene(things, pairs, parts, count, drawn)
 
 
-def sphere_part(robot: Robot, s: Sphere) -> Part:
+def sphere_part(robot: Robot, s: Sphere) -> TouchingPart:
     """A sphere, or point, in its body's frame of the file."""
     f = robot.frame(s.frame)
     if f.body is None:
@@ -135,60 +135,60 @@ def sphere_part(robot: Robot, s: Sphere) -> Part:
     T[:3, 3] = np.array(f.placement.R) @ np.asarray(s.center, float) + np.array(f.placement.p)
     name = f"the {_kind(s)} on {frame_name(s.frame)!r}"
     balls = np.array([[0.0, 0.0, 0.0, s.radius]])
-    return Part(SPHERE, f.body, T, (s.radius, 0.0, 0.0), s.radius, name, s.friction, s.restitution, balls)
+    return TouchingPart(SPHERE, f.body, T, (s.radius, 0.0, 0.0), s.radius, name, s.friction, s.restitution, balls)
 
 
-def check_pair(spheres: Sequence[Sphere], things: Sequence[Part], i: int, j: int) -> None:
+def check_pair(spheres: Sequence[Sphere], things: Sequence[TouchingPart], i: int, j: int) -> None:
     """Raise ValueError for a pair of spheres that cannot move against each other."""
     if things[i].body == things[j].body:
         a, b = (f"the {_kind(spheres[k])} {k} on {frame_name(spheres[k].frame)!r}" for k in (i, j))
         raise ValueError(f"pair {(i, j)}: {a} and {b} are both fixed to body {things[i].body!r}, and never move apart")
 
 
-def ground_part(ground: Plane | HeightField) -> Part:
+def ground_part(ground: Plane | HeightField) -> TouchingPart:
     """The ground that a simulation was given."""
     surface = "the ground", ground.friction, ground.restitution
     if isinstance(ground, HeightField):
-        return Part(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, *surface, field=ground)
+        return TouchingPart(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, *surface, field=ground)
     z = np.array(ground.normal)
     x = np.eye(3)[int(np.abs(z).argmin())]
     x = x - z * (z @ x)
     x /= np.linalg.norm(x)
     T = np.eye(4)
     T[:3, 0], T[:3, 1], T[:3, 2], T[:3, 3] = x, np.cross(z, x), z, ground.point
-    return Part(PLANE, None, T, (0.0, 0.0, 0.0), 0.0, *surface)
+    return TouchingPart(PLANE, None, T, (0.0, 0.0, 0.0), 0.0, *surface)
 
 
-def shape_part(shape: Shape) -> Part:
+def shape_part(shape: Shape) -> TouchingPart:
     """A shape of the file. Raises ValueError for a mesh without volume."""
     kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], NO_HULL, np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
     radius, centers = (0.0, np.zeros((0, 3))) if kind == PLANE else local_stand_ins(shape)
-    match kind:
-        case 1 | 3:  # capsules and cylinders: half the length
+    match shape.type:
+        case ShapeType.CAPSULE | ShapeType.CYLINDER:  # half the length
             size[1] *= 0.5
             around = size[0] + size[1] if kind == CAPSULE else float(np.hypot(size[0], size[1]))
-        case 2:
+        case ShapeType.BOX:
             size = [0.5 * s for s in shape.size]
             around = float(np.linalg.norm(size))
-        case 5:
+        case ShapeType.MESH:
             T = np.eye(4)
             hull = hull_of(hull_vertices(shape))
             middle = 0.5 * (hull.vertices.min(axis=0) + hull.vertices.max(axis=0))
             hull, T[:3, 3] = hull._replace(vertices=hull.vertices - middle), middle
             centers = np.asarray(centers) - middle
             around, size = float(np.linalg.norm(hull.vertices, axis=1).max()), [0.0, 0.0, 0.0]
-        case 6:
+        case ShapeType.PLANE:
             around = 0.0
         case _:
             around = max(size)
     balls = np.array([(*c, radius) for c in centers], dtype=float).reshape(-1, 4)
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
-    return Part(kind, shape.body, T, size[:3], around, name, shape.friction, None, balls, hull)
+    return TouchingPart(kind, shape.body, T, size[:3], around, name, shape.friction, None, balls, hull)
 
 
 def assembled_scene(
-    things: Sequence[Part], pairs: Sequence[NumberedPair], parts: TouchingParts, spheres: int,
+    things: Sequence[TouchingPart], pairs: Sequence[NumberedPair], parts: TouchingParts, spheres: int,
     drawn: Sequence[bool],
 ) -> TouchingScene:  # fmt: skip
     """Arrays of everything; of a pair (i, j, friction, margin) the thing of the lower kind comes first."""
@@ -234,17 +234,17 @@ def assembled_scene(
     )  # fmt: skip
 
 
-def _friction(a: Part, b: Part, of_pair: float | None, parts: TouchingParts) -> float:
+def _friction(a: TouchingPart, b: TouchingPart, of_pair: float | None, parts: TouchingParts) -> float:
     return common_coefficient(a.friction, b.friction, parts.friction) if of_pair is None else of_pair
 
 
-def _pair_name(a: Part, b: Part) -> str:
+def _pair_name(a: TouchingPart, b: TouchingPart) -> str:
     if b.name == "the ground":
         return a.name
     return f"{b.name} and {a.name}" if a.body is None else f"{a.name} and {b.name}"
 
 
-def _candidates(a: Part, b: Part) -> int:
+def _candidates(a: TouchingPart, b: TouchingPart) -> int:
     """How many points two things may touch at, the one of the lower kind first."""
     if b.kind == HEIGHTS:
         return len(a.balls)
@@ -255,7 +255,7 @@ def _candidates(a: Part, b: Part) -> int:
     return 3 if a.kind == CAPSULE and b.kind in (CAPSULE, BOX) else MOST_POINTS + 1
 
 
-def _kind_of_algorithm(a: Part, b: Part) -> int:
+def _kind_of_algorithm(a: TouchingPart, b: TouchingPart) -> int:
     """0 for balls, 1 for closed forms, 2 for the general algorithm; of the two the one of the lower kind is first."""
     if b.kind == HEIGHTS or (a.kind == SPHERE and b.kind in (SPHERE, PLANE)):
         return 0
@@ -276,7 +276,7 @@ def _fields(fields: Sequence[HeightField]) -> tuple[Array, Array, Array]:
     return np.array(grid, np.int64).reshape(-1, 3), np.array(edges, float).reshape(-1, 5), heights
 
 
-def hulls_of(things: Sequence[Part]) -> Hulls:
+def hulls_of(things: Sequence[TouchingPart]) -> Hulls:
     """All hulls in one set of arrays, with numbers counted from the first of all."""
     hulls = [t.hull for t in things]
     vertex = np.cumsum([0, *(len(h.vertices) for h in hulls)])
