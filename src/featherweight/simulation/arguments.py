@@ -90,7 +90,7 @@ def of_robots(name: str, x: Any, size: tuple[int, ...], robots: int) -> Array:
     if x.shape == size:
         return np.asarray(x[None, None])
     if x.shape != (robots, *size):
-        wanted, many = str(size), str((robots, *size)) if robots > 1 else f"(robots, {', '.join(map(str, size))})"
+        wanted, many = str(size), f"(robots, {', '.join(map(str, size))})"
         more = ", one for each actuator" if name == "control" else ""
         raise ValueError(f"{name} must have shape {wanted} or {many}{more}; got {x.shape}")
     return np.asarray(x[:, None])
@@ -133,6 +133,14 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
             q = q.copy()
             q[..., rows] = np.where(np.abs(length - 1.0)[..., None] > EXACT, q[..., rows] / length[..., None], q[..., rows])
     return q
+
+
+def named_configuration(robot: Robot, name: str) -> Array:
+    """The reference configuration (nq,) of this name; raises ValueError for a name that is none."""
+    if name not in robot.configurations:
+        known = ", ".join(map(repr, robot.configurations)) or "none"
+        raise ValueError(f"q: {robot.name} has no configuration {name!r}; its file has {known}")
+    return np.asarray(robot.configurations[name])
 
 
 def states(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:

@@ -295,7 +295,7 @@ class Fleet:
         """The rest of one robot's steps, of which it could not take the next one."""
         a = self.arrays
         while a.taken[i] < steps:
-            if a.count[i, 0] < 0:
+            if a.count[i, 1] < 0:
                 self._make_room()
                 a = self.arrays
             else:
@@ -350,7 +350,7 @@ class Fleet:
             x = getattr(a, name)
             longer[name] = np.zeros((len(x), self.room, *x.shape[2:]), x.dtype)
             longer[name][:, :had] = x
-        a.count[a.count[:, 0] < 0] = 0
+        a.count[:, 1] = 0
         self._home = self._home._replace(**longer)
         self._tables.clear()
         self._bind(a._replace(**longer))

@@ -29,7 +29,7 @@ class FleetArrays(NamedTuple):
     last_row: Any  # (robots, joint rows)
     report: Any  # (robots, 5) of the solver
     opened: Any  # (robots,) of loops
-    count: Any  # (robots, 2) int
+    count: Any  # (robots, 2) int: contacts of the last step; -1 where the next one has no room for its own
     candidate: Any  # (robots, room) int, and the next three: contacts of the last step
     point: Any
     gap: Any
@@ -60,12 +60,13 @@ def run_robots(one: Any, many: Any, first: int, stop: int) -> int:
             load_inputs(one, many, i, k)
             if not take_step(one):
                 break
+            store_contacts(one, many, i)
             k += 1
             if len(many.kept_q) > 0 and k % every == 0:
                 copy(one.q, many.kept_q[i, k // every])
                 copy(one.v, many.kept_v[i, k // every])
         many.taken[i] = k
-        store_robot(one, many, i, k == steps)
+        store_robot(one, many, i)
         done += k == steps
     return done
 
@@ -107,33 +108,28 @@ def load_inputs(one: Any, many: Any, i: int, k: int) -> None:
 
 
 @jitable
-def store_robot(one: Any, many: Any, i: int, stepped: bool) -> None:
-    """The state, and the contacts of the last step, if it was taken."""
-    copy(one.q, many.q[i])
-    copy(one.v, many.v[i])
-    copy(one.impulses.last_row, many.last_row[i])
-    copy(one.report, many.report[i])
-    many.opened[i] = one.opened[0]
-    copy(one.count, many.count[i])
-    if not stepped:
-        many.count[i, 0] = min(one.count[0], 0)
-        clear_rows(one.impulses.last_force)
-        return
+def store_contacts(one: Any, many: Any, i: int) -> None:
+    """Those of a step that was taken."""
+    many.count[i, 0] = one.count[0]
     for c in range(one.count[0]):
         candidate = one.contacts.candidate[c]
         many.candidate[i, c], many.gap[i, c] = candidate, one.contacts.gap[c]
         copy(one.contacts.point[c], many.point[i, c])
         copy(one.impulses.last_force[candidate], many.force[i, c])
-        for j in range(3):
-            one.impulses.last_force[candidate, j] = 0.0
     copy_rows(one.impulses.wrench, many.wrench[i])
 
 
 @jitable
-def clear_rows(x: Any) -> None:
-    for i in range(len(x)):
-        for j in range(x.shape[1]):
-            x[i, j] = 0.0
+def store_robot(one: Any, many: Any, i: int) -> None:
+    """The state after the last step that was taken; the stages are left without impulses to start from."""
+    copy(one.q, many.q[i])
+    copy(one.v, many.v[i])
+    copy(one.impulses.last_row, many.last_row[i])
+    copy(one.report, many.report[i])
+    many.opened[i], many.count[i, 1] = one.opened[0], min(one.count[0], 0)
+    for c in range(many.count[i, 0]):
+        for j in range(3):
+            one.impulses.last_force[many.candidate[i, c], j] = 0.0
 
 
 @jitable

@@ -133,9 +133,8 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
     def matrix(m: int) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy())
 
-    factors = InverseFactors(
-        np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(np.zeros((1, *_S(robot)))), order="C")[0]
-    )
+    S = np.zeros((1, len(robot.model.tree.parent), nv)) if robot.closed else None  # that of each step is written there
+    factors = InverseFactors(np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(S)[0], order="C"))
     return {
         **_copied(model._asdict()),
         "scene": contacts.scene,
@@ -161,10 +160,6 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
         "factors": factors, "factors_of_bodies": factors._replace(E=np.zeros((0, nv))),
         "bodies": contacts.numbers, "dofs": contacts.joint_dofs.astype(np.int64),
     }  # fmt: skip
-
-
-def _S(robot: Robot) -> tuple[int, int]:
-    return len(robot.model.tree.parent), robot.nv
 
 
 def _copied(fields: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .arguments import (
     check_step,
     check_tolerances,
     given_forces,
+    named_configuration,
     numbers,
     of_robots,
     states,
@@ -160,10 +162,10 @@ class Simulation(Observations):
         the others, and time, go on.
 
         Raises ValueError for wrong shapes, numbers that are not finite, quaternions that are not of unit length (those of four
-        digits or more are normalized), or loops that are open; KeyError for a name that is none.
+        digits or more are normalized), loops that are open, or a name that is none.
         """
         if isinstance(q, str):
-            q = self.robot.configurations[q]
+            q = named_configuration(self.robot, q)
         q, v = self._checked(q, v)
         if not math.isfinite(time):
             raise ValueError(f"time must be a finite number of seconds; got {time!r}")
@@ -311,8 +313,8 @@ class Simulation(Observations):
 
         Exact for the equations of the step: what sticks, slides, is open or bounces goes on so, contacts move over the spheres
         and the ground, and nothing is held fixed, but that a step finds the displacement that parts several overlaps to a tenth
-        of `slop` only. Raises ValueError and SimulationError as `step` does, and NotImplementedError for contacts that coal
-        finds and for joints of which loops determine a part.
+        of `slop` only. Raises ValueError and SimulationError as `step` does, and NotImplementedError for contacts of
+        shapes and for joints of which loops determine a part.
         """
         if self._compiled is not None:
             self._compiled.require_alike("derivatives of a step")
@@ -425,15 +427,13 @@ def _contact_stage(
     robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, delassus: Any, touching: bool
 ) -> Any:
     """What may touch; nothing may, and None where the packages that it takes are missing."""
-    try:
-        from .contact.contact_stage import ContactStage
-    except ModuleNotFoundError as error:
-        if error.name not in ("numba", "scipy"):
-            raise
+    if any(find_spec(package) is None for package in ("numba", "scipy")):
         if not touching:
             return None
         raise ImportError(
             "contacts, limits and dry friction of joints need Numba: pip install 'featherweight[simulation]' "
             "(or leave them out: joint_limits=False, joint_friction=False)"
-        ) from error
+        )
+    from .contact.contact_stage import ContactStage
+
     return ContactStage(robot, forces, parts, settings, delassus)

@@ -18,6 +18,8 @@ from ..views import as_matrix
 from .impulses import Problem
 from .joint_rows import is_active
 
+MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
+
 
 class ContactKinematics(NamedTuple):
     """Where bodies that may touch and joint rows are, and how fast they would move; of many robots, with a leading axis."""
@@ -186,6 +188,10 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
             b[3 * c + i] = approach[3 * c + i]
         if not before[3 * c] < -settings.bounce:
             restitution[c] = 0.0
+        later = h * approach[3 * c]
+        if restitution[c] > 0.0 and contacts.gap[c] + 0.5 * later > 0.0 and contacts.gap[c] + later > -MOST_LATE:
+            restitution[c] = 0.0  # it bounces in the step after, which is nearer to when it touches
+            b[3 * c] += MOST_LATE / h
         if restitution[c] == 0.0:
             b[3 * c] += max(contacts.gap[c], 0.0) / h
     lower, upper = work.lower[:n], work.upper[:n]

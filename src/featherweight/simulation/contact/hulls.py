@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from ..compiling import jitable
 from .triples import inner
@@ -33,6 +32,8 @@ class Hull(NamedTuple):
 
 def hull_of(points: Array) -> Hull:
     """The convex hull of points (n, 3), which must have a volume."""
+    from scipy.spatial import ConvexHull  # takes long to import
+
     qhull = ConvexHull(points)
     number = np.full(len(points), -1)
     number[qhull.vertices] = np.arange(len(qhull.vertices))

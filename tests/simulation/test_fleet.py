@@ -1,0 +1,174 @@
+"""Many robots that stop, begin anew, differ, or are pushed, each by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.identification import random_parameters
+from simulation.scenes import corners, free_bodies, pendulum, solid_box
+
+SIDES = (0.4, 0.3, 0.2)
+
+
+def falling(robots: int, **options: object) -> fw.Simulation:
+    """Boxes above the ground."""
+    robot = free_bodies(solid_box(2.0, SIDES))
+    q = np.tile(robot.neutral(), (robots, 1))
+    q[:, 2] = 0.3 + 0.1 * np.arange(robots)
+    spheres = corners("body0", SIDES)
+    return fw.Simulation(robot, 1e-3, q=q, spheres=spheres, ground=fw.Plane(), **options)  # type: ignore[arg-type]
+
+
+def test_some_begin_anew_and_the_others_go_on() -> None:
+    sim, alone = falling(4), falling(4)
+    sim.run(0.2, every=200)
+    alone.run(0.2, every=200)
+    start = sim.robot.neutral()
+    start[2] = 0.7
+    sim.reset(start, which=np.array([False, True, False, True]))
+    assert (sim.q[[1, 3]] == start).all() and (sim.v[[1, 3]] == 0.0).all()
+    assert sim.time == pytest.approx(0.2)
+    sim.run(0.1, every=100)
+    alone.run(0.1, every=100)
+    assert (sim.q[[0, 2]] == alone.q[[0, 2]]).all()
+    fresh = falling(1)
+    fresh.reset(start[None])
+    fresh.run(0.1, every=100)
+    assert (sim.q[1] == fresh.q[0]).all()
+
+
+@pytest.mark.parametrize("which", [[0, 9], np.ones(3, bool), 0.5])
+def test_robots_that_are_not_there_are_refused(which: object) -> None:
+    sim = falling(2)
+    with pytest.raises(ValueError, match="which"):
+        sim.reset(which=which)
+
+
+def bad(sim: fw.Simulation) -> np.ndarray:
+    tau = np.zeros(sim.v.shape)
+    tau[1, 0] = np.nan
+    return tau
+
+
+def test_one_robot_that_fails_stops_alone() -> None:
+    sim, sound = falling(3, on_failure="stop"), falling(3)
+    sim.step()
+    sound.step()
+    before = sim.q[1]
+    sim.step(bad(sim))
+    sound.step()
+    assert sim.failed.tolist() == [False, True, False]
+    sim.run(0.05, every=50)
+    sound.run(0.05, every=50)
+    assert (sim.q[1] == before).all()
+    assert (sim.q[[0, 2]] == sound.q[[0, 2]]).all()
+    sim.reset(which=[1])
+    assert not sim.failed.any()
+
+
+def test_one_robot_that_fails_begins_anew() -> None:
+    sim = falling(3, on_failure="reset")
+    first = sim.q[1]
+    sim.run(0.1, every=100)
+    sim.step(bad(sim))
+    assert sim.failed.tolist() == [False, True, False]
+    assert (sim.q[1] == first).all() and (sim.v[1] == 0.0).all()
+    sim.step()
+    assert not sim.failed.any()
+
+
+def test_a_failure_that_is_raised_leaves_all_robots_before_the_step() -> None:
+    sim = falling(3)
+    sim.run(0.05, every=50)
+    q, v = sim.q, sim.v
+    with pytest.raises(fw.SimulationError, match="robot 1 of 3"):
+        sim.step(bad(sim))
+    assert (sim.q == q).all() and (sim.v == v).all() and sim.steps == 50
+
+
+def test_a_failure_in_a_rollout_leaves_all_robots_at_one_time() -> None:
+    sim, sound = falling(3), falling(3)
+    tau = np.zeros((3, 40, 6))
+    tau[2, 25, 1] = np.inf
+    with pytest.raises(fw.SimulationError, match="robot 2 of 3"):
+        sim.rollout(sim.q, sim.v, tau=tau)
+    assert sim.steps == 25
+    sound.run(0.025, every=25)
+    assert (sim.q == sound.q).all()
+
+
+def test_forces_on_bodies_are_those_of_forward_dynamics() -> None:
+    sim = falling(2)
+    push = np.zeros((2, 1, 6))
+    push[1, 0] = 3.0, 0.0, 1.0, 0.0, 0.2, 0.0
+    for _ in range(100):
+        sim.step(external_forces=push)
+    assert sim.v[0, 0] == 0.0
+    assert sim.v[1, 0] == pytest.approx(0.1 * 3.0 / 2.0, rel=1e-2)
+
+
+def test_contact_forces_carry_the_weight_in_axes_of_the_body() -> None:
+    sim = falling(2)
+    sim.run(1.0, every=1000)
+    forces = sim.contact_forces
+    assert forces.shape == (2, 1, 6)
+    np.testing.assert_allclose(forces[:, 0, :3], [[0.0, 0.0, 2.0 * 9.81]] * 2, atol=1e-5)
+
+
+def test_limits_are_felt_as_forces() -> None:
+    robot = pendulum(lower=-0.2, upper=0.2)
+    sim = fw.Simulation(robot, 1e-3, q=[0.2])
+    sim.run(0.5, every=500, tau=[5.0])
+    weight = 1.5 * 9.81 * 0.4 * np.sin(0.2)
+    assert sim.limit_forces == pytest.approx([-(5.0 - weight)], rel=1e-3)
+
+
+def test_robots_that_differ_fall_as_robots_of_their_own() -> None:
+    robot = free_bodies(solid_box(2.0, SIDES))
+    parameters = random_parameters(robot, 3, mass=(0.5, 2.0), rng=0)
+    q = np.tile(robot.neutral(), (3, 1))
+    q[:, 2] = 0.12
+    v = np.tile([0.5, 0.0, 0.0, 0.0, 0.4, 0.0], (3, 1))
+    options = {"spheres": corners("body0", SIDES), "ground": fw.Plane(friction=0.5)}
+    sim = fw.Simulation(robot, 1e-3, q=q, v=v, **options)  # type: ignore[arg-type]
+    sim.vary(parameters=parameters, friction=[1.0, 0.5, 2.0])
+    sim.run(0.3, every=300)
+    for k, mu in enumerate((0.5, 0.25, 1.0)):
+        own = robot.with_inertial_parameters(parameters[k])
+        ground = {"spheres": corners("body0", SIDES), "ground": fw.Plane(friction=mu)}
+        one = fw.Simulation(own, 1e-3, q=q[k], v=v[k], **ground)  # type: ignore[arg-type]
+        one.run(0.3, every=300)
+        np.testing.assert_allclose(sim.q[k], one.q, atol=1e-8)
+    with pytest.raises(NotImplementedError, match="derivatives"):
+        sim.derivatives()
+    sim.vary()
+    sim.derivatives()
+
+
+def test_springs_and_drives_differ_by_factors() -> None:
+    robot = pendulum(damping=0.3, stiffness=4.0)
+    drive = fw.Actuator("motor", "pivot", gain=2.0)
+    options = {"actuators": [drive], "q": np.full((2, 1), 0.4)}
+    sim = fw.Simulation(robot, 1e-3, **options)  # type: ignore[arg-type]
+    sim.vary(damping=[1.0, 2.0], stiffness=[1.0, 0.5], gains=[1.0, 3.0])
+    for _ in range(200):
+        sim.step(control=[0.7])
+    for k, (damping, stiffness, gain) in enumerate(((0.3, 4.0, 2.0), (0.6, 2.0, 6.0))):
+        own = pendulum(damping=damping, stiffness=stiffness)
+        one = fw.Simulation(own, 1e-3, q=[0.4], actuators=[fw.Actuator("motor", "pivot", gain=gain)])
+        for _ in range(200):
+            one.step(control=[0.7])
+        np.testing.assert_allclose(sim.q[k], one.q, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"friction": [1.0]}, "friction must have shape"), ({"damping": [-1.0, 1.0]}, "zero or more"),
+     ({"parameters": np.zeros((2, 10))}, "parameters must be finite numbers of shape")],
+)  # fmt: skip
+def test_variations_that_make_no_sense_are_refused(given: dict[str, object], message: str) -> None:
+    sim = falling(2)
+    with pytest.raises(ValueError, match=message):
+        sim.vary(**given)  # type: ignore[arg-type]
