@@ -33,7 +33,7 @@ def hops(ppo, robots=32, steps=1000):
         if alive[0]:
             motion.append(envs.simulation.q[0])
         alive &= ~(terminated | truncated)
-    return total, length, np.array(motion), envs.task.dt
+    return total, length, np.array(motion), envs.dt
 
 
 def capsules(robot, q):

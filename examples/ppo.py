@@ -16,13 +16,13 @@ import numpy as np
 
 @dataclass
 class Settings:
-    steps: int = 64  # of each environment, between two updates
-    epochs: int = 8  # passes over them in an update
-    minibatch: int = 1024
+    steps: int = 32  # of each environment, between two updates
+    epochs: int = 10  # passes over them in an update
+    minibatch: int = 128
     discount: float = 0.99  # gamma
     trace: float = 0.95  # lambda
     clip: float = 0.2  # c
-    rate: float = 1e-3  # of Adam, falling to zero
+    rate: float = 3e-4  # of Adam, falling to zero
     greatest_gradient: float = 0.5
     hidden: tuple = (64, 64)
 

@@ -32,13 +32,15 @@ def test_environments_are_registered_with_spaces_of_gymnasium(name: str) -> None
     assert spec.vector_entry_point == "featherweight.environments.vector_environment:RobotVectorEnv"
 
 
-@pytest.mark.filterwarnings("ignore:.*(infinity|Not able to test alternative render).*")
+@pytest.mark.filterwarnings("ignore:.*infinity.*")
 def test_gymnasium_finds_nothing_wrong_with_one() -> None:
     env = gymnasium.make(HOPPER)
     assert isinstance(env.unwrapped, RobotEnv)
     theirs = gymnasium.make("Hopper-v5")
     assert env.observation_space == theirs.observation_space and env.action_space == theirs.action_space
-    check_env(env.unwrapped)
+    check_env(env.unwrapped)  # draws it, too
+    with pytest.raises(ValueError, match="rgb_array"):
+        RobotEnv("Hopper", render_mode="human")
 
 
 def played(envs: Any, steps: int, seed: int = 0) -> list[Any]:
@@ -188,7 +190,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         RobotVectorEnv("Hopper", xml_file="./nowhere.xml")
     envs = RobotVectorEnv(Hopper(ctrl_cost_weight=0.5), 2, frame_skip=2)
-    assert isinstance(envs.task, Hopper) and envs.task.ctrl_cost_weight == 0.5 and envs.task.dt == 0.004
+    assert isinstance(envs.task, Hopper) and envs.task.ctrl_cost_weight == 0.5 and envs.dt == 0.004
     with pytest.raises(ValueError, match="reset"):
         envs.step(np.zeros((2, 3)))
     envs.reset()

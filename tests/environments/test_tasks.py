@@ -76,13 +76,13 @@ def test_links_are_their_bodies(pair: Pair) -> None:
 
 def test_a_task_has_their_numbers(pair: Pair) -> None:
     """Steps, and all arguments that both have."""
-    assert pair.task.timestep == pair.theirs.model.opt.timestep
-    assert pair.task.dt == pair.theirs.dt
+    assert pair.links.timestep == pair.theirs.model.opt.timestep
+    assert pair.task.frame_skip == pair.theirs.frame_skip
     theirs = signature(type(pair.theirs).__init__).parameters
     own = {f.name: getattr(pair.task, f.name) for f in fields(pair.task)}
     same = {name: theirs[name].default for name in own if name in theirs}
     assert {name: own[name] for name in same} == same
-    assert own.keys() - same.keys() == {"timestep"}
+    assert own.keys() == same.keys()
     assert theirs.keys() - own.keys() <= {"self", "kwargs", "default_camera_config", "main_body"}
 
 

@@ -51,7 +51,6 @@ class Ant(FloatingTask):
     """Four legs: forward."""
 
     xml_file: str = "ant.xml"
-    timestep: float = 0.01
     frame_skip: int = 5
     reset_noise_scale: float = 0.1
     contact_force_range: tuple[float, float] = (-1.0, 1.0)
@@ -80,7 +79,6 @@ class Humanoid(FloatingTask):
     """Two legs and two arms: forward, without falling."""
 
     xml_file: str = "humanoid.xml"
-    timestep: float = 0.003
     frame_skip: int = 5
     reset_noise_scale: float = 1e-2
     forward_reward_weight: float = 1.25

@@ -18,13 +18,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class ParallelRobots:
     """A simulation of robots that begin anew when they are told to, and stop where a step cannot be taken."""
 
-    def __init__(self, description: Description, robots: int, timestep: float, integrator: str, threads: int | None) -> None:
+    def __init__(self, description: Description, robots: int, integrator: str | None, threads: int | None) -> None:
         robot = build(description)
         self.links = Links(description, robot)
         q = np.tile(robot.configurations.get("qpos0", robot.neutral()), (robots, 1))
-        self.simulation = Simulation(
-            robot, timestep, integrator, q=q, shapes=True, max_penetration=np.inf, on_failure="stop", threads=threads
-        )
+        self.simulation = Simulation(robot, None, integrator, q=q, max_penetration=np.inf, on_failure="stop", threads=threads)
         self.control = np.zeros((robots, len(robot.actuators)))
         self._touching_links = self._links_of_candidates(description)
 

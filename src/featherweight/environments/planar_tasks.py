@@ -20,7 +20,6 @@ class Walker2d(UprightTask):
     """Two legs: forward, without falling."""
 
     xml_file: str = "walker2d_v5.xml"
-    timestep: float = 0.002
     frame_skip: int = 4
     reset_noise_scale: float = 5e-3
     forward_reward_weight: float = 1.0
@@ -64,7 +63,6 @@ class HalfCheetah(Task):
     """Forward, as fast as it can."""
 
     xml_file: str = "half_cheetah.xml"
-    timestep: float = 0.01
     frame_skip: int = 5
     reset_noise_scale: float = 0.1
     forward_reward_weight: float = 1.0

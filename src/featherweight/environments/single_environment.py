@@ -15,13 +15,28 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RobotEnv(Env[Array, Array]):  # type: ignore[misc]
-    """A robot with a task; arguments are those of `RobotVectorEnv`, but for episodes, which `gymnasium.make` ends."""
+    """A robot with a task; arguments are those of `RobotVectorEnv`, but for episodes, which `gymnasium.make` ends.
 
-    def __init__(self, task: str | Task = "Hopper", **parameters: Any) -> None:
+    With `render_mode` "rgb_array", `render` gives a picture (height, width, 3); see `Simulation.render`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012  # as Gymnasium declares it
+
+    def __init__(
+        self,
+        task: str | Task = "Hopper",
+        render_mode: str | None = None,
+        width: int = 480,
+        height: int = 480,
+        **parameters: Any,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode must be None or 'rgb_array'; got {render_mode!r}")
+        self.render_mode, self._size = render_mode, (width, height)
         self.vector = RobotVectorEnv(task, 1, autoreset_mode=AutoresetMode.DISABLED, **parameters)
         self.observation_space = self.vector.single_observation_space
         self.action_space = self.vector.single_action_space
-        self.metadata = {name: self.vector.metadata[name] for name in ("render_modes", "render_fps")}
+        self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begin an episode: its first observation, and `info`."""
@@ -33,6 +48,10 @@ class RobotEnv(Env[Array, Array]):  # type: ignore[misc]
         """Observation, reward, whether the episode has terminated, False, and `info`."""
         observation, reward, terminated, _, info = self.vector.step(np.asarray(action)[None])
         return observation[0], float(reward[0]), bool(terminated[0]), False, first_of(info)
+
+    def render(self) -> Array | None:
+        """The robot as it is, in `render_mode` "rgb_array"."""
+        return None if self.render_mode is None else self.vector.simulation.render(*self._size)
 
     def set_state(self, qpos: Array, qvel: Array) -> None:
         """Put the robot at qpos (nq,) and qvel (nv,), in MuJoCo's order."""

@@ -13,6 +13,7 @@ from ..engine.program import Output
 from ..model.description import Description
 from ..model.types import Frame
 from ..robot.robot import Robot
+from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
 from .qpos_qvel import QposQvel, cross
 
@@ -33,6 +34,7 @@ class Links:
 
     def __init__(self, description: Description, robot: Robot) -> None:
         self.names = [frame.name for frame in robot.frames]
+        self.timestep, _ = of_the_file(robot, None, None)  # [s]
         self.robot, self.order = robot, QposQvel(robot)
         home = robot.configurations.get("qpos0", robot.neutral())
         self.home = self.order.qpos(home)  # (nq,)

@@ -22,12 +22,11 @@ Terms = dict[str, Array]
 class Task:
     """A robot's file and functions of `Snapshot`s, all over many robots.
 
-    Fields are named as arguments of Gymnasium's environments.
+    Fields are named as arguments of Gymnasium's environments, and steps of the simulation are as long as the file says.
     `xml_file` is one of Gymnasium's files, or a path of one's own.
     """
 
     xml_file: str
-    timestep: float  # [s]
     frame_skip: int  # steps of the simulation in one of the environment
     reset_noise_scale: float
     exclude_current_positions_from_observation: bool = True
@@ -35,11 +34,6 @@ class Task:
     normal_velocities: ClassVar[bool] = False  # normal at the beginning, not uniform
     asks_for_forces: ClassVar[bool] = False  # of contacts or actuators, after a step
     travelled: ClassVar[int] = 1  # coordinates of the place that observations leave out
-
-    @property
-    def dt(self) -> float:
-        """The time of a step of the environment [s]."""
-        return self.timestep * self.frame_skip
 
     def read(self) -> Description:
         """The robot. Raises FileNotFoundError and ModelError as `featherweight.read` does."""
@@ -64,7 +58,7 @@ class Task:
 
     def velocity(self, before: Snapshot, after: Snapshot) -> Array:
         """How fast they got there (robots, travelled)."""
-        return (self.place(after) - self.place(before)) / self.dt
+        return (self.place(after) - self.place(before)) / (self.frame_skip * after.links.timestep)
 
     def positions_seen(self, now: Snapshot) -> Array:
         return now.qpos[:, self.travelled :] if self.exclude_current_positions_from_observation else now.qpos

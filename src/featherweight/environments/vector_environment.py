@@ -35,8 +35,9 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):  # type: ignore[misc]
     `["final_info"]` are of the end, arrays with a row for each environment) or "Disabled" (`reset` with a "reset_mask"). An
     episode terminates too where the simulation cannot take a step; `info["simulation_failed"]` tells which did.
 
-    `integrator` and `threads` are those of `Simulation`; other keywords replace fields of the task. Environment i with seed s
-    has the same episodes as one alone with seed s + i. Raises ValueError for arguments that make no sense.
+    `integrator` and `threads` are those of `Simulation`, and None is the file's integrator; other keywords replace fields of
+    the task. Environment i with seed s has the same episodes as one alone with seed s + i. Raises ValueError for arguments
+    that make no sense.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):  # type: ignore[misc]
         *,
         max_episode_steps: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        integrator: str = "semi-implicit",
+        integrator: str | None = "semi-implicit",
         threads: int | None = None,
         **parameters: Any,
     ) -> None:
@@ -56,10 +57,9 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):  # type: ignore[misc]
             raise ValueError(f"max_episode_steps must be at least 1, or None; got {max_episode_steps!r}")
         self.task, self.num_envs, self.max_episode_steps = the_task(task, parameters), num_envs, max_episode_steps
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.metadata = {
-            "render_modes": [], "render_fps": round(1.0 / self.task.dt), "autoreset_mode": self.autoreset_mode,
-        }  # fmt: skip
-        self.robots = ParallelRobots(self.task.read(), num_envs, self.task.timestep, integrator, threads)
+        self.robots = ParallelRobots(self.task.read(), num_envs, integrator, threads)
+        self.dt = self.task.frame_skip * self.simulation.step_size  # of a step of the environment [s]
+        self.metadata = {"render_modes": [], "render_fps": round(1.0 / self.dt), "autoreset_mode": self.autoreset_mode}
         seen = self.task.observation(self._now()).shape[1]
         self.single_observation_space = Box(-np.inf, np.inf, (seen,), np.float64)
         low, high = np.array([a.control for a in self.robots.links.robot.actuators], np.float32).reshape(-1, 2).T

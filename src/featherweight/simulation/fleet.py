@@ -202,7 +202,7 @@ class Fleet:
         for mine, given in ((self._tau, tau), (self._control, control)):
             if given is None:
                 mine.fill(0.0)
-            elif type(given) is np.ndarray and given.dtype == FLOAT and given.shape == mine.shape:
+            elif type(given) is np.ndarray and given.dtype == FLOAT and given.shape in (mine.shape, (len(a.q), mine.shape[-1])):
                 mine[...] = given
             else:
                 return False
