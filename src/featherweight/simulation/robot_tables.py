@@ -133,9 +133,8 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
     def matrix(m: int) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy())
 
-    factors = InverseFactors(
-        np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(np.zeros((1, *_S(robot)))), order="C")[0]
-    )
+    S = np.zeros((1, *_S(robot))) if robot.closed else None  # which steps of robots with loops fill in
+    factors = InverseFactors(np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(S), order="C")[0])
     return {
         **_copied(model._asdict()),
         "scene": contacts.scene,
