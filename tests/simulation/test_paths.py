@@ -143,3 +143,18 @@ def test_robots_that_are_reset_begin_anew_and_the_others_go_on(name: str) -> Non
     for i in range(3):
         k = 30 if which[i] else 60
         assert_same((sim.q[i], sim.v[i]), [x[i, k] for x in expected])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_joints_stay_within_their_limits(name: str) -> None:
+    """However hard they are driven, in the air."""
+    robot = robot_of(name)
+    sim = fw.Simulation(robot, CASES[name][1], CASES[name][0], shapes=False)
+    q = robot.configurations["qpos0"].copy()
+    driven = [j for j in robot.model.joints if np.isfinite(j.lower)]
+    for j in driven:
+        q[j.q_slice] = 0.5 * (j.lower + j.upper)
+    sim.reset(q)
+    sim.run(0.6, control=np.ones(len(robot.actuators)), every=60)
+    for j in driven:
+        assert j.lower - 0.05 < sim.q[j.q_slice][0] < j.upper + 0.05
