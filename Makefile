@@ -50,6 +50,10 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/entry_cost.py
 	$(BIN)/python benchmarks/peers/start_up.py
 	$(BIN)/python benchmarks/peers/simulation_peer.py
+	$(BIN)/python benchmarks/peers/contact_geometry.py
+	$(BIN)/python benchmarks/peers/environments.py
+	$(BIN)/python benchmarks/peers/first_step.py
+	$(BIN)/python benchmarks/peers/long_run.py
 	$(BIN)/python benchmarks/peers/contact_solvers.py --limit 5
 	$(BIN)/python benchmarks/peers/window_rate.py
 

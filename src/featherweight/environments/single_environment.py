@@ -14,7 +14,7 @@ from .vector_environment import RobotVectorEnv
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class RobotEnv(Env[Array, Array]):  # type: ignore[misc]
+class RobotEnv(Env[Array, Array]):
     """A robot with a task; arguments are those of `RobotVectorEnv`, but for episodes, which `gymnasium.make` ends.
 
     With `render_mode` "rgb_array", `render` gives a picture (height, width, 3); see `Simulation.render`.

@@ -25,7 +25,7 @@ Step = tuple[Array, Array, Array, Array, dict[str, Any]]
 TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Ant, HalfCheetah, Hopper, Humanoid, Walker2d)}
 
 
-class RobotVectorEnv(VectorEnv[Array, Array, Array]):  # type: ignore[misc]
+class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     """`num_envs` robots with the same task, a `Task` or a key of TASKS, each with episodes of its own.
 
         envs = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=256, reset_noise_scale=0.01)
