@@ -43,7 +43,7 @@ import time
 begun = time.perf_counter()
 import featherweight as fw
 robot = fw.load({path!r})
-sim = fw.Simulation(robot, 0.01, "rk4", q=robot.configurations["qpos0"], shapes=True, ground=fw.Plane())
+sim = fw.Simulation(robot, 0.01, "rk4", q=robot.configurations["qpos0"], shapes=True)
 while not len(sim.contacts()[0]):
     sim.step()
 print(time.perf_counter() - begun)

@@ -128,7 +128,7 @@ def gymnasium_simulation(name: str, **more: Any) -> fw.Simulation:
     robot, m = fw.load(ASSETS / f"{name}.xml"), gymnasium_in_mujoco(name)
     integrator = {mujoco.mjtIntegrator.mjINT_EULER: "semi-implicit", mujoco.mjtIntegrator.mjINT_RK4: "rk4"}
     kind = integrator[mujoco.mjtIntegrator(m.opt.integrator)]
-    options: dict[str, Any] = {"shapes": True, "ground": fw.Plane(), "q": robot.configurations["qpos0"], **more}
+    options: dict[str, Any] = {"shapes": True, "q": robot.configurations["qpos0"], **more}
     return fw.Simulation(robot, float(m.opt.timestep), kind, **options)
 
 

@@ -63,6 +63,19 @@ def test_view_saves_a_recording_and_ends(
     assert "__VISER_EMBED_DATA__" in page.read_text(encoding="utf-8")
 
 
+def test_view_draws_pictures_without_a_browser(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    still, film, states = tmp_path / "arm.png", tmp_path / "arm.gif", tmp_path / "swing.npz"
+    times = np.linspace(0.0, 0.2, 21)
+    np.savez(states, times=times, q=np.stack([times, times], axis=1), v=np.zeros((21, 2)))
+    assert cli.main(["view", arm, "--picture", str(still)]) == 0
+    assert cli.main(["view", arm, "--trajectory", str(states), "--picture", str(film)]) == 0
+    assert capsys.readouterr().out == f"Picture: {still}\nPicture: {film}\n"
+    assert still.read_bytes().startswith(b"\x89PNG") and film.read_bytes().startswith(b"GIF")
+    for name, said in (("arm.jpeg", ".gif or .mp4"), ("arm.gif", "--trajectory")):
+        assert cli.main(["view", arm, "--picture", str(tmp_path / name)]) == 1
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [

@@ -32,7 +32,7 @@ def models(name: str) -> tuple[fw.Simulation, Any]:
     robot, m = fw.load(path), mujoco.MjModel.from_xml_path(str(path))
     integrator = {mujoco.mjtIntegrator.mjINT_EULER: "semi-implicit", mujoco.mjtIntegrator.mjINT_RK4: "rk4"}
     kind = integrator[mujoco.mjtIntegrator(m.opt.integrator)]
-    return fw.Simulation(robot, float(m.opt.timestep), kind, shapes=True, ground=fw.Plane()), m
+    return fw.Simulation(robot, float(m.opt.timestep), kind, shapes=True), m
 
 
 def rolled(q: Array, by: int) -> Array:

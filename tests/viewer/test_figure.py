@@ -189,3 +189,12 @@ def test_a_moving_body_called_world_is_not_the_ground() -> None:
     made = Mechanism([Body("world", solid), Body("arm", solid)], [hinge], shapes=[box])
     assert set(Figure(featherweight.build(made)).layer(Layer.VISUAL)) == {None, "arm"}
     assert set(Figure(featherweight.build(made, "floating")).layer(Layer.VISUAL)) == {"world", "arm"}
+
+
+def test_the_ground_that_bodies_touch_is_drawn_in_every_layer() -> None:
+    solid = Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    plane = Shape("plane", None, ShapeType.PLANE, (), visual=False)
+    hinge = Joint("hinge", JointType.REVOLUTE, "base", "arm")
+    robot = featherweight.build(Mechanism([Body("base"), Body("arm", solid)], [hinge], shapes=[plane]))
+    for layer in Layer:
+        assert [p.name for p in Figure(robot).planes(layer)] == ["plane"]

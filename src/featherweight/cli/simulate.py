@@ -15,9 +15,11 @@ from ..model.description import Description
 from ..model.formats.registry import load_description
 from ..model.types import JointType, ModelError
 from ..robot.build import build
+from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
 from ..simulation.contact.standins import spheres_of
+from ..simulation.defaults import shapes_have_something_to_touch
 from .console import make_console, wait_for_interrupt
 from .options import Base, Mimic, MimicOption, OutputOption, RobotPath
 
@@ -48,14 +50,8 @@ def drop_robot(
 
     console = make_console()
     loaded = _built(with_springs(load_description(robot, mimic=mimic.value), hold), base)
-    flies = any(j.type is JointType.FLOATING for j in loaded.joints)
-    spheres = spheres_of(loaded) if flies else []
     try:
-        sim = Simulation(
-            loaded, step, q=above_ground(loaded, spheres, height), spheres=spheres, ground=Plane() if spheres else None,
-            friction=friction, restitution=restitution,
-        )  # fmt: skip
-        touching = _what_may_touch(loaded, spheres) if flies else "its base is fixed, and nothing touches"
+        sim, touching = _scene(loaded, step, height, {"friction": friction, "restitution": restitution})
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
         _compile(sim, console)
     except (ValueError, SimulationError) as error:
@@ -88,6 +84,19 @@ def _built(description: Description, base: Base | None) -> Robot:
         return build(description, "fixed")
 
 
+def _scene(robot: Robot, step: float, height: float, surface: dict[str, float]) -> tuple[Simulation, str]:
+    """The robot where its file puts it, on the file's floor; or else above a ground, if it flies; and what may touch."""
+    if shapes_have_something_to_touch(robot, None):
+        start = next((robot.configurations[name] for name in ("home", "qpos0") if name in robot.configurations), None)
+        count = len(touching_pairs(robot))
+        return Simulation(robot, step, q=start, **surface), f"{count} pairs of the file's shapes may touch"  # type: ignore[arg-type]
+    spheres = spheres_of(robot) if any(j.type is JointType.FLOATING for j in robot.joints) else []
+    ground = Plane() if spheres else None
+    q = above_ground(robot, spheres, height)
+    sim = Simulation(robot, step, q=q, spheres=spheres, ground=ground, **surface)  # type: ignore[arg-type]
+    return sim, _what_may_touch(robot, spheres) if spheres else "its base is fixed, and nothing touches"
+
+
 def _what_may_touch(robot: Robot, spheres: list[Sphere]) -> str:
     bare = len({b.name for b in robot.bodies} - {s.frame for s in spheres})
     without = f"; {bare} bodies have no collision shapes, and touch nothing" if bare else ""
@@ -96,7 +105,7 @@ def _what_may_touch(robot: Robot, spheres: list[Sphere]) -> str:
 
 def _compile(sim: Simulation, console: Any) -> None:
     """Make the machine code beforehand, so that it does not count: the first time takes many seconds, later ones none."""
-    with console.status("compiling (the first time some ten seconds, later from the disk)"):
+    with console.status("compiling (the first time on a machine up to a minute, later from the disk)"):
         q = sim.q
         sim.run(2 * sim.step_size, every=2)
         sim.reset(q)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
+from ..model.types import ModelError
+from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .console import make_console, wait_for_interrupt
 from .options import Base, BaseOption, Mimic, MimicOption, RobotPath, load_robot
+
+FILMS, FILM_RATE = (".gif", ".mp4"), 25.0  # frames a second
 
 
 def view_robot(
@@ -20,6 +24,10 @@ def view_robot(
         Path | None, typer.Option(metavar="FILE", help="States to play: an .npz file with times, q, v, and contacts.")
     ] = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one HTML file, and end.")] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the first state (.png) or all (.gif, .mp4) without a browser, and end."),
+    ] = None,
     ground: Annotated[float | None, typer.Option(help="Height of the ground [m].", show_default="under the robot")] = None,
     host: Annotated[str, typer.Option(help="Who may see the page: 0.0.0.0 lets other machines.")] = "127.0.0.1",
     port: Annotated[
@@ -28,18 +36,42 @@ def view_robot(
     ] = None,
 ) -> None:
     """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
-    from ..viewer import Window  # brings viser
-
     loaded = load_robot(robot, base, mimic)
     motion = None if trajectory is None else Trajectory.load(trajectory, loaded)
+    height: Any = "below" if ground is None else ground
+    console = make_console()
+    if picture is not None:
+        draw_picture(picture, loaded, motion, height)
+        console.print(f"Picture: {picture}", soft_wrap=True)
+        return
+    from ..viewer import Window  # brings viser
+
     if motion is not None and motion.q.ndim == 3:
         motion = motion.of(0)
     where = ("127.0.0.1", 0) if save is not None else (host, port)
-    console = make_console()
-    with Window(loaded, motion, *where, ground="below" if ground is None else ground) as window:
+    with Window(loaded, motion, *where, ground=height) as window:
         if save is not None:
             window.save(save)
             console.print(f"Recording: {save}", soft_wrap=True)
             return
         console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
         wait_for_interrupt()
+
+
+def draw_picture(path: Path, robot: Robot, motion: Trajectory | None, ground: float | Literal["below"] | None) -> None:
+    """Draw a robot where it is at first, or a motion; raises ModelError for a kind of file that is not written."""
+    kind = path.suffix.lower()
+    if kind not in (".png", *FILMS):
+        raise ModelError(f"{path}: pictures are .png, {' or '.join(FILMS)} files")
+    if kind in FILMS and motion is None:
+        raise ModelError(f"{path}: a film needs a --trajectory")
+    from ..viewer import OffscreenScene, save_film, save_picture  # brings Numba
+    from ..viewer.clock import frames_to_draw
+
+    scene = OffscreenScene(robot, ground=ground)
+    if motion is None:
+        save_picture(path, scene.frame(scene.start))
+    elif kind == ".png":
+        save_picture(path, scene.frame(motion.q[0]))
+    else:
+        save_film(path, (scene.frame(motion.q[k]) for k in frames_to_draw(motion, FILM_RATE)[0]), FILM_RATE)

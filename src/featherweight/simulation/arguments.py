@@ -88,12 +88,12 @@ def of_robots(name: str, x: Any, size: tuple[int, ...], robots: int) -> Array:
     """An input of one step (*size), or (robots, *size), as an array (1 or robots, 1, *size)."""
     x = numbers(name, x)
     if x.shape == size:
-        return x[None, None]
+        return np.asarray(x[None, None])
     if x.shape != (robots, *size):
         wanted, many = str(size), str((robots, *size)) if robots > 1 else f"(robots, {', '.join(map(str, size))})"
         more = ", one for each actuator" if name == "control" else ""
         raise ValueError(f"{name} must have shape {wanted} or {many}{more}; got {x.shape}")
-    return x[:, None]
+    return np.asarray(x[:, None])
 
 
 def check_choice(name: str, choice: Any, choices: Sequence[str]) -> None:

@@ -73,21 +73,3 @@ def _dispatcher(function: Any) -> Any:
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = package_digest()
     return dispatcher
-
-
-def as_matrix(numbers: Any, rows: int, columns: int) -> Any:
-    """The first numbers (float64, contiguous) as a matrix (rows, columns), without a copy."""
-    return numbers[: rows * columns].reshape(rows, columns)
-
-
-LANES = 8  # numbers that `subtract_multiples` takes at a time
-
-
-def subtract_multiples(numbers: Any, target: int, source: int, stride: int, length: int, factors: Any) -> None:
-    """numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
-
-    The target must not overlap the sources.
-    """
-    into = numbers[target : target + length]
-    for k, factor in enumerate(factors):
-        into -= factor * numbers[source + k * stride : source + k * stride + length]

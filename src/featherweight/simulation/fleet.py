@@ -132,11 +132,13 @@ class Fleet:
 
     @property
     def q(self) -> Array:
-        return self._home.q
+        q: Array = self._home.q
+        return q
 
     @property
     def v(self) -> Array:
-        return self._home.v
+        v: Array = self._home.v
+        return v
 
     @property
     def opened(self) -> float:
@@ -182,7 +184,7 @@ class Fleet:
         """Impulses (robots, n) of limits and dry friction."""
         rows = self.contacts.rows
         impulses = np.zeros((len(self.q), len(self.stepper.robot.model.tree.parent)))
-        np.add.at(impulses, (slice(None), rows.dof), rows.sign * self._home.last_row)
+        np.add.at(impulses.T, rows.dof, (rows.sign * self._home.last_row).T)
         return impulses
 
     def solver_work(self) -> tuple[float, float, float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .compiled_loop import CompiledLoop
 from .compiling import jitable
-from .machine_code import CompiledLoop
 from .smooth_motion import copy
 from .step import take_step
 
@@ -13,7 +13,7 @@ jitable(take_step)
 
 
 class FleetArrays(NamedTuple):
-    """States and inputs of all robots, and what came of their steps. Inputs may be the same for all robots, or for all steps."""
+    """States and inputs of all robots, and what came of their steps. Inputs may be the same for all robots or all steps."""
 
     q: Any  # (robots, nq)
     v: Any  # (robots, nv)

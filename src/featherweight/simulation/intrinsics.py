@@ -11,7 +11,7 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import populate_array
 
-from .compiling import LANES, as_matrix, subtract_multiples
+from .views import LANES, as_matrix, subtract_multiples
 
 
 @type_callable(as_matrix)  # type: ignore[untyped-decorator]

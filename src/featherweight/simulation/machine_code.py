@@ -8,18 +8,16 @@ this package's own cache, and a second process loads that without importing Numb
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine import cache
-from ..engine.backends.llvm.jit import compile_optimized, host, load_object
+OF_COMPILED = ("energy_guard", "forces", "integrators", "machine_code", "scene", "step", "table_types", "intrinsics", "views")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -97,38 +95,12 @@ def call_address(address: int, arguments: Any) -> int:
     raise NotImplementedError
 
 
-class CompiledLoop:
-    """A function of tables and whole numbers, as machine code: `run(*tables, *numbers)` returns a whole number.
-
-    It is compiled at the first call for tables of a layout, and runs without the GIL.
-    """
-
-    def __init__(self, function: Callable[..., int], numbers: int) -> None:
-        self.function, self.numbers = function, numbers
-        self._loaded: dict[str, Any] = {}
-
-    def for_tables(self, *tables: Table) -> Callable[..., int]:
-        """The function for tables of these layouts, of their addresses and of the numbers."""
-        text = " ".join(t.layout.text() for t in tables)
-        if text not in self._loaded:
-            name = self.function.__name__
-            layouts = [t.layout for t in tables]
-            code = load_object(cache.kept(lambda: self._compiled(layouts), "loop", name, host(), package_digest(), text))
-            kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(tables) + self.numbers)))
-            self._loaded[text] = kind(code.address("loop"))
-            self._loaded[text].code = code  # which lives as long
-        return self._loaded[text]
-
-    def _compiled(self, layouts: list[Layout]) -> bytes:
-        from .table_types import llvm_ir
-
-        return compile_optimized(llvm_ir(self.function, layouts, self.numbers))
-
-
 @functools.cache
 def package_digest() -> str:
-    """Hash of every file of this package."""
+    """Hash of every file of this package that has functions which are compiled, or says how they are."""
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
+        text = file.read_bytes()
+        if b"jitable" in text or file.stem in OF_COMPILED:
+            digest.update(text)
     return digest.hexdigest()

@@ -42,7 +42,7 @@ class Observations:
     @property
     def opened(self) -> float:
         """How far loops were open after the last step, before they were closed: the greatest residual of their constraints."""
-        return self._mover.opened
+        return float(self._mover.opened)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -58,8 +58,8 @@ class Observations:
 
     @property
     def contact_forces(self) -> Array:
-        """Forces of the last step's contacts on each body, (nbodies, 6) or (robots, nbodies, 6): force [N] and torque [N m] about
-        the origin of the body's frame of the file, in that frame."""
+        """Forces of the last step's contacts on each body, (nbodies, 6) or (robots, nbodies, 6): force [N], and torque [N m]
+        about the origin of the body's frame of the file, in that frame."""
         forces = self._mover.contact_wrenches() / self.step_size
         return np.asarray(forces[0] if self._single else forces)
 

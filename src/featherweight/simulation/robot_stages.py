@@ -1,9 +1,9 @@
 """The stages of a step for one robot, as compiled functions see them: all integrators, drives, loops, contacts.
 
 Everything lies in arrays whose places do not change, and functions of the robot are machine code of their own
-(`CompiledFunction.address`), called by address with places they were given once. A step that these stages cannot take (something
-that is not finite, deep overlap, loops that do not close, a solver that does not converge) is left to `Stepper`, which takes it
-or says what is wrong.
+(`CompiledFunction.address`), called by address with places they were given once. A step that these stages cannot take
+(something that is not finite, deep overlap, loops that do not close, a solver that does not converge) is left to `Stepper`,
+which takes it or says what is wrong.
 """
 
 from __future__ import annotations

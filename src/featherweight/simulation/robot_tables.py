@@ -22,6 +22,7 @@ from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHER
 Array = np.ndarray[Any, np.dtype[Any]]
 Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
 
+NO_SPRINGS = Springs(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
 OF_ENERGY = ("kinetic", "potential")  # calls that depend on inertias: without, and with what meets springs at the step's end
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows", "inverse",
@@ -51,9 +52,10 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
             for name, call in functions.items()
         }
     calls = CallsOfRobot(**{name: machine_call(*call) for name, call in functions.items()})
-    springs = stepper.forces.springs if stepper.passive else Springs(*[np.zeros(0)] * 3, np.zeros(0, np.int64))
+    springs = stepper.forces.springs if stepper.passive else NO_SPRINGS
     stages = RobotStages(
-        **arrays, numbers=_numbers(stepper, contacts), motion=m, calls=calls, springs=_copies(springs), drives=_copies(stepper.forces.drives),
+        **arrays, numbers=_numbers(stepper, contacts), motion=m, calls=calls, springs=_copies(springs),
+        drives=_copies(stepper.forces.drives),
         efforts=stepper.forces.efforts.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
         parameters=parameters, armature=armature, own_armature=own,
     )  # fmt: skip
@@ -127,7 +129,6 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
     model, inertia, nv = contacts.model, contacts.inertia, robot.nv
     candidates, rows = len(contacts.names), len(model.rows.joint)
     bodies, joints, size = len(contacts.bodies), len(contacts.joint_dofs), int(inertia.begin[-1])
-    integers = (np.zeros(room, np.int64) for _ in range(3))
 
     def matrix(m: int) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy())
@@ -138,16 +139,20 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
     return {
         **_copied(model._asdict()),
         "scene": contacts.scene,
-        "contacts": ContactPoints(*integers, np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room)),
+        "contacts": ContactPoints(
+            candidate=np.zeros(room, np.int64), a=np.zeros(room, np.int64), b=np.zeros(room, np.int64),
+            point=np.zeros((room, 3)), normal=np.zeros((room, 3)), gap=np.zeros(room),
+        ),
         "count": np.zeros(2, np.int64),
         "kinematics": ContactKinematics(
-            np.zeros((bodies, 4, 4)), np.zeros((bodies, 6)), np.zeros(rows), np.zeros(rows), np.zeros((bodies, 6)), np.zeros(rows)
+            placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
+            velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
         "impulses": ContactImpulses(
             force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
             joint_push=np.zeros(joints), last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
             next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
-        ),  # fmt: skip
+        ),
         "report": np.zeros(5),
         "workspace": solver_workspace(room, rows, size + joints),
         "inverse": inverse_work(bodies, size + joints, nv),

@@ -143,7 +143,7 @@ class Simulation(Observations):
         )
         if on_failure != "raise" and self._fleet is None:
             raise ValueError(
-                f"{robot.name}: on_failure={on_failure!r} is there for robots whose steps are compiled, and this one's are not: it "
+                f"{robot.name}: on_failure={on_failure!r} is for robots whose steps are compiled, and this one's are not: it "
                 "is too large, delassus= is a function, or packages are missing (pip install 'featherweight[simulation]')"
             )
         self._windows: list[Window] = []
@@ -242,7 +242,7 @@ class Simulation(Observations):
 
     @property
     def failed(self) -> Array:
-        """Which robots (robots,) could not take a step, the last one or, with `on_failure` "stop", the one they stopped before."""
+        """Which robots (robots,) could not take the last step; with `on_failure` "stop", which have stopped."""
         failed: Array = self._mover.failed.copy()
         return failed
 

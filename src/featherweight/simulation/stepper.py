@@ -95,7 +95,7 @@ class Stepper:
 
     @property
     def candidate_names(self) -> list[str]:
-        return [] if self.contacts is None else self.contacts.names  # type: ignore[no-any-return]
+        return [] if self.contacts is None else self.contacts.names
 
     def contact_wrenches(self) -> Array:
         """Impulses (robots, nbodies, 6) of contacts on bodies."""
@@ -310,7 +310,7 @@ class Stepper:
             return np.zeros_like(v)
         nothing = np.zeros_like(v)
         come_to: Array = self.robot.inverse_dynamics(q, v, nothing)
-        return come_to - self.robot.inverse_dynamics(q, v, nothing, external_forces=self.external)
+        return np.asarray(come_to - self.robot.inverse_dynamics(q, v, nothing, external_forces=self.external))
 
     def _power_at(self, q: Array, v: Array) -> Array:
         """Of forces other than gravity and springs."""

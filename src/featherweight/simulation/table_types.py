@@ -115,7 +115,7 @@ def _call_address(context: Any, address: Any, arguments: Any) -> Any:
     return types.int64(types.int64, arguments), code
 
 
-@overload(call_address)  # type: ignore[untyped-decorator]
+@overload(call_address)
 def _typed_call(address, arguments):  # type: ignore[no-untyped-def]  # Numba compares its signature with the result's
     return lambda address, arguments: _call_address(address, arguments)
 
@@ -145,9 +145,9 @@ def llvm_ir(function: Callable[..., int], layouts: list[Layout], numbers: int) -
 
 @contextmanager
 def _lowered_only() -> Iterator[None]:
-    """Numba makes LLVM IR of functions and nothing more: what it would optimize and load for each of them, with all that it calls,
-    is done once, for all of them together."""
-    patches = (
+    """Numba makes LLVM IR of functions and nothing more: what it would optimize and load for each of them, with all that it
+    calls, is done once, for all of them together."""
+    patches: tuple[tuple[Any, str, Any], ...] = (
         (cpu.CPUContext, "get_executable", lambda self, library, fndesc, env: [].append),
         (codegen.CPUCodeLibrary, "finalize", lambda self: setattr(self, "_finalized", True)),
         (codegen.CPUCodeLibrary, "_optimize_functions", lambda self, module: None),

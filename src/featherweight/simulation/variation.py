@@ -14,7 +14,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armature: Any) -> dict[str, Array]:
-    """Fields of `FleetArrays` for factors by name, inertial parameters and armatures; raises ValueError as `Simulation.vary`."""
+    """Fields of `FleetArrays` for factors by name, inertial parameters and armatures; raises as `Simulation.vary` does."""
     forces, contacts, robots = fleet.stepper.forces, fleet.contacts, len(fleet.q)
     n = len(forces.damping)
     sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": forces.nu}

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .film import save_film
+    from .film import save_film, save_picture
     from .offscreen import OffscreenScene, picture
     from .window import Window
 
-__all__ = ["OffscreenScene", "Window", "picture", "save_film"]
+__all__ = ["OffscreenScene", "Window", "picture", "save_film", "save_picture"]
 
 _WINDOW = ("the window needs", "window", "fast_simplification", "trimesh", "viser")
 _PICTURES = ("pictures need", "render", "fast_simplification", "trimesh", "numba", "PIL")
@@ -20,6 +20,7 @@ _MODULES = {
     "OffscreenScene": ("offscreen", _PICTURES),
     "picture": ("offscreen", _PICTURES),
     "save_film": ("film", _PICTURES),
+    "save_picture": ("film", _PICTURES),
 }
 
 

@@ -73,8 +73,9 @@ class Figure:
         return self._layers[layer]
 
     def planes(self, layer: Layer) -> list[Shape]:
-        """Planes of a layer, which have no ends."""
-        return [s for s in self._shapes(layer) if s.type == ShapeType.PLANE]
+        """Planes, which have no ends: of a layer, or those of the ground that bodies touch, drawn or not."""
+        drawn = [s for s in self._shapes(layer) if s.type == ShapeType.PLANE]
+        return drawn or [s for s in self.robot.shapes if s.type == ShapeType.PLANE and s.collision and s.body is None]
 
     def points(self, layer: Layer, placements: Mapping[Any, Array]) -> Array:
         """Vertices (n, 3) in the world of the bodies whose placements (4, 4) are given."""

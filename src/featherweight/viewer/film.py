@@ -1,4 +1,4 @@
-"""Frames as a file that moves."""
+"""Frames as files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from PIL import Image
 Array = np.ndarray[Any, np.dtype[Any]]
 
 HUNDREDTH = 0.01  # [s] in which a .gif file counts
+
+
+def save_picture(path: str | os.PathLike[str], frame: Array) -> None:
+    """Write a frame (height, width, 3) of numbers 0..255; the file's ending says how, .png for example."""
+    Image.fromarray(frame).save(path)
 
 
 def save_film(path: str | os.PathLike[str], frames: Iterable[Array], rate: float = 25.0) -> None:

@@ -60,7 +60,8 @@ class OffscreenScene:
             for s in surfaces
         ]
         self._join()
-        points = self._placed(self._configurations(start_configuration(robot) if q is None else q))[0]
+        self.start: Array = start_configuration(robot) if q is None else np.array(q, dtype=float)
+        points = self._placed(self._configurations(self.start))[0]
         low, high = _extent(points[:, self._vertex_bodies < len(bodies)])
         self._robot_size = float(np.linalg.norm(high - low)) or 1.0
         self._planes = [homogeneous_matrix(s.placement) for s in self.figure.planes(layer) if s.body is None]
@@ -188,7 +189,7 @@ def picture(robot: Robot, q: Any = None, size: tuple[int, int] = (640, 480), **o
     A scene that is kept draws more pictures sooner: reading meshes takes most of the time.
     """
     scene = OffscreenScene(robot, size, q=q, **options)
-    return scene.frame(start_configuration(robot) if q is None else q)
+    return scene.frame(scene.start)
 
 
 def _extent(points: Array) -> Array:

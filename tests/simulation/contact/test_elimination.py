@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from featherweight.simulation.compiling import as_matrix, compiled, subtract_multiples
+from featherweight.simulation.compiling import compiled
 from featherweight.simulation.contact.elimination import room_for_equations, solve_partly_symmetric, stride_of
+from featherweight.simulation.views import as_matrix, subtract_multiples
 
 Array = np.ndarray[Any, np.dtype[Any]]
 solve = compiled(solve_partly_symmetric)

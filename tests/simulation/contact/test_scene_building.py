@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import featherweight as fw
 from featherweight.model.generators import chain
+from featherweight.simulation.contact.collision_scene import HEIGHTS
+from featherweight.simulation.contact.ground_contacts import normal_and_height
 from featherweight.simulation.contact.scene_building import make_scene
 from featherweight.simulation.scene import TouchingParts
 
@@ -33,3 +37,30 @@ def test_spheres_in_unknown_frames_are_refused() -> None:
         make_scene(robot, parts(fw.Point(fw.Frame("goal", None))))
     with pytest.raises(ValueError, match=r"radius of the sphere on 'toe' must be zero or more"):
         fw.Sphere(fw.Frame("toe", "body2"), -1.0)
+
+
+MJCF = """<mujoco>
+<asset><hfield name="hill" nrow="3" ncol="4" size="2 1 0.5 0.1" elevation="0 1 2 3  4 4 4 9  5 6 7 8"/></asset>
+<worldbody>
+  <geom name="hill" type="hfield" hfield="hill" pos="0.1 0.2 0.3" euler="0 0 40" friction="0.4" margin="0.01"/>
+  <body pos="0 0 2"><freejoint/><geom name="ball" size="0.1" friction="0.9" margin="0.02"/></body>
+</worldbody>{}</mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "friction", "margin"),
+    [("", 0.9, 0.03), ('<contact><pair geom1="ball" geom2="hill" friction="0.3 0.3" margin="0.05"/></contact>', 0.3, 0.05)],
+)
+def test_height_fields_and_numbers_of_pairs_are_the_files(tmp_path: Path, rest: str, friction: float, margin: float) -> None:
+    path = tmp_path / "robot.xml"
+    path.write_text(MJCF.format(rest))
+    robot = fw.load(path, execution="interpreted")
+    touching = make_scene(robot, TouchingParts((), (), None, True, 0.8, 0.0, False, False))
+    scene, hill = touching.scene, robot.shapes[0]
+    assert set(touching.friction) == {friction}
+    assert scene.margin == pytest.approx(np.full(len(scene.margin), margin))
+    field = scene.kind.tolist().index(HEIGHTS)
+    np.testing.assert_allclose(scene.placement[field], [*np.ravel(hill.placement.R), *hill.placement.p], atol=1e-15)
+    for (i, j), height in np.ndenumerate(hill.heights):
+        x, y = 4.0 * i / 3 - 2.0, 2.0 * j / 2 - 1.0
+        assert normal_and_height(scene.heights, scene.field_grid[0], scene.field_edges[0], x, y)[3] == pytest.approx(height)

@@ -10,12 +10,16 @@ from math import sqrt
 from typing import Any
 
 from ..compiling import jitable
+from .collision_scene import CYLINDER, ELLIPSOID
 from .convex_shapes import farthest_point
 from .triples import Triple, inner, minus, outer, times
 
 MOST_STEPS = 100
+KEPT = 4  # the row of the first point of a simplex that is kept
+FLAT = 1e-20  # square of the sine of the angle below which a tetrahedron has no inside
 EXACT = 1e-13  # of the square of the distance: so much it may be too great
-TOUCHING = 1e-10  # of the shapes' size: a distance that counts as none
+TOUCHING = 1e-8  # of the shapes' size: a distance that is left to `penetration`
+TOUCHING_CURVED = 1e-5  # the same where a shape is curved: nearer than that simplices converge slowly
 
 
 @jitable
@@ -79,8 +83,10 @@ def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
         i, j, k = (apex + 1) % 4, (apex + 2) % 4, (apex + 3) % 4
         x, y, z = supports[i], supports[j], supports[k]
         n = outer(minus(y, x), minus(z, x))
-        height = inner(n, minus(supports[apex], x))
-        if -inner(n, x) * height > 0.0:  # the origin is on the side of the fourth point
+        edge = minus(supports[apex], x)
+        height = inner(n, edge)
+        flat = height * height <= FLAT * inner(n, n) * inner(edge, edge)
+        if not flat and -inner(n, x) * height > 0.0:  # the origin is on the side of the fourth point
             continue
         inside = False
         u, v, w = nearest_of_triangle(x, y, z)
@@ -117,19 +123,39 @@ def weighted(supports: Any, count: int, weights: Any, column: int) -> Triple:
 
 
 @jitable
+def keep_simplex(supports: Any, count: int, weights: Any) -> None:
+    """Copy a simplex to later rows."""
+    for i in range(count):
+        weights[KEPT + i] = weights[i]
+        for j in range(9):
+            supports[KEPT + i, j] = supports[i, j]
+
+
+@jitable
+def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
+    """Undo what came after `keep_simplex`."""
+    for i in range(count):
+        weights[i] = weights[KEPT + i]
+        for j in range(9):
+            supports[i, j] = supports[KEPT + i, j]
+
+
+@jitable
 def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, weights: Any) -> tuple[int, float]:
-    """The points left in the simplex, and the distance of two shapes without their rounding; zero where they overlap.
+    """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
 
     `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, and the distance from which
     on none is sought (infinity is returned).
     """
     size, most = bounds
+    curved = one.kind in (CYLINDER, ELLIPSOID) or other.kind in (CYLINDER, ELLIPSOID)
+    touching = size * (TOUCHING_CURVED if curved else TOUCHING)
     add_support(one, other, times(-1.0, direction), supports, 0)
     weights[0] = 1.0
     count = 1
     square = inner(supports[0], supports[0])
     for _ in range(MOST_STEPS):
-        if square <= (TOUCHING * size) ** 2:
+        if square <= touching * touching:
             return count, 0.0
         v = weighted(supports, count, weights, 0)
         add_support(one, other, times(-1.0, v), supports, count)
@@ -144,14 +170,14 @@ def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, we
             known = known or inner(same, same) == 0.0
         if known:
             break
+        keep_simplex(supports, count, weights)
         if nearest_of_simplex(supports, count + 1, weights):
             return count + 1, 0.0
         left = reduced(supports, count + 1, weights)
         v = weighted(supports, left, weights, 0)
         now = inner(v, v)
-        count = left
-        if not now < square:
-            square = min(now, square)
+        if not now < square:  # as near as rounding lets it come
+            bring_simplex_back(supports, count, weights)
             break
-        square = now
+        count, square = left, now
     return count, sqrt(square)

@@ -65,7 +65,7 @@ class CollisionWork(NamedTuple):
     planes: Any  # (n, 4) of faces: normal, and distance from the origin
     triangles: Any  # (n, 3) int, of supports
     horizon: Any  # (n, 2) int, of supports
-    weights: Any  # (4,)
+    weights: Any  # (8,)
 
 
 def collision_work(scene: CollisionScene) -> CollisionWork:
@@ -84,5 +84,5 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         planes=np.zeros((MOST_FACES, 4)),
         triangles=np.zeros((MOST_FACES, 3), np.int64),
         horizon=np.zeros((MOST_FACES, 2), np.int64),
-        weights=np.zeros(4),
+        weights=np.zeros(8),
     )

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import as_matrix, jitable
+from ..compiling import jitable
+from ..views import as_matrix
 from .impulses import Problem
 from .joint_rows import is_active
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import as_matrix, compiled, jitable
+from ..compiling import compiled, jitable
+from ..views import as_matrix
 from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, assembly_work, body_of
 from .detection import points_of
 from .impulses import GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work

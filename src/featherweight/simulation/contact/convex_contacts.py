@@ -35,7 +35,7 @@ def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
             return 0
         out = work.planes[f, 0], work.planes[f, 1], work.planes[f, 2]
         depth = work.planes[f, 3]
-        u, v2, w = weights_of_face(work.supports, work.triangles, f, out, depth)
+        u, v2, w = weights_of_face(work, f)
         i, j, k = work.triangles[f, 0], work.triangles[f, 1], work.triangles[f, 2]
         s = work.supports
         x = plus(times(u, s[i, 3:6]), plus(times(v2, s[j, 3:6]), times(w, s[k, 3:6])))

@@ -68,13 +68,14 @@ def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, cont
     for p in range(len(scene.first)):
         if not scene.enabled[p]:
             continue
-        reach = max(settings.margin, scene.margin[p])
+        margin = scene.margin[p]  # at which the pair touches
+        reach = settings.margin + margin
         a, b = scene.pair[p, 0], scene.pair[p, 1]
         wide = reach + way_in_step(scene, a, b, settings.step, work)
         if not is_near(scene, a, b, wide, work):
             continue
         found = contacts_of_pair(scene, a, b, wide, work)
-        count = keep(scene, p, found, (placement, velocity), (reach, settings.step), contacts, count, work)
+        count = keep(scene, p, found, (placement, velocity), (settings.margin, settings.step, margin), contacts, count, work)
         if count < 0:
             return -1
     return count
@@ -226,16 +227,16 @@ def general_contacts(scene: Any, hulls: Any, a: int, b: int, reach: float, work:
 def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any, count: int, work: Any) -> int:
     """Of the points found for a pair write those that count; how many contacts there are then, or -1 without room.
 
-    `motion` are placements and velocities of bodies, `bounds` the margin and the step.
+    `motion` are placements and velocities of bodies, `bounds` the reach, the step, and the gap at which they touch.
     """
     placement, velocity = motion
-    reach, step = bounds
+    reach, step, margin = bounds
     a, b = scene.body[scene.pair[p, 0]], scene.body[scene.pair[p, 1]]
     flip = a < 0  # the world is the second
     u, w = work.ends[0], work.ends[1]
     for i in range(found):
         row = work.found[i]
-        gap = row[6]
+        gap = row[6] - margin
         if not gap < reach:
             for x in range(3):
                 u[x], w[x] = 0.0, 0.0

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import LANES, jitable, subtract_multiples
+from ..compiling import jitable
+from ..views import LANES, subtract_multiples
 
 BLOCK = 8  # rows at a time, as `block_factors` writes them out
 

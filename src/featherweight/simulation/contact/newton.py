@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiling import LANES, jitable
+from ..compiling import jitable
+from ..views import LANES
 from .elimination import room_for_equations, solve_partly_symmetric
 
 NEWTON_STEPS = 8

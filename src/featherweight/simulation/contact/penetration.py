@@ -14,6 +14,9 @@ from .collision_scene import MOST_FACES, MOST_SUPPORTS
 from .triples import component, inner, length_of, minus, outer, times, with_component
 
 CLOSE = 1e-9  # of the shapes' size: by so much the depth may be too small
+COPLANAR = 1.0 - 1e-10  # cosine of the angle between faces that are one
+IN_PLANE = 1e-12  # of the shapes' size: so near to a face's plane a point counts as in it
+SLIVER = 1e-9  # of the square of a triangle's longest side: twice the area of one without a normal
 
 
 @jitable
@@ -39,11 +42,24 @@ def deepest(one: Any, other: Any, count: int, size: float, work: Any) -> int:
         add_support(one, other, n, supports, count)
         if inner(n, supports[count]) - planes[best, 3] <= CLOSE * size:
             break
-        grown = grow(faces, count, work)
+        grown = grow(faces, count, -IN_PLANE * size, work)
         if grown < 0:
             break
         faces, count = grown, count + 1
-    return best
+    return face_below_origin(faces, best, size, work)
+
+
+@jitable
+def face_below_origin(faces: int, best: int, size: float, work: Any) -> int:
+    """Of the faces in the plane of the best, the one that has the point nearest to the origin within it."""
+    found, most = best, -1e300
+    for f in range(faces):
+        plane = work.planes[f]
+        if plane[3] <= work.planes[best, 3] + CLOSE * size and inner(plane, work.planes[best]) > COPLANAR:
+            u, v, w = weights_of_face(work, f)
+            if min(u, min(v, w)) > most:
+                found, most = f, min(u, min(v, w))
+    return found
 
 
 @jitable
@@ -104,27 +120,33 @@ def first_faces(supports: Any, planes: Any, triangles: Any) -> int:
 
 
 @jitable
-def write_face(supports: Any, planes: Any, triangles: Any, f: int, corners: Any) -> float:
-    """Twice the area of the face."""
+def write_face(supports: Any, planes: Any, triangles: Any, f: int, corners: Any) -> None:
+    """Write face f."""
     i, j, k = corners
     triangles[f, 0], triangles[f, 1], triangles[f, 2] = i, j, k
     a = supports[i]
     n = outer(minus(supports[j], a), minus(supports[k], a))
     area = length_of(n)
-    if area > 0.0:
+    u, v, w = minus(supports[j], a), minus(supports[k], a), minus(supports[k], supports[j])
+    thin = area <= SLIVER * max(inner(u, u), max(inner(v, v), inner(w, w)))
+    planes[f, 3] = 1e300  # it has no normal, and is never the next to the origin
+    if not thin:
         planes[f, 0], planes[f, 1], planes[f, 2] = n[0] / area, n[1] / area, n[2] / area
         planes[f, 3] = inner(n, a) / area
-    return area
 
 
 @jitable
-def grow(faces: int, point: int, work: Any) -> int:
-    """Replace the faces that a new point sees by those from their outline to it; how many there are, -1 if that fails."""
+def grow(faces: int, point: int, least: float, work: Any) -> int:
+    """Replace the faces that a new point sees by those from their outline to it; how many there are, -1 if that fails.
+
+    The point is above a face that it sees by more than `least`, which is negative: those in whose planes it lies go too, and
+    no slivers are made.
+    """
     supports, planes, triangles, horizon = work.supports, work.planes, work.triangles, work.horizon
     w = supports[point]
     edges, f = 0, 0
     while f < faces:
-        if planes[f, 0] * w[0] + planes[f, 1] * w[1] + planes[f, 2] * w[2] - planes[f, 3] <= 0.0:
+        if planes[f, 0] * w[0] + planes[f, 1] * w[1] + planes[f, 2] * w[2] - planes[f, 3] <= least:
             f += 1
             continue
         for e in range(3):
@@ -147,20 +169,18 @@ def grow(faces: int, point: int, work: Any) -> int:
     if edges < 3 or faces + edges > MOST_FACES:
         return -1
     for h in range(edges):
-        area = write_face(supports, planes, triangles, faces, (horizon[h, 0], horizon[h, 1], point))
-        if area > 0.0:
-            faces += 1
+        write_face(supports, planes, triangles, faces, (horizon[h, 0], horizon[h, 1], point))
+        faces += 1
     return faces
 
 
 @jitable
-def weights_of_face(supports: Any, triangles: Any, f: int, n: Any, d: float) -> Any:
-    """Weights of a face's corners in its point next to the origin, d n."""
-    a, b, c = supports[triangles[f, 0]], supports[triangles[f, 1]], supports[triangles[f, 2]]
-    p = times(d, n)
-    area = inner(n, outer(minus(b, a), minus(c, a)))
-    u = inner(n, outer(minus(b, p), minus(c, p))) / area
-    v = inner(n, outer(minus(c, p), minus(a, p))) / area
-    u, v = min(max(u, 0.0), 1.0), min(max(v, 0.0), 1.0)
-    total = max(u + v, 1.0)
-    return u / total, v / total, 1.0 - (u + v) / total
+def weights_of_face(work: Any, f: int) -> Any:
+    """Weights of a face's corners in the point of its plane that is nearest to the origin."""
+    supports, plane, corners = work.supports, work.planes[f], work.triangles[f]
+    a, b, c = supports[corners[0]], supports[corners[1]], supports[corners[2]]
+    p = times(plane[3], plane)
+    area = inner(plane, outer(minus(b, a), minus(c, a)))
+    u = inner(plane, outer(minus(b, p), minus(c, p))) / area
+    v = inner(plane, outer(minus(c, p), minus(a, p))) / area
+    return u, v, 1.0 - u - v

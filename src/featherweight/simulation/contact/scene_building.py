@@ -51,7 +51,7 @@ KINDS = {
 NumberedPair = tuple[int, int, float | None, float]  # two things, friction of their own, and margin [m]
 
 
-class Part(NamedTuple):
+class ScenePart(NamedTuple):
     """One thing that may touch. Its balls stand for it on height fields."""
 
     kind: int
@@ -114,7 +114,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     return assembled_scene(things, pairs, parts, count, drawn)
 
 
-def sphere_part(robot: Robot, s: Sphere) -> Part:
+def sphere_part(robot: Robot, s: Sphere) -> ScenePart:
     """A sphere, or point, in its body's frame of the file."""
     f = robot.frame(s.frame)
     if f.body is None:
@@ -123,32 +123,32 @@ def sphere_part(robot: Robot, s: Sphere) -> Part:
     T[:3, 3] = np.array(f.placement.R) @ np.asarray(s.center, float) + np.array(f.placement.p)
     name = f"the {_kind(s)} on {frame_name(s.frame)!r}"
     balls = np.array([[0.0, 0.0, 0.0, s.radius]])
-    return Part(SPHERE, f.body, T, (s.radius, 0.0, 0.0), s.radius, name, s.friction, s.restitution, balls)
+    return ScenePart(SPHERE, f.body, T, (s.radius, 0.0, 0.0), s.radius, name, s.friction, s.restitution, balls)
 
 
-def check_pair(spheres: Sequence[Sphere], things: Sequence[Part], i: int, j: int) -> None:
+def check_pair(spheres: Sequence[Sphere], things: Sequence[ScenePart], i: int, j: int) -> None:
     """Raise ValueError for a pair of spheres that cannot move against each other."""
     if things[i].body == things[j].body:
         a, b = (f"the {_kind(spheres[k])} {k} on {frame_name(spheres[k].frame)!r}" for k in (i, j))
         raise ValueError(f"pair {(i, j)}: {a} and {b} are both fixed to body {things[i].body!r}, and never move apart")
 
 
-def ground_part(ground: Plane | HeightField) -> Part:
+def ground_part(ground: Plane | HeightField) -> ScenePart:
     """The ground that a simulation was given."""
     surface = "the ground", ground.friction, ground.restitution
     if isinstance(ground, HeightField):
-        return Part(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, *surface, field=ground)
+        return ScenePart(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, *surface, field=ground)
     z = np.array(ground.normal)
     x = np.eye(3)[int(np.abs(z).argmin())]
     x = x - z * (z @ x)
     x /= np.linalg.norm(x)
     T = np.eye(4)
     T[:3, 0], T[:3, 1], T[:3, 2], T[:3, 3] = x, np.cross(z, x), z, ground.point
-    return Part(PLANE, None, T, (0.0, 0.0, 0.0), 0.0, *surface)
+    return ScenePart(PLANE, None, T, (0.0, 0.0, 0.0), 0.0, *surface)
 
 
-def shape_part(shape: Shape) -> Part:
-    """A shape of the file. Raises ValueError for a mesh without volume, and a height field that is turned."""
+def shape_part(shape: Shape) -> ScenePart:
+    """A shape of the file. Raises ValueError for a mesh without volume."""
     if shape.type is ShapeType.HEIGHTFIELD:
         return field_part(shape)
     kind, size, hull, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], NO_HULL, np.eye(4)
@@ -174,25 +174,20 @@ def shape_part(shape: Shape) -> Part:
             around = max(size)
     balls = np.array([(*c, radius) for c in centers], dtype=float).reshape(-1, 4)
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
-    return Part(kind, shape.body, T, size[:3], around, name, shape.friction, None, balls, hull)
+    return ScenePart(kind, shape.body, T, size[:3], around, name, shape.friction, None, balls, hull)
 
 
-def field_part(shape: Shape) -> Part:
-    """A height field of the file, which stands upright on the ground."""
-    (x, y, *_), p = shape.size, shape.placement.p
-    if shape.body is not None or np.abs(np.array(shape.placement.R) - np.eye(3)).max() > 1e-9:
-        raise ValueError(
-            f"height field {shape.name!r}: only those fixed to the world and not turned can be simulated; turn the heights, or "
-            "leave it out of the collision shapes"
-        )
-    heights = np.asarray(shape.heights, dtype=float) + p[2]
-    field = HeightField(heights, (p[0] - 0.5 * x, p[0] + 0.5 * x), (p[1] - 0.5 * y, p[1] + 0.5 * y))
-    name = f"the shape {shape.name!r} on {WORLD!r}"
-    return Part(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, name, shape.friction, None, field=field)
+def field_part(shape: Shape) -> ScenePart:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = shape.placement
+    x, y = (0.5 * length for length in shape.size[:2])
+    name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
+    field = HeightField(shape.heights, (-x, x), (-y, y))
+    return ScenePart(HEIGHTS, shape.body, T, (0.0, 0.0, 0.0), 0.0, name, shape.friction, None, field=field)
 
 
 def assembled_scene(
-    things: Sequence[Part], pairs: Sequence[NumberedPair], parts: TouchingParts, spheres: int,
+    things: Sequence[ScenePart], pairs: Sequence[NumberedPair], parts: TouchingParts, spheres: int,
     drawn: Sequence[bool],
 ) -> TouchingScene:  # fmt: skip
     """Arrays of everything; of a pair (i, j, friction, margin) the thing of the lower kind comes first."""
@@ -225,7 +220,7 @@ def assembled_scene(
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
         heights=heights, field_grid=grid, field_edges=edges,
         closed=None if all(_kind_of_algorithm(things[i], things[j]) == 0 for i, j, _, _ in ordered) else True,
-        hulls=_joined([t.hull for t in things])
+        hulls=hulls_of(things)
         if any(_kind_of_algorithm(things[i], things[j]) == 2 for i, j, _, _ in ordered) else None,
     )  # fmt: skip
     owner = np.repeat(np.arange(len(ordered)), candidates)
@@ -238,17 +233,17 @@ def assembled_scene(
     )  # fmt: skip
 
 
-def _friction(a: Part, b: Part, of_pair: float | None, parts: TouchingParts) -> float:
+def _friction(a: ScenePart, b: ScenePart, of_pair: float | None, parts: TouchingParts) -> float:
     return common_coefficient(a.friction, b.friction, parts.friction) if of_pair is None else of_pair
 
 
-def _pair_name(a: Part, b: Part) -> str:
+def _pair_name(a: ScenePart, b: ScenePart) -> str:
     if b.name == "the ground":
         return a.name
     return f"{b.name} and {a.name}" if a.body is None else f"{a.name} and {b.name}"
 
 
-def _candidates(a: Part, b: Part) -> int:
+def _candidates(a: ScenePart, b: ScenePart) -> int:
     """How many points two things may touch at, the one of the lower kind first."""
     if b.kind == HEIGHTS:
         return len(a.balls)
@@ -259,7 +254,7 @@ def _candidates(a: Part, b: Part) -> int:
     return 3 if a.kind == CAPSULE and b.kind in (CAPSULE, BOX) else MOST_POINTS + 1
 
 
-def _kind_of_algorithm(a: Part, b: Part) -> int:
+def _kind_of_algorithm(a: ScenePart, b: ScenePart) -> int:
     """0 for balls, 1 for closed forms, 2 for the general algorithm; of the two the one of the lower kind is first."""
     if b.kind == HEIGHTS or (a.kind == SPHERE and b.kind in (SPHERE, PLANE)):
         return 0
@@ -280,8 +275,9 @@ def _fields(fields: Sequence[HeightField]) -> tuple[Array, Array, Array]:
     return np.array(grid, np.int64).reshape(-1, 3), np.array(edges, float).reshape(-1, 5), heights
 
 
-def _joined(hulls: Sequence[Hull]) -> Hulls:
+def hulls_of(things: Sequence[ScenePart]) -> Hulls:
     """All hulls in one set of arrays, with numbers counted from the first of all."""
+    hulls = [t.hull for t in things]
     vertex = np.cumsum([0, *(len(h.vertices) for h in hulls)])
     face = np.cumsum([0, *(len(h.normals) for h in hulls)])
 

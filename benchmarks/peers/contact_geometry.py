@@ -1,0 +1,140 @@
+"""Contacts of random pairs of shapes of every kind: differences from MuJoCo and coal, and the processor time of a pair.
+
+`contact_geometry.py [pairs of each kind]`. Distances are compared where shapes are apart, depths where they overlap. What peers
+find of curved shapes is approximate, to 1e-6 of them; so the last column is an exact criterion: how much the gap
+differs from that between the two planes across the normal that touch the shapes.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import coal
+import mujoco
+import numpy as np
+from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
+
+import featherweight as fw
+from featherweight.robot.collision.geometries import geometry_of
+from featherweight.simulation.contact.contact_problem import ContactKinematics
+from featherweight.simulation.contact.detection import ContactPoints, find_contacts_of_batch
+from featherweight.simulation.scene import ContactSettings
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FAR = 2.0  # [m] reach
+STATES = 100  # of each pair of shapes
+ROOM = 9
+GEOMS = {
+    Type.SPHERE: "sphere",
+    Type.CAPSULE: "capsule",
+    Type.BOX: "box",
+    Type.CYLINDER: "cylinder",
+    Type.ELLIPSOID: "ellipsoid",
+}
+
+
+def random_states(pair: TouchingPair, rng: np.random.Generator) -> Array:
+    """Placements (states, 2, 4, 4), about half of which overlap."""
+    T = np.tile(np.eye(4), (STATES, 2, 1, 1))
+    for i in range(STATES):
+        one, other = (PlacedShape(s, random_rotation(rng), np.zeros(3)) for s in pair.shapes)
+        d = rng.normal(size=(1, 3))
+        d = other.R[None, :, 2] if other.shape.type is Type.PLANE else d / np.linalg.norm(d)
+        T[i, 0, :3, :3], T[i, 1, :3, :3] = one.R, other.R
+        T[i, 0, :3, 3] = d[0] * (rng.uniform(-0.2, 0.1) - float(support_gap(one, other, d)[0]))
+    return T
+
+
+def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
+    """Least gaps (states,), their normals (states, 3), and the time [us]."""
+    n, none = len(T), np.zeros((len(T), 0))
+    kinematics = ContactKinematics(T, np.zeros((n, 2, 6)), none, none, np.zeros((n, 2, 6)), none)
+    numbers = [np.zeros((n, ROOM), np.int64) for _ in range(3)]
+    contacts = ContactPoints(*numbers, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))  # type: ignore[call-arg]
+    counts = np.zeros(n, np.int64)
+    settings = ContactSettings(1e-3, FAR, 1e-6, 1e-2, 1e-8, False, False)
+    find_contacts_of_batch(0, 1, pair.scene, kinematics, settings, contacts, counts, pair.work)
+    begun = time.thread_time()
+    find_contacts_of_batch(0, n, pair.scene, kinematics, settings, contacts, counts, pair.work)
+    wall = time.thread_time() - begun
+    gap = np.where(np.arange(ROOM) < counts[:, None], contacts.gap, np.inf)
+    best = gap.argmin(axis=1)
+    rows = np.arange(n)
+    return gap[rows, best], contacts.normal[rows, best], 1e6 * wall / n
+
+
+def by_mujoco(pair: TouchingPair, T: Array) -> tuple[Array, float] | None:
+    """Distances (states,) by `mj_geomDistance`, and the time [us]; None for meshes and planes."""
+    if any(s.type not in GEOMS for s in pair.shapes):
+        return None
+    sizes = [" ".join(str(x) for x in PlacedShape(s, np.eye(3), np.zeros(3)).size) for s in pair.shapes]
+    geoms = [f'<geom type="{GEOMS[s.type]}" size="{size}"/>' for s, size in zip(pair.shapes, sizes, strict=True)]
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    distance, wall = np.empty(len(T)), 0.0
+    for i, placements in enumerate(T):
+        data.geom_xpos[:] = placements[:, :3, 3]
+        data.geom_xmat[:] = placements[:, :3, :3].reshape(2, 9)
+        begun = time.thread_time()
+        distance[i] = mujoco.mj_geomDistance(model, data, 0, 1, FAR, None)
+        wall += time.thread_time() - begun
+    return distance, 1e6 * wall / len(T)
+
+
+def by_coal(pair: TouchingPair, T: Array) -> tuple[Array, float]:
+    """Distances (states,), and the time [us]."""
+    one, other = (geometry_of(coal, s) for s in pair.shapes)
+    query, request, result = coal.ComputeDistance(one, other), coal.DistanceRequest(), coal.DistanceResult()
+    distance, wall = np.empty(len(T)), 0.0
+    for i, placements in enumerate(T):
+        poses = [coal.Transform3s(P[:3, :3], P[:3, 3]) for P in placements]
+        result.clear()
+        begun = time.thread_time()
+        distance[i] = query(*poses, request, result)
+        wall += time.thread_time() - begun
+    return distance, 1e6 * wall / len(T)
+
+
+def support_error(pair: TouchingPair, T: Array, gap: Array, normal: Array) -> float:
+    """How much gaps differ from those of the planes across their normals, at most."""
+    worst = 0.0
+    for placements, g, n in zip(T, gap, normal, strict=True):
+        if np.isfinite(g):
+            one, other = (PlacedShape(s, P[:3, :3], P[:3, 3]) for s, P in zip(pair.shapes, placements, strict=True))
+            worst = max(worst, abs(float(support_gap(one, other, n[None])[0]) - g))
+    return worst
+
+
+def compare(a: fw.ShapeType, b: fw.ShapeType, count: int, rng: np.random.Generator) -> str:
+    """The row of a table."""
+    worst, times, rounds = np.zeros(3), np.zeros(3), max(1, count // STATES)
+    for _ in range(rounds):
+        pair = TouchingPair(random_shape(a, "a", rng), random_shape(b, "b", rng))
+        T = random_states(pair, rng)
+        gap, normal, took = ours(pair, T)
+        peers = [by_mujoco(pair, T), by_coal(pair, T)]
+        times += [took, *(p[1] if p else np.nan for p in peers)]
+        for k, p in enumerate(peers):
+            if p:
+                near = p[0] < 0.9 * FAR
+                worst[k] = max(worst[k], float(np.abs(p[0] - gap)[near].max(initial=0.0)))
+        worst[2] = max(worst[2], support_error(pair, T, gap, normal))
+    us, differences = [f"{t / rounds:.2f}" for t in times], [f"{w:.0e}" for w in worst]
+    return f"| {a} | {b} | {' | '.join(us)} | {' | '.join(differences)} |"
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    rng = np.random.default_rng(0)
+    print("| | | ours, us | MuJoCo, us | coal, us | from MuJoCo, m | from coal, m | from touching planes, m |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for a, b in PAIRS:
+        print(compare(a, b, count, rng), flush=True)
+
+
+if __name__ == "__main__":
+    main()

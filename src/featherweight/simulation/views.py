@@ -1,0 +1,22 @@
+"""Views of numbers, and sums of rows, in Python; compiled loops have `intrinsics` in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LANES = 8  # numbers that `subtract_multiples` takes at a time
+
+
+def as_matrix(numbers: Any, rows: int, columns: int) -> Any:
+    """The first numbers (float64, contiguous) as a matrix (rows, columns), without a copy."""
+    return numbers[: rows * columns].reshape(rows, columns)
+
+
+def subtract_multiples(numbers: Any, target: int, source: int, stride: int, length: int, factors: Any) -> None:
+    """numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
+
+    The target must not overlap the sources.
+    """
+    into = numbers[target : target + length]
+    for k, factor in enumerate(factors):
+        into -= factor * numbers[source + k * stride : source + k * stride + length]
