@@ -102,7 +102,7 @@ def test_a_failure_in_a_rollout_leaves_all_robots_at_one_time() -> None:
 def test_forces_on_bodies_are_those_of_forward_dynamics() -> None:
     sim = falling(2)
     push = np.zeros((2, 1, 6))
-    push[1, 0] = 3.0, 0.0, 1.0, 0.0, 0.2, 0.0
+    push[1, 0] = 3.0, 0.0, 1.0, 0.0, 0.0, 0.0
     for _ in range(100):
         sim.step(external_forces=push)
     assert sim.v[0, 0] == 0.0

@@ -47,9 +47,9 @@ def height_at(m: Any) -> int:
 
 
 def gaps(m: Any, data: Any) -> Array:
-    """Of MuJoCo's contacts with the ground [m]."""
+    """Of MuJoCo's contacts with the ground [m], beyond the margins at which they touch."""
     plane = [g for g in range(m.ngeom) if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE]
-    return np.array([c.dist for c in data.contact if set(c.geom) & set(plane)])
+    return np.array([c.dist - c.includemargin for c in data.contact if set(c.geom) & set(plane)])
 
 
 @functools.cache

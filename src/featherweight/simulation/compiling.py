@@ -10,7 +10,8 @@ from .machine_code import package_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FAST = {"contract", "reassoc", "nsz"}  # what the compiler may do to sums and products
+# Sums keep their order: with another for vectors, results would hang on where arrays lie in memory.
+FAST = {"contract", "nsz"}
 
 CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # functions that only compiled ones call
 

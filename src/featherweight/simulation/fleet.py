@@ -64,6 +64,27 @@ class Fleet:
         self.failed = np.zeros(len(q), bool)
         self._home = self._new_arrays(q, v)
         self._bind(self._home)
+        self._leave_out_overlaps()
+
+    def _leave_out_overlaps(self) -> None:
+        """Shapes of the file that overlap on the first robot are taken for parts of one, and do not touch."""
+        contacts = self.contacts
+        if not contacts.touching.drawn.any():
+            return
+        contacts.scene.enabled[:] = True
+        self._compile()
+        a = self.arrays
+        a.count[0, 1] = -1
+        while a.count[0, 1] < 0:
+            a.steps[0] = -1
+            self._run_some(0, 1)
+            if a.count[0, 1] < 0:
+                self._make_room()
+                a = self.arrays
+                a.count[0, 1] = -1
+        a.steps[0] = 1
+        contacts.leave_out(a.candidate[0, : a.count[0, 0]], a.gap[0, : a.count[0, 0]])
+        a.count[0] = 0
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
         """Robots numbered `which` begin anew, at states (some, ..)."""

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from .compiled_loop import CompiledLoop
 from .compiling import jitable
-from .smooth_motion import copy
+from .contact.detection import find_contacts
+from .smooth_motion import call_machine, copy
 from .step import take_step
 
 jitable(take_step)
@@ -21,7 +22,7 @@ class FleetArrays(NamedTuple):
     control: Any  # (robots or 1, steps or 1, nu)
     external: Any  # (robots or 1, steps or 1, bodies, 6)
     given: Any  # (2,) bool, whether there are controls, and forces on bodies
-    steps: Any  # (2,) int: how many are to be taken, and of which one in how many is kept
+    steps: Any  # (2,) int: how many are to be taken, -1 to look at contacts only; of which one in how many is kept
     active: Any  # (robots,) bool, those that are to take them
     taken: Any  # (robots,) int, how many each took: they go on from there
     kept_q: Any  # (robots, kept, nq), of those that are
@@ -55,6 +56,9 @@ def run_robots(one: Any, many: Any, first: int, stop: int) -> int:
         if not many.active[i]:
             continue
         load_robot(one, many, i)
+        if steps < 0:
+            look(one, many, i)
+            continue
         k = many.taken[i]
         while k < steps:
             load_inputs(one, many, i, k)
@@ -69,6 +73,20 @@ def run_robots(one: Any, many: Any, first: int, stop: int) -> int:
         store_robot(one, many, i)
         done += k == steps
     return done
+
+
+@jitable
+def look(one: Any, many: Any, i: int) -> None:
+    """What touches now, with nothing moved."""
+    k = one.kinematics
+    for body in range(len(k.velocity)):
+        for j in range(6):
+            k.velocity[body, j] = 0.0
+    call_machine(one.calls.placement)
+    found = find_contacts(one.scene, k.placement, k.velocity, one.settings, one.contacts, one.collisions)
+    many.count[i, 0], many.count[i, 1] = max(found, 0), min(found, 0)
+    for c in range(found):
+        many.candidate[i, c], many.gap[i, c] = one.contacts.candidate[c], one.contacts.gap[c]
 
 
 @jitable

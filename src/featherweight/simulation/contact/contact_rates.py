@@ -14,7 +14,7 @@ from ..force_rates import JointMap
 from ..motion_rates import SmoothMotion
 from ..stepper import Stepper
 from .collision_scene import PLANE
-from .contact_problem import AssembledProblem, active_rows, write_axes
+from .contact_problem import MOST_LATE, AssembledProblem, active_rows, write_axes
 from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, impulse_work, kinematics_of
 from .detection import points_of
 from .impulse_rates import ImpulseRates, restitution_rates
@@ -141,6 +141,10 @@ class ContactRates:
         b, self.db = approach.copy(), self.dapproach.copy()
         restitution = model.restitution[self.contacts.candidate]
         restitution = np.where(before[0 : 3 * k : 3] < -model.settings.bounce, restitution, 0.0)
+        later = self.h * approach[0 : 3 * k : 3]
+        waits = (restitution > 0.0) & (self.gap[:k] + 0.5 * later > 0.0) & (self.gap[:k] + later > -MOST_LATE)
+        restitution[waits] = 0.0
+        b[0 : 3 * k : 3] += np.where(waits, MOST_LATE / self.h, 0.0)
         target = np.concatenate([restitution == 0.0, ~rows.friction[self.active]])
         self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(b))])
         for r, i in enumerate(self.normals):

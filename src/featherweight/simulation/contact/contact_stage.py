@@ -121,9 +121,12 @@ class ContactStage:
             return
         self._find(q[:1], None, None)
         count = int(self.state.counts[0])
-        deep = self.state.contacts.candidate[0, :count][self.state.contacts.gap[0, :count] < -OVERLAP]
-        pairs = self.touching.pairs[deep]
-        enabled[pairs[self.touching.drawn[pairs]]] = False
+        self.leave_out(self.state.contacts.candidate[0, :count], self.state.contacts.gap[0, :count])
+
+    def leave_out(self, candidates: Array, gaps: Array) -> None:
+        """Of these contacts, pairs of shapes of the file that overlap."""
+        pairs = self.touching.pairs[candidates[gaps < -OVERLAP]]
+        self.scene.enabled[pairs[self.touching.drawn[pairs]]] = False
 
     @property
     def overlap(self) -> Array:
