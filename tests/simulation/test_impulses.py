@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from featherweight.simulation.contact import impulses
 from featherweight.simulation.contact.cones import solve_by_cones
-from featherweight.simulation.contact.impulses import Problem
+from featherweight.simulation.contact.impulses import Problem, of_arrays, solver_work
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity
@@ -343,3 +343,21 @@ def test_the_residual_sees_what_is_wrong() -> None:
     assert impulses.natural_residual(p, right) < 1e-15
     for wrong in ([0.9, -0.45, 0.0], [1.1, -0.55, 0.0], [1.0, -0.4, 0.0], [1.0, -0.6, 0.0], [1.0, -0.4, 0.3], [-0.1, 0, 0]):
         assert impulses.natural_residual(p, np.array(wrong)) > 0.05
+
+
+def test_solutions_do_not_hang_on_what_was_in_their_room() -> None:
+    """Of contacts and joint rows, solved in room that held something else."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        k, n = rng.integers(0, 6), rng.integers(1, 6)
+        m = int(3 * k + n)
+        J = rng.standard_normal((m, m))
+        given = Problem(J @ J.T, rng.standard_normal(m), np.full(k, 0.5), -np.ones(n), np.ones(n))
+        found = []
+        for filling in (0.0, 1.0, np.nan):
+            work = solver_work(m + 10)
+            for room in (*work.newton, *work[1:]):
+                room.fill(0 if room.dtype == np.int64 else filling)
+            found.append(impulses._solve(of_arrays(given), np.zeros(m), 1e-10, work).impulses.copy())
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])

@@ -59,7 +59,7 @@ def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) ->
     for i in range(3 * k, m):
         s, aim = i - 2 * k, residual[i]
         residual[i] = min(max(aim, lower[i - 3 * k]), upper[i - 3 * k])
-        slope[s, 0, 0] = 1.0 if residual[i] == aim else 0.0
+        slope[s, 0, 0], slope[s, 0, 1], slope[s, 0, 2] = 1.0 if residual[i] == aim else 0.0, 0.0, 0.0
     for i in range(m):
         residual[i] = rho[i] * (f[i] - residual[i])
         worst = max(worst, abs(residual[i]))
