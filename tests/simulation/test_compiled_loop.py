@@ -1,0 +1,87 @@
+"""Loops over named tuples of arrays as machine code, which a second process runs without Numba."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from featherweight.simulation.compiled_loop import CompiledLoop
+from featherweight.simulation.compiling import jitable
+from featherweight.simulation.machine_code import Table, machine_call
+from featherweight.simulation.smooth_motion import call_machine
+from simulation.scenes import pendulum
+
+
+class Inner(NamedTuple):
+    numbers: Any
+    matrix: Any
+
+
+class Outer(NamedTuple):
+    inner: Any
+    count: int
+    factor: float
+    wanted: bool
+    absent: Any
+    call: Any
+
+    def add(self) -> None:
+        for i in range(len(self.inner.numbers)):
+            self.inner.numbers[i] += self.factor * self.inner.matrix[i, 1]
+
+
+@jitable
+def repeated(table: Any, times: int) -> int:
+    for _ in range(times):
+        if table.wanted:
+            table.add()
+    call_machine(table.call)
+    if table.absent is None:
+        return table.count + len(table.inner.matrix)  # type: ignore[no-any-return]
+    return -1
+
+
+LOOP = CompiledLoop(repeated, numbers=1)
+
+
+def table(wanted: bool = True) -> tuple[Table, np.ndarray]:
+    robot = pendulum()
+    q, tau = np.array([0.3]), np.zeros(1)
+    inner = Inner(np.zeros(3), np.arange(12.0).reshape(3, 4))
+    made = Table(Outer(inner, 40, 0.5, wanted, None, machine_call(robot.gravity_force, q, tau)))
+    made.kept = robot, q
+    return made, tau
+
+
+def test_fields_methods_calls_and_what_is_absent() -> None:
+    for wanted, times in ((True, 4), (False, 4)):
+        t, tau = table(wanted)
+        assert LOOP.for_tables(t)(t.address, times) == 43
+        expected = 4 * 0.5 * np.array([1.0, 5.0, 9.0]) if wanted else np.zeros(3)
+        np.testing.assert_array_equal(t.content.inner.numbers, expected)
+        np.testing.assert_array_equal(tau, pendulum().gravity_force([0.3]))
+
+
+def test_arrays_that_are_not_contiguous_are_refused() -> None:
+    with pytest.raises(ValueError, match="contiguous"):
+        Table(Inner(np.zeros(3), np.zeros((4, 3)).T))
+
+
+def test_a_second_process_needs_no_numba() -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from simulation.test_compiled_loop import LOOP, table\n"
+        "t, _ = table()\n"
+        "assert LOOP.for_tables(t)(t.address, 4) == 43\n"
+        "print('numba' in sys.modules)"
+    )
+    t, _ = table()
+    LOOP.for_tables(t)
+    tests = str(Path(__file__).parents[1])
+    told = subprocess.run([sys.executable, "-c", program, tests], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"

@@ -1,0 +1,49 @@
+"""What a simulation takes from the robot's file, and what it says it leaves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import featherweight as fw
+from simulation.scenes import corners, free_bodies, solid_box
+
+BALL = """<mujoco><option timestep="0.004" integrator="RK4"/><worldbody>{floor}
+  <body name="ball" pos="0 0 2"><freejoint/><geom name="skin" size="0.1" friction="0.6"/></body></worldbody>{more}
+  <keyframe><key name="high" qpos="0 0 5 1 0 0 0"/></keyframe></mujoco>"""
+FLOOR = '<geom name="floor" type="plane" size="1 1 1" friction="0.9"/>'
+
+
+def ball(folder: Path, floor: str = FLOOR, more: str = "") -> fw.Robot:
+    path = folder / "ball.xml"
+    path.write_text(BALL.format(floor=floor, more=more))
+    return fw.load(path)
+
+
+def test_step_integrator_floor_and_configurations_are_the_file_s(tmp_path: Path) -> None:
+    robot = ball(tmp_path)
+    sim = fw.Simulation(robot, q="high")
+    assert (sim.step_size, sim.integrator) == (0.004, "rk4")
+    assert sim.q[2] == 5.0
+    touching = sim._fleet.contacts.touching  # type: ignore[union-attr]
+    assert touching.friction.tolist() == [0.9]
+    other = fw.Simulation(robot, 1e-3, "midpoint", shapes=False)
+    assert (other.step_size, other.integrator) == (1e-3, "midpoint")
+    assert not other._fleet.contacts.names  # type: ignore[union-attr]
+
+
+def test_shapes_touch_where_there_is_anything_to_touch(tmp_path: Path) -> None:
+    alone = ball(tmp_path, floor="")
+    assert not fw.Simulation(alone)._fleet.contacts.names  # type: ignore[union-attr]
+    assert fw.Simulation(alone, ground=fw.Plane())._fleet.contacts.names  # type: ignore[union-attr]
+    boxes = free_bodies(solid_box(1.0, (1.0, 1.0, 1.0)))
+    sim = fw.Simulation(boxes, spheres=corners("body0", (1.0, 1.0, 1.0)), ground=fw.Plane())
+    assert all("point" in name for name in sim._fleet.contacts.names)  # type: ignore[union-attr]
+
+
+def test_what_is_not_simulated_is_said_once(tmp_path: Path) -> None:
+    robot = ball(tmp_path, floor=FLOOR.replace("/>", ' condim="4"/>'))
+    with pytest.warns(fw.ModelWarning, match="friction against spinning") as told:
+        fw.Simulation(robot)
+    assert len(told) == 1
