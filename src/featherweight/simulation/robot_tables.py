@@ -16,8 +16,9 @@ from .contact.delassus_by_inverse import InverseFactors, inverse_work
 from .contact.detection import ContactPoints
 from .forces import ForcesAtJoints, Springs
 from .machine_code import Table, machine_call
-from .robot_stages import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers, RobotStages
+from .robot_stages import RobotStages
 from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
+from .stage_arrays import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .compiling import jitable, rounded_alike
+from .contact.impulses import greatest_of
 from .forces import drive_force, spring_force
 from .integrators import ENERGY_ROUNDS, MIDPOINT_ITERATIONS, ROUNDING, STAGNANT, TURNING, WAITED
 from .machine_code import call_address
@@ -310,7 +311,7 @@ def settle(stages: Any, gain: float) -> bool:
     """The velocity `free` at the end for a given gain, by fixed-point iteration, with `half` and the configuration `middle`."""
     m, h, v, after = stages.motion, stages.numbers.step, stages.v, stages.motion.free
     n = len(v)
-    scale = fastest(v) + fastest(after) + h * max(1.0, stages.numbers.gravity)
+    scale = greatest_of(v) + greatest_of(after) + h * max(1.0, stages.numbers.gravity)
     least, waited = np.inf, 0
     for _ in range(MIDPOINT_ITERATIONS):
         for i in range(n):
@@ -335,11 +336,3 @@ def settle(stages: Any, gain: float) -> bool:
                 m.half[i] = 0.5 * (v[i] + after[i])
             return True
     return False
-
-
-@jitable
-def fastest(v: Any) -> float:
-    most = 0.0
-    for x in v:
-        most = max(most, abs(x))
-    return most
