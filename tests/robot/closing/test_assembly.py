@@ -129,9 +129,9 @@ def test_singular_values_that_are_small_but_no_rounding_count() -> None:
 
 def test_loading_warns_of_loops_that_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     made = closed_mechanism("planar", 4, seed=1, digits=4)
-    monkeypatch.setattr("featherweight.robot.build.load_description", lambda path, mimic: made)
+    monkeypatch.setattr("featherweight.robot.build.load_description", lambda path, **options: made)
     with pytest.warns(fw.ModelWarning, match=r"no further than to 'loop0' by .* rad: rounded numbers .* more digits"):
         robot = fw.load("drawn.urdf", loop_tolerance=1e-2)
     assert robot.nv == 1
-    monkeypatch.setattr("featherweight.robot.build.load_description", lambda path, mimic: fw.robots.four_bar())
+    monkeypatch.setattr("featherweight.robot.build.load_description", lambda path, **options: fw.robots.four_bar())
     assert "loops that contradict each other" not in fw.load("exact.urdf").report()

@@ -24,7 +24,7 @@ class InverseWork(NamedTuple):
 
     touched: Any  # (bodies,) bool
     rows: Any  # (r, nv)
-    column: Any  # (r, nv) int, where rows are not zero
+    places: Any  # (r, nv) int, where rows are not zero
     entries: Any  # (r,) int, at how many places
     half: Any  # (nv,)
 
@@ -67,25 +67,25 @@ def write_delassus_by_inverse(width: Any, contacts: Any, factors: Any, delassus:
 @jitable
 def write_product(size: int, Minv: Any, G: Any, work: Any) -> None:
     """rows M⁻¹ rowsᵀ, where most of the entries of a row are zero."""
-    rows, entries, column, half = work.rows, work.entries, work.column, work.half
+    rows, entries, places, half = work.rows, work.entries, work.places, work.half
     nv = len(Minv)
     for i in range(size):
         entries[i] = 0
         for k in range(nv):
             if rows[i, k] != 0.0:
-                column[i, entries[i]] = k
+                places[i, entries[i]] = k
                 entries[i] += 1
     for i in range(size):
         for j in range(nv):
             half[j] = 0.0
         for n in range(entries[i]):
-            k = column[i, n]
+            k = places[i, n]
             for j in range(nv):
                 half[j] += rows[i, k] * Minv[k, j]
         for j in range(i, size):
             total = 0.0
             for n in range(entries[j]):
-                total += half[column[j, n]] * rows[j, column[j, n]]
+                total += half[places[j, n]] * rows[j, places[j, n]]
             G[i, j] = G[j, i] = total
 
 
