@@ -69,7 +69,7 @@ class RobotStages(NamedTuple):
     impulses: Any  # ContactImpulses
     report: Any  # (5,) numbers of SolverReport
     workspace: Any  # SolverWorkspace
-    inverse: Any  # InverseWork
+    inverse_work: Any  # InverseWork
     collisions: Any  # CollisionWork
     of_bodies: Any  # BodyDelassus of bodies that may touch
     with_rows: Any  # BodyDelassus, and of joint rows
@@ -224,14 +224,14 @@ def delassus_of(stages: Any, contacts: Any) -> Any:
         return BodyDelassus(stages.of_bodies.G, stages.of_bodies.begin)
     if calls.jacobian.address != 0:
         call_machine(calls.jacobian)
-    call_machine(calls.inverse)
+    call_machine(calls.inverse_matrix)
     delassus = BodyDelassus(stages.with_rows.G, stages.begin)
     own, S = stages.factors, stages.motion.S
     if near and stages.numbers.joined:
         for k in range(len(stages.dofs)):
             copy(S[stages.dofs[k]], own.E[k])
     factors = own if near else stages.factors_of_bodies
-    write_delassus_by_inverse(stages.width, contacts, factors, delassus, stages.inverse)
+    write_delassus_by_inverse(stages.width, contacts, factors, delassus, stages.inverse_work)
     return delassus
 
 

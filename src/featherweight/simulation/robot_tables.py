@@ -26,7 +26,7 @@ Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
 NO_SPRINGS = Springs(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
 OF_ENERGY = ("kinetic", "potential")  # calls that depend on inertias: without, and with what meets springs at the step's end
 OF_MASS = (
-    "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows", "inverse",
+    "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows", "inverse_matrix",
 )  # fmt: skip
 INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
@@ -155,7 +155,7 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
         ),
         "report": np.zeros(5),
         "workspace": solver_workspace(room, rows, size + joints),
-        "inverse": inverse_work(bodies, size + joints, nv),
+        "inverse_work": inverse_work(bodies, size + joints, nv),
         "collisions": collision_work(contacts.scene),
         "of_bodies": matrix(size), "with_rows": matrix(size + joints), "begin": inertia.begin.copy(),
         "factors": factors, "factors_of_bodies": factors._replace(E=np.zeros((0, nv))),
@@ -209,5 +209,5 @@ def _contact_calls(stepper: Any, contacts: ContactStage, m: MotionArrays, a: dic
         "body_delassus": (inertia.function_of_bodies, q, a["of_bodies"].G),
         "delassus_with_rows": (inertia.function_of_all, q, a["with_rows"].G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
-        "inverse": (stepper.moving.inverse_mass_matrix if by_inverse else None, q, factors.Minv),
+        "inverse_matrix": (stepper.moving.inverse_mass_matrix if by_inverse else None, q, factors.Minv),
     }

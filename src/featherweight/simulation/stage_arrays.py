@@ -87,4 +87,4 @@ class CallsOfRobot(NamedTuple):
     body_delassus: Any  # of bodies that may touch
     delassus_with_rows: Any  # and of joint rows
     jacobian: Any  # of bodies that may touch
-    inverse: Any  # of the mass matrix
+    inverse_matrix: Any  # of the mass matrix
