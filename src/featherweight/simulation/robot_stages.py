@@ -47,7 +47,7 @@ class RobotStages(NamedTuple):
     external: Any  # (bodies, 6) forces of the user
     given: Any  # (2,) bool, whether there are controls, and forces on bodies
     numbers: Any  # RobotNumbers
-    motion: Any  # MotionArrays
+    arrays: Any  # MotionArrays
     calls: Any  # CallsOfRobot
     springs: Any  # Springs
     drives: Any  # Drives
@@ -83,14 +83,14 @@ class RobotStages(NamedTuple):
     own_armature: Any  # (k,)
 
     def move_freely(self) -> None:
-        m = self.motion
+        m = self.arrays
         for i in range(len(m.displacement)):
             m.displacement[i] = 0.0
         integrate_smoothly(self)
         copy(m.free, m.after)
 
     def is_finite(self) -> bool:
-        return all_finite(self.motion.after)
+        return all_finite(self.arrays.after)
 
     def detect(self) -> bool:
         write_row_gaps(self.rows, self.q, self.kinematics.gap)
@@ -113,13 +113,13 @@ class RobotStages(NamedTuple):
         rows, k = self.rows, self.kinematics
         if len(rows.joint) == 0:
             return self.count[0] > 0  # type: ignore[no-any-return]
-        write_row_velocity(self, self.motion.free)
-        write_row_speeds(rows, self.motion.row_velocity, k.speed)
+        write_row_velocity(self, self.arrays.free)
+        write_row_speeds(rows, self.arrays.row_velocity, k.speed)
         self.count[1] = any_active(rows, k.gap, k.speed, self.settings)
         return self.count[1] > 0 or self.count[0] > 0  # type: ignore[no-any-return]
 
     def resolve(self) -> bool:
-        m, calls, k = self.motion, self.calls, self.kinematics
+        m, calls, k = self.arrays, self.calls, self.kinematics
         if self.numbers.bounces:
             if len(self.bodies) > 0:
                 call_machine(calls.velocity_before)
@@ -137,7 +137,7 @@ class RobotStages(NamedTuple):
         return self.report[4] > 0.0  # type: ignore[no-any-return]
 
     def part(self) -> None:
-        m, h = self.motion, self.numbers.step
+        m, h = self.arrays, self.numbers.step
         write_pushed_acceleration(self, self.impulses.push, self.impulses.joint_push)
         farthest = 1e-300
         for i in range(len(m.displacement)):
@@ -147,7 +147,7 @@ class RobotStages(NamedTuple):
             m.displacement[i] *= min(1.0, MOST_PUSHED / farthest)
 
     def apply_impulses(self) -> None:
-        m, h = self.motion, self.numbers.step
+        m, h = self.arrays, self.numbers.step
         write_pushed_acceleration(self, self.impulses.wrench, self.impulses.joint)
         if self.numbers.integrator == SEMI_IMPLICIT:
             call_machine(self.calls.pushed_velocity)
@@ -161,14 +161,14 @@ class RobotStages(NamedTuple):
             self.report[k] = 0.0
 
     def move(self) -> None:
-        m = self.motion
+        m = self.arrays
         if self.numbers.integrator != SEMI_IMPLICIT:
             copy(m.after, m.end)
         write_arrival(self, True)
         copy(m.x, m.ahead)
 
     def is_sound(self) -> bool:
-        m, h = self.motion, self.numbers.step
+        m, h = self.arrays, self.numbers.step
         if not all_finite(m.ahead) or not all_finite(m.end):
             return False
         farthest = 0.0
@@ -179,8 +179,8 @@ class RobotStages(NamedTuple):
         return excess(self) <= 0.0
 
     def arrive(self) -> None:
-        copy(self.motion.ahead, self.q)
-        copy(self.motion.end, self.v)
+        copy(self.arrays.ahead, self.q)
+        copy(self.arrays.end, self.v)
         keep_impulses(self.impulses)
 
 
@@ -226,7 +226,7 @@ def delassus_of(stages: Any, contacts: Any) -> Any:
         call_machine(calls.jacobian)
     call_machine(calls.inverse_matrix)
     delassus = BodyDelassus(stages.with_rows.G, stages.begin)
-    own, S = stages.factors, stages.motion.S
+    own, S = stages.factors, stages.arrays.S
     if near and stages.numbers.joined:
         for k in range(len(stages.dofs)):
             copy(S[stages.dofs[k]], own.E[k])
@@ -238,7 +238,7 @@ def delassus_of(stages: Any, contacts: Any) -> Any:
 @jitable
 def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
     """The acceleration with impulses on bodies and at joints spread over the step."""
-    m, h, forces, dofs = stages.motion, stages.numbers.step, stages.forces, stages.dofs
+    m, h, forces, dofs = stages.arrays, stages.numbers.step, stages.forces, stages.dofs
     external = stages.given[1]
     for k in range(len(stages.bodies)):
         body = stages.bodies[k]
@@ -258,7 +258,7 @@ def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
 @jitable
 def write_arrival(stages: Any, parted: bool) -> None:
     """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there."""
-    m, calls, numbers = stages.motion, stages.calls, stages.numbers
+    m, calls, numbers = stages.arrays, stages.calls, stages.numbers
     if numbers.integrator == SEMI_IMPLICIT:
         call_machine(calls.advance if parted else calls.advance_straight)
         close(stages)
@@ -278,7 +278,7 @@ def write_arrival(stages: Any, parted: bool) -> None:
 @jitable
 def excess(stages: Any) -> float:
     """`excess_energy` of the step; bodies stay where they are where to part them would speed them up."""
-    m = stages.motion
+    m = stages.arrays
     kinetic_before, potential_before = energies(stages, stages.q, stages.v)
     work = greatest_work_from(stages)
     kinetic, potential = energies(stages, m.ahead, m.end)
@@ -306,7 +306,7 @@ def excess_of(
 @jitable
 def is_parted(stages: Any) -> bool:
     parted = False
-    for x in stages.motion.displacement:
+    for x in stages.arrays.displacement:
         parted |= x != 0.0
     return parted
 
@@ -314,7 +314,7 @@ def is_parted(stages: Any) -> bool:
 @jitable
 def greatest_work_from(stages: Any) -> float:
     """The most that forces of users and drives may have done in the step [J]."""
-    m, h = stages.motion, stages.numbers.step
+    m, h = stages.arrays, stages.numbers.step
     be_at(stages, m.ahead, m.end)
     if stages.numbers.integrator != SEMI_IMPLICIT:
         write_given(stages)
@@ -324,7 +324,7 @@ def greatest_work_from(stages: Any) -> float:
     if not stages.given[1]:
         return work
     be_at(stages, stages.q, stages.v)  # what forces on bodies come to at joints
-    copy(m.acceleration, m.rate)
+    copy(m.acceleration, m.accelerated)
     copy(m.load, m.k2)
     call_machine(stages.calls.inverse_dynamics)
     for i in range(len(m.given)):

@@ -26,7 +26,8 @@ Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
 NO_SPRINGS = Springs(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
 OF_ENERGY = ("kinetic", "potential")  # calls that depend on inertias: without, and with what meets springs at the step's end
 OF_MASS = (
-    "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows", "inverse_matrix",
+    "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
+    "inverse_matrix",
 )  # fmt: skip
 INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
@@ -55,7 +56,7 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     calls = CallsOfRobot(**{name: machine_call(*call) for name, call in functions.items()})
     springs = stepper.forces.springs if stepper.passive else NO_SPRINGS
     stages = RobotStages(
-        **arrays, numbers=_numbers(stepper, contacts), motion=m, calls=calls, springs=_copies(springs),
+        **arrays, numbers=_numbers(stepper, contacts), arrays=m, calls=calls, springs=_copies(springs),
         drives=_copies(stepper.forces.drives),
         efforts=stepper.forces.efforts.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
         parameters=parameters, armature=armature, own_armature=own,
@@ -179,10 +180,10 @@ def _functions(
     pushed = dynamics.variant("external_forces") if external or touching else None
     smooth = stepper.integrator != "semi-implicit"
     return {
-        "dynamics": (dynamics, m.x, m.w, m.load, m.rate),
-        "dynamics_external": (pushed if external else None, m.x, m.w, m.load, forces, m.rate),
+        "dynamics": (dynamics, m.x, m.w, m.load, m.accelerated),
+        "dynamics_external": (pushed if external else None, m.x, m.w, m.load, forces, m.accelerated),
         "dynamics_pushed": (pushed, m.x, m.w, m.pushed_load, forces, m.pushed),
-        "inverse_dynamics": (moving.inverse_dynamics if external else None, m.x, m.w, m.rate, m.load),
+        "inverse_dynamics": (moving.inverse_dynamics if external else None, m.x, m.w, m.accelerated, m.load),
         "free_velocity": (None if smooth else robot._free_velocity, v, m.acceleration, h, m.free),
         "pushed_velocity": (None if smooth else robot._free_velocity, v, m.pushed, h, m.after),
         "advance": (None if smooth else robot._advance, q, m.after, m.displacement, h, m.x, m.end),

@@ -36,7 +36,7 @@ def copy(source: Any, target: Any) -> None:
 @jitable
 def write_row_velocity(stages: Any, v: Any) -> None:
     """The velocities of all joints for independent ones, with the S that is there."""
-    m = stages.motion
+    m = stages.arrays
     if not stages.numbers.joined:
         copy(v, m.row_velocity)
         return
@@ -50,7 +50,7 @@ def write_row_velocity(stages: Any, v: Any) -> None:
 @jitable
 def add_row_forces(stages: Any, load: Any) -> None:
     """Forces of all joints to those of the independent ones."""
-    m = stages.motion
+    m = stages.arrays
     if not stages.numbers.joined:
         for i in range(len(load)):
             load[i] += m.row_force[i]
@@ -64,7 +64,7 @@ def add_row_forces(stages: Any, load: Any) -> None:
 @jitable
 def write_given(stages: Any) -> None:
     """The forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
-    m, most, d = stages.motion, stages.efforts, stages.drives
+    m, most, d = stages.arrays, stages.efforts, stages.drives
     for i in range(len(m.given)):
         m.given[i] = min(max(stages.tau[i], -most[i]), most[i])
     if not stages.given[0]:
@@ -86,7 +86,7 @@ def write_given(stages: Any) -> None:
 @jitable
 def add_springs(stages: Any, ahead: float) -> None:
     """Damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
-    m, s = stages.motion, stages.springs
+    m, s = stages.arrays, stages.springs
     if len(s.damping) == 0:
         return
     write_row_velocity(stages, m.w)
@@ -106,8 +106,8 @@ def spring_energy(springs: Any, q: Any) -> float:
 
 @jitable
 def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
-    """The acceleration `rate` at x and w."""
-    m, calls = stages.motion, stages.calls
+    """The acceleration `accelerated` at x and w."""
+    m, calls = stages.arrays, stages.calls
     if stages.numbers.joined:
         call_machine(calls.spanning)
     if drives_follow:
@@ -119,14 +119,14 @@ def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
 
 @jitable
 def be_at(stages: Any, q: Any, v: Any) -> None:
-    copy(q, stages.motion.x)
-    copy(v, stages.motion.w)
+    copy(q, stages.arrays.x)
+    copy(v, stages.arrays.w)
 
 
 @jitable
 def close(stages: Any) -> None:
     """Close loops at x; NaN where they cannot be closed, so that the step is not taken."""
-    numbers, x = stages.numbers, stages.motion.x
+    numbers, x = stages.numbers, stages.arrays.x
     if not numbers.looped:
         return
     for k in range(MOST_CLOSINGS):
@@ -141,7 +141,7 @@ def close(stages: Any) -> None:
                 if y < 0.0:
                     x[0] = np.nan
             return
-        copy(stages.motion.closed, x)
+        copy(stages.arrays.closed, x)
     x[0] = np.nan
 
 
@@ -149,15 +149,15 @@ def close(stages: Any) -> None:
 def integrate_smoothly(stages: Any) -> None:
     """`free`, the velocity after the step, `smooth` and `increment`, where it leads, and what impulses are added to: load and
     acceleration, at the beginning of the step."""
-    m, kind = stages.motion, stages.numbers.integrator
+    m, kind = stages.arrays, stages.numbers.integrator
     be_at(stages, stages.q, stages.v)
     if kind == SEMI_IMPLICIT:
         accelerate(stages, True, stages.numbers.step)
-        copy(m.rate, m.acceleration)
+        copy(m.accelerated, m.acceleration)
         call_machine(stages.calls.free_velocity)
         return
     accelerate(stages, True, 0.0)
-    copy(m.rate, m.acceleration)
+    copy(m.accelerated, m.acceleration)
     if kind == RK4:
         runge_kutta(stages)
     else:
@@ -173,7 +173,7 @@ def integrate_smoothly(stages: Any) -> None:
 @jitable
 def go(stages: Any) -> None:
     """To x from q along `increment`."""
-    m = stages.motion
+    m = stages.arrays
     copy(m.increment, m.u)
     call_machine(stages.calls.integrate)
     close(stages)
@@ -181,20 +181,20 @@ def go(stages: Any) -> None:
 
 @jitable
 def runge_kutta(stages: Any) -> None:
-    m, h, v = stages.motion, stages.numbers.step, stages.v
+    m, h, v = stages.arrays, stages.numbers.step, stages.v
     n = len(v)
     for i in range(n):
         m.increment[i], m.w[i] = 0.5 * h * v[i], v[i] + 0.5 * h * m.acceleration[i]
     write_curved_rate(stages, m.k2)
     go(stages)
     accelerate(stages, True, 0.0)
-    copy(m.rate, m.a2)
+    copy(m.accelerated, m.a2)
     for i in range(n):
         m.increment[i], m.w[i] = 0.5 * h * m.k2[i], v[i] + 0.5 * h * m.a2[i]
     write_curved_rate(stages, m.k3)
     go(stages)
     accelerate(stages, True, 0.0)
-    copy(m.rate, m.a3)
+    copy(m.accelerated, m.a3)
     for i in range(n):
         m.increment[i], m.w[i] = h * m.k3[i], v[i] + h * m.a3[i]
     write_curved_rate(stages, m.k4)
@@ -202,7 +202,7 @@ def runge_kutta(stages: Any) -> None:
     accelerate(stages, True, 0.0)
     for i in range(n):
         m.increment[i] = h / 6.0 * (v[i] + 2.0 * m.k2[i] + 2.0 * m.k3[i] + m.k4[i])
-        m.free[i] = v[i] + h / 6.0 * (m.acceleration[i] + 2.0 * m.a2[i] + 2.0 * m.a3[i] + m.rate[i])
+        m.free[i] = v[i] + h / 6.0 * (m.acceleration[i] + 2.0 * m.a2[i] + 2.0 * m.a3[i] + m.accelerated[i])
     go(stages)
     copy(m.x, m.smooth)
 
@@ -210,7 +210,7 @@ def runge_kutta(stages: Any) -> None:
 @jitable
 def write_curved_rate(stages: Any, rate: Any) -> None:
     """u' = w + [u, w] / 2 + [u, [u, w]] / 12 for the increment u and velocity w."""
-    m = stages.motion
+    m = stages.arrays
     copy(m.w, rate)
     if len(stages.joints) == 0:
         return
@@ -249,7 +249,7 @@ def add_cross(a: Any, i: int, b: Any, j: int, sign: float, result: Any, k: int) 
 @jitable
 def midpoint(stages: Any) -> None:
     """As `integrators.midpoint`; NaN where it does not settle."""
-    m, h, v = stages.motion, stages.numbers.step, stages.v
+    m, h, v = stages.arrays, stages.numbers.step, stages.v
     n = len(v)
     kinetic_before, potential_before = energies(stages, stages.q, v)
     before = kinetic_before + potential_before
@@ -287,13 +287,13 @@ def energies(stages: Any, q: Any, v: Any) -> tuple[float, float]:
     be_at(stages, q, v)
     call_machine(stages.calls.kinetic)
     call_machine(stages.calls.potential)
-    return stages.energy[0], stages.energy[1] + spring_energy(stages.springs, stages.motion.x)
+    return stages.energy[0], stages.energy[1] + spring_energy(stages.springs, stages.arrays.x)
 
 
 @jitable
 def power_at_middle(stages: Any) -> float:
     """Of forces other than gravity and springs, with the load that was there last, at the middle of the step."""
-    m, s = stages.motion, stages.springs
+    m, s = stages.arrays, stages.springs
     if stages.given[1]:
         be_at(stages, m.middle, m.half)
         call_machine(stages.calls.inverse_dynamics)
@@ -309,7 +309,7 @@ def power_at_middle(stages: Any) -> float:
 @jitable
 def settle(stages: Any, gain: float) -> bool:
     """The velocity `free` at the end for a given gain, by fixed-point iteration, with `half` and the configuration `middle`."""
-    m, h, v, after = stages.motion, stages.numbers.step, stages.v, stages.motion.free
+    m, h, v, after = stages.arrays, stages.numbers.step, stages.v, stages.arrays.free
     n = len(v)
     scale = greatest_of(v) + greatest_of(after) + h * max(1.0, stages.numbers.gravity)
     least, waited = np.inf, 0
@@ -323,7 +323,7 @@ def settle(stages: Any, gain: float) -> bool:
         accelerate(stages, True, 0.0)
         change = 0.0
         for i in range(n):
-            guess = v[i] + h * m.rate[i] + gain * m.half[i]
+            guess = v[i] + h * m.accelerated[i] + gain * m.half[i]
             change = max(change, abs(guess - after[i]))
             after[i] = guess
         change /= scale

@@ -25,7 +25,7 @@ class MotionArrays(NamedTuple):
     x: Any  # a configuration and a velocity within the step, at which functions are called
     w: Any
     load: Any  # forces there
-    rate: Any  # and the acceleration
+    accelerated: Any  # and the acceleration
     before: Any  # velocities at the beginning, in `speed_before`
     given: Any  # forces of the user and of drives
     acceleration: Any  # at the beginning of the step
@@ -68,10 +68,10 @@ class LoopArrays(NamedTuple):
 class CallsOfRobot(NamedTuple):
     """Functions of the robot, each a `MachineCall`."""
 
-    dynamics: Any  # x, w, load -> rate
+    dynamics: Any  # x, w, load -> accelerated
     dynamics_external: Any  # with forces of the user on bodies
     dynamics_pushed: Any  # with those and impulses: x, w, pushed_load, forces -> pushed
-    inverse_dynamics: Any  # x, w, rate -> load
+    inverse_dynamics: Any  # x, w, accelerated -> load
     free_velocity: Any  # v, acceleration -> free
     pushed_velocity: Any  # v, pushed -> after
     advance: Any  # q, after, displacement -> x, end
