@@ -20,6 +20,7 @@ from .code import Candidate, Loaded, load_best
 from .dlpack import compact
 from .driver import Device
 from .kernel import ENTRY, KernelLayout, emit_module, padded
+from .launchable import Launchable
 from .target import NVIDIA
 
 THREADS = 32  # of a block: one warp, which waits for nobody else
@@ -86,7 +87,7 @@ class OnArrays:
 
     address = None
 
-    def __init__(self, code: DeviceCode, library: Library, device: Device) -> None:
+    def __init__(self, code: Launchable, library: Library, device: Device) -> None:
         self.code, self.program, self.library, self.device = code, code.program, library, device
         self.stream = library.stream(device.ordinal)
         self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of what is known of them

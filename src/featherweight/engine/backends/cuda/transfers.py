@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..host_arrays import Array, HostArrays
 from .driver import Device
-
-if TYPE_CHECKING:
-    from .device_code import DeviceCode
+from .launchable import Launchable
 
 PIECE_BYTES = 16 << 20  # of arguments and results: long enough for the bus, short enough to begin soon
 LEAST_PIECE = 8192  # states
@@ -22,7 +20,7 @@ LANES = 3  # pieces under way: one comes, one is computed, one goes
 class OnHost(HostArrays):
     """A program on NumPy's arrays, computed on a device."""
 
-    def __init__(self, code: DeviceCode, device: Device) -> None:
+    def __init__(self, code: Launchable, device: Device) -> None:
         self.code, self.program, self.device = code, code.program, device
 
     def run(
@@ -68,7 +66,7 @@ class OnHost(HostArrays):
 class _Lane:
     """Memory for a piece, on both sides, and the stream that it takes."""
 
-    def __init__(self, code: DeviceCode, device: Device, dtype: np.dtype[Any], piece: int) -> None:
+    def __init__(self, code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) -> None:
         self.code, self.device, self.dtype = code, device, dtype
         self.stream = device.stream()
         self.host = [device.pinned(piece * math.prod(s) * dtype.itemsize) for s in code.program.shapes]
