@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .driver_calls import AssemblerLog, Context, LaunchParameters, bindings, call, constant, forked
+from .driver_calls import MOST_ARGUMENT_BYTES, AssemblerLog, Context, LaunchParameters, bindings, call, constant, forked
 
 OPTIMIZATION = 4  # the assembler's highest level
 POOLED_BYTES = 1 << 30  # of freed memory that a device's pool keeps: else the system gets it back at each synchronization
@@ -100,8 +100,11 @@ class Device:
 
     def launch(self, kernel: DeviceKernel, blocks: int, threads: int, shared_bytes: int, stream: int, arguments: bytes) -> None:
         """Begin a kernel on a stream. `arguments` are laid out as its parameters are, 4096 bytes at most."""
+        size = len(arguments)
+        if size > MOST_ARGUMENT_BYTES:
+            raise ValueError(f"a kernel's arguments of {size} bytes, but a launch takes at most {MOST_ARGUMENT_BYTES}")
         parameters = _parameters
-        size = parameters.size[0] = len(arguments)
+        parameters.size[0] = size
         parameters.arguments[:size] = arguments
         with self.current():
             call(

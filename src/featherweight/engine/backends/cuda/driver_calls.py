@@ -45,11 +45,10 @@ def call(name: str, *arguments: Any) -> Any:
             "CUDA was in use when this process was forked, and does not survive that: "
             "start processes by 'spawn' or 'forkserver' (multiprocessing.set_start_method)"
         )
-    api = bindings()
-    status, *results = getattr(api, name)(*arguments)
-    if status:
-        raise failure(api, name, status)
-    return results[0] if len(results) == 1 else tuple(results)
+    result = getattr(bindings(), name)(*arguments)
+    if result[0]:
+        raise failure(bindings(), name, result[0])
+    return result[1] if len(result) == 2 else result[1:]
 
 
 def failure(api: Any, name: str, status: Any) -> Exception:
