@@ -37,7 +37,6 @@ class Exporter:
 
     @property
     def held(self) -> bool:
-        gc.collect()
         return self._owner is not None and self._owner() is not None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 import inspect
 import os
 import re
@@ -11,6 +10,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ from engine.backends.cuda.driver_double import (
     OTHER_CONTEXT,
     DriverDouble,
 )
-from featherweight.engine.backends.cuda import driver, driver_calls
+from featherweight.engine.backends.cuda import driver
 from featherweight.engine.backends.cuda.driver import device, devices, ordinal_of
 
 
@@ -52,7 +52,6 @@ def use_everything(double: DriverDouble) -> None:
     d._pools = False
     d.free(d.allocate(8, stream), stream)
     del kernel, begin, end, buffer
-    gc.collect()
 
 
 def test_every_call_is_known_and_has_the_bindings_number_of_arguments(double: DriverDouble) -> None:
@@ -139,24 +138,63 @@ def test_without_a_driver_the_error_says_so() -> None:
     assert run.stdout.startswith((without_driver, "RuntimeError CUDA finds no device on this machine"))
 
 
-def test_a_forked_child_is_told_that_it_cannot_use_cuda(double: DriverDouble, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_calls, "_forked", False)
-    event = device(0).event()
-    driver_calls._forget_driver()  # as after a fork
-    with pytest.raises(RuntimeError, match="does not survive that: start processes by 'spawn' or 'forkserver'"):
-        devices()
-    before = len(double.told)
-    del event
-    gc.collect()
-    assert len(double.told) == before  # the parent's is the parent's to release
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
-@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="this system does not fork")
-def test_a_fork_before_cuda_is_used_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_calls, "_forked", False)
-    driver_calls.bindings.cache_clear()
-    driver_calls._forget_driver()
-    assert not driver_calls.forked()
+def fork(check: Callable[[], bool]) -> bool:
+    """What a forked child finds."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if check() else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_is_told_that_it_cannot_use_cuda(double: DriverDouble) -> None:
+    events = [device(0).event()]
+    told = len(double.told)
+
+    def refused() -> bool:
+        try:
+            device(0).synchronize()
+        except RuntimeError as error:
+            said = "does not survive that: start processes by 'spawn' or 'forkserver'" in str(error)
+        events.clear()
+        return said and len(double.told) == told  # the parent's event is the parent's to release
+
+    assert fork(refused)
+    device(0).synchronize()  # the parent goes on
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_may_use_cuda_if_its_parent_did_not(double: DriverDouble) -> None:
+    assert fork(lambda: devices() == 2)
+
+
+AT_EXIT = """
+import atexit
+atexit.register(lambda: print(dict(stand_in.counts)))  # the first is called last
+import sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+from engine.backends.cuda.driver_double import DriverDouble
+from engine.backends.cuda.test_dlpack import Exporter
+from featherweight.engine.backends.cuda import driver, driver_calls
+stand_in = DriverDouble()
+driver_calls.import_module = lambda name: stand_in
+kept = driver.device(0).load(b"cubin").kernel("rows"), driver.device(0).pinned(8), np.from_dlpack(Exporter(np.zeros(3)))
+sys.modules["kept"] = kept  # it lasts longer than this module
+"""
+
+
+def test_nothing_is_released_at_the_interpreters_end() -> None:
+    tests = str(Path(__file__).parents[3])
+    run = subprocess.run([sys.executable, "-c", AT_EXIT.format(tests=tests)], capture_output=True, text=True, check=True)
+    told = ast.literal_eval(run.stdout)
+    assert run.stderr == "" and told["cuMemHostAlloc"] == 1
+    assert not {"cuModuleUnload", "cuMemFreeHost"} & told.keys()
 
 
 # contexts
@@ -220,10 +258,8 @@ def test_a_name_without_a_kernel_is_an_error(double: DriverDouble) -> None:
 
 def test_code_is_unloaded_once_no_kernel_of_it_is_left(double: DriverDouble) -> None:
     kernel = device(0).load(b"cubin").kernel("rows")
-    gc.collect()
     assert double.counts["cuModuleUnload"] == 0
     del kernel
-    gc.collect()
     assert double.counts["cuModuleUnload"] == 1
 
 
@@ -291,11 +327,9 @@ def test_no_memory_is_a_memory_error(double: DriverDouble) -> None:
 
 def test_a_pinned_buffer_lasts_as_long_as_its_array(double: DriverDouble) -> None:
     array = device(0).pinned(16).array[3:]
-    gc.collect()
     assert double.counts["cuMemFreeHost"] == 0
     array[:] = 1
     del array
-    gc.collect()
     assert double.counts["cuMemFreeHost"] == 1
     assert device(0).pinned(0).array.shape == (0,)
 
@@ -324,7 +358,6 @@ def test_a_stream_waits_for_what_another_has_begun(double: DriverDouble) -> None
     d.follow(7, 8)
     ((_, recorded),), ((waiting, *_),) = double.calls("cuEventRecord"), double.calls("cuStreamWaitEvent")
     assert (recorded, waiting) == (8, 7)
-    gc.collect()
     assert double.counts["cuEventDestroy"] == 1
 
 
