@@ -300,7 +300,7 @@ class Stepper:
 
     def _moved(self, robot: Robot, q: Array, v: Array, tau: Array, forces: Array | None) -> Array:
         """The acceleration under joint forces, and forces on bodies if there are any."""
-        more = {} if forces is None else {"external_forces": forces}
+        more: dict[str, Any] = {} if forces is None else {"external_forces": forces}
         acceleration: Array = robot.forward_dynamics(q, v, tau, threads=self.threads, **more)
         return acceleration
 

@@ -236,6 +236,14 @@ def test_assembling_asks_for_what_was_said(double: DriverDouble) -> None:
     assert "CU_JIT_MAX_REGISTERS" not in double.calls("cuLinkCreate")[-1][1]
 
 
+def test_ptx_may_be_loaded_as_it_is(double: DriverDouble) -> None:
+    device(0).load(b".version 8.0\0", 64)
+    device(0).load(b"cubin")
+    limits = [dict(zip(names, values, strict=True)) for _, _, names, values in double.calls("cuModuleLoadDataEx")]
+    assert [limit.get("CU_JIT_MAX_REGISTERS") for limit in limits] == [64, None]
+    assert all(limit["CU_JIT_OPTIMIZATION_LEVEL"] == 4 for limit in limits)
+
+
 def test_what_the_assembler_says_is_in_the_error(double: DriverDouble) -> None:
     double.failing["cuLinkAddData"] = INVALID_PTX
     expected = r"^cuLinkAddData failed: CUDA_ERROR_INVALID_PTX \(a PTX JIT compilation failed\)\nptxas: line$"

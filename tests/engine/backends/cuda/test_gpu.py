@@ -110,6 +110,8 @@ def test_the_device_is_told_of() -> None:
 
 
 def test_the_kernel_is_told_of(kernel: DeviceKernel) -> None:
+    whole = kernel.module.device.load(DOUBLE + b"\0", 64).kernel("twice")
+    assert (whole.registers, whole.local_bytes) == (kernel.registers, kernel.local_bytes)
     assert 0 < kernel.registers <= 64 and kernel.local_bytes == 0 and kernel.most_threads >= 128
     kernel.allow_shared(device(0).shared_bytes)
 

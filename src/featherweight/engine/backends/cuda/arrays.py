@@ -9,19 +9,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..host_arrays import TYPES
 from .device_array import DeviceArray
 from .libraries import NAMED, OTHERS, Library
 
 __all__ = ["DeviceArray", "Library", "library_of", "on_device"]
 
-_HOST = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, tuple, type(None)})
 _libraries: WeakKeyDictionary[type, Library | None] = WeakKeyDictionary()
 
 
 def on_device(x: Any) -> bool:
     """Whether an argument is an array on a device."""
     kind = type(x)
-    if kind in _HOST:
+    if kind in TYPES:
         return False
     library = _library(kind)
     return library is not None and library.on_device(x)
