@@ -52,6 +52,7 @@ def assembly(ir: str, capability: tuple[int, int]) -> bytes:
         cpu=f"sm_{major}{minor}", features=f"+ptx{ASSEMBLY_VERSIONS[made_for]}", opt=3 if len(ir) < LONG else 0
     )
     with parsed(ir, machine) as module:
+        _inline(machine, module)
         return emitted(machine, module, text=True)
 
 
@@ -60,7 +61,16 @@ def amd_object(ir: str, cpu: str = "gfx942") -> bytes:
     _initialize()
     machine = llvm.Target.from_triple(AMD.triple).create_target_machine(cpu=cpu, opt=3)
     with parsed(ir, machine) as module:
+        _inline(machine, module)
         return emitted(machine, module)
+
+
+def _inline(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
+    """Put functions in their callers that are to be part of them: a call between functions takes and keeps registers."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(module, builder)
 
 
 class Loaded(NamedTuple):
@@ -97,14 +107,13 @@ class Kernels:
         self._name = cache.key("device", host().llvm, device.name, device.capability, device.driver_version, *what)
 
     def chosen(self, tried: int) -> Loaded:
-        """The one that was kept. Else that of the first few which takes least memory of its own a thread: it spills least."""
+        """The one that was kept. Else that of the first few which has the shortest code: it moves least from and to memory."""
         kept = cache.read(self._name)
         if kept is not None:
             return self._loaded((int(kept[0]["candidate"]), kept[1]))
-        loaded = {choice: self._loaded(choice) for choice in self.assembled(range(tried))}
-        best = min(loaded, key=lambda choice: loaded[choice].kernel.local_bytes)
+        best = min(self.assembled(range(tried)), key=lambda choice: len(choice[1]))
         self._keep(best)
-        return loaded[best]
+        return self._loaded(best)
 
     def quickest(self, milliseconds: Callable[[Loaded], float]) -> Loaded:
         """The one of all candidates that takes least time, which is kept."""
