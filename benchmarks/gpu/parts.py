@@ -1,0 +1,120 @@
+"""The parts of a run, in their order: what has goals comes first, other libraries last."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cases import CHEETAH, G1, PANDA, TALOS
+from device_code import instructions
+from figures import Figure, by_peer, copied, measured, on_processors, starts, sweep
+from roofline import BYTES
+from runner import Run
+
+Part = Callable[[Run], Iterator[Figure]]
+
+HERE = Path(__file__).parent
+PEER = 150.0  # seconds that a peer may take, compiling included
+OTHERS = (  # measured on the processors too
+    (TALOS, "inverse dynamics"),
+    (PANDA, "forward dynamics"),
+    (CHEETAH, "forward dynamics, rotors"),
+    (G1, "forward dynamics"),
+)
+
+
+def functions(run: Run) -> Iterator[Figure]:
+    for case in sorted(run.cases, key=lambda c: not c.goals):
+        for precision in BYTES:
+            yield measured("functions", case, precision, case.batch, run.lib)
+
+
+def compiling(run: Run) -> Iterator[Figure]:
+    case = run.case(TALOS)
+    if case is not None:
+        run.results.starts.extend(starts(case, run.lib, 1 if run.trial else 3))
+    yield from ()
+
+
+def machine_code(run: Run) -> Iterator[Figure]:
+    for case in run.cases:
+        for precision in BYTES:
+            found = instructions(case.function, precision)
+            if found is None:
+                run.skip("Machine code is not counted, for want of it or of nvdisasm: bounds are those of the operations.")
+                return
+            run.results.code[f"{case.robot}, {case.name}, {precision}"] = found
+    yield from ()
+
+
+def batches(run: Run) -> Iterator[Figure]:
+    case = run.case(TALOS)
+    if case is not None:
+        yield from sweep(case, run.lib, run.batches())
+
+
+def copies(run: Run) -> Iterator[Figure]:
+    for robot in (TALOS, PANDA):
+        case = run.case(robot)
+        if case is not None and not run.trial:
+            yield from (copied(case, precision) for precision in BYTES)
+
+
+def processors(run: Run) -> Iterator[Figure]:
+    case = run.case(TALOS)
+    if case is not None:
+        yield from on_processors(case, run.batches(2**18))
+    for robot, name in OTHERS:
+        case = run.case(robot, name)
+        if case is not None:
+            yield from on_processors(case, (case.batch,))
+
+
+def peer(name: str, *options: str) -> Part:
+    """A part that another process measures."""
+
+    def figures(run: Run) -> Iterator[Figure]:
+        command = [str(HERE / name), *options, "--robots", str(run.given.robots)]
+        lines, reason = by_peer(command, min(PEER, max(run.left, 1.0)))
+        for line in lines:
+            found: dict[str, Any] = json.loads(line)
+            yield Figure("peers", **found)
+        if reason:
+            run.skip(f"{' '.join([name, *options])} {reason}.")
+
+    return figures
+
+
+def building(run: Run) -> Iterator[Figure]:
+    """Starts what GRiD compiles beside all other parts, at the lowest priority: it takes minutes."""
+    if find_spec("grid_rbd") is not None:
+        command = [sys.executable, str(HERE / "grid_peer.py"), "--build", "--robots", str(run.given.robots)]
+        run.beside = subprocess.Popen(["nice", "-n", "19", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield from ()
+
+
+def grid(run: Run) -> Iterator[Figure]:
+    if run.beside is not None and run.wait() is None:
+        run.skip("grid_peer.py is left out: GRiD was still compiling.")
+        return
+    yield from peer("grid_peer.py")(run)
+
+
+PARTS: dict[str, Part] = {
+    "building": building,
+    "functions": functions,
+    "compiling": compiling,
+    "code": machine_code,
+    "batches": batches,
+    "copies": copies,
+    "processors": processors,
+    "warp": peer("mujoco_peers.py", "warp"),
+    "mjx": peer("mujoco_peers.py", "mjx", "--worlds", "32768"),
+    "mjx64": peer("mujoco_peers.py", "mjx", "--worlds", "32768", "--precision", "float64"),
+    "grid": grid,
+}
