@@ -6,14 +6,14 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from cases import BATCHES, DISTINCT, Case
-from devices import Library, Processor, median_by_events, median_of
+from cases import BATCHES, Case
+from gpu_arrays import Library, Processor, median_by_events, median_of
+from kernel_code import compiled, empty_cache
 from roofline import BYTES, moved
 
 from featherweight.engine.function import CompiledFunction
@@ -73,13 +73,15 @@ class Prepared:
     """A function's states on a device, and arrays there for its results."""
 
     def __init__(self, case: Case, precision: str, batch: int, lib: Library) -> None:
-        self.case, self.batch = case, batch
+        self.case, self.precision, self.batch = case, precision, batch
         repeated = (np.resize(x.astype(precision), (batch, *x.shape[1:])) for x in case.states)
         self.arrays = [lib.array(x) for x in repeated]
-        begun = time.perf_counter()
-        results = case.function(*self.arrays)
-        lib.synchronize()
-        self.first = time.perf_counter() - begun
+        with compiled() as codes:
+            begun = time.perf_counter()
+            results = case.function(*self.arrays)
+            lib.synchronize()
+            self.first = time.perf_counter() - begun
+        self.code = codes[0] if codes else None  # kernels that copy are smaller
         self.shown = [lib.numpy(x[:CHECKED]) for x in as_tuple(results)]
         out = tuple(lib.empty(x) for x in as_tuple(results))
         self.out = out if isinstance(results, tuple) else out[0]
@@ -98,8 +100,11 @@ class Prepared:
 
 def measured(part: str, case: Case, precision: str, batch: int, lib: Library, seconds: float = 1.0) -> Figure:
     """A function on a device, its data there."""
-    batch = fitting(case.function, precision, batch)
-    ready = Prepared(case, precision, batch, lib)
+    return timed(part, Prepared(case, precision, fitting(case.function, precision, batch), lib), lib, seconds)
+
+
+def timed(part: str, ready: Prepared, lib: Library, seconds: float = 1.0) -> Figure:
+    case, precision, batch = ready.case, ready.precision, ready.batch
     events = median_by_events(lib, ready.call, seconds / 2)
     wall = median_of(ready.call, lib.synchronize, seconds / 2)
     goal = case.goals.get(precision)
@@ -143,20 +148,14 @@ COMPILES = {"float32": 2.0, "float64": 3.0}  # [s], cold
 
 def starts(case: Case, lib: Library, times: int = 3) -> Iterator[Start]:
     """Medians. The driver's own cache must be off (CUDA_CACHE_DISABLE=1), or it answers for ours."""
-    before = os.environ.get("FEATHERWEIGHT_CACHE")
-    try:
-        for precision, goal in COMPILES.items():
-            arrays = [lib.array(x[:DISTINCT].astype(precision)) for x in case.states]
-            cold, kept = [], []
-            for _ in range(times):
-                os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-")
+    for precision, goal in COMPILES.items():
+        arrays = [lib.array(x.astype(precision)) for x in case.states]
+        cold, kept = [], []
+        for _ in range(times):
+            with empty_cache():
                 cold.append(_first_call(case.function.copy(), arrays, lib))
                 kept.append(_first_call(case.function.copy(), arrays, lib))
-            yield Start(precision, statistics.median(cold), statistics.median(kept), goal)
-    finally:
-        os.environ.pop("FEATHERWEIGHT_CACHE")
-        if before is not None:
-            os.environ["FEATHERWEIGHT_CACHE"] = before
+        yield Start(precision, statistics.median(cold), statistics.median(kept), goal)
 
 
 def _first_call(function: CompiledFunction, arrays: list[Any], lib: Library) -> float:

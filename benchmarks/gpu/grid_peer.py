@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from cases import G1, cases, load, options
-from devices import Torch, median_by_events
 from figures import CHECKED
+from gpu_arrays import Torch, median_by_events
 from measure import FILES
 
 import featherweight as fw

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 from cases import TALOS, load, options
-from devices import median_of
+from gpu_arrays import median_of
 from measure import FILES
 from robots_in_mujoco import forces_in_mujoco, mujoco_states, rates_in_mujoco, urdf_in_mujoco
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from cases import CHEETAH, G1, PANDA, TALOS
-from device_code import instructions
-from figures import Figure, by_peer, copied, measured, on_processors, starts, sweep
+from figures import Figure, Prepared, by_peer, copied, fitting, on_processors, starts, sweep, timed
 from roofline import BYTES
-from runner import Run
+from runner import TRIAL, Run
+from sass import disassembled
 
 Part = Callable[[Run], Iterator[Figure]]
 
+MUJOCO = "mujoco_peers.py"
 HERE = Path(__file__).parent
 PEER = 150.0  # seconds that a peer may take, compiling included
 OTHERS = (  # measured on the processors too
@@ -31,7 +32,10 @@ OTHERS = (  # measured on the processors too
 def functions(run: Run) -> Iterator[Figure]:
     for case in sorted(run.cases, key=lambda c: not c.goals):
         for precision in BYTES:
-            yield measured("functions", case, precision, case.batch, run.lib)
+            ready = Prepared(case, precision, fitting(case.function, precision, case.batch), run.lib)
+            if ready.code is not None:
+                run.code[f"{case.robot}, {case.name}, {precision}"] = ready.code
+            yield timed("functions", ready, run.lib)
 
 
 def compiling(run: Run) -> Iterator[Figure]:
@@ -42,13 +46,12 @@ def compiling(run: Run) -> Iterator[Figure]:
 
 
 def machine_code(run: Run) -> Iterator[Figure]:
-    for case in run.cases:
-        for precision in BYTES:
-            found = instructions(case.function, precision)
-            if found is None:
-                run.skip("Machine code is not counted, for want of it or of nvdisasm: bounds are those of the operations.")
-                return
-            run.results.code[f"{case.robot}, {case.name}, {precision}"] = found
+    for name, cubin in run.code.items():
+        found = disassembled(cubin)
+        if found is not None:
+            run.results.code[name] = found
+    if not run.results.code:
+        run.skip("Machine code is not counted, for want of it or of nvdisasm: bounds are those of the operations.")
     yield from ()
 
 
@@ -79,7 +82,8 @@ def peer(name: str, *options: str) -> Part:
     """A part that another process measures."""
 
     def figures(run: Run) -> Iterator[Figure]:
-        command = [str(HERE / name), *options, "--robots", str(run.given.robots)]
+        worlds = ["--worlds", str(TRIAL)] if run.trial and name == MUJOCO else []
+        command = [str(HERE / name), *options, *worlds, "--robots", str(run.given.robots)]
         lines, reason = by_peer(command, min(PEER, max(run.left, 1.0)))
         for line in lines:
             found: dict[str, Any] = json.loads(line)
@@ -113,8 +117,8 @@ PARTS: dict[str, Part] = {
     "batches": batches,
     "copies": copies,
     "processors": processors,
-    "warp": peer("mujoco_peers.py", "warp"),
-    "mjx": peer("mujoco_peers.py", "mjx", "--worlds", "32768"),
-    "mjx64": peer("mujoco_peers.py", "mjx", "--worlds", "32768", "--precision", "float64"),
+    "warp": peer(MUJOCO, "warp"),
+    "mjx": peer(MUJOCO, "mjx", "--worlds", "32768"),
+    "mjx64": peer(MUJOCO, "mjx", "--worlds", "32768", "--precision", "float64"),
     "grid": grid,
 }

@@ -8,8 +8,8 @@ import platform
 import time
 from typing import NamedTuple
 
-from devices import Library
 from figures import Figure, Start
+from gpu_arrays import Library
 from roofline import Device
 from sass import Instructions
 

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cases import options
-from devices import LIBRARIES
+from gpu_arrays import LIBRARIES
 from gpu_chart import draw
+from kernel_code import empty_cache
 from parts import PARTS
 from runner import Run, say
 
@@ -33,15 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["CUDA_CACHE_DISABLE"] = "1"  # before the driver starts: ours is the only cache that is measured
     try:
         run = Run(given)
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, RuntimeError) as error:
         say(f"{error}. Without a device: --library processor tries the parts; roofline.py prints bounds.")
         return 2
-    for name, part in PARTS.items():
-        if name in given.only:
-            run.part(name, part)
+    with empty_cache():
+        for name in given.only:
+            run.part(name, PARTS[name])
     if run.beside is not None:
         run.beside.kill()
-    run.write()
     draw(run.results.figures, given.output / "chart.png", run.results.facts["what"])
     print((given.output / "tables.md").read_text())
     wrong = [f for f in run.results.figures if f.wrong and f.part != "peers"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import roofline
-from devices import BUS, CLOCK, MEMORY_CLOCK, MULTIPROCESSORS, RATIO, described
+from gpu_arrays import BUS, CLOCK, MEMORY_CLOCK, MULTIPROCESSORS, RATIO, described
 from roofline import DEVICES, RESOURCES, Device, Work, assembled, binding, bounds, counted, in_words, moved
 from sass import Instructions
 

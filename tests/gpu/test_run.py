@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import cases
 import figures
+import kernel_code
 import mujoco
 import mujoco_peers
 import numpy as np
@@ -22,6 +24,7 @@ from published import FIGURES, seconds
 from run import main
 
 import featherweight as fw
+from featherweight.engine import cache
 
 ROBOT = fw.build(fw.robots.four_bar())
 
@@ -147,3 +150,16 @@ def test_what_a_machine_without_a_network_needs(tmp_path: Path) -> None:
     assert [p.name for p in pieces] == ["x.whl.0", "x.whl.1", "x.whl.2"] and not whole.exists()
     assert b"".join(p.read_bytes() for p in pieces) == bytes(range(250))
     assert prepare.cut(pieces[0], 100) == [pieces[0]]
+
+
+def test_code_for_a_device_is_what_calls_have_kept_since(tmp_path: Path) -> None:
+    head = kernel_code.ELF + bytes(14)
+    with kernel_code.empty_cache():
+        cache.write("before", {}, head + kernel_code.CUDA + b"older")
+        with kernel_code.compiled() as codes:
+            cache.write("processor", {}, head + (62).to_bytes(2, "little") + bytes(99))
+            cache.write("copies", {}, head + kernel_code.CUDA)
+            cache.write("kernel", {}, head + kernel_code.CUDA + b"larger")
+        assert codes == [head + kernel_code.CUDA + b"larger", head + kernel_code.CUDA]
+        where = os.environ["FEATHERWEIGHT_CACHE"]
+    assert os.environ.get("FEATHERWEIGHT_CACHE") != where and not Path(where).exists()
