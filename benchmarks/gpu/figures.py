@@ -140,7 +140,7 @@ class Start(NamedTuple):
     precision: str
     cold: float  # of a function never compiled, on a machine that has nothing kept
     kept: float  # of one whose code an earlier process kept, in this process
-    goal: float
+    goal: float | None
 
 
 COMPILES = {"float32": 2.0, "float64": 3.0}  # [s], cold

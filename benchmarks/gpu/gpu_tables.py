@@ -70,7 +70,8 @@ START = ["precision", "cold, s", "goal", "met", "code kept, s"]
 
 
 def start_row(s: Start) -> list[str]:
-    return [s.precision, f"{s.cold:.2f}", f"{s.goal:g}", "yes" if s.cold <= s.goal else "no", f"{s.kept:.3f}"]
+    goal, met = ("", "") if s.goal is None else (f"{s.goal:g}", "yes" if s.cold <= s.goal else "no")
+    return [s.precision, f"{s.cold:.2f}", goal, met, f"{s.kept:.3f}"]
 
 
 def bound_rows(figures: list[Figure], results: Results, cases: Sequence[Case]) -> list[list[str]]:

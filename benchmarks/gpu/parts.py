@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cases import CHEETAH, G1, PANDA, TALOS
+from cases import CHEETAH, G1, PANDA, TALOS, Case
 from figures import Figure, Prepared, by_peer, copied, fitting, on_processors, starts, sweep, timed
 from roofline import BYTES
 from runner import TRIAL, Run
@@ -21,6 +21,8 @@ Part = Callable[[Run], Iterator[Figure]]
 MUJOCO = "mujoco_peers.py"
 HERE = Path(__file__).parent
 PEER = 150.0  # seconds that a peer may take, compiling included
+LARGE = 30_000  # multiplications and additions
+LARGE_TAKES = 150.0  # seconds
 OTHERS = (  # measured on the processors too
     (TALOS, "inverse dynamics"),
     (PANDA, "forward dynamics"),
@@ -30,28 +32,42 @@ OTHERS = (  # measured on the processors too
 
 
 def functions(run: Run) -> Iterator[Figure]:
+    """Those that an assembler compiles in seconds, with goals first."""
     for case in sorted(run.cases, key=lambda c: not c.goals):
-        for precision in BYTES:
-            ready = Prepared(case, precision, fitting(case.function, precision, case.batch), run.lib)
-            if ready.code is not None:
-                run.code[f"{case.robot}, {case.name}, {precision}"] = ready.code
-            yield timed("functions", ready, run.lib)
+        if not large(case):
+            yield from (figure(run, case, precision) for precision in BYTES)
+    if not run.results.code:
+        run.skip("Machine code is not counted, for want of it or of nvdisasm: bounds are those of the operations.")
+
+
+def derivatives(run: Run) -> Iterator[Figure]:
+    """The others, which it takes a minute for, if there is as much time."""
+    for precision in BYTES:
+        for case in sorted(filter(large, run.cases), key=lambda c: not c.goals):
+            if run.left > LARGE_TAKES:
+                yield figure(run, case, precision)
+            else:
+                run.skip(f"{case.robot}, {case.name}, {precision} is left out: {run.left:.0f} s were left.")
+
+
+def large(case: Case) -> bool:
+    return case.function.operations.flops > LARGE
+
+
+def figure(run: Run, case: Case, precision: str) -> Figure:
+    """A function on the device, and its machine code counted."""
+    ready = Prepared(case, precision, fitting(case.function, precision, case.batch), run.lib)
+    code = None if ready.code is None else disassembled(ready.code)
+    if code is not None:
+        run.results.code[f"{case.robot}, {case.name}, {precision}"] = code
+    return timed("functions", ready, run.lib)
 
 
 def compiling(run: Run) -> Iterator[Figure]:
     case = run.case(TALOS)
     if case is not None:
-        run.results.starts.extend(starts(case, run.lib, 1 if run.trial else 3))
-    yield from ()
-
-
-def machine_code(run: Run) -> Iterator[Figure]:
-    for name, cubin in run.code.items():
-        found = disassembled(cubin)
-        if found is not None:
-            run.results.code[name] = found
-    if not run.results.code:
-        run.skip("Machine code is not counted, for want of it or of nvdisasm: bounds are those of the operations.")
+        found = starts(case, run.lib, 1 if run.trial else 3)
+        run.results.starts.extend(s._replace(goal=None) if run.trial else s for s in found)
     yield from ()
 
 
@@ -113,12 +129,12 @@ PARTS: dict[str, Part] = {
     "building": building,
     "functions": functions,
     "compiling": compiling,
-    "code": machine_code,
     "batches": batches,
     "copies": copies,
     "processors": processors,
     "warp": peer(MUJOCO, "warp"),
     "mjx": peer(MUJOCO, "mjx", "--worlds", "32768"),
+    "derivatives": derivatives,
     "mjx64": peer(MUJOCO, "mjx", "--worlds", "32768", "--precision", "float64"),
     "grid": grid,
 }

@@ -28,7 +28,6 @@ class Run:
         device = None if self.trial else driver_device()
         found = cases(given)
         self.cases = [c._replace(batch=min(c.batch, TRIAL), goals={}) for c in found.cases] if self.trial else found.cases
-        self.code: dict[str, bytes] = {}  # for the device, by robot, function and precision, with commas between them
         self.beside: subprocess.Popen[bytes] | None = None  # another process, while parts are measured
         self.results = Results(facts(self.lib, self.trial), device, [], [], {}, list(found.skipped))
 

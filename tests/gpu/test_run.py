@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import cases
 import figures
@@ -13,15 +14,19 @@ import kernel_code
 import mujoco
 import mujoco_peers
 import numpy as np
+import parts
 import prepare
 import pytest
 import runner
 from cases import TALOS, Case, Cases
 from figures import Figure, by_peer, fitting
-from gpu_tables import beside, function_row
+from gpu_tables import beside, bound_rows, document, function_row
 from measure import FILES, ROBOTS
 from published import FIGURES, seconds
+from results import Results
+from roofline import DEVICES
 from run import main
+from sass import Instructions
 
 import featherweight as fw
 from featherweight.engine import cache
@@ -40,15 +45,15 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Case:
 
 
 def test_a_trial_writes_results_tables_and_a_chart(small: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    parts = ["functions", "compiling", "code", "batches", "copies", "processors"]
-    assert main(["--library", "processor", "--output", str(tmp_path), "--only", *parts]) == 0
+    names = ["functions", "compiling", "batches", "copies", "processors", "derivatives"]
+    assert main(["--library", "processor", "--output", str(tmp_path), "--only", *names]) == 0
     found = json.loads((tmp_path / "results.json").read_text())
     assert found["facts"]["what"] == "a trial on the processor: no figures of a device" and found["device"] is None
     assert {(f["part"], f["precision"]) for f in found["figures"]} == {
         (part, precision) for part in ("functions", "sweep", "processors") for precision in ("float32", "float64")
     }
     assert all(f["goal"] is None and f["difference"] < figures.AGREE[f["precision"]] for f in found["figures"])
-    assert [s["precision"] for s in found["starts"]] == ["float32", "float64"]
+    assert [(s["precision"], s["goal"]) for s in found["starts"]] == [("float32", None), ("float64", None)]
     assert found["skipped"][0] == "A robot is left out."
     text = (tmp_path / "tables.md").read_text()
     assert capsys.readouterr().out.strip() == text.strip()
@@ -73,7 +78,7 @@ def test_a_part_that_fails_or_comes_late_is_said_and_the_others_go_on(small: Cas
     assert run.results.skipped[2] == "The part 'second' is left out: 0 minutes were over."
 
 
-def run_options(folder: Path) -> object:
+def run_options(folder: Path) -> Any:
     return type("given", (), {"output": folder, "library": "processor", "minutes": 5.0, "robots": folder})()
 
 
@@ -163,3 +168,28 @@ def test_code_for_a_device_is_what_calls_have_kept_since(tmp_path: Path) -> None
         assert codes == [head + kernel_code.CUDA + b"larger", head + kernel_code.CUDA]
         where = os.environ["FEATHERWEIGHT_CACHE"]
     assert os.environ.get("FEATHERWEIGHT_CACHE") != where and not Path(where).exists()
+
+
+def test_large_functions_are_left_out_when_little_time_is_left(
+    small: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LARGE", 1)
+    run = runner.Run(run_options(tmp_path))
+    assert not list(parts.functions(run))
+    assert [f.precision for f in parts.derivatives(run)] == ["float32", "float64"]
+    run.given.minutes = 2.0
+    assert not list(parts.derivatives(run))
+    assert "float64 is left out: 1" in run.results.skipped[-1]
+
+
+def test_bounds_stand_beside_what_was_measured(small: Case) -> None:
+    """With machine code where it was read: half as many operations bound a time that is twice the bound."""
+    device = DEVICES["nvidia-h200"]
+    code = {f"{TALOS}, forward dynamics, float32": Instructions(1000, {}, 0, 0)}
+    each = 2000 / device.issued
+    ours = Figure("functions", "ours", TALOS, "forward dynamics", "float32", 10, 10 * each)
+    results = Results({"what": "a test"}, device, [ours], [], code, [])
+    (row,) = bound_rows([ours], results, [small])
+    assert row[3] == f"{5e8 * each:.3f}*" and row[-1].startswith("2.0 times the bound by issue")
+    text = document(results, [small])
+    assert "## Bounds, and what was measured" in text and "1000 instructions" in text
