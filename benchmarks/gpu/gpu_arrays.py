@@ -31,6 +31,8 @@ class Library(Protocol):
 
     def numpy(self, x: Array) -> Any: ...
 
+    def copy(self, source: Array, goal: Array) -> None: ...
+
     def synchronize(self) -> None: ...
 
     def elapsed(self, call: Call, times: int) -> float:
@@ -53,6 +55,9 @@ class Torch:
 
     def numpy(self, x: Array) -> Any:
         return x.cpu().numpy()
+
+    def copy(self, source: Array, goal: Array) -> None:
+        goal.copy_(source)
 
     def synchronize(self) -> None:
         self.torch.cuda.synchronize()
@@ -84,6 +89,9 @@ class Cupy:
     def numpy(self, x: Array) -> Any:
         return self.cupy.asnumpy(x)
 
+    def copy(self, source: Array, goal: Array) -> None:
+        self.cupy.copyto(goal, source)
+
     def synchronize(self) -> None:
         self.cupy.cuda.runtime.deviceSynchronize()
 
@@ -110,6 +118,9 @@ class Processor:
 
     def numpy(self, x: Array) -> Any:
         return x
+
+    def copy(self, source: Array, goal: Array) -> None:
+        np.copyto(goal, source)
 
     def synchronize(self) -> None:
         pass
@@ -167,6 +178,13 @@ def median_by_events(lib: Library, call: Call, most: float = 1.0) -> float:
     """The same by the device's own events."""
     inner, readings = _calls(call, lib.synchronize, most)
     return statistics.median(lib.elapsed(call, inner) / inner for _ in range(readings))
+
+
+def copy_bandwidth(lib: Library, size: int) -> float:
+    """Bytes read and written in a second by a copy of so many [bytes] on the device."""
+    source = lib.array(np.arange(size // 4, dtype=np.float32))
+    goal = lib.empty(source)
+    return 2.0 * size / median_by_events(lib, lambda: lib.copy(source, goal), 0.3)
 
 
 # of enum CUdevice_attribute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-GRID = "github.com/A2R-Lab/GRiD, docs/source/_static/release/secondary_table.csv: data on the device"
+GRID = "github.com/A2R-Lab/GRiD, tables in docs/source/_static/release: data on the device"
 RTX = "RTX 5090"
 
 
@@ -28,8 +28,9 @@ def _grid(library: str, function: str, microseconds: float) -> Published:
 
 
 FIGURES = (
-    Published("GRiD 0.6", "g1_29dof", "forward dynamics", "1024", "float32", RTX, 448e-9, GRID),
+    _grid("GRiD 0.6", "forward dynamics", 459.261),
     Published("GRiD 0.6", "g1_29dof", "inverse dynamics", "1024", "float32", RTX, 71e-9, GRID),
+    _grid("GRiD 0.6", "inverse mass matrix", 344.859),
     _grid("GRiD 0.6", "derivatives of forward dynamics", 878.810),
     _grid("MuJoCo Warp", "forward dynamics", 419.316),
     _grid("MJX", "forward dynamics", 788.233),

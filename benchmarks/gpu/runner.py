@@ -11,10 +11,11 @@ from pathlib import Path
 
 from cases import BATCHES, Case, cases
 from figures import Figure
-from gpu_arrays import Library, driver_device, library
+from gpu_arrays import Library, copy_bandwidth, driver_device, library
 from gpu_tables import document
 from results import Results, facts
 
+COPIED = 2**31  # bytes
 TRIAL = 64  # states of batches where there is no device
 
 
@@ -29,7 +30,9 @@ class Run:
         found = cases(given)
         self.cases = [c._replace(batch=min(c.batch, TRIAL), goals={}) for c in found.cases] if self.trial else found.cases
         self.beside: subprocess.Popen[bytes] | None = None  # another process, while parts are measured
-        self.results = Results(facts(self.lib, self.trial), device, [], [], {}, list(found.skipped))
+        where = facts(self.lib, self.trial)
+        where["copies on the device"] = f"{copy_bandwidth(self.lib, TRIAL if self.trial else COPIED) / 1e12:.2f} TB/s, measured"
+        self.results = Results(where, device, [], [], {}, list(found.skipped))
 
     @property
     def left(self) -> float:

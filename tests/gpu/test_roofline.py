@@ -6,9 +6,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gpu_arrays
+import numpy as np
 import pytest
 import roofline
-from gpu_arrays import BUS, CLOCK, MEMORY_CLOCK, MULTIPROCESSORS, RATIO, described
+from gpu_arrays import (
+    BUS,
+    CLOCK,
+    MEMORY_CLOCK,
+    MULTIPROCESSORS,
+    RATIO,
+    copy_bandwidth,
+    described,
+    driver_device,
+    library,
+    median_by_events,
+    median_of,
+)
 from roofline import DEVICES, RESOURCES, Device, Work, assembled, binding, bounds, counted, in_words, moved
 from sass import Instructions
 
@@ -61,3 +75,31 @@ def test_bounds_are_printed_without_a_device_as_bounds(tmp_path: Path) -> None:
     assert text.startswith("Bounds, not measurements: H200: 132 multiprocessors at 1.98 GHz, 4.8 TB/s")
     assert "| mini_cheetah | forward dynamics, rotors | float32 |" in text
     assert "talos_reduced is left out: there is no talos_data" in text
+
+
+@pytest.mark.parametrize("name", ["torch", "cupy"])
+def test_arrays_of_a_device_by_either_library(name: str) -> None:
+    """On a machine with a device: there and back, copied, and timed by its events."""
+    try:
+        lib = library(name)
+    except ImportError as error:
+        pytest.skip(str(error))
+    x = np.arange(12.0).reshape(3, 4)
+    there = lib.array(x)
+    other = lib.empty(there)
+    lib.copy(there, other)
+    lib.synchronize()
+    assert (lib.numpy(other) == x).all()
+    spent = median_by_events(lib, lambda: lib.copy(there, other), 0.1)
+    assert 0.0 < spent < 0.1 and median_of(lambda: lib.copy(there, other), lib.synchronize, 0.1) > 0.0
+    assert copy_bandwidth(lib, 2**20) > 1e6
+    assert driver_device().multiprocessors > 0
+
+
+def test_no_library_with_a_device_is_an_error_that_says_of_each_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> None:
+        raise ImportError("it sees no device")
+
+    monkeypatch.setattr(gpu_arrays, "LIBRARIES", {"torch": none, "cupy": none})
+    with pytest.raises(ImportError, match="no array library with a device: torch: it sees no device; cupy: it sees no device"):
+        library()
