@@ -31,7 +31,8 @@ def draw(figures: Sequence[Figure], path: Path, what: str) -> None:
         batches, rates = zip(*sorted(points), strict=True)
         color, dashes = colors[library], DASHES[precision]
         axes.plot(batches, rates, color=color, linestyle=dashes, marker="o", markersize=3, label=f"{library}, {precision}")
-    axes.set(xscale="log", yscale="log", xlabel="states in a batch", ylabel="states/s")
+    axes.set_xscale("log", base=2)
+    axes.set(yscale="log", xlabel="states in a batch", ylabel="states/s")
     axes.set_title(f"Forward dynamics of Talos; {what}", fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)

@@ -2,8 +2,8 @@
 
     python benchmarks/gpu/prepare.py FOLDER [--python 3.12] [--peers mjx warp grid] [--robots FOLDER]
 
-Expected there: NumPy, llvmlite, cuda-bindings, PyTorch or CuPy; JAX for MJX, nvcc for GRiD; matplotlib for the chart. Files that
-are greater than `--most` MiB are cut into pieces, for machines that take only so much at a time: `cat NAME.0 NAME.1 ... > NAME`
+Expected there: NumPy, llvmlite, cuda-bindings, PyTorch or CuPy; JAX for MJX, nvcc for GRiD; matplotlib for the chart. Files
+greater than `--most` MiB are cut into pieces, for machines that take only so much at a time: `cat NAME.0 NAME.1 ... > NAME`
 joins them.
 """
 
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default="3.12", help="of the machine")
     parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=["mjx", "grid"])
-    parser.add_argument("--most", type=int, default=56, metavar="MIB", help="of a file")
+    parser.add_argument("--most", type=int, default=40, metavar="MIB", help="of a file")
     given = parser.parse_args()
     wheels = given.folder / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)

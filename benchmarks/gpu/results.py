@@ -35,10 +35,10 @@ class Results(NamedTuple):
         return json.dumps(kept, indent=1)
 
 
-def facts(lib: Library, trial: bool) -> dict[str, str]:
+def facts(lib: Library, device: Device | None) -> dict[str, str]:
     """Where and by what this is measured."""
     return {
-        "what": "a trial on the processor: no figures of a device" if trial else "measured on a device",
+        "what": "a trial on the processor: no figures of a device" if device is None else f"measured on {device.name}",
         "featherweight": __version__,
         "arrays": lib.name,
         "processors": f"{os.cpu_count()} of {platform.processor() or platform.machine()}",

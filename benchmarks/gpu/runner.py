@@ -30,7 +30,7 @@ class Run:
         found = cases(given)
         self.cases = [c._replace(batch=min(c.batch, TRIAL), goals={}) for c in found.cases] if self.trial else found.cases
         self.beside: subprocess.Popen[bytes] | None = None  # another process, while parts are measured
-        where = facts(self.lib, self.trial)
+        where = facts(self.lib, device)
         where["copies on the device"] = f"{copy_bandwidth(self.lib, TRIAL if self.trial else COPIED) / 1e12:.2f} TB/s, measured"
         self.results = Results(where, device, [], [], {}, list(found.skipped))
 
