@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .backends import EXECUTIONS, NEEDED, backend
+from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
 from .operations import Operations
@@ -17,12 +18,13 @@ from .program import FusedProgram, Program
 from .trace import Trace
 from .traced import NODE_BUDGET, Traced
 
+if TYPE_CHECKING:
+    from .backends.cuda.device_code import DeviceCode
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
-
-OVERLAP_WORK = 1000  # steps of NumPy's search for an element that two arrays share: columns of one table share none
 
 
 class CompiledFunction:
@@ -179,29 +181,63 @@ class CompiledFunction:
 
     # calling it
 
-    def __call__(self, *args: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
+    def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> Any:
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and algorithm != self.algorithm:
             if algorithm not in self._candidates:
                 known = ", ".join(self._candidates or (self.algorithm,))
                 raise ValueError(f"{self.name}: algorithm must be one of {known}; got {algorithm!r}")
-            return self._candidates[algorithm](*args, out=out, threads=threads, **named)
+            return self._candidates[algorithm](*args, out=out, threads=threads, device=device, **named)
         for option in self.program.options:
             value = named.pop(option, None)
             if value is not None:
-                return self.variant(option)(*args, out=out, threads=threads, **named, **{option: value})
-        return self._general(self._bound(args, named), out, threads)
+                return self.variant(option)(*args, out=out, threads=threads, device=device, **named, **{option: value})
+        return self._general(self._bound(args, named), out, threads, device)
 
-    def _general(self, args: tuple[Any, ...], out: Any, threads: int | None) -> Any:
+    def _general(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
         if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
             raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
-        executable = self._executable
-        arrays = [self._array(executable, a, k) for k, a in enumerate(args)]
+        executable = self._executable_for(args, out, device)
+        arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
         batch = self._batch(arrays)
-        results = None if out is None else self._results(out, batch)
-        dtype = _SINGLE if all(a.dtype.kind == "f" and a.dtype.itemsize <= 4 for a in arrays) else _DOUBLE
+        results = None if out is None else self._results(executable, out, batch)
+        dtype = _result_type(arrays)
         values = executable.run(arrays, batch, dtype, results, threads)
         return values[0] if self._result_class is None else self._result_class(*values)
+
+    def _executable_for(self, args: tuple[Any, ...], out: Any, device: str | None) -> Executable:
+        """What computes where the arguments are, or on the device that is named."""
+        if device is None and all(type(x) in TYPES for x in args) and type(out) in TYPES:
+            return self._executable
+        from .devices import executable_on_device  # only where there may be one
+
+        return executable_on_device(self.program, lambda: self._device_code, args, out, device) or self._executable
+
+    def tune(self, *args: Any, **named: Any) -> None:
+        """Measure, for arguments on a device, the ways in which the function can be written for it, and keep the quickest.
+
+        That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
+        the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
+        """
+        args = self._bound(args, named)
+        executable: Any = self._executable_for(args, None, None)
+        if not hasattr(executable, "tune"):
+            raise ValueError(f"{self.name}: tune takes arrays on a device (CuPy's, PyTorch's or JAX's)")
+        arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
+        batch = self._batch(arrays)
+        if 0 in batch:
+            raise ValueError(f"{self.name}: tune needs states to measure; got a batch of shape {batch}")
+        executable.tune(arrays, batch, _result_type(arrays))
+
+    @cached_property
+    def _device_code(self) -> DeviceCode:
+        """Kernels for devices. Raises ValueError for a function that is not traced."""
+        from .backends.cuda.device_code import DeviceCode
+
+        if self.execution != "traced":
+            reason = "too large to be traced" if self._asked == "auto" else f"asked to be {self._asked}"
+            raise ValueError(f"{self.name}: only traced functions run on a device, and this one is {reason}")
+        return DeviceCode(self.program, self._traced)
 
     @cached_property
     def _executable(self) -> Executable:
@@ -246,15 +282,6 @@ class CompiledFunction:
             raise TypeError(f"{self.program} takes {', '.join(names)}; got {given}")
         return (*args, *(named[n] for n in missing))
 
-    def _array(self, executable: Executable, x: Any, k: int) -> Any:
-        """Argument k as an array."""
-        if isinstance(x, np.ndarray) and np.ma.is_masked(x):
-            raise ValueError(f"{self.name}: {self.program.inputs[k].name} has masked elements; fill them with numbers")
-        try:
-            return executable.array(x)
-        except ValueError as error:  # nested lists of unlike lengths
-            raise ValueError(f"{self.name}: {self.program.inputs[k].name} is not an array of numbers: {error}") from None
-
     def _batch(self, arrays: Sequence[Any]) -> tuple[int, ...]:
         """The batch axes; raises an error that names the argument at fault, if one is."""
         batch: tuple[int, ...] | None = None
@@ -279,31 +306,30 @@ class CompiledFunction:
             shapes = ", ".join(f"{p.name} {x.shape}" for x, p in zip(arrays, self.program.inputs, strict=True))
             raise ValueError(f"{self.name}: batch axes do not broadcast: {shapes}") from None
 
-    def _results(self, out: Any, batch: tuple[int, ...]) -> Sequence[Any]:
+    def _results(self, executable: Executable, out: Any, batch: tuple[int, ...]) -> Sequence[Any]:
         """Arrays of the caller's for the results; raises ValueError where they do not fit."""
         outputs = self.program.outputs
         if len(outputs) > 1 and (not isinstance(out, tuple) or len(out) != len(outputs)):
             names = ", ".join(r.name for r in outputs)
-            raise ValueError(f"{self.name}: out must be a tuple of {len(outputs)} arrays ({names}); got {_described(out)}")
-        arrays: Sequence[Any] = out if len(outputs) > 1 else (out,)
-        for k, (array, output) in enumerate(zip(arrays, outputs, strict=True)):
-            shape = batch + output.shape
-            what = "out" if len(outputs) == 1 else f"out for {output.name}"
-            if not isinstance(array, np.ndarray) or array.shape != shape:
-                raise ValueError(f"{self.name}: {what} must be an array of shape {shape}; got {_described(array)}")
+            given = str(out.shape) if isinstance(out, np.ndarray) else type(out).__name__
+            raise ValueError(f"{self.name}: out must be a tuple of {len(outputs)} arrays ({names}); got {given}")
+        arrays: list[Any] = []
+        for x, output in zip(out if len(outputs) > 1 else (out,), outputs, strict=True):
+            what = f"{self.name}: out" if len(outputs) == 1 else f"{self.name}: out for {output.name}"
+            array, shape = executable.result(x, what), batch + output.shape
+            if array.shape != shape:
+                raise ValueError(f"{what} must be an array of shape {shape}; got {array.shape}")
             if array.dtype.kind not in "fc":  # NumPy would cast to words and objects, too
-                raise TypeError(f"{self.name}: {what} must hold floating-point numbers; got dtype {array.dtype}")
-            if isinstance(array, np.ma.MaskedArray):
-                raise TypeError(f"{self.name}: {what} must be an array without a mask")
-            if not array.flags.writeable:
-                raise ValueError(f"{self.name}: {what} is read-only")
-            if any(np.may_share_memory(array, other, OVERLAP_WORK) for other in arrays[:k]):  # type: ignore[arg-type]
+                raise TypeError(f"{what} must hold floating-point numbers; got dtype {array.dtype}")
+            if any(executable.overlap(array, other) for other in arrays):
                 raise ValueError(f"{self.name}: the array for {output.name} overlaps with another of out; give each its own")
+            arrays.append(array)
         return arrays
 
 
-def _described(x: Any) -> str:
-    return str(x.shape) if isinstance(x, np.ndarray) else type(x).__name__
+def _result_type(arrays: Sequence[Any]) -> np.dtype[Any]:
+    """Single precision where all arguments are floating-point numbers of no more."""
+    return _SINGLE if all(a.dtype.kind == "f" and a.dtype.itemsize <= 4 for a in arrays) else _DOUBLE
 
 
 @cache

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..program import Program
 from ..traced import Traced
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from .host_arrays import Array, HostArrays
 
 
 def compile(program: Program, traced: Traced) -> PlainPython:
@@ -19,19 +18,11 @@ def compile(program: Program, traced: Traced) -> PlainPython:
     return PlainPython(program)
 
 
-class PlainPython:
+class PlainPython(HostArrays):
     """A program that is interpreted. Where results and arguments overlap, results are written when all are there."""
-
-    address = None
 
     def __init__(self, program: Program) -> None:
         self.program = program
-
-    def array(self, x: Any) -> Array:
-        return np.asarray(x)
-
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
-        return None
 
     def run(
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None

@@ -19,8 +19,14 @@ Batch = tuple[int, ...]
 class Executable(Protocol):
     """A program, ready to run."""
 
-    def array(self, x: Any) -> Array:
-        """An argument as an array where this back end computes."""
+    def array(self, x: Any, what: str) -> Array:
+        """An argument as an array where this back end computes. Raises TypeError or ValueError, which begin with `what`."""
+
+    def result(self, x: Any, what: str) -> Array:
+        """A caller's array for a result; raises likewise where it cannot be written."""
+
+    def overlap(self, a: Array, b: Array) -> bool:
+        """Whether two arrays share memory, as far as that is quickly found."""
 
     def run(
         self, arrays: Sequence[Array], batch: Batch, dtype: Any, out: Sequence[Array] | None, threads: int | None

@@ -22,9 +22,8 @@ from ..derivative_program import OneInLanes
 from ..program import ComposedProgram, FusedProgram, KernelProgram, Program
 from ..threads import processors, share_out
 from ..traced import Traced
+from .host_arrays import Array, HostArrays
 from .interpreted import delivered, rows_of
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _OPERATORS = {"__add__": operator.add, "__sub__": operator.sub, "__matmul__": operator.matmul}
 _methods: dict[str, dict[type, Callable[..., Any]]] = {}  # name -> class -> jitable
@@ -39,20 +38,12 @@ def compile(program: Program, traced: Traced) -> RolledLoops:
     return RolledLoops(program)
 
 
-class RolledLoops:
+class RolledLoops(HostArrays):
     """The kernels of a program on rows of arrays, which threads share."""
-
-    address = None
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._shares: dict[int, list[Callable[..., None]]] = {}  # of columns, one a thread
-
-    def array(self, x: Any) -> Array:
-        return np.asarray(x)
-
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
-        return None
 
     @cached_property
     def _run(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:

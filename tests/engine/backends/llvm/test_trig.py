@@ -13,7 +13,7 @@ import pytest
 from mpmath import mp, mpf  # type: ignore[import-untyped]
 
 from featherweight.engine.backends.llvm.ir import Type
-from featherweight.engine.backends.llvm.trig import CONSTANTS, REACH, sincos_ir, sincos_name
+from featherweight.engine.backends.llvm.trig import CONSTANTS, REACH, UNFUSED_PIECES, sincos_ir, sincos_name
 
 Floats = npt.NDArray[Any]
 SinCosFunction = Callable[[Floats], tuple[Floats, Floats]]
@@ -22,10 +22,8 @@ DTYPES: dict[str, type[Any]] = {"double": np.float64, "float": np.float32}
 SMALL = {"double": 1e-300, "float": 1e-37}
 QUARTER_TURNS = np.arange(63662) * (np.pi / 2)
 
-# The bound in the docstring of trig.py, for |x| <= REACH.
+# The bound in the docstring of trig.py.
 BOUND = 1.7
-# Beyond, the C library in double precision, whose own error glibc and musl keep below one unit.
-BOUND_BEYOND = 1.0
 
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
@@ -43,6 +41,12 @@ def host_machine() -> Any:
 
 def host_has_fma() -> bool:
     return "aarch64" in llvm.get_default_triple() or bool(llvm.get_host_cpu_features().get("fma"))
+
+
+FMA = [
+    pytest.param(True, id="fma", marks=pytest.mark.skipif(not host_has_fma(), reason="no fused multiply-add on this machine")),
+    pytest.param(False, id="no fma"),
+]
 
 
 def module_text(precision: str, lanes: int, fma: bool) -> str:
@@ -96,16 +100,12 @@ def compiled(precision: str, lanes: int, fma: bool) -> SinCosFunction:
     return call
 
 
-def sincos(precision: str, lanes: int = 8) -> SinCosFunction:
-    return compiled(precision, lanes, host_has_fma())
-
-
-def worst_error(precision: str, x: Floats, lanes: int = 8) -> float:
+def worst_error(precision: str, fma: bool, x: Floats) -> float:
     """The largest error in units in the last place: longdouble finds the candidates, mpmath at 200 bits measures."""
     worst = 0.0
     x = x.astype(DTYPES[precision])
     wide = x.astype(np.longdouble if precision == "double" else np.float64)
-    sine, cosine = sincos(precision, lanes)(x)
+    sine, cosine = compiled(precision, 8, fma)(x)
     for values, screen, exact in ((sine, np.sin(wide), mp.sin), (cosine, np.cos(wide), mp.cos)):
         suspicion = np.abs(values - screen) / np.spacing(np.abs(values))
         candidates = np.concatenate([np.argsort(suspicion)[-100:], np.arange(0, len(x), 1 + len(x) // 100)])
@@ -138,48 +138,58 @@ RANGES: dict[str, Callable[[np.random.Generator, str], Floats]] = {
 }
 
 
+@pytest.mark.parametrize("fma", FMA)
 @pytest.mark.parametrize("precision", CONSTANTS)
 @pytest.mark.parametrize("name", RANGES)
-def test_error_stays_within_the_bound(name: str, precision: str) -> None:
+def test_error_stays_within_the_bound(name: str, precision: str, fma: bool) -> None:
     x = RANGES[name](np.random.default_rng(1), precision)
-    assert worst_error(precision, x) <= BOUND
+    assert worst_error(precision, fma, x) <= BOUND
 
 
-@pytest.mark.parametrize(("precision", "largest"), [("double", 1e300), ("float", 1e38)])
-def test_arguments_beyond_the_reduction_are_right(precision: str, largest: float) -> None:
-    x = log_uniform(np.random.default_rng(2), REACH, largest, 2000)
-    x[:2] = np.nextafter(DTYPES[precision](REACH), DTYPES[precision](np.inf)), largest
-    assert worst_error(precision, x) <= BOUND_BEYOND
+def far_arguments(precision: str) -> Floats:
+    """Of all exponents beyond `REACH`; among them multiples of pi/2, and the double that comes closest to one (Muller 2016)."""
+    kind, rng = DTYPES[precision], np.random.default_rng(2)
+    largest = float(np.finfo(kind).max)
+    quarter_turns = np.round(log_uniform(rng, REACH, largest**0.5, 1000)) * (np.pi / 2)
+    closest = 6381956970095103 * 2.0**797 if precision == "double" else 1e38
+    edges = [np.nextafter(kind(REACH), kind(np.inf)), largest, -largest, closest]
+    return np.concatenate([log_uniform(rng, REACH, largest, 2000), quarter_turns, edges]).astype(kind)
+
+
+@pytest.mark.parametrize("fma", FMA)
+@pytest.mark.parametrize("precision", CONSTANTS)
+def test_error_of_large_angles_stays_within_the_bound(precision: str, fma: bool) -> None:
+    assert worst_error(precision, fma, far_arguments(precision)) <= BOUND
 
 
 def mixed_arguments(precision: str) -> Floats:
     rng = np.random.default_rng(3)
     mostly_near, some_far = rng.uniform(-10, 10, 999), log_uniform(rng, 1e-30, 1e30, 1000)
-    return rng.permutation(np.concatenate([mostly_near, some_far, around_quarter_turns(precision)]))
+    return rng.permutation(np.concatenate([mostly_near, some_far, around_quarter_turns(precision), far_arguments(precision)]))
 
 
+@pytest.mark.parametrize("fma", FMA)
 @pytest.mark.parametrize("precision", CONSTANTS)
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
-def test_bits_do_not_depend_on_the_number_of_lanes(precision: str, lanes: int) -> None:
+def test_bits_do_not_depend_on_the_number_of_lanes(precision: str, lanes: int, fma: bool) -> None:
     x = mixed_arguments(precision)
-    for alone, together in zip(sincos(precision, 1)(x), sincos(precision, lanes)(x), strict=True):
+    for alone, together in zip(compiled(precision, 1, fma)(x), compiled(precision, lanes, fma)(x), strict=True):
         assert alone.tobytes() == together.tobytes()
 
 
+@pytest.mark.parametrize("fma", FMA)
 @pytest.mark.parametrize("precision", CONSTANTS)
-def test_sine_is_odd_and_cosine_even_bit_by_bit(precision: str) -> None:
+def test_sine_is_odd_and_cosine_even_bit_by_bit(precision: str, fma: bool) -> None:
     x = np.append(mixed_arguments(precision), 0.0)
-    (sine, cosine), (sine_of_negative, cosine_of_negative) = sincos(precision)(x), sincos(precision)(-x)
+    (sine, cosine), (sine_of_negative, cosine_of_negative) = (compiled(precision, 8, fma)(y) for y in (x, -x))
     assert (-sine).tobytes() == sine_of_negative.tobytes()
     assert cosine.tobytes() == cosine_of_negative.tobytes()
 
 
 @pytest.mark.parametrize("precision", CONSTANTS)
 @pytest.mark.parametrize("lanes", [1, 8])
-@pytest.mark.parametrize("fma", [True, False])
+@pytest.mark.parametrize("fma", FMA)
 def test_special_values(precision: str, lanes: int, fma: bool) -> None:
-    if fma and not host_has_fma():
-        pytest.skip("no fused multiply-add on this machine")
     tiny = np.finfo(DTYPES[precision]).smallest_subnormal
     x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, tiny, -tiny, 1.0, 1e6], DTYPES[precision])
     sine, cosine = compiled(precision, lanes, fma)(x)
@@ -191,18 +201,9 @@ def test_special_values(precision: str, lanes: int, fma: bool) -> None:
     assert sine[7:] == pytest.approx(np.sin(x[7:].astype(float)), rel=3 * float(np.finfo(x.dtype).eps))
 
 
-@pytest.mark.parametrize("precision", CONSTANTS)
-def test_without_fma_every_lane_is_the_c_library(precision: str) -> None:
-    x = mixed_arguments(precision)
-    for alone, together in zip(compiled(precision, 1, False)(x), compiled(precision, 8, False)(x), strict=True):
-        assert alone.tobytes() == together.tobytes()
-    assert compiled(precision, 8, False)(x)[1] == pytest.approx(np.cos(x.astype(DTYPES[precision]).astype(float)))
-
-
-def assembly(triple: str, cpu: str, precision: str, lanes: int, fma: bool) -> str:
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2)
-    module = llvm.parse_assembly(module_text(precision, lanes, fma))
-    module.triple = triple
+def assembly(triple: str, cpu: str, precision: str, lanes: int, fma: bool, features: str = "") -> str:
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2)
+    module = llvm.parse_assembly(f'target triple = "{triple}"\n{module_text(precision, lanes, fma)}')
     return str(machine.emit_assembly(module))
 
 
@@ -224,6 +225,61 @@ def test_other_targets_fuse_in_hardware(triple: str, cpu: str, lanes: int, fused
 
 def test_plain_x86_does_not_fuse() -> None:
     assert "fma" not in assembly("x86_64-unknown-linux-gnu", "x86-64", "double", 2, fma=False)
+
+
+def functions_of_libraries(text: str) -> set[str]:
+    """Names of the C library's functions, and of those that stand for instructions that a machine has not: __multi3."""
+    own = r"(?:sin|cos|sincos|fma|ldexp|memcpy|memset)f?"
+    return set(re.findall(rf"(?<![\w.])(?:__\w+|{own})(?![\w.])", text)) - {"__stack_pointer"}
+
+
+@pytest.mark.parametrize("precision", CONSTANTS)
+@pytest.mark.parametrize(
+    ("triple", "cpu", "features", "fma"),
+    [
+        ("x86_64-unknown-linux-gnu", "haswell", "", True),
+        ("x86_64-unknown-linux-gnu", "x86-64", "", False),
+        ("aarch64-unknown-linux-gnu", "generic", "", True),
+        ("riscv64-unknown-elf", "generic-rv64", "+m,+f,+d", True),
+        ("riscv32-unknown-elf", "generic-rv32", "+m,+f,+d", True),
+        ("thumbv7em-none-eabihf", "cortex-m7", "", True),
+        ("wasm32-unknown-unknown", "generic", "", False),
+        ("amdgcn-amd-amdhsa", "gfx90a", "", True),
+        ("nvptx64-nvidia-cuda", "sm_80", "+ptx71", True),
+    ],
+)
+def test_no_library_is_called_on_any_target(triple: str, cpu: str, features: str, fma: bool, precision: str) -> None:
+    assert not functions_of_libraries(assembly(triple, cpu, precision, 1, fma, features))
+
+
+def test_a_small_processor_needs_its_single_precision_only() -> None:
+    text = assembly("thumbv7em-none-eabihf", "cortex-m4", "float", 1, fma=True)
+    assert not functions_of_libraries(text)
+    assert "f64" not in text
+
+
+def test_calls_of_libraries_would_be_seen() -> None:
+    assert functions_of_libraries(assembly("x86_64-unknown-linux-gnu", "x86-64", "double", 1, fma=True)) == {"fma"}
+    assert "__muldf3" in functions_of_libraries(assembly("thumbv7em-none-eabihf", "cortex-m4", "double", 1, fma=False))
+
+
+@pytest.mark.parametrize("precision", CONSTANTS)
+def test_a_gpu_neither_fuses_by_itself_nor_looks_for_a_symbol(precision: str) -> None:
+    text = assembly("nvptx64-nvidia-cuda", "sm_80", precision, 1, fma=True, features="+ptx71")
+    assert ".extern" not in text
+    operations = re.findall(r"\b((?:mul|add|sub|fma)\.\S*f(?:32|64))\b", text)
+    assert len(operations) >= 2 * (3 + 2 * len(CONSTANTS[precision].sine))
+    assert {x.split(".")[1] for x in operations} == {"rn"}, "an operation that the assembler may fuse, or flushes to zero"
+    assert re.search(r"(?:const|global)\S* \.align 4 \.b8 \S*two\S*pi\S*\[156\]", text)
+    assert re.search(r"\bld\.(?:global\.nc|const)\b", text)
+
+
+@pytest.mark.parametrize("fma", [True, False])
+def test_a_module_takes_several_widths(fma: bool) -> None:
+    """What they share is the same text, so that a set of declarations holds it once."""
+    widths = [sincos_ir("double", lanes, fma) for lanes in (1, 4, 8)]
+    shared = dict.fromkeys(line for width in widths for line in width.declarations)
+    llvm.parse_assembly("\n".join([*shared, *(width.definition for width in widths)])).verify()
 
 
 @pytest.mark.parametrize(("precision", "lanes", "message"), [("half", 8, "precision"), ("double", 0, "lanes")])
@@ -259,6 +315,11 @@ def test_constants_can_be_computed_again(precision: str) -> None:
             rest -= pieces[-1]
         assert table.pieces == tuple(pieces)
         assert table.two_over_pi == rounded(2 / mp.pi, digits)
+        unfused, rest = [], mp.pi / 2
+        for bits in (36, 36, 53):
+            unfused.append(rounded(rest, bits))
+            rest -= unfused[-1]
+        assert tuple(unfused) == UNFUSED_PIECES
 
         # The Chebyshev nodes of [0, end], stretched so that the first falls on zero, where the errors z S and z C
         # vanish by themselves. The end leaves room for an n rounded the wrong way: 63662 times the error of 2/pi.
@@ -270,7 +331,9 @@ def test_constants_can_be_computed_again(precision: str) -> None:
 
 
 if __name__ == "__main__":
-    for precision in CONSTANTS:
-        for name, draw in RANGES.items():
-            error = worst_error(precision, draw(np.random.default_rng(1), precision))
-            print(f"{precision:7} {name:22} {error:.3f} units in the last place")
+    for fma in (True, False):
+        for precision in CONSTANTS:
+            draws = {name: draw(np.random.default_rng(1), precision) for name, draw in RANGES.items()}
+            for name, x in {**draws, "large": far_arguments(precision)}.items():
+                error = worst_error(precision, fma, x)
+                print(f"{'fma' if fma else 'no fma':7} {precision:7} {name:22} {error:.3f} units in the last place")

@@ -14,14 +14,13 @@ from ... import cache
 from ...program import Program
 from ...threads import processors, share_out
 from ...traced import Traced
+from ..host_arrays import Array, HostArrays
 from .calls import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc
 from .ir import Type
 from .jit import Code, compile_object, host, load_object
 from .loop import emit_loop
 from .single import emit_single, emit_single_in_lanes
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
 LONGEST_CALL = 50_000_000  # operations of a call that is not cut: Python sees no signals meanwhile
@@ -34,7 +33,7 @@ def compile(program: Program, traced: Traced) -> MachineCode:
     return MachineCode(program, traced)
 
 
-class MachineCode:
+class MachineCode(HostArrays):
     """A program as machine code: for one state, and for batches, in each precision."""
 
     def __init__(self, program: Program, traced: Traced) -> None:
@@ -44,8 +43,8 @@ class MachineCode:
         self._gufuncs: dict[str, Gufunc] = {}
         self._singles: dict[str, Code] = {}
 
-    def array(self, x: Any) -> Array:
-        a = np.asarray(x)
+    def array(self, x: Any, what: str) -> Array:
+        a = super().array(x, what)
         return a.astype(np.float64) if a.dtype.kind == "f" and a.dtype.itemsize > 8 else a  # ufuncs do not round inputs
 
     # one state
@@ -86,7 +85,7 @@ class MachineCode:
         return emit_single(self._traced.trace, sizes, Type(precision, 1), lanes, fma)
 
     @property
-    def address(self) -> int | None:
+    def address(self) -> int | None:  # type: ignore[override]
         return self._single("double").address("single")
 
     # many

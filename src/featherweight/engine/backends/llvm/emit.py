@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ...operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
 from ...trace import Trace
-from .ir import Function, Type
+from .ir import Function, Type, pointer_type
 from .registers import Registers, registers
 from .schedule import schedule
 from .trig import sincos_name
@@ -52,7 +52,7 @@ def emit_kernel(t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), grou
 class Emitter:
     """What a kernel is written by."""
 
-    name = "fw.kernel"
+    name, linkage = "fw.kernel", "hidden"
 
     def __init__(self, t: Trace, type: Type, fma: bool, sizes: Sequence[int], group: int) -> None:
         self.trace, self.type = t, type
@@ -70,15 +70,16 @@ class Emitter:
         uses.subtract(g.operands(i)[0] for i in turned)
         gone.update(i for i in self.turns if not uses[i])
         nodes = [i for i in t.live if self._is_computed(i) and i not in gone]
-        self.nodes = schedule(nodes, self.reads, lambda i: OPERATIONS[g.op[i]].latency)
-        self.part = PART if len(self.nodes) < LONG else SHORT_PART
+        self.nodes = self._ordered(nodes)
+        self.part = self._part_size()
         self.part_of = {i: k // self.part for k, i in enumerate(self.nodes)}
         self.parts = -(-len(self.nodes) // self.part)
         self.slot, self.workspace = self._slots()
         self.registers = registers(type.item_bytes * max(type.lanes, group))
-        arguments = [f"ptr noalias readonly %in{k}" for k in range(len(t.inputs))]
-        arguments += [f"ptr noalias %out{k}" for k in range(len(self.first))]
-        self.arguments = [*arguments, "ptr noalias %ws"]
+        pointers = [f"%in{k}" for k in range(len(t.inputs))] + [f"%out{k}" for k in range(len(self.first))] + ["%ws"]
+        readonly = ["readonly "] * len(t.inputs) + [""] * len(pointers)
+        kinds = [pointer_type(self._space(p)) for p in pointers]
+        self.arguments = [f"{kind} noalias {r}{p}" for kind, p, r in zip(kinds, pointers, readonly, strict=False)]
         self.functions: list[Function] = []
         self.outputs: dict[int, list[tuple[int, bool]]] = {}  # node -> the outputs that are its value, or the negative of it
         for k, x in enumerate(t.outputs):
@@ -91,6 +92,18 @@ class Emitter:
         if product is None:
             return self.operands(i)
         return tuple(j for j in self.graph.operands(i) if j != product) + self.graph.operands(product)
+
+    def _ordered(self, nodes: Sequence[int]) -> list[int]:
+        """Nodes in the order in which they are computed."""
+        return schedule(nodes, self.reads, lambda i: OPERATIONS[self.graph.op[i]].latency)
+
+    def _part_size(self) -> int:
+        """Nodes of a function."""
+        return PART if len(self.nodes) < LONG else SHORT_PART
+
+    def _space(self, base: str) -> int:
+        """The address space that a pointer leads to."""
+        return 0
 
     def _uses(self) -> Counter[int]:
         """How often each node is an operand or an output."""
@@ -171,7 +184,7 @@ class Emitter:
     @contextmanager
     def _function(self, part: str) -> Iterator[Function]:
         """The function that instructions go to from now on."""
-        self.f, self.held = Function("void", f"{self.name}.{part}", self.arguments, "hidden"), Registers()
+        self.f, self.held = Function("void", f"{self.name}.{part}", self.arguments, self.linkage), Registers()
         self.pairs: dict[int, str] = {}  # sines and cosines of nodes
         self.rooms: dict[int, str] = {}  # nodes whose value lies on the stack, and what is free there
         self.free_rooms: dict[Type, list[str]] = defaultdict(list)
@@ -203,8 +216,12 @@ class Emitter:
             if not in_memory:
                 type = self.type_of(j)
                 free = self.free_rooms[type]
-                self.rooms[j] = room = free.pop() if free else self.f.slot(type.ir, 1, type.bytes)
+                self.rooms[j] = room = free.pop() if free else self._room(type)
                 self._store(room, 0, name, type)
+
+    def _room(self, type: Type) -> str:
+        """Memory for a value that registers do not hold, in this function."""
+        return self.f.slot(type.ir, 1, type.bytes)
 
     def _write_rest(self, constants: Sequence[tuple[int, float]]) -> None:
         """Outputs that are inputs handed through, or constants."""
@@ -239,8 +256,9 @@ class Emitter:
                         self.held.names[angle] = self._instruction(angle)
                 pair = self._sincos(wide, self._gathered(wide, group))
                 for which, op in enumerate((SIN, COS)):
-                    address = f.at(self.type.ir, "%ws", self.turn_slot[op, group[0]])
-                    f.store(wide.ir, f.member(wide.ir, pair, which), address, align=self.type.bytes)
+                    space = self._space("%ws")
+                    address = f.at(self.type.ir, "%ws", self.turn_slot[op, group[0]], space)
+                    f.store(wide.ir, f.member(wide.ir, pair, which), address, 0, self.type.bytes, space)
 
     def _gathered(self, wide: Type, group: Sequence[int]) -> str:
         """The values of nodes in one vector."""
@@ -256,10 +274,10 @@ class Emitter:
         return self.f.call(f"{{ {type.ir}, {type.ir} }}", f"@{sincos_name(type)}", f"{type.ir} {angle}")
 
     def _load(self, base: str, index: int, type: Type, again: bool) -> str:
-        return self.f.load(type.ir, base, index, type.bytes, volatile=again)
+        return self.f.load(type.ir, base, index, type.bytes, again, self._space(base))
 
-    def _store(self, base: str, index: int, value: str, type: Type) -> None:
-        self.f.store(type.ir, value, base, index, type.bytes)
+    def _store(self, base: str, index: int | str, value: str, type: Type) -> None:
+        self.f.store(type.ir, value, base, index, type.bytes, self._space(base))
 
     def _outputs_of(self, i: int, places: Iterable[tuple[int, bool]]) -> None:
         for k, negative in places:

@@ -69,6 +69,11 @@ class Vector(Type):
         return f"<{self.lanes} x i1> <{bits}>"
 
 
+def pointer_type(space: int = 0) -> str:
+    """Of pointers to one of the memories that a device has; 0 is the one that all processors have."""
+    return f"ptr addrspace({space})" if space else "ptr"
+
+
 class Function:
     """A function under construction, of a result's type, a name, and arguments with their types: "ptr %x"."""
 
@@ -180,18 +185,25 @@ class Function:
         """Room on the stack, to be asked for in the first block."""
         return self.value(f"alloca {kind}, i64 {count}, align {align}")
 
-    def at(self, kind: str, pointer: str, index: str | int) -> str:
+    def at(self, kind: str, pointer: str, index: str | int, space: int = 0) -> str:
         """The address of an element."""
-        return pointer if index in (0, "0") else self.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
+        if index in (0, "0"):
+            return pointer
+        return self.value(f"getelementptr {kind}, {pointer_type(space)} {pointer}, i64 {index}")
 
-    def load(self, kind: str, pointer: str, index: str | int = 0, align: int | None = None, volatile: bool = False) -> str:
+    def load(
+        self, kind: str, pointer: str, index: str | int = 0, align: int | None = None, volatile: bool = False, space: int = 0
+    ) -> str:
         """An element, whose own alignment holds where none is said."""
         hint = f", align {align}" if align else ""
-        return self.value(f"load {'volatile ' * volatile}{kind}, ptr {self.at(kind, pointer, index)}{hint}")
+        place = f"{pointer_type(space)} {self.at(kind, pointer, index, space)}"
+        return self.value(f"load {'volatile ' * volatile}{kind}, {place}{hint}")
 
-    def store(self, kind: str, value: str | int, pointer: str, index: str | int = 0, align: int | None = None) -> None:
+    def store(
+        self, kind: str, value: str | int, pointer: str, index: str | int = 0, align: int | None = None, space: int = 0
+    ) -> None:
         hint = f", align {align}" if align else ""
-        self.line(f"store {kind} {value}, ptr {self.at(kind, pointer, index)}{hint}")
+        self.line(f"store {kind} {value}, {pointer_type(space)} {self.at(kind, pointer, index, space)}{hint}")
 
     def field(self, kind: str, pointer: str, offset: int) -> str:
         """What lies that many bytes behind a pointer."""

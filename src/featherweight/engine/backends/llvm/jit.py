@@ -82,17 +82,18 @@ def compile_object(*modules: str) -> bytes:
 
 def _compiled(ir: str) -> bytes:
     machine = _machine()
-    with _parsed(ir, machine) as module:
-        return _emitted(machine, module)
+    with parsed(ir, machine) as module:
+        return emitted(machine, module)
 
 
-def _emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
-    """Object code. llvmlite lets one thread at a time into LLVM; what is in a context of its own needs no lock."""
+def emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef, text: bool = False) -> bytes:
+    """Object code, or assembly text. llvmlite lets one thread at a time into LLVM; what is in a context of its own needs no
+    lock."""
     emit = _emit_without_lock()
     if emit is None:
-        return bytes(machine.emit_object(module))
+        return machine.emit_assembly(module).encode() if text else bytes(machine.emit_object(module))
     with llvm.ffi.OutputString() as error:
-        buffer = emit(machine, module, 1, error)
+        buffer = emit(machine, module, int(not text), error)
         if not buffer:
             raise RuntimeError(str(error))
     try:
@@ -129,14 +130,14 @@ def _parts(joined: bytes) -> list[bytes]:
 def compile_optimized(ir: str) -> bytes:
     """Object code of a small module, for which LLVM's optimizations are worth their time."""
     machine = _machine()
-    with _parsed(ir, machine) as module:
+    with parsed(ir, machine) as module:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         builder.getModulePassManager().run(module, builder)
         return _joined([bytes(machine.emit_object(module))])
 
 
 @contextmanager
-def _parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
+def parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """A module, and a context with all its constants, for as long as it is compiled. Raises MemoryError."""
     _ask_for_memory(BYTES_TO_COMPILE, len(ir))
     with llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:

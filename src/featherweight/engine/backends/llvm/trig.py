@@ -1,4 +1,4 @@
-"""Sine and cosine of all lanes at once, as LLVM IR.
+"""Sine and cosine of all lanes at once, as LLVM IR, without a library.
 
 Reduction (Cody & Waite 1980): with n = round(|x| 2/pi) and pi/2 = P1 + P2 + P3, each piece the correctly rounded rest,
 
@@ -6,22 +6,28 @@ Reduction (Cody & Waite 1980): with n = round(|x| 2/pi) and pi/2 = P1 + P2 + P3,
     sin r = r + r^3 S(r^2)        cos r = 1 + r^2 (-1/2 + r^2 C(r^2))        |r| <= pi/4
 
 and n mod 4 picks which of the two, and its sign. S and C interpolate at Chebyshev nodes; its tests, in
-`tests/engine/backends/llvm/test_trig.py`, compute them again.
+`tests/engine/backends/llvm/test_trig.py`, compute them again. Lanes beyond 1e5 take their n and r from integers, one lane
+after the other (`payne_hanek`), then the same polynomials.
 
-Error bound for |x| <= 1e5, in units in the last place of the result: 1/2 from the last addition,
-1/4 from the polynomial, 1/2 from r, which counts nearly twice where sin r < 2^-k < r: below 1.7 in all. The largest
-seen is 1.55 among all floats >= 2^-9, 1.5 among doubles. Lanes beyond 1e5 call the C library, in double precision.
+Without fma in hardware, P1 and P2 have 36 bits, so that n P1 and n P2 are exact: with w = (|x| - n P1) - n P2, rounded,
+r = w + (e - n P3), where e is what the rounding lost. Floats do so in double precision.
 
-The operations are the same for any number of lanes and carry no fast-math flag: results are equal bit by bit.
+Error bound for all finite x, in units in the last place of the result: 1/2 from the last addition, 1/4 from the polynomial,
+1/2 from r, which counts nearly twice where sin r < 2^-k < r: below 1.7 in all. Without fma the last product is rounded, too;
+that is 1/4 in a cosine, where r counts for less. The largest seen is 1.55 among floats >= 2^-9, 1.51 among doubles.
+
+The operations are the same for any number of lanes and carry no fast-math flag: results are equal bit by bit, on every
+machine that has fma, and on every machine that has not. Which NaN it is may differ.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from . import payne_hanek
 from .ir import Function, Type
 
 REACH: Final = 1e5
-"""Largest |x| reduced here; beyond it the C library answers."""
+"""Largest |x| of which n has few enough bits; beyond it the reduction is that of Payne and Hanek."""
 
 
 class Constants(NamedTuple):
@@ -61,32 +67,31 @@ CONSTANTS: Final = {
 }
 
 
+UNFUSED_PIECES: Final = (1.5707963267923333, 2.5633441515839558e-12, 1.0562999066987428e-23)
+"""Of pi/2, in double precision: the first two have 36 bits."""
+
+
 class SinCos(NamedTuple):
-    """IR text: what the module must declare (it may do so already), and the definition."""
+    """IR text: what the module must have once, whatever the widths (it may do so already), and the definition."""
 
     declarations: tuple[str, ...]
     definition: str
 
 
-LIBRARY: Final = ("declare double @sin(double) nounwind", "declare double @cos(double) nounwind")
-
-
 def sincos_ir(precision: str, lanes: int, fma: bool = True) -> SinCos:
     """`{ T, T } @NAME(T %x)` = (sin x, cos x), with T the `precision` ("double", "float") or a vector of `lanes`.
 
-    The name is `sincos_name` of T. Infinities and NaN give NaN, and sin(-0.0) is -0.0. Without `fma` in hardware every lane
-    calls the C library.
+    The name is `sincos_name` of T. Infinities and NaN give NaN, and sin(-0.0) is -0.0. With `fma` the hardware must have it.
     """
     if precision not in CONSTANTS:
         raise ValueError(f"precision must be one of {', '.join(CONSTANTS)}; got {precision!r}")
     if lanes < 1:
         raise ValueError(f"lanes must be at least 1; got {lanes}")
     T = Type(precision, lanes)
-    if not fma:
-        return SinCos(LIBRARY, str(_library(T, sincos_name(T))))
-    beyond = sincos_name(T) + ".libm"
-    reduced = _reduced(T, beyond)
-    return SinCos((*reduced.declarations, *LIBRARY), f"{_library(T, beyond)}\n{reduced}")
+    far = _far(Type(precision, 1), fma)
+    near = _near(T, far.name if lanes == 1 else f"{sincos_name(T)}.far", fma)
+    shared = dict.fromkeys([payne_hanek.table(), *far.declarations, str(far), *near.declarations])
+    return SinCos(tuple(shared), str(near) if lanes == 1 else f"{_lane_by_lane(T, far.name)}\n{near}")
 
 
 def sincos_name(type: Type) -> str:
@@ -94,26 +99,53 @@ def sincos_name(type: Type) -> str:
     return f"fw.sincos.{type.mangled}"
 
 
-def _function(type: Type, name: str) -> Function:
+def _function(type: Type, name: str, linkage: str = "hidden") -> Function:
     # noinline: a kernel with 32 calls is 6 to 8 times smaller, each call 0.3 to 0.9 ns slower (of 4; 8 lanes, Zen 5).
-    return Function(f"{{ {type.ir}, {type.ir} }}", name, [f"{type.ir} %x"], "hidden", "noinline nounwind")
+    return Function(f"{{ {type.ir}, {type.ir} }}", name, [f"{type.ir} %x"], linkage, "noinline nounwind")
 
 
-def _reduced(type: Type, beyond: str) -> Function:
-    """The function by reduction, with a branch to the C library, by the name `beyond`, if any lane lies beyond `REACH`."""
+def _near(type: Type, beyond: str, fma: bool) -> Function:
+    """The function by reduction, with a branch to another one, by the name `beyond`, if any lane lies beyond `REACH`."""
     f, k, real = _function(type, sincos_name(type)), CONSTANTS[type.precision], type.ir
-    integer, condition = type.of(f"i{k.bits}"), type.of("i1")
     size = f.intrinsic("fabs", type, "%x")
     magic = type.constant(1.5 * 2.0**k.mantissa)
-    shifted = f.intrinsic("fma", type, size, type.constant(k.two_over_pi), magic)
+    shifted = _fma(f, type, size, type.constant(k.two_over_pi), magic, fma)
     n = f.binary("fsub", real, shifted, magic)
-    r = size
-    for piece in k.pieces:
-        r = f.intrinsic("fma", type, n, type.constant(-piece), r)
-    sine, cosine = _polynomials(f, type, r)
+    r = _cody_waite(f, type, size, n) if fma else _cody_waite_unfused(f, type, size, n)
+    unturned = _polynomials(f, type, r, fma)
+    near = _turned(f, type, unturned, f.cast("bitcast", real, shifted, type.of(f"i{k.bits}").ir))  # its low bits are n
+    far = f.binary("fcmp ogt", real, size, type.constant(REACH))
+    _nearly_always(f, type, near, far, beyond)
+    return f
 
-    # The low bits of `shifted` are n: bit 0 swaps sine and cosine, bit 1 of n and of n + 1 are their signs.
-    quadrant = f.cast("bitcast", real, shifted, integer.ir)
+
+def _cody_waite(f: Function, type: Type, size: str, n: str) -> str:
+    """The angle left of `size` after n quarter turns."""
+    r = size
+    for piece in CONSTANTS[type.precision].pieces:
+        r = f.intrinsic("fma", type, n, type.constant(-piece), r)
+    return r
+
+
+def _cody_waite_unfused(f: Function, type: Type, size: str, n: str) -> str:
+    """The same without fma, in double precision."""
+    double, single = type.of("double"), type.precision == "float"
+    if single:
+        size, n = (f.cast("fpext", type.ir, x, double.ir) for x in (size, n))
+    first, second, third = (f.binary("fmul", double.ir, n, double.constant(piece)) for piece in UNFUSED_PIECES)
+    exact = f.binary("fsub", double.ir, size, first)
+    r = f.binary("fsub", double.ir, exact, second)
+    lost = f.binary("fsub", double.ir, f.binary("fsub", double.ir, exact, r), second)
+    r = f.binary("fadd", double.ir, r, f.binary("fsub", double.ir, lost, third))
+    return f.cast("fptrunc", double.ir, r, type.ir) if single else r
+
+
+def _turned(f: Function, type: Type, unturned: tuple[str, str], quadrant: str) -> list[str]:
+    """Sine and cosine of %x from those of the angle left after quarter turns: `quadrant` has the low bits of their number."""
+    k, real = CONSTANTS[type.precision], type.ir
+    integer, condition = type.of(f"i{k.bits}"), type.of("i1")
+    sine, cosine = unturned
+    # Bit 0 of the quadrant swaps sine and cosine, bit 1 of it and of the next one are their signs.
     swap_bit = f.binary("shl", integer.ir, quadrant, integer.constant(k.bits - 1))
     swap = f.binary("icmp slt", integer.ir, swap_bit, integer.constant(0))
     x_bits = f.cast("bitcast", real, "%x", integer.ir)
@@ -121,30 +153,32 @@ def _reduced(type: Type, beyond: str) -> Function:
     sine_sign = f.binary("xor", integer.ir, turn, x_bits)
     next_quadrant = f.binary("add", integer.ir, quadrant, integer.constant(1))
     cosine_sign = f.binary("shl", integer.ir, next_quadrant, integer.constant(k.bits - 2))
-    near = []
+    both = []
     for even, odd, sign in ((sine, cosine, sine_sign), (cosine, sine, cosine_sign)):
         chosen = f.select(swap, odd, even, real, condition.ir)
-        near.append(_flipped(f, type, integer, chosen, sign))
-
-    far = f.binary("fcmp ogt", real, size, type.constant(REACH))
-    _nearly_always(f, type, near, far, beyond)
-    return f
+        both.append(_flipped(f, type, integer, chosen, sign))
+    return both
 
 
-def _polynomials(f: Function, type: Type, r: str) -> tuple[str, str]:
+def _fma(f: Function, type: Type, a: str, b: str, c: str, fma: bool) -> str:
+    """a b + c, rounded once, or twice."""
+    return f.intrinsic("fma", type, a, b, c) if fma else f.binary("fadd", type.ir, f.binary("fmul", type.ir, a, b), c)
+
+
+def _polynomials(f: Function, type: Type, r: str, fma: bool) -> tuple[str, str]:
     """Sine and cosine of the reduced angle."""
     k = CONSTANTS[type.precision]
     z = f.binary("fmul", type.ir, r, r)
     cube = f.binary("fmul", type.ir, r, z)
-    sine = f.intrinsic("fma", type, cube, _horner(f, type, k.sine, z), r)
-    return sine, f.intrinsic("fma", type, z, _horner(f, type, (-0.5, *k.cosine), z), type.constant(1.0))
+    sine = _fma(f, type, cube, _horner(f, type, k.sine, z, fma), r, fma)
+    return sine, _fma(f, type, z, _horner(f, type, (-0.5, *k.cosine), z, fma), type.constant(1.0), fma)
 
 
-def _horner(f: Function, type: Type, coefficients: Sequence[float], variable: str) -> str:
+def _horner(f: Function, type: Type, coefficients: Sequence[float], variable: str, fma: bool) -> str:
     """A polynomial, of coefficients from the lowest power up."""
     value = type.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        value = f.intrinsic("fma", type, value, variable, type.constant(coefficient))
+        value = _fma(f, type, value, variable, type.constant(coefficient), fma)
     return value
 
 
@@ -156,7 +190,7 @@ def _flipped(f: Function, type: Type, integer: Type, value: str, sign: str) -> s
 
 
 def _nearly_always(f: Function, type: Type, near: Sequence[str], far: str, beyond: str) -> None:
-    """Return the sine and cosine `near`, or the C library's in the lanes that are `far`."""
+    """Return the sine and cosine `near`, or those of the function `beyond` in the lanes that are `far`."""
     real, lanes, any_far = type.ir, type.lanes, far
     if lanes > 1:
         any_far = f.binary("icmp ne", f"i{lanes}", f.cast("bitcast", type.of("i1").ir, far, f"i{lanes}"), 0)
@@ -164,25 +198,32 @@ def _nearly_always(f: Function, type: Type, near: Sequence[str], far: str, beyon
     answer = f.pair(real, *near)
     f.branch(any_far, "beyond", "done", odds=(1, 1_000_000))
     f.label("beyond")
-    library = f.call(pair, f"@{beyond}", f"{real} %x")
-    exact = [f.member(real, library, k) for k in range(2)]
-    chosen = [f.select(far, e, n, real, type.of("i1").ir) for e, n in zip(exact, near, strict=True)]
+    large = f.call(pair, f"@{beyond}", f"{real} %x")
+    both = [f.member(real, large, k) for k in range(2)]
+    chosen = [f.select(far, e, n, real, type.of("i1").ir) for e, n in zip(both, near, strict=True)]
     f.ret(pair, f.pair(real, *chosen))
     f.label("done")
     f.ret(pair, answer)
 
 
-def _library(type: Type, name: str) -> Function:
-    """The function that calls the C library for one lane after the other, in double precision."""
-    f = _function(type, name)
-    single = type.precision == "float"
+def _lane_by_lane(type: Type, scalar: str) -> Function:
+    """The function that calls the one of the name `scalar` for one lane after the other."""
+    f, one = _function(type, f"{sincos_name(type)}.far", "internal"), type.precision
     values = ["poison", "poison"]
     for lane in range(type.lanes):
-        x = "%x" if type.lanes == 1 else f.extract(type, "%x", lane)
-        wide = f.cast("fpext", "float", x, "double") if single else x
-        both = [f.call("double", function, f"double {wide}") for function in ("@sin", "@cos")]
-        if single:
-            both = [f.cast("fptrunc", "double", y, "float") for y in both]
-        values = both if type.lanes == 1 else [f.insert(type, v, y, lane) for v, y in zip(values, both, strict=True)]
+        both = f.call(f"{{ {one}, {one} }}", f"@{scalar}", f"{one} {f.extract(type, '%x', lane)}")
+        values = [f.insert(type, v, f.member(one, both, k), lane) for k, v in enumerate(values)]
     f.ret(f"{{ {type.ir}, {type.ir} }}", f.pair(type.ir, *values))
+    return f
+
+
+def _far(type: Type, fma: bool) -> Function:
+    """The function of a number that is large; of others it gives anything."""
+    f, k = _function(type, f"{sincos_name(type)}.far", "internal"), CONSTANTS[type.precision]
+    word = f"i{k.bits}"
+    size = f.cast("bitcast", type.ir, f.intrinsic("fabs", type, "%x"), word)
+    angle, quadrant = payne_hanek.reduce(f, k.bits, k.mantissa, size)
+    # x - x is zero, but NaN for infinities.
+    r = f.binary("fadd", type.ir, f.cast("bitcast", word, angle, type.ir), f.binary("fsub", type.ir, "%x", "%x"))
+    f.ret(f"{{ {type.ir}, {type.ir} }}", f.pair(type.ir, *_turned(f, type, _polynomials(f, type, r, fma), quadrant)))
     return f

@@ -1,0 +1,139 @@
+"""LLVM IR to code for devices: assembly text by LLVM, machine code by the device's driver, both kept on disk."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+
+from ... import cache
+from ...threads import processors, share_out
+from ..llvm.jit import emitted, host, parsed
+from .driver import Device, DeviceKernel
+from .target import AMD, NVIDIA
+
+ASSEMBLY_VERSIONS = {
+    (7, 5): "63", (8, 0): "70", (8, 6): "71", (8, 7): "74", (8, 9): "78", (9, 0): "78", (10, 0): "86", (10, 3): "88",
+    (12, 0): "87", (12, 1): "88",
+}  # fmt: skip
+"""Of the assembly language (PTX), the oldest that has what a device of a capability has: older drivers read it, too."""
+
+
+@functools.cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def processor(capability: tuple[int, int]) -> tuple[int, int]:
+    """The capability that code is made for: the device's, or the nearest before it that LLVM knows; drivers read that, too.
+
+    Raises RuntimeError for devices before 7.5.
+    """
+    known = [c for c in ASSEMBLY_VERSIONS if c <= capability]
+    if not known:
+        raise RuntimeError(
+            f"the device has compute capability {capability[0]}.{capability[1]}; "
+            "7.5 (Turing, 2018) is the oldest that is served"
+        )
+    return max(known)
+
+
+LONG = 2_000_000  # bytes of IR from which on LLVM only translates: its search for accesses to pair takes longest then
+
+
+def assembly(ir: str, capability: tuple[int, int]) -> bytes:
+    """PTX of a module."""
+    _initialize()
+    major, minor = made_for = processor(capability)
+    machine = llvm.Target.from_triple(NVIDIA.triple).create_target_machine(
+        cpu=f"sm_{major}{minor}", features=f"+ptx{ASSEMBLY_VERSIONS[made_for]}", opt=3 if len(ir) < LONG else 0
+    )
+    with parsed(ir, machine) as module:
+        return emitted(machine, module, text=True)
+
+
+def amd_object(ir: str, cpu: str = "gfx942") -> bytes:
+    """An object file for AMD's processors, which their linker makes a code object of."""
+    _initialize()
+    machine = llvm.Target.from_triple(AMD.triple).create_target_machine(cpu=cpu, opt=3)
+    with parsed(ir, machine) as module:
+        return emitted(machine, module)
+
+
+class Loaded(NamedTuple):
+    """A kernel on a device, and how it is started."""
+
+    kernel: DeviceKernel
+    threads: int  # of a block
+    shared_bytes: int
+
+
+class Candidate(NamedTuple):
+    """A way to write a kernel."""
+
+    ir: Callable[[], str]
+    threads: int
+    shared_bytes: int = 0
+    most_registers: int | None = None
+
+    def loaded(self, device: Device, entry: str, cubin: bytes) -> Loaded:
+        kernel = device.load(cubin).kernel(entry)
+        if self.shared_bytes:
+            kernel.allow_shared(self.shared_bytes)
+        return Loaded(kernel, self.threads, self.shared_bytes)
+
+
+Choice = tuple[int, bytes]  # the number of a candidate, and its machine code
+
+
+class Kernels:
+    """Ways to write one kernel for a device, of which one is chosen and kept for the device and its driver."""
+
+    def __init__(self, device: Device, entry: str, candidates: Sequence[Candidate], *what: Any) -> None:
+        self.device, self.entry, self.candidates = device, entry, candidates
+        self._name = cache.key("device", host().llvm, device.name, device.capability, device.driver_version, *what)
+
+    def chosen(self, tried: int) -> Loaded:
+        """The one that was kept. Else that of the first few which takes least memory of its own a thread: it spills least."""
+        kept = cache.read(self._name)
+        if kept is not None:
+            return self._loaded((int(kept[0]["candidate"]), kept[1]))
+        loaded = {choice: self._loaded(choice) for choice in self.assembled(range(tried))}
+        best = min(loaded, key=lambda choice: loaded[choice].kernel.local_bytes)
+        self._keep(best)
+        return loaded[best]
+
+    def quickest(self, milliseconds: Callable[[Loaded], float]) -> Loaded:
+        """The one of all candidates that takes least time, which is kept."""
+        loaded = {choice: self._loaded(choice) for choice in self.assembled(range(len(self.candidates)))}
+        best = min(loaded, key=lambda choice: milliseconds(loaded[choice]))
+        self._keep(best)
+        return loaded[best]
+
+    def assembled(self, numbers: Iterable[int]) -> list[Choice]:
+        """Machine code of candidates, side by side; once of those that are alike."""
+        different: dict[tuple[Any, ...], tuple[int, str]] = {}
+        for number in numbers:
+            candidate = self.candidates[number]
+            ir = candidate.ir()
+            different.setdefault((ir, *candidate[1:]), (number, ir))
+        waiting = list(different.values())
+        done: dict[int, bytes] = {}
+
+        def assemble_some(start: int, stop: int) -> None:
+            for number, ir in waiting[start:stop]:
+                text = assembly(ir, self.device.capability)
+                done[number] = self.device.assemble(text, self.candidates[number].most_registers)
+
+        share_out(assemble_some, len(waiting), min(processors(), len(waiting)))
+        return [(number, done[number]) for number, _ in waiting]
+
+    def _keep(self, choice: Choice) -> None:
+        cache.write(self._name, {"candidate": choice[0]}, choice[1])
+
+    def _loaded(self, choice: Choice) -> Loaded:
+        number, cubin = choice
+        return self.candidates[number].loaded(self.device, self.entry, cubin)

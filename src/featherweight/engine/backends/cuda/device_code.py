@@ -1,0 +1,260 @@
+"""The traced execution on devices: one thread a state, on arrays that are there, or on NumPy's, which are copied in pieces."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...program import CoreShape, Program
+from ...traced import Traced
+from ..host_arrays import may_overlap
+from ..llvm.ir import Type
+from . import copies
+from .arrays import DeviceArray, Library
+from .code import Candidate, Kernels, Loaded
+from .dlpack import compact
+from .driver import Device
+from .kernel import ENTRY, KernelLayout, emit_module, padded
+from .target import NVIDIA
+
+THREADS = 32  # of a block: one warp, which waits for nobody else
+MORE_THREADS = 128
+REGISTERS = (168, 128)  # caps that let a multiprocessor hold half as many threads again, and twice as many
+TRIED = 2  # candidates that are compared without being run
+RUNS = 5  # of a candidate that is timed
+PRECISIONS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
+SHARE = 8  # blocks that a multiprocessor is to hold at once: two warps for each of its schedulers
+
+
+def compile(program: Program, traced: Traced) -> DeviceCode:
+    """Kernels, compiled for a device at the first call there and kept on disk."""
+    return DeviceCode(program, traced)
+
+
+class DeviceCode:
+    """A program as kernels, in each precision, on each device."""
+
+    def __init__(self, program: Program, traced: Traced) -> None:
+        self.program, self._traced = program, traced
+        self._loaded: dict[tuple[int, str], Loaded] = {}
+        self._lock = threading.Lock()
+
+    def on(self, library: Library, device: Device) -> OnArrays:
+        """What runs on a library's arrays on a device."""
+        return OnArrays(self, library, device)
+
+    def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
+        """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
+        _launch(device, stream, self.kernel(device, PRECISIONS[dtype]), states, rows)
+
+    def kernel(self, device: Device, precision: str) -> Loaded:
+        """What computes in a precision, compiled when it is first wanted."""
+        key = device.ordinal, precision
+        with self._lock:
+            if key not in self._loaded:
+                self._loaded[key] = self._kernels(device, precision).chosen(TRIED)
+            return self._loaded[key]
+
+    def tune(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> Loaded:
+        """The candidate that computes these states in the shortest time, from now on and in later processes."""
+
+        def milliseconds(loaded: Loaded) -> float:
+            marks = [device.event(timing=True) for _ in range(RUNS + 1)]
+            for mark in marks:
+                _launch(device, stream, loaded, states, rows)
+                device.record(mark, stream)
+            device.synchronize(marks[-1])
+            return statistics.median(device.milliseconds(a, b) for a, b in pairwise(marks))
+
+        with self._lock:
+            precision = PRECISIONS[dtype]
+            self._loaded[device.ordinal, precision] = loaded = self._kernels(device, precision).quickest(milliseconds)
+        return loaded
+
+    def _kernels(self, device: Device, precision: str) -> Kernels:
+        """The ways to write the kernel: those that are compared by what they spill, then those that a trial compares, too."""
+        type, none = Type(precision, 1), (False,) * len(self._sizes)
+        staged = self._staged(type, device.shared_bytes)
+        layouts = [KernelLayout(staged, keeps, THREADS) for keeps in (True, False)]
+        candidates = [self._candidate(type, layout) for layout in layouts]
+        more = [KernelLayout(way, keeps, MORE_THREADS) for way in (staged, none) for keeps in (True, False)]
+        candidates += [self._candidate(type, layout) for layout in more]
+        candidates += [self._candidate(type, layouts[0], registers) for registers in REGISTERS]
+        return Kernels(device, ENTRY, candidates, "kernel", self._traced.identity, precision)
+
+    def _candidate(self, type: Type, layout: KernelLayout, registers: int | None = None) -> Candidate:
+        def ir() -> str:
+            return emit_module(self._traced.trace, self.program.shapes, type, layout, NVIDIA)
+
+        return Candidate(ir, layout.threads, layout.shared_bytes(self._sizes, type), registers)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [math.prod(shape) for shape in self.program.shapes]
+
+    def _staged(self, type: Type, shared_bytes: int) -> tuple[bool, ...]:
+        """The arguments and results, one after the other, that a block's share of its multiprocessor's memory holds."""
+        left = shared_bytes // SHARE // THREADS // type.bytes  # elements for each thread
+        staged = []
+        for n in self._sizes:
+            staged.append(padded(n) <= left)
+            left -= padded(n) * staged[-1]
+        return tuple(staged)
+
+
+def _launch(device: Device, stream: int, loaded: Loaded, states: int, rows: Sequence[tuple[int, int]]) -> None:
+    words = np.array([states, *(word for row in rows for word in row)], np.int64)
+    blocks = -(-states // loaded.threads)
+    device.launch(loaded.kernel, blocks, loaded.threads, loaded.shared_bytes, stream, words.tobytes())
+
+
+class OnArrays:
+    """A program on arrays of one library on one device, on that library's stream, for one call."""
+
+    address = None
+
+    def __init__(self, code: DeviceCode, library: Library, device: Device) -> None:
+        self.code, self.program, self.library, self.device = code, code.program, library, device
+        self.stream = library.stream(device.ordinal)
+        self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of what is known of them
+
+    def array(self, x: Any, what: str) -> DeviceArray:
+        return self.library.view(x, self.stream, what)
+
+    def result(self, x: Any, what: str) -> DeviceArray:
+        view = self.library.view_to_write(x, self.stream, what)
+        self._given[id(view)] = x
+        return view
+
+    def overlap(self, a: DeviceArray, b: DeviceArray) -> bool:
+        return may_overlap(_shadow(a), _shadow(b))
+
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+        return None
+
+    def run(
+        self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: Any, out: Sequence[DeviceArray] | None,
+        threads: int | None,
+    ) -> Sequence[Any]:  # fmt: skip
+        """Results in arrays of the library. Work on them is begun, and may not be done."""
+        if threads is not None:
+            raise ValueError(f"{self.program.name}: threads are of this machine's processors; the arrays are on a device")
+        results: list[Any] = [] if out is None else [self._given[id(view)] for view in out]
+        views = list(out or ())
+        if out is None:
+            for r in self.program.outputs:
+                result, view = self.library.empty(batch + r.shape, dtype, self.device.ordinal, self.stream)
+                results.append(result)
+                views.append(view)
+        if math.prod(batch):
+            with self._rows(arrays, views, batch, dtype, may_overlap=out is not None) as rows:
+                self.code.launch(self.device, self.stream, dtype, math.prod(batch), rows)
+        return results if out is not None else self.library.finish(results, self.device.ordinal, self.stream)
+
+    def tune(self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Try the ways in which the kernel may be written, and keep the quickest."""
+        with self._scratch() as room:
+            results = [room(batch + r.shape, dtype) for r in self.program.outputs]
+            with self._rows(arrays, results, batch, dtype, may_overlap=False) as rows:
+                self.code.tune(self.device, self.stream, dtype, math.prod(batch), rows)
+
+    @contextmanager
+    def _rows(
+        self, arrays: Sequence[DeviceArray], results: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any],
+        may_overlap: bool,
+    ) -> Iterator[list[tuple[int, int]]]:  # fmt: skip
+        """Rows of arguments and results as they lie, or of copies of those that the kernel does not take."""
+        with self._scratch() as room:
+            rows, later = [], []
+            for a, argument in zip(arrays, self.program.inputs, strict=True):
+                row = row_of(a, argument.shape, batch, dtype)
+                if row is None:
+                    copy = room(batch + argument.shape, dtype)
+                    self._copy(a, copy)
+                    row = copy.pointer, argument.size
+                rows.append(row)
+            for view, r in zip(results, self.program.outputs, strict=True):
+                row = row_of(view, r.shape, batch, dtype)
+                if row is None or (may_overlap and any(self.overlap(view, a) for a in arrays)):
+                    copy = room(batch + r.shape, dtype)
+                    later.append((copy, view))
+                    row = copy.pointer, r.size
+                rows.append(row)
+            yield rows
+            for copy, view in later:
+                self._copy(copy, view)
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Callable[[tuple[int, ...], np.dtype[Any]], DeviceArray]]:
+        """Arrays on the device, which go when what was begun meanwhile is done."""
+        taken: list[int] = []
+
+        def room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+            taken.append(self.device.allocate(math.prod(shape) * dtype.itemsize, self.stream))
+            return DeviceArray(taken[-1], shape, compact(shape, dtype.itemsize), dtype, self.device.ordinal)
+
+        try:
+            yield room
+        finally:
+            for pointer in taken:
+                self.device.free(pointer, self.stream)
+
+    def _copy(self, source: DeviceArray, goal: DeviceArray) -> None:
+        """Begin to copy elements, converted, where the source's axes broadcast to the goal's."""
+        strides = np.broadcast_to(_shadow(source), goal.shape).strides
+        loaded = copy_kernel(self.device, source.dtype, goal.dtype)
+        for count, parameters in copies.copy_parameters(goal.shape, (source.pointer, strides), (goal.pointer, goal.strides)):
+            self.device.launch(loaded.kernel, -(-count // loaded.threads), loaded.threads, 0, self.stream, parameters)
+
+
+def copy_kernel(device: Device, source: np.dtype[Any], goal: np.dtype[Any]) -> Loaded:
+    """What copies elements of one type to another."""
+    known: dict[tuple[str, str], Loaded] = vars(device).setdefault("copy_kernels", {})
+    key = source.str, goal.str
+    if key not in known:
+        candidate = Candidate(lambda: copies.emit_copy(source, goal, NVIDIA), copies.THREADS)
+        known[key] = Kernels(device, copies.ENTRY, [candidate], "copy", *key).chosen(1)
+    return known[key]
+
+
+def row_of(a: DeviceArray, core: CoreShape, batch: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int] | None:
+    """The address of an array's first row and the elements from row to row, 0 where one serves all; None if it is not so."""
+    axes, item = a.ndim - len(core), dtype.itemsize
+    expected = compact(core, item)
+    inner = [(s, e) for n, s, e in zip(core, a.strides[axes:], expected, strict=True) if n > 1]
+    if a.dtype != dtype or a.pointer % item or any(s != e for s, e in inner):
+        return None
+    step: int | None = None
+    rows = 1
+    own = (0,) * (len(batch) - axes) + tuple(s if n > 1 else 0 for s, n in zip(a.strides, a.shape, strict=False))[:axes]
+    for stride, n in zip(reversed(own), reversed(batch), strict=True):
+        if n > 1:
+            if step is None:
+                step = stride
+            elif stride != step * rows:
+                return None
+            rows *= n
+    if (step or 0) % item:
+        return None
+    return a.pointer, (step or 0) // item
+
+
+class _Shadow:
+    """A device's memory by its addresses, which NumPy compares and nobody reads."""
+
+    def __init__(self, a: DeviceArray) -> None:
+        self.__array_interface__ = {
+            "version": 3, "shape": a.shape, "strides": a.strides, "typestr": a.dtype.str, "data": (a.pointer, True),
+        }  # fmt: skip
+
+
+def _shadow(a: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
+    return np.asarray(_Shadow(a)) if math.prod(a.shape) else np.empty(a.shape, a.dtype)

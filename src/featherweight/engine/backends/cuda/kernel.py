@@ -1,0 +1,207 @@
+"""A kernel for a device: the rows of a block of states come in, each thread computes one state, and rows go out.
+
+Rows of (batch, n) are read by neighbouring threads at a stride of n. So that the device's memory is read along rows, the
+threads of a block bring its rows to the block's own memory together, a padded row for each, and take results from there
+likewise. Arguments too large for that are read and written in place.
+
+A block computes the last state again for threads that are too many: there is no branch but for the loops of copies, and threads
+can wait for each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...program import CoreShape
+from ...trace import Trace
+from ..llvm.emit import Kernel
+from ..llvm.ir import Function, Type, pointer_type
+from ..llvm.trig import sincos_ir
+from .emit_thread import emit_thread
+from .target import GLOBAL, OWN, SHARED, Target
+
+TOGETHER = 16  # elements that a thread has under way when it copies
+ENTRY = "fw_kernel"
+
+
+class KernelLayout(NamedTuple):
+    """How a kernel is written: what its code follows from, beside the trace and the precision."""
+
+    staged: tuple[bool, ...]  # for each argument and result, whether it goes through the block's memory
+    keeps: bool  # whether registers are left to the assembler
+    threads: int  # of a block
+
+    def shared_bytes(self, sizes: Sequence[int], type: Type) -> int:
+        """Of the block's memory."""
+        return self.threads * type.bytes * sum(padded(n) for n, staged in zip(sizes, self.staged, strict=True) if staged)
+
+
+def padded(n: int) -> int:
+    """Elements of a row in the block's memory: odd, so that rows begin in different banks."""
+    return n | 1
+
+
+def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: KernelLayout, target: Target) -> str:
+    """A module with the kernel, and with its three phases as functions.
+
+    The kernel's parameters are all of eight bytes: the number of states, and for each argument and result the address of its
+    first row and the elements from row to row, 0 for one row that serves all.
+    """
+    sizes = [math.prod(shape) for shape in shapes]
+    inputs = len(t.inputs)
+    spaces = [SHARED if staged else GLOBAL for staged in layout.staged]
+    kernel = emit_thread(t, type, sizes[inputs:], spaces, layout.keeps)
+    block = _Block(kernel, sizes, inputs, type, layout, target)
+    functions = [str(f) for f in (*block.copies(), *block.phases(), block.kernel())]
+    declarations = dict.fromkeys([*kernel.declarations, *target.declarations])
+    if kernel.sincos_lanes:
+        sincos = sincos_ir(type.precision, 1)
+        declarations |= dict.fromkeys(sincos.declarations)
+        functions.append(sincos.definition.replace("define hidden", "define internal"))
+    shared = f"@fw_shared = external addrspace({SHARED}) global [0 x {type.ir}], align 16" if any(layout.staged) else ""
+    attributes = "attributes #0 = { nounwind }"
+    return "\n".join([f'target triple = "{target.triple}"', shared, *declarations, *kernel.definitions, *functions, attributes])
+
+
+class _Block:
+    """The code around the parts of a kernel."""
+
+    def __init__(
+        self, kernel: Kernel, sizes: Sequence[int], inputs: int, type: Type, layout: KernelLayout, target: Target
+    ) -> None:
+        self.parts, self.workspace = kernel.parts, max(kernel.workspace, 1)
+        self.sizes, self.inputs, self.type, self.layout, self.target = sizes, inputs, type, layout, target
+        self.parameters = ["i64 %states"]
+        for k in range(len(sizes)):
+            self.parameters += [f"{pointer_type(GLOBAL)} %a{k}", f"i64 %step{k}"]
+        self.arguments = ["i32 %thread", "i32 %block", f"{pointer_type(SHARED)} %shared", *self.parameters]
+
+    def kernel(self) -> Function:
+        """What the device starts."""
+        target = self.target
+        f = Function("void", ENTRY, self.parameters, target.convention, "#0")
+        values = [f.value(x) for x in (target.thread, target.block)]
+        shared = "@fw_shared" if any(self.layout.staged) else "null"
+        passed = [*(f"i32 {v}" for v in values), f"{pointer_type(SHARED)} {shared}", *self.parameters]
+        brought, taken = any(self.layout.staged[: self.inputs]), any(self.layout.staged[self.inputs :])
+        if brought:
+            f.call("void", "@fw_bring", *passed)
+            f.line(target.barrier)
+        f.call("void", "@fw_compute", *passed)
+        if taken:
+            f.line(target.barrier)
+            f.call("void", "@fw_take", *passed)
+        f.ret()
+        return f
+
+    def phases(self) -> list[Function]:
+        """What all threads of a block do before the next phase begins."""
+        return [self._copying("fw_bring", range(self.inputs)), self._computing(),
+                self._copying("fw_take", range(self.inputs, len(self.sizes)))]  # fmt: skip
+
+    def _phase(self, name: str) -> tuple[Function, str, str]:
+        """A function, the number of the block's first state, and how many of its states there are (i64)."""
+        f = Function("void", name, self.arguments)
+        first = f.mul(f.cast("zext", "i32", "%block", "i64"), self.layout.threads)
+        return f, first, f.least(f.sub("%states", first), self.layout.threads)
+
+    def _at_row(self, f: Function, k: int, row: str) -> str:
+        """Where an argument's row lies in the device's memory."""
+        return f.at(self.type.ir, f"%a{k}", f.mul(row, f"%step{k}"), GLOBAL)
+
+    def _staged_at(self, f: Function, k: int) -> str:
+        """Where the block's rows of an argument lie in its memory."""
+        before = sum(padded(n) for n, staged in zip(self.sizes[:k], self.layout.staged, strict=False) if staged)
+        return f.at(self.type.ir, "%shared", self.layout.threads * before, SHARED)
+
+    def _copying(self, name: str, which: Sequence[int]) -> Function:
+        f, first, rows = self._phase(name)
+        for k in which:
+            if self.layout.staged[k]:
+                places = [f"{pointer_type(GLOBAL)} {self._at_row(f, k, first)}", f"i64 %step{k}",
+                          f"{pointer_type(SHARED)} {self._staged_at(f, k)}"]  # fmt: skip
+                f.call("void", f"@fw_copy{k}", f"i32 %thread, i64 {rows}", *places)
+        f.ret()
+        return f
+
+    def _computing(self) -> Function:
+        """One state. Threads beyond the last state compute that again."""
+        f, first, rows = self._phase("fw_compute")
+        bytes = self.workspace * self.type.bytes
+        room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({self.target.room})" if self.target.room else ""))
+        if self.target.room != OWN:
+            room = f.cast("addrspacecast", pointer_type(self.target.room), room, pointer_type(OWN))
+        row = f.least(f.cast("zext", "i32", "%thread", "i64"), f.sub(rows, 1))
+        pointers = []
+        for k, (n, staged) in enumerate(zip(self.sizes, self.layout.staged, strict=True)):
+            if staged:
+                place = f.at(self.type.ir, self._staged_at(f, k), f.mul(row, padded(n)), SHARED)
+                pointers.append(f"{pointer_type(SHARED)} {place}")
+            else:
+                pointers.append(f"{pointer_type(GLOBAL)} {self._at_row(f, k, f.add(first, row))}")
+        for part in self.parts:
+            f.call("void", f"@{part}", *pointers, f"{pointer_type(OWN)} {room}")
+        f.ret()
+        return f
+
+    # copies
+
+    def copies(self) -> list[Function]:
+        return [self._copy(k) for k, staged in enumerate(self.layout.staged) if staged]
+
+    def _copy(self, k: int) -> Function:
+        """Rows between the device's memory and the block's, element after element in the order of threads."""
+        arguments = ["i32 %thread", "i64 %rows", f"{pointer_type(GLOBAL)} %far", "i64 %step", f"{pointer_type(SHARED)} %near"]
+        f = Function("void", f"fw_copy{k}", arguments)
+        dense = f.both(f.equal("%rows", self.layout.threads), f.equal("%step", self.sizes[k]))
+        with f.choice(dense) as (whole, rest):
+            with whole:
+                self._copy_block(f, k)
+            with rest:
+                self._copy_rows(f, k)
+        f.ret()
+        return f
+
+    def _copy_block(self, f: Function, k: int) -> None:
+        """As many rows as there are threads, one right after the other: what thread i moves lies `threads` elements apart.
+
+        The element e of the block is in row e / n; where rows are padded by one it lies e + e / n elements into its memory.
+        With i = q n + r the rows of all its elements follow from q and r: e = i + j threads is in row q + (j threads + r) / n.
+        """
+        n, threads, T = self.sizes[k], self.layout.threads, self.type
+        thread = f.cast("zext", "i32", "%thread", "i64")
+        far = f.at(T.ir, "%far", thread, GLOBAL)
+        first, begin = "0", thread
+        if padded(n) != n:
+            row = f.div(thread, n)
+            first, begin = f.sub(thread, f.mul(row, n)), f.add(thread, row)
+        near = f.at(T.ir, "%near", begin, SHARED)
+        places: list[tuple[str, str]] = []
+        for j in range(n):
+            rows, left = divmod(j * threads, n)
+            place = f.at(T.ir, near, j * threads + rows * (padded(n) - n), SHARED)
+            if padded(n) != n and left:
+                place = f.at(T.ir, place, f.cast("zext", "i1", f.binary("icmp uge", "i64", first, n - left), "i64"), SHARED)
+            places.append((f.at(T.ir, far, j * threads, GLOBAL), place))
+            if len(places) == TOGETHER or j == n - 1:
+                self._move(f, k, places)
+                places.clear()
+
+    def _copy_rows(self, f: Function, k: int) -> None:
+        """Some rows, anywhere."""
+        n, T = self.sizes[k], self.type
+        with f.loop(f.mul("%rows", n), f.cast("zext", "i32", "%thread", "i64"), self.layout.threads) as element:
+            row = f.div(element, n)
+            column = f.sub(element, f.mul(row, n))
+            far = f.at(T.ir, "%far", f.add(f.mul(row, "%step"), column), GLOBAL)
+            self._move(f, k, [(far, f.at(T.ir, "%near", f.add(f.mul(row, padded(n)), column), SHARED))])
+
+    def _move(self, f: Function, k: int, places: Sequence[tuple[str, str]]) -> None:
+        """Elements of an argument from the device's memory to the block's, or of a result back: all are read, then written."""
+        T, near = self.type.ir, k < self.inputs
+        source, goal = (GLOBAL, SHARED) if near else (SHARED, GLOBAL)
+        values = [f.load(T, far if near else place, align=self.type.bytes, space=source) for far, place in places]
+        for value, (far, place) in zip(values, places, strict=True):
+            f.store(T, value, place if near else far, align=self.type.bytes, space=goal)

@@ -1,0 +1,50 @@
+"""Where a function computes: on this machine's processors, or where its arguments lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .backends.cuda.arrays import library_of, on_device
+from .backends.cuda.device_code import DeviceCode
+from .backends.cuda.driver import device as device_of
+from .backends.cuda.transfers import OnHost
+from .backends.protocol import Executable
+from .program import Program
+
+
+def executable_on_device(
+    program: Program, code: Callable[[], DeviceCode], args: Sequence[Any], out: Any, device: str | None
+) -> Executable | None:
+    """What computes on the device that arguments are on, or that `device` names ("cuda", "cuda:1"); None for this machine.
+
+    Raises TypeError where some are on a device and others are not, or are of unlike libraries; ValueError where they are on
+    unlike devices, or on another than is named; ImportError and RuntimeError where there is none.
+    """
+    name = program.name
+    ordinal = _ordinal(device, name)
+    results = out if isinstance(out, tuple) else (out,)
+    given = [(x, p.name) for x, p in zip(args, program.inputs, strict=True)] + [(x, "out") for x in results if x is not None]
+    there = [(x, argument) for x, argument in given if on_device(x)]
+    if not there:
+        return None if ordinal is None else OnHost(code(), device_of(ordinal))
+    if len(there) < len(given):
+        here = next(argument for x, argument in given if not on_device(x))
+        raise TypeError(f"{name}: {there[0][1]} is on a device and {here} is not; give all arguments there, or all here")
+    arrays = [x for x, _ in there]
+    arguments = [f"{name}: {argument}" for _, argument in there]
+    library = library_of(arrays, arguments)
+    lies = library.ordinal(arrays[0], arguments[0])
+    if device is not None and ordinal != lies:
+        raise ValueError(f"{name}: {there[0][1]} is on CUDA device {lies}; got device={device!r}")
+    return code().on(library, device_of(lies))
+
+
+def _ordinal(device: str | None, name: str) -> int | None:
+    """The number of a device by its name; None for this machine."""
+    if device is None or device == "cpu":
+        return None
+    kind, _, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if kind != "cuda" or (number and not number.isdecimal()):
+        raise ValueError(f'{name}: device must be "cpu", "cuda" or "cuda:N"; got {device!r}')
+    return int(number or 0)

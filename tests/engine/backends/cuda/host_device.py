@@ -1,0 +1,154 @@
+"""A device that is this machine: its memory is the host's, and what a kernel does each of its threads does in turn.
+
+Kernels come as the LLVM IR that devices get, and are compiled for this machine's processor: what computes is the same code, but
+for the few instructions that tell a thread its number.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+from collections import deque
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from featherweight.engine.backends.cuda import code, device_code
+from featherweight.engine.backends.cuda.target import NVIDIA
+from featherweight.engine.backends.llvm.jit import compile_object, load_object
+
+PHASES = ("fw_bring", "fw_compute", "fw_take", "fw_copy_element")
+
+
+def for_host(ir: str) -> str:
+    """A module without its kernel, whose phases can be called."""
+    ir = re.sub(rf"define {NVIDIA.convention} .*?\n}}\n", "", ir, flags=re.S)
+    ir = "\n".join(line for line in ir.splitlines() if not re.match(r"target triple|declare .*llvm\.nvvm|@fw_shared", line))
+    for phase in PHASES:
+        ir = ir.replace(f"define internal void @{phase}(", f"define void @{phase}(")
+    return ir
+
+
+class HostKernel:
+    local_bytes, registers = 0, 0
+
+    def __init__(self, ir: str) -> None:
+        self.object_code = load_object(compile_object(for_host(ir)))
+        found = re.findall(r"@(\w+)\(i32 %thread", ir)
+        self.phases = [p for p in PHASES if p in found]
+        self.most_shared = 48 << 10
+
+    def allow_shared(self, size: int) -> None:
+        self.most_shared = size
+
+    def kernel(self, name: str) -> HostKernel:
+        assert name in ("fw_kernel", "fw_copy")
+        return self
+
+
+class HostDevice:
+    """What is used of `driver.Device`."""
+
+    ordinal, name, capability, driver_version, processors, shared_bytes = 0, "host", (9, 0), 12080, 132, 232448
+
+    def __init__(self) -> None:
+        self.memory: dict[int, Any] = {}
+        self.launches: list[tuple[int, int, int]] = []
+        self.streams = itertools.count(100)
+        self.assembled = 0
+        self.current = nullcontext
+        self.own_stream = 7
+        self._dropped: deque[int] = deque()
+        self.asked: list[int] = []
+
+    def assemble(self, ptx: bytes, most_registers: int | None = None) -> bytes:
+        self.assembled += 1
+        return ptx
+
+    def load(self, cubin: bytes) -> HostKernel:
+        return HostKernel(cubin.decode())
+
+    def launch(self, kernel: HostKernel, blocks: int, threads: int, shared_bytes: int, stream: int, arguments: bytes) -> None:
+        assert threads <= 1024 and 0 < blocks < 2**31 and shared_bytes <= kernel.most_shared and len(arguments) <= 4096
+        self.launches.append((blocks, threads, stream))
+        words = [ctypes.c_int64(x) for x in np.frombuffer(arguments, np.int64)]
+        shared = (ctypes.c_uint8 * max(shared_bytes, 1))()
+        begins = [] if kernel.phases == ["fw_copy_element"] else [ctypes.c_void_p(ctypes.addressof(shared))]
+        for block in range(blocks):
+            ctypes.memset(shared, 0xFF, shared_bytes)  # NaN
+            for phase in kernel.phases:
+                function = ctypes.CFUNCTYPE(None)(kernel.object_code.address(phase))
+                for thread in range(threads):
+                    function(ctypes.c_int32(thread), ctypes.c_int32(block), *begins, *words)
+
+    def allocate(self, size: int, stream: int) -> int:
+        self.asked.append(size)
+        room = (ctypes.c_uint8 * (size + 64))()
+        pointer = -(-ctypes.addressof(room) // 64) * 64
+        self.memory[pointer] = room
+        ctypes.memset(pointer, 0xFF, size)
+        return pointer
+
+    def free(self, pointer: int, stream: int) -> None:
+        del self.memory[pointer]
+
+    def reclaim(self) -> None:
+        while self._dropped:
+            self.free(self._dropped.popleft(), 0)
+
+    def stream(self) -> int:
+        return next(self.streams)
+
+    def follow(self, stream: int, before: int) -> None:
+        pass
+
+    def synchronize(self, what: Any = None) -> None:
+        pass
+
+    def pinned(self, size: int) -> Any:
+        return Pinned(size)
+
+    def to_device(self, pointer: int, host_pointer: int, size: int, stream: int) -> None:
+        ctypes.memmove(pointer, host_pointer, size)
+
+    def to_host(self, host_pointer: int, pointer: int, size: int, stream: int) -> None:
+        ctypes.memmove(host_pointer, pointer, size)
+
+
+class Pinned:
+    def __init__(self, size: int) -> None:
+        self.array = np.empty(size, np.uint8)
+        self.pointer = self.array.ctypes.data
+
+
+class Array:
+    """An array of a library that tells no more than where elements lie: NumPy's, said to be on the device."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = np.asarray(x)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        x = self.x
+        return {"version": 3, "shape": x.shape, "strides": x.strides, "typestr": x.dtype.str,
+                "data": (x.ctypes.data, not x.flags.writeable)}  # fmt: skip
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+
+def seen(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """What lies on the device."""
+    return np.array(np.asarray(device_code._Shadow(x)))
+
+
+def install(monkeypatch: Any) -> HostDevice:
+    """Have device 0 be this machine."""
+    device = HostDevice()
+    monkeypatch.setattr(code, "assembly", lambda ir, capability: ir.encode())
+    for name in ("libraries.device", "device_array.device"):
+        monkeypatch.setattr(f"featherweight.engine.backends.cuda.{name}", lambda ordinal=0: device)
+    monkeypatch.setattr("featherweight.engine.devices.device_of", lambda ordinal=0: device)
+    return device
