@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import published
@@ -9,39 +10,32 @@ from cases import Case
 from figures import Figure, Start
 from measure import markdown
 from results import Results
-from roofline import assembled, binding, bounds, counted, in_words
+from roofline import RESOURCES, assembled, binding, bounds, counted, in_words
 
 APART = 0.1  # by which the two clocks may differ before both are shown
 
 FUNCTIONS = ["robot", "function", "precision", "batch", "states/s", "ns a state", "goal", "met", "differs by", "first call, s"]
 BESIDE = ["library", "robot", "function", "precision", "batch", "states/s", "ns a state", "ours is faster by"]
-BOUND = [
-    "robot",
-    "function",
-    "precision",
-    "issue, ns",
-    "arithmetic",
-    "special",
-    "memory",
-    "local",
-    "shared",
-    "measured",
-    "it is",
-]
+BOUND = ["robot", "function", "precision", "tuned", *(f"{x}, ns" for x in RESOURCES), "measured, ns", "which is"]
 
 
 def document(results: Results, cases: Sequence[Case]) -> str:
     """All tables of a run over these cases."""
-    of = {
-        part: [f for f in results.figures if f.part == part] for part in ("functions", "sweep", "copied", "processors", "peers")
-    }
+    of: dict[str, list[Figure]] = defaultdict(list)
+    for f in results.figures:
+        of[f.part].append(f)
+
+    def rows_of(part: str) -> list[list[str]]:
+        return [function_row(f) for f in of[part]]
+
     facts = [f"- {name}: {value}" for name, value in results.facts.items()]
     parts = [
         "# Featherweight on a device",
         "\n".join([*facts, *([f"- device: {results.device}"] if results.device else [])]),
-        section("Functions, data on the device", FUNCTIONS, [function_row(f) for f in of["functions"]]),
+        section("Functions, data on the device", FUNCTIONS, rows_of("functions")),
+        section("The same, tuned (the first call is the trial of all candidates)", FUNCTIONS, rows_of("tuned")),
         section("Compiling forward dynamics of Talos", START, [start_row(s) for s in results.starts]),
-        section("Bounds, and what was measured", BOUND, bound_rows(of["functions"], results, cases)),
+        section("Bounds, and what was measured", BOUND, bound_rows([*of["functions"], *of["tuned"]], results, cases)),
         section("Batches of forward dynamics of Talos", FUNCTIONS[:6], [function_row(f)[:6] for f in of["sweep"]]),
         section("NumPy arrays in and out", FUNCTIONS[:6], [function_row(f)[:6] for f in of["copied"]]),
         section("Beside, on the same machine", BESIDE, beside([*of["processors"], *of["peers"]], of)),
@@ -83,11 +77,12 @@ def bound_rows(figures: list[Figure], results: Results, cases: Sequence[Case]) -
     rows = []
     for f in figures:
         function = known[f.robot, f.function]
-        code = results.code.get(f"{f.robot}, {f.function}, {f.precision}")
+        code = results.code.get(f"{f.robot}, {f.function}, {f.precision}, {f.part}")
         work = counted(function, f.precision) if code is None else assembled(function, f.precision, code)
         found, each = bounds(work, device), f.seconds / f.batch
         times = [f"{1e9 * x:.3f}{'*' if name == binding(found) else ''}" for name, x in found.items()]
-        rows.append([f.robot, f.function, f.precision, *times, f"{1e9 * each:.3f}", in_words(found, each)])
+        tuned = "yes" if f.part == "tuned" else ""
+        rows.append([f.robot, f.function, f.precision, tuned, *times, f"{1e9 * each:.3f}", in_words(found, each)])
     return rows
 
 
@@ -95,7 +90,7 @@ def beside(figures: list[Figure], of: Mapping[str, list[Figure]]) -> list[list[s
     """Others, and how many times as long they take for a state as ours on the device at its best."""
     rows = []
     for f in figures:
-        ours = [x for x in (*of["functions"], *of["sweep"]) if x[2:5] == f[2:5]]
+        ours = [x for x in (*of["functions"], *of["tuned"], *of["sweep"]) if x[2:5] == f[2:5]]
         best = max((x.rate for x in ours), default=None)
         faster = "" if best is None else f"{best / f.rate:.1f}"
         each = f"{1e9 * f.seconds / f.batch:.3g}"

@@ -37,7 +37,7 @@ def compiled() -> Iterator[list[bytes]]:
     found: list[bytes] = []
     before = _entries()
     yield found
-    codes = [entry[1] for name in _entries() - before if (entry := cache.read(name)) is not None]
+    codes = [entry[1] for name, _ in _entries() - before if (entry := cache.read(name)) is not None]
     found += sorted(filter(for_cuda, codes), key=len, reverse=True)
 
 
@@ -45,6 +45,7 @@ def for_cuda(code: bytes) -> bool:
     return code.startswith(ELF) and code[MACHINE] == CUDA
 
 
-def _entries() -> set[str]:
+def _entries() -> set[tuple[str, int]]:
+    """Names, and what changes when an entry is written again."""
     folder: Path | None = directory()
-    return set() if folder is None else {p.stem for p in folder.glob(f"*{SUFFIX}")}
+    return set() if folder is None else {(p.stem, p.stat().st_mtime_ns) for p in folder.glob(f"*{SUFFIX}")}

@@ -35,7 +35,12 @@ def functions(run: Run) -> Iterator[Figure]:
     """Those that an assembler compiles in seconds, with goals first."""
     for case in sorted(run.cases, key=lambda c: not c.goals):
         if not large(case):
-            yield from (figure(run, case, precision) for precision in BYTES)
+            for precision in BYTES:
+                ready = Prepared(case, precision, fitting(case.function, precision, case.batch), run.lib)
+                yield figure(run, "functions", ready)
+                if not run.trial:
+                    ready.tune()
+                    yield figure(run, "tuned", ready)
     if not run.results.code:
         run.skip("Machine code is not counted, for want of it or of nvdisasm: bounds are those of the operations.")
 
@@ -45,7 +50,8 @@ def derivatives(run: Run) -> Iterator[Figure]:
     for precision in BYTES:
         for case in sorted(filter(large, run.cases), key=lambda c: not c.goals):
             if run.left > LARGE_TAKES:
-                yield figure(run, case, precision)
+                batch = fitting(case.function, precision, case.batch)
+                yield figure(run, "functions", Prepared(case, precision, batch, run.lib))
             else:
                 run.skip(f"{case.robot}, {case.name}, {precision} is left out: {run.left:.0f} s were left.")
 
@@ -54,13 +60,12 @@ def large(case: Case) -> bool:
     return case.function.operations.flops > LARGE
 
 
-def figure(run: Run, case: Case, precision: str) -> Figure:
+def figure(run: Run, part: str, ready: Prepared) -> Figure:
     """A function on the device, and its machine code counted."""
-    ready = Prepared(case, precision, fitting(case.function, precision, case.batch), run.lib)
     code = None if ready.code is None else disassembled(ready.code)
     if code is not None:
-        run.results.code[f"{case.robot}, {case.name}, {precision}"] = code
-    return timed("functions", ready, run.lib)
+        run.results.code[f"{ready.case.robot}, {ready.case.name}, {ready.precision}, {part}"] = code
+    return timed(part, ready, run.lib)
 
 
 def compiling(run: Run) -> Iterator[Figure]:

@@ -23,7 +23,7 @@ class Results(NamedTuple):
     device: Device | None  # none in a trial without one
     figures: list[Figure]
     starts: list[Start]
-    code: dict[str, Instructions]  # by robot, function and precision, with commas between them
+    code: dict[str, Instructions]  # by robot, function, precision and part, with commas between them
     skipped: list[str]  # sentences
 
     def as_json(self) -> str:

@@ -24,7 +24,7 @@ from gpu_tables import beside, bound_rows, document, function_row
 from measure import FILES, ROBOTS
 from published import FIGURES, seconds
 from results import Results
-from roofline import DEVICES
+from roofline import BYTES, DEVICES
 from run import main
 from sass import Instructions
 
@@ -106,7 +106,7 @@ def test_a_wrong_result_is_no_goal_met(small: Case, tmp_path: Path, monkeypatch:
 def test_others_are_compared_with_ours_at_its_best() -> None:
     ours = Figure("functions", "ours", "a robot", "a function", "float32", 1000, 1e-6)
     theirs = ours._replace(part="peers", library="theirs", batch=10)
-    (row,) = beside([theirs], {"functions": [ours], "sweep": [ours._replace(seconds=5e-7)]})
+    (row,) = beside([theirs], {"functions": [ours], "tuned": [], "sweep": [ours._replace(seconds=5e-7)]})
     assert row == ["theirs", "a robot", "a function", "float32", "10", "1e+07", "100", "200.0"]
 
 
@@ -164,7 +164,7 @@ def test_code_for_a_device_is_what_calls_have_kept_since(tmp_path: Path) -> None
         with kernel_code.compiled() as codes:
             cache.write("processor", {}, head + (62).to_bytes(2, "little") + bytes(99))
             cache.write("copies", {}, head + kernel_code.CUDA)
-            cache.write("kernel", {}, head + kernel_code.CUDA + b"larger")
+            cache.write("before", {}, head + kernel_code.CUDA + b"larger")  # again
         assert codes == [head + kernel_code.CUDA + b"larger", head + kernel_code.CUDA]
         where = os.environ["FEATHERWEIGHT_CACHE"]
     assert os.environ.get("FEATHERWEIGHT_CACHE") != where and not Path(where).exists()
@@ -185,11 +185,23 @@ def test_large_functions_are_left_out_when_little_time_is_left(
 def test_bounds_stand_beside_what_was_measured(small: Case) -> None:
     """With machine code where it was read: half as many operations bound a time that is twice the bound."""
     device = DEVICES["nvidia-h200"]
-    code = {f"{TALOS}, forward dynamics, float32": Instructions(1000, {}, 0, 0)}
+    code = {f"{TALOS}, forward dynamics, float32, functions": Instructions(1000, {}, 0, 0)}
     each = 2000 / device.issued
     ours = Figure("functions", "ours", TALOS, "forward dynamics", "float32", 10, 10 * each)
     results = Results({"what": "a test"}, device, [ours], [], code, [])
     (row,) = bound_rows([ours], results, [small])
-    assert row[3] == f"{5e8 * each:.3f}*" and row[-1].startswith("2.0 times the bound by issue")
+    assert row[4] == f"{5e8 * each:.3f}*" and row[-1].startswith("2.0 times the bound by issue")
     text = document(results, [small])
     assert "## Bounds, and what was measured" in text and "1000 instructions" in text
+
+
+def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a function whose trial is a stand-in: there is no device."""
+    tried: list[int] = []
+    monkeypatch.setattr(type(small.function), "tune", lambda self, *args: tried.append(len(args)))
+    run = runner.Run(run_options(tmp_path))
+    run.trial = False
+    found = list(parts.functions(run))
+    assert [(f.part, f.precision) for f in found] == [(p, x) for x in BYTES for p in ("functions", "tuned")]
+    assert tried == [len(small.states)] * 2
+    assert "## The same, tuned" in document(run.results._replace(figures=found), [small])
