@@ -119,7 +119,8 @@ def building(run: Run) -> Iterator[Figure]:
     """Starts what GRiD compiles beside all other parts, at the lowest priority: it takes minutes."""
     if find_spec("grid_rbd") is not None:
         command = [sys.executable, str(HERE / "grid_peer.py"), "--build", "--robots", str(run.given.robots)]
-        run.beside = subprocess.Popen(["nice", "-n", "19", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        quiet: dict[str, Any] = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        run.beside = subprocess.Popen(["nice", "-n", "19", *command], start_new_session=True, **quiet)
     yield from ()
 
 

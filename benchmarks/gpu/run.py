@@ -40,8 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with empty_cache():
         for name in given.only:
             run.part(name, PARTS[name])
-    if run.beside is not None:
-        run.beside.kill()
+    run.end()
     draw(run.results.figures, given.output / "chart.png", run.results.facts["what"])
     print((given.output / "tables.md").read_text())
     wrong = [f for f in run.results.figures if f.wrong and f.part != "peers"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -70,9 +72,14 @@ class Run:
         try:
             return self.beside.wait(max(self.left, 0.0))
         except subprocess.TimeoutExpired:
-            self.beside.kill()
-            self.beside.wait()
+            self.end()
             return None
+
+    def end(self) -> None:
+        """End the process beside, and those that it has started: compilers."""
+        if self.beside is not None and self.beside.poll() is None:
+            os.killpg(self.beside.pid, signal.SIGKILL)
+            self.beside.wait()
 
     def skip(self, sentence: str) -> None:
         say(sentence)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -205,3 +207,18 @@ def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypat
     assert [(f.part, f.precision) for f in found] == [(p, x) for x in BYTES for p in ("functions", "tuned")]
     assert tried == [len(small.states)] * 2
     assert "## The same, tuned" in document(run.results._replace(figures=found), [small])
+
+
+def test_what_compiles_beside_ends_with_all_that_it_started(small: Case, tmp_path: Path) -> None:
+    """A shell that waits for another process, which has the other end of a pipe until it ends."""
+    run = runner.Run(run_options(tmp_path))
+    assert run.wait() is None
+    run.beside = subprocess.Popen(["sh", "-c", "sleep 100; true"], stdout=subprocess.PIPE, start_new_session=True)
+    run.given.minutes = 0.0
+    assert run.wait() is None and run.beside.returncode == -signal.SIGKILL
+    assert run.beside.stdout is not None and run.beside.stdout.read() == b""
+    run.beside.stdout.close()
+    run.beside = subprocess.Popen(["true"], start_new_session=True)
+    run.given.minutes = 1.0
+    assert run.wait() == 0
+    run.end()
