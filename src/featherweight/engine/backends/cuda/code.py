@@ -102,16 +102,17 @@ Choice = tuple[int, bytes]  # the number of a candidate, and its machine code
 class Kernels:
     """Ways to write one kernel for a device, of which one is chosen and kept for the device and its driver."""
 
-    def __init__(self, device: Device, entry: str, candidates: Sequence[Candidate], *what: Any) -> None:
+    def __init__(self, device: Device, entry: str, candidates: Sequence[Candidate], compared: int, *what: Any) -> None:
         self.device, self.entry, self.candidates = device, entry, candidates
+        self.compared = compared  # the first so many, where none was kept
         self._name = cache.key("device", host().llvm, device.name, device.capability, device.driver_version, *what)
 
-    def chosen(self, tried: int) -> Loaded:
-        """The one that was kept. Else that of the first few which has the shortest code: it moves least from and to memory."""
+    def chosen(self) -> Loaded:
+        """The one that was kept. Else that of those compared which has the shortest code: it moves least from and to memory."""
         kept = cache.read(self._name)
         if kept is not None:
             return self._loaded((int(kept[0]["candidate"]), kept[1]))
-        best = min(self.assembled(range(tried)), key=lambda choice: len(choice[1]))
+        best = min(self.assembled(range(self.compared)), key=lambda choice: len(choice[1]))
         self._keep(best)
         return self._loaded(best)
 
