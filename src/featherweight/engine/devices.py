@@ -35,7 +35,7 @@ class Place(NamedTuple):
     device: Device
     library: Library | None
 
-    def executable(self, code: Launchable) -> OnArrays | OnHost:
+    def executable(self, code: Launchable) -> OnArrays[Launchable] | OnHost:
         """What runs code there."""
         return OnHost(code, self.device) if self.library is None else OnArrays(code, self.library, self.device)
 

@@ -13,9 +13,8 @@ from itertools import accumulate
 from ...trace import Trace
 from ..llvm.emit import Kernel
 from ..llvm.ir import Function, Type, pointer_type
-from ..llvm.trig import sincos_ir
-from .emit_thread import emit_thread
-from .kernel import ENTRY, TOGETHER
+from .emit_thread import ATTRIBUTES, OUTLINED, emit_thread
+from .kernel import ENTRY, TOGETHER, memory_of_thread, sincos_of_thread
 from .repetition import Repetition, Stage, written_before
 from .target import CONSTANTS, GLOBAL, OWN, SHARED, Target
 
@@ -37,9 +36,9 @@ class _Steps:
     """The code around the stages."""
 
     def __init__(self, r: Repetition, traces: Sequence[Trace], type: Type, keeps: bool, target: Target) -> None:
-        self.r, self.type, self.target = r, type, target
+        self.r, self.type, self.keeps, self.target = r, type, keeps, target
         self.tables = {x.name: x for x in r.tables}
-        self.kernels = [self._emitted(k, t, keeps) for k, t in enumerate(traces)]
+        self.kernels = [self._emitted(k, t) for k, t in enumerate(traces)]
         sizes = [r.sizes[name] * (2 if name in r.carried else 1) for name in r.own]
         workspace = max(k.workspace for k in self.kernels)
         self.place = dict(zip(r.own, accumulate(sizes, initial=workspace), strict=False))
@@ -52,22 +51,22 @@ class _Steps:
     def _space(self, name: str) -> int:
         return CONSTANTS if name in self.tables else OWN
 
-    def _emitted(self, k: int, t: Trace, keeps: bool) -> Kernel:
+    def _emitted(self, k: int, t: Trace) -> Kernel:
         stage = self.r.stages[k]
         spaces = [self._space(name) for name in (*stage.reads, *stage.writes)]
         sizes = [self.r.sizes[name] for name in stage.writes]
-        return emit_thread(t, self.type, sizes, spaces, keeps, f"fw.stage{k}", stage.fused)
+        return emit_thread(t, self.type, sizes, spaces, self.keeps, f"fw.stage{k}", stage.fused)
 
     def module(self) -> str:
         declarations = dict.fromkeys([*(d for k in self.kernels for d in k.declarations), *self.target.declarations])
         functions = [d for k in self.kernels for d in k.definitions]
         if any(k.sincos_lanes for k in self.kernels):
-            sincos = sincos_ir(self.type.precision, 1)
-            declarations |= dict.fromkeys(sincos.declarations)
-            functions.append(sincos.definition.replace("define hidden", "define internal"))
+            more, sincos = sincos_of_thread(self.type)
+            declarations |= dict.fromkeys(more)
+            functions.append(sincos)
         head = f'target triple = "{self.target.triple}"'
         code = [*functions, str(self._computing()), str(self._kernel())]
-        return "\n".join([head, *declarations, *self._constants(), *code, "attributes #0 = { nounwind }"])
+        return "\n".join([head, *declarations, *self._constants(), *code, ATTRIBUTES])
 
     def _constants(self) -> Iterator[str]:
         for name, table in self.tables.items():
@@ -78,7 +77,7 @@ class _Steps:
 
     def _kernel(self) -> Function:
         """What the device starts."""
-        f = Function("void", ENTRY, self.parameters, self.target.convention, "#0")
+        f = Function("void", ENTRY, self.parameters, self.target.convention, OUTLINED)
         values = [f"i32 {f.value(x)}" for x in (self.target.thread, self.target.block)]
         f.call("void", "@fw_compute", *values, f"{pointer_type(SHARED)} null", *self.parameters)
         f.ret()
@@ -89,11 +88,7 @@ class _Steps:
         r = self.r
         arguments = ["i32 %thread", "i32 %block", f"{pointer_type(SHARED)} %shared", *self.parameters]
         self.f = f = Function("void", "fw_compute", arguments)
-        space = self.target.room
-        room = f"alloca i8, i64 {self.room * self.type.bytes}, align 16" + (f", addrspace({space})" if space else "")
-        self.own = f.value(room)
-        if space != OWN:
-            self.own = f.cast("addrspacecast", pointer_type(space), self.own, pointer_type(OWN))
+        self.own = memory_of_thread(f, self.room * self.type.bytes, self.keeps, self.target)
         thread, block = (f.cast("zext", "i32", x, "i64") for x in ("%thread", "%block"))
         row = f.least(f.add(f.mul(block, THREADS), thread), f.sub("%states", 1))
         self.row = {x: f.at(self.type.ir, f"%{x}", f.mul(row, f"%step_{x}"), GLOBAL) for x in self.rows}

@@ -19,7 +19,7 @@ from ...trace import Trace
 from ..llvm.emit import Kernel
 from ..llvm.ir import Function, Type, pointer_type
 from ..llvm.trig import sincos_ir
-from .emit_thread import emit_thread
+from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
 TOGETHER = 16  # elements that a thread has under way when it copies
@@ -57,12 +57,29 @@ def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: Kerne
     functions = [str(f) for f in (*block.copies(), *block.phases(), block.kernel())]
     declarations = dict.fromkeys([*kernel.declarations, *target.declarations])
     if kernel.sincos_lanes:
-        sincos = sincos_ir(type.precision, 1)
-        declarations |= dict.fromkeys(sincos.declarations)
-        functions.append(sincos.definition.replace("define hidden", "define internal"))
+        more, sincos = sincos_of_thread(type)
+        declarations |= dict.fromkeys(more)
+        functions.append(sincos)
     shared = f"@fw_shared = external addrspace({SHARED}) global [0 x {type.ir}], align 16" if any(layout.staged) else ""
-    attributes = "attributes #0 = { nounwind }"
-    return "\n".join([f'target triple = "{target.triple}"', shared, *declarations, *kernel.definitions, *functions, attributes])
+    return "\n".join([f'target triple = "{target.triple}"', shared, *declarations, *kernel.definitions, *functions, ATTRIBUTES])
+
+
+def sincos_of_thread(type: Type) -> tuple[tuple[str, ...], str]:
+    """What sines and cosines take of a module, and their function, as part of those that call it."""
+    sincos = sincos_ir(type.precision, 1)
+    own = sincos.definition.replace("define hidden", "define internal").replace(") noinline nounwind", f") {INLINED}")
+    return sincos.declarations, own
+
+
+def memory_of_thread(f: Function, bytes: int, keeps: bool, target: Target) -> str:
+    """The address of a thread's own memory, for a kernel that is told "%states"."""
+    room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({target.room})" if target.room else ""))
+    if target.room != OWN:
+        room = f.cast("addrspacecast", pointer_type(target.room), room, pointer_type(OWN))
+    if keeps:
+        return room
+    # At an offset of zero, which assemblers do not know to be so: else they try once more to have all in registers.
+    return f.at("i8", room, f.binary("shl", "i64", f.binary("lshr", "i64", "%states", 62), 4), OWN)
 
 
 class _Block:
@@ -81,7 +98,7 @@ class _Block:
     def kernel(self) -> Function:
         """What the device starts."""
         target = self.target
-        f = Function("void", ENTRY, self.parameters, target.convention, "#0")
+        f = Function("void", ENTRY, self.parameters, target.convention, OUTLINED)
         values = [f.value(x) for x in (target.thread, target.block)]
         shared = "@fw_shared" if any(self.layout.staged) else "null"
         passed = [*(f"i32 {v}" for v in values), f"{pointer_type(SHARED)} {shared}", *self.parameters]
@@ -129,10 +146,7 @@ class _Block:
     def _computing(self) -> Function:
         """One state. Threads beyond the last state compute that again."""
         f, first, rows = self._phase("fw_compute")
-        bytes = self.workspace * self.type.bytes
-        room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({self.target.room})" if self.target.room else ""))
-        if self.target.room != OWN:
-            room = f.cast("addrspacecast", pointer_type(self.target.room), room, pointer_type(OWN))
+        room = memory_of_thread(f, self.workspace * self.type.bytes, self.layout.keeps, self.target)
         row = f.least(f.cast("zext", "i32", "%thread", "i64"), f.sub(rows, 1))
         pointers = []
         for k, (n, staged) in enumerate(zip(self.sizes, self.layout.staged, strict=True)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from ...program import CoreShape, Input, Output
 from ...traced import Traced
 from ..llvm.ir import Type
-from .code import Candidate, Loaded, load_best
+from .code import Candidate, Kernels, Loaded
 from .device_code import PRECISIONS
 from .driver import Device
 from .emit_repetition import THREADS, emit_repetition
@@ -39,6 +40,7 @@ class RepeatedCode:
     def __init__(self, repetition: Repetition) -> None:
         self.repetition = repetition
         self._loaded: dict[tuple[int, str], Loaded] = {}
+        self._lock = threading.Lock()
 
     @cached_property
     def _traced(self) -> list[Traced]:
@@ -47,15 +49,19 @@ class RepeatedCode:
     def kernel(self, device: Device, precision: str) -> Loaded:
         """What computes in a precision."""
         key = device.ordinal, precision
-        if key not in self._loaded:
-            identity = hashlib.sha256(repr(self.repetition.identity()).encode()).hexdigest()
-            candidates = [self._candidate(Type(precision, 1), keeps) for keeps in (True, False)]
-            self._loaded[key] = load_best(device, ENTRY, candidates, "repeated", identity, precision)
-        return self._loaded[key]
+        with self._lock:
+            if key not in self._loaded:
+                identity = hashlib.sha256(repr(self.repetition.identity()).encode()).hexdigest()
+                candidates = [self._candidate(Type(precision, 1), keeps) for keeps in (True, False)]
+                kernels = Kernels(device, ENTRY, candidates, len(candidates), "repeated", identity, precision)
+                self._loaded[key] = kernels.chosen()
+            return self._loaded[key]
 
     def _candidate(self, type: Type, keeps: bool) -> Candidate:
         """Registers are left to the assembler, or not."""
-        return lambda: emit_repetition(self.repetition, [t.trace for t in self._traced], type, keeps, NVIDIA), THREADS, 0
+        return Candidate(
+            lambda: emit_repetition(self.repetition, [t.trace for t in self._traced], type, keeps, NVIDIA), THREADS
+        )
 
     def call(self, given: Sequence[str], steps: int, every: int) -> RepeatedCall:
         """So many steps, of which one state in `every` is a result; `given` are the names of arrays that are arguments."""
