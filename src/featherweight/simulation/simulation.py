@@ -204,7 +204,8 @@ class Simulation(StateOfRobots):
     def _run(self, steps: int, inputs: Inputs) -> None:
         """Steps under constant inputs."""
         if self._compiled is None:
-            now = (None if x is None else x[:, 0] for x in inputs)
+            robots = len(self._stepper.q)
+            now = (None if x is None else np.broadcast_to(x[:, 0], (robots, *x.shape[2:])) for x in inputs)
             self._stepper.advance(*now, self.time)
         else:
             self._compiled.run(steps, self.time, inputs)
