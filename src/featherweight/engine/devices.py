@@ -29,7 +29,7 @@ def executable_on_device(
     return None if place is None else place.executable(code())
 
 
-class Place(NamedTuple):
+class ComputingPlace(NamedTuple):
     """A device, and the library whose arrays are there; None for NumPy's, which are not."""
 
     device: Device
@@ -40,12 +40,12 @@ class Place(NamedTuple):
         return OnHost(code, self.device) if self.library is None else OnArrays(code, self.library, self.device)
 
 
-def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) -> Place | None:
+def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) -> ComputingPlace | None:
     """Where arrays of a call, each with the argument's name, are computed, as for `executable_on_device`."""
     ordinal = _ordinal(device, name)
     there = [(x, argument) for x, argument in given if on_device(x)]
     if not there:
-        return None if ordinal is None else Place(device_of(ordinal), None)
+        return None if ordinal is None else ComputingPlace(device_of(ordinal), None)
     if len(there) < len(given):
         here = next(argument for x, argument in given if not on_device(x))
         raise TypeError(f"{name}: {there[0][1]} is on a device and {here} is not; give all arguments there, or all here")
@@ -55,7 +55,7 @@ def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) ->
     lies = library.ordinal(arrays[0], arguments[0])
     if device is not None and ordinal != lies:
         raise ValueError(f"{name}: {there[0][1]} is on CUDA device {lies}; got device={device!r}")
-    return Place(device_of(lies), library)
+    return ComputingPlace(device_of(lies), library)
 
 
 def _ordinal(device: str | None, name: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.backends.cuda.repeated import RepeatedCode
-from ..engine.devices import Place, place_of
+from ..engine.devices import ComputingPlace, place_of
 from .arguments import check_inputs, numbers
 from .device_steps import repeated_step
 from .state_of_robots import StateOfRobots
@@ -38,7 +38,7 @@ def rolled_out(
 
 
 def _computed(
-    simulation: StateOfRobots, place: Place, given: dict[str, Any], steps: int | None, every: int, dtype: np.dtype[Any]
+    simulation: StateOfRobots, place: ComputingPlace, given: dict[str, Any], steps: int | None, every: int, dtype: np.dtype[Any]
 ) -> tuple[Any, Any]:
     robots = _robots(given["q"])
     steps = check_inputs({"tau": (given.get("tau"), (simulation.robot.nv,))}, robots, steps)

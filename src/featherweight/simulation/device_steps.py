@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..algorithms.integration import write_vector
-from ..engine.backends.cuda.repetition import Repetition, Stage, StepInput, Table, numbers_of
+from ..engine.backends.cuda.repetition import ConstantTable, Repetition, Stage, StepInput, numbers_of
 from ..engine.program import Input, KernelProgram, Output
 from ..model.tree import FLOATING, PLANAR, SPHERICAL
 from ..model.types import JointType
@@ -44,7 +44,7 @@ def _tau(stepper: Stepper) -> tuple[StepInput, ...]:
 
 def _semi_implicit(stepper: Stepper) -> Repetition:
     robot, h = stepper.robot, stepper.h
-    tables = Table("h", ((h,),)), Table("none", ((0.0,) * robot.nv,))
+    tables = ConstantTable("h", ((h,),)), ConstantTable("none", ((0.0,) * robot.nv,))
     stages = [
         *_accelerated(stepper, h),
         Stage(robot._free_velocity.program, ("v", "a", "h"), ("u",)),
@@ -56,13 +56,20 @@ def _semi_implicit(stepper: Stepper) -> Repetition:
 def _runge_kutta(stepper: Stepper) -> Repetition:
     robot, h = stepper.robot, stepper.h
     rows = (0.5 * h, 0.0, 1.0), (0.5 * h, 0.0, 2.0), (h, 0.0, 2.0), (0.0, h / 6.0, 1.0)
+    joints = tuple((CURVED[j.type], j.v_slice.start) for j in robot.joints if j.type in CURVED)
+    rates, rate = [], "v"
+    if joints:
+        rates, rate = [Stage(_rate_program(joints, robot.nv), ("u", "v"), ("k",), fused=False)], "k"
     stages = [
         *_accelerated(stepper, 0.0),
-        Stage(_round_program(stepper), ("w", "a", "v", "u", "K", "A", "numbers"), ("v", "u", "K", "A"), fused=False),
+        *rates,
+        Stage(_round_program(robot.nv), ("w", "a", rate, "K", "A", "numbers"), ("v", "u", "K", "A"), fused=False),
         Stage(robot._integrate.program, ("x", "u"), ("q",)),
     ]
     first = Stage(_start_program(stepper), ("q", "v"), ("x", "w", "u", "K", "A"))
-    return Repetition("rollout", ("q", "v"), _tau(stepper), (Table("numbers", rows),), (first,), tuple(stages), len(rows))
+    return Repetition(
+        "rollout", ("q", "v"), _tau(stepper), (ConstantTable("numbers", rows),), (first,), tuple(stages), len(rows)
+    )
 
 
 def _accelerated(stepper: Stepper, ahead: float) -> list[Stage]:
@@ -83,12 +90,14 @@ def _start_program(stepper: Stepper) -> KernelProgram:
     return KernelProgram("start", start_step, (), (Input("q", (nq,)), Input("v", (nv,))), results)
 
 
-def _round_program(stepper: Stepper) -> KernelProgram:
-    nv = stepper.robot.nv
-    joints = tuple((CURVED[j.type], j.v_slice.start) for j in stepper.robot.joints if j.type in CURVED)
-    inputs = (*(Input(name, (nv,)) for name in ("w", "a", "v", "u", "K", "A")), Input("numbers", (3,)))
+def _rate_program(joints: tuple[tuple[int, int], ...], nv: int) -> KernelProgram:
+    return KernelProgram("rate", write_curved_rates, (joints,), (Input("u", (nv,)), Input("v", (nv,))), (Output("k", (nv,)),))
+
+
+def _round_program(nv: int) -> KernelProgram:
+    inputs = (*(Input(name, (nv,)) for name in ("w", "a", "k", "K", "A")), Input("numbers", (3,)))
     results = tuple(Output(name, (nv,)) for name in ("v", "u", "K", "A"))
-    return KernelProgram("round", runge_kutta_round, (joints,), inputs, results)
+    return KernelProgram("round", runge_kutta_round, (), inputs, results)
 
 
 # kernels
@@ -112,18 +121,23 @@ def start_step(q: Any, v: Any, results: Any) -> None:
             array[i] = 0.0
 
 
-def runge_kutta_round(joints: Any, w: Any, a: Any, v: Any, u: Any, K: Any, A: Any, numbers: Any, results: Any) -> None:
-    """The velocity, displacement and sums after a round, from the velocity w at the step's beginning."""
-    velocity, displacement, rates, accelerations = results
-    along, of_sum, weight = numbers[0], numbers[1], numbers[2]
+def write_curved_rates(joints: Any, u: Any, v: Any, rate: Any) -> None:
+    """The rates of coordinates u, v + [u, v]/2 + [u, [u, v]]/12."""
     once, twice = [0.0] * len(v), [0.0] * len(v)
     write_brackets(joints, u, v, once)
     write_brackets(joints, u, once, twice)
     for i in range(len(v)):
-        rate = v[i] + 0.5 * once[i] + twice[i] / 12.0
-        rates[i] = K[i] + weight * rate
+        rate[i] = v[i] + 0.5 * once[i] + twice[i] / 12.0
+
+
+def runge_kutta_round(w: Any, a: Any, k: Any, K: Any, A: Any, numbers: Any, results: Any) -> None:
+    """The velocity, displacement and sums after a round, from the velocity w at the step's beginning."""
+    velocity, displacement, rates, accelerations = results
+    along, of_sum, weight = numbers[0], numbers[1], numbers[2]
+    for i in range(len(w)):
+        rates[i] = K[i] + weight * k[i]
         accelerations[i] = A[i] + weight * a[i]
-        displacement[i] = along * rate + of_sum * rates[i]
+        displacement[i] = along * k[i] + of_sum * rates[i]
         velocity[i] = w[i] + (along * a[i] + of_sum * accelerations[i])
 
 

@@ -20,9 +20,9 @@ from featherweight.engine.backends.cuda.code import amd_object, assembly
 from featherweight.engine.backends.cuda.emit_repetition import emit_repetition
 from featherweight.engine.backends.cuda.libraries import OTHERS
 from featherweight.engine.backends.cuda.repeated import RepeatedCode
-from featherweight.engine.backends.cuda.repetition import Repetition, Stage, StepInput, Table
+from featherweight.engine.backends.cuda.repetition import ConstantTable, Repetition, Stage, StepInput
 from featherweight.engine.backends.llvm.ir import Type
-from featherweight.engine.devices import Place
+from featherweight.engine.devices import ComputingPlace
 from featherweight.engine.program import CoreShape, Input, KernelProgram, Output
 from featherweight.engine.traced import Traced
 
@@ -84,7 +84,7 @@ def in_rounds(rounds: int, fused: bool = False) -> Repetition:
     rows = tuple((0.1 * (k + 1), 0.3 - 0.05 * k) for k in range(rounds))
     again = (Stage(FORCE, ("x", "push"), ("rate",), fused),
              Stage(GO, ("start", "total", "rate", "numbers"), ("x", "total"), fused))  # fmt: skip
-    return Repetition("rounds", ("x",), PUSH, (Table("numbers", rows),), (BEGIN,), again, rounds)
+    return Repetition("rounds", ("x",), PUSH, (ConstantTable("numbers", rows),), (BEGIN,), again, rounds)
 
 
 def in_one(fused: bool = False) -> Repetition:
@@ -123,10 +123,12 @@ def computed(
     call = RepeatedCode(r).call(tuple(given), steps, every)
     ordered = [given[x.name] for x in call.program.inputs]
     dtype = np.result_type(*ordered)
-    there = Place(device, OTHERS).executable(call)
+    there = ComputingPlace(device, OTHERS).executable(call)
     views = [there.array(Array(x), "x") for x in ordered]
     results = [seen(y) for y in there.run(views, (states,), dtype, None, None)]
-    for x, y in zip(results, Place(device, None).executable(call).run(ordered, (states,), dtype, None, None), strict=True):
+    for x, y in zip(
+        results, ComputingPlace(device, None).executable(call).run(ordered, (states,), dtype, None, None), strict=True
+    ):
         np.testing.assert_array_equal(x, y)
     return results
 
@@ -210,7 +212,7 @@ def test_kernels_are_compiled_once_and_kept(device: HostDevice) -> None:
         ({"again": (Stage(FORCE, ("x", "phase"), ("rate",)),)}, "no stage reads push"),
         ({"inputs": (*PUSH, StepInput("wind", (), ()))}, "no stage reads wind"),
         ({"inputs": (StepInput("push", (0.0,), (1.0,)),)}, "bounds have as many numbers as the input"),
-        ({"tables": (Table("numbers", ((1.0,), (2.0,))),)}, "a table has one row, or 1, one for each round"),
+        ({"tables": (ConstantTable("numbers", ((1.0,), (2.0,))),)}, "a table has one row, or 1, one for each round"),
     ],
 )
 def test_steps_that_make_no_sense(change: dict[str, Any], message: str) -> None:

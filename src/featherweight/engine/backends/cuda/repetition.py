@@ -31,7 +31,7 @@ class StepInput(NamedTuple):
     high: tuple[float, ...]
 
 
-class Table(NamedTuple):
+class ConstantTable(NamedTuple):
     """An array of constants: one row, or one for each round of a step."""
 
     name: str
@@ -49,7 +49,7 @@ class Repetition:
     name: str
     state: tuple[str, ...]
     inputs: tuple[StepInput, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[ConstantTable, ...]
     first: tuple[Stage, ...]
     again: tuple[Stage, ...]
     rounds: int = 1
