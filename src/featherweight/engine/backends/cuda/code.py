@@ -15,7 +15,7 @@ from .driver import Device, DeviceKernel
 from .target import AMD, NVIDIA
 
 
-class Assembly(NamedTuple):
+class PtxVersion(NamedTuple):
     """The oldest assembly language (PTX) that has what devices of a capability have, and the first LLVM that knows both."""
 
     version: str
@@ -23,9 +23,9 @@ class Assembly(NamedTuple):
 
 
 CAPABILITIES = {
-    (7, 5): Assembly("63", 11), (8, 0): Assembly("70", 11), (8, 6): Assembly("71", 13), (8, 7): Assembly("74", 16),
-    (8, 9): Assembly("78", 16), (9, 0): Assembly("78", 16), (10, 0): Assembly("86", 20), (10, 3): Assembly("88", 21),
-    (12, 0): Assembly("87", 20), (12, 1): Assembly("88", 21),
+    (7, 5): PtxVersion("63", 11), (8, 0): PtxVersion("70", 11), (8, 6): PtxVersion("71", 13), (8, 7): PtxVersion("74", 16),
+    (8, 9): PtxVersion("78", 16), (9, 0): PtxVersion("78", 16), (10, 0): PtxVersion("86", 20), (10, 3): PtxVersion("88", 21),
+    (12, 0): PtxVersion("87", 20), (12, 1): PtxVersion("88", 21),
 }  # fmt: skip
 """Compute capabilities that code is made for."""
 
