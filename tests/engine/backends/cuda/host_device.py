@@ -14,11 +14,14 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import pytest
 
 from featherweight.engine.backends.cuda import code, device_code
 from featherweight.engine.backends.cuda.target import NVIDIA
-from featherweight.engine.backends.llvm.jit import compile_object, load_object
+from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
+from featherweight.engine.function import CompiledFunction
 
+needs_fma = pytest.mark.skipif(not host().fma, reason="without fma in hardware this machine rounds otherwise than devices")
 PHASES = ("fw_bring", "fw_compute", "fw_take", "fw_copy_element")
 
 
@@ -152,3 +155,17 @@ def install(monkeypatch: Any) -> HostDevice:
         monkeypatch.setattr(f"featherweight.engine.backends.cuda.{name}", lambda ordinal=0: device)
     monkeypatch.setattr("featherweight.engine.devices.device_of", lambda ordinal=0: device)
     return device
+
+
+def computed(f: CompiledFunction, *args: Any, **named: Any) -> Any:
+    """A function's results on the device, on this machine."""
+    result = f(*map(Array, args), **{name: Array(x) for name, x in named.items()})
+    return type(result)(*map(seen, result)) if isinstance(result, tuple) else seen(result)
+
+
+def assert_same(f: CompiledFunction, *args: Any, **named: Any) -> None:
+    """Equal bits on the device and here, of one type and shape."""
+    results, wanted = computed(f, *args, **named), f(*args, **named)
+    for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (results, wanted)), strict=True):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        np.testing.assert_array_equal(x, y)
