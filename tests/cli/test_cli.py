@@ -169,6 +169,38 @@ def test_joints_that_mimic_others_follow_them_unless_asked(coupled_arm: str, cap
     assert "forward_dynamics (2),(2),(2)->(2)" in squeezed(capsys.readouterr().out)
 
 
+TIED = """<mujoco><worldbody><site name="eye"/>
+  <body name="bob">{joint}<geom size="0.1" pos="0 0 -1"/><site name="tip" pos="0 0 -1"/></body></worldbody>
+  <tendon><spatial name="rope"><site site="tip"/><site site="eye"/></spatial></tendon>
+  <equality><tendon name="tie" tendon1="rope"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("command", ["inspect", "ops", "bench", "simulate", "view"])
+def test_what_is_not_supported_is_refused_or_left_out_as_asked(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Then what comes next is told: here nothing moves."""
+    path = tmp_path / "tied.xml"
+    path.write_text(TIED.format(joint=""))
+    for asked, refused in (([], True), (["--unsupported", "refuse"], True), (["--unsupported", "report"], False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            assert cli.main([command, str(path), "--base", "fixed", *asked]) == 1
+        *warned, error = capsys.readouterr().err.splitlines()
+        assert ("equality 'tie'" in error) == refused
+        assert ("no joint of the robot moves" in error) == (not refused)
+        assert len(warned) == (not refused) and all("left out: equality 'tie'" in line for line in warned)
+
+
+def test_inspect_lists_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tied.xml"
+    path.write_text(TIED.format(joint="<joint/>"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert cli.main(["inspect", str(path), "--unsupported", "report"]) == 0
+    assert "not supported, and left out equality 'tie'" in squeezed(capsys.readouterr().out)
+
+
 @pytest.mark.parametrize("command", ["inspect", "ops", "bench"])
 def test_a_missing_file_is_one_line_on_stderr(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([command, "nowhere/arm.urdf"]) == 1

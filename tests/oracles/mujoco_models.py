@@ -26,6 +26,14 @@ from oracles.states import Array, States
 
 WITH_ROTATION = (fw.JointType.SPHERICAL, fw.JointType.FLOATING)
 WITH_POSITION = (fw.JointType.PLANAR, fw.JointType.FLOATING)
+CRANK_ROD_AND_ROCKER = """
+<body name="crank"><joint name="crank" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
+  <body name="rod" pos="0.3 0 0"><joint name="rod" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.7 0 0.2" size="0.02"/>
+  </body>
+</body>
+<body name="rocker" pos="1.0 0 -0.2"><joint name="rocker" axis="0 1 0"/>
+  <geom type="capsule" fromto="0 0 0 0 0 0.4" size="0.02"/>
+</body>"""  # the rod's end, 0.7 0 0.2, is to be the rocker's
 
 
 class Peer:

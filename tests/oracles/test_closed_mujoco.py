@@ -13,28 +13,21 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
 
-LINKAGE = """
+LINKAGE = f"""
 <mujoco>
   <compiler angle="radian"/>
   <option timestep="1e-4" gravity="0 0 -9.81" integrator="RK4"/>
   <worldbody>
-    <body name="crank"><joint name="crank" axis="0 1 0"/>
-      <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
-      <body name="rod" pos="0.3 0 0"><joint name="rod" axis="0 1 0"/>
-        <geom type="capsule" fromto="0 0 0 0.7 0 0.2" size="0.02"/>
-      </body>
-    </body>
-    <body name="rocker" pos="1.0 0 -0.2"><joint name="rocker" axis="0 1 0"/>
-      <geom type="capsule" fromto="0 0 0 0 0 0.4" size="0.02"/>
-    </body>
+    {CRANK_ROD_AND_ROCKER}
     <body name="wheel" pos="0 0.3 0"><joint name="wheel" axis="0 1 0"/>
       <geom type="cylinder" size="0.1 0.01" euler="1.5707963 0 0"/>
     </body>
   </worldbody>
   <equality>
-    <connect body1="rod" body2="rocker" anchor="0.7 0 0.2" solref="{stiff} 1" solimp="0.9999 0.9999 0.001"/>
-    <joint joint1="wheel" joint2="crank" polycoef="0 -2 0 0 0" solref="{stiff} 1" solimp="0.9999 0.9999 0.001"/>
+    <connect body1="rod" body2="rocker" anchor="0.7 0 0.2" solref="{{stiff}} 1" solimp="0.9999 0.9999 0.001"/>
+    <joint joint1="wheel" joint2="crank" polycoef="0 -2 0 0 0" solref="{{stiff}} 1" solimp="0.9999 0.9999 0.001"/>
   </equality>
 </mujoco>
 """

@@ -14,6 +14,7 @@ import featherweight as fw
 from featherweight.model.generators import random_tree
 from featherweight.model.types import JointType
 from oracles import robots
+from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
 from oracles.states import Array, evaluated, random_states
 
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
@@ -53,17 +54,11 @@ JOINTED = """
 </mujoco>
 """
 
-LINKAGE = """
+LINKAGE = f"""
 <mujoco model="linkage">
   <worldbody>
     <body name="wheel" pos="0 0.3 0"><joint name="wheel" axis="0 1 0" ref="10"/><geom size="0.1"/></body>
-    <body name="crank"><joint name="crank" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
-      <body name="rod" pos="0.3 0 0"><joint name="rod" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.7 0 0.2" size="0.02"/>
-      </body>
-    </body>
-    <body name="rocker" pos="1.0 0 -0.2"><joint name="rocker" axis="0 1 0"/>
-      <geom type="capsule" fromto="0 0 0 0 0 0.4" size="0.02"/>
-    </body>
+    {CRANK_ROD_AND_ROCKER}
   </worldbody>
   <equality>
     <connect body1="rod" body2="rocker" anchor="0.7 0 0.2"/>

@@ -39,6 +39,22 @@ def test_some_begin_anew_and_the_others_go_on() -> None:
     assert (sim.q[1] == fresh.q[0]).all()
 
 
+@pytest.mark.parametrize("which", [slice(None), [3, 1], np.array([False, True, False, True])])
+def test_contacts_of_many_are_those_of_each(which: slice | list[int] | np.ndarray) -> None:
+    """Robots in the air have none; forces are on the boxes, not on the ground."""
+    sim = falling(4)
+    sim.run(0.26, every=260)
+    many, chosen = sim.contacts_of_many(which), np.arange(4)[which]
+    assert 0 < len(many.robot) < 4 * len(chosen)
+    for place, robot in enumerate(chosen):
+        points, forces, names = sim.contacts(robot)
+        own = many.robot == place
+        np.testing.assert_array_equal(many.points[own], points)
+        np.testing.assert_array_equal(many.forces[own], forces)
+        assert [sim.touching_links[c] for c in many.candidate[own]] == [("body0", None)] * len(names)
+    assert (many.forces[:, 2] >= 0.0).all()
+
+
 @pytest.mark.parametrize("which", [[0, 9], np.ones(3, bool), 0.5])
 def test_robots_that_are_not_there_are_refused(which: object) -> None:
     sim = falling(2)

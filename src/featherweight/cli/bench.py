@@ -11,13 +11,26 @@ from ..engine.threads import processors
 from . import tables
 from .console import make_console, progress
 from .measure import time_functions
-from .options import Base, BaseOption, Mimic, MimicOption, OutputOption, RepeatsOption, RobotPath, ThreadsOption, load_robot
+from .options import (
+    Base,
+    BaseOption,
+    Mimic,
+    MimicOption,
+    OutputOption,
+    RepeatsOption,
+    RobotPath,
+    ThreadsOption,
+    UnsupportedElements,
+    UnsupportedOption,
+    load_robot,
+)
 
 
 def bench_robot(
     robot: RobotPath,
     base: BaseOption = Base.FIXED,
     mimic: MimicOption = Mimic.FOLLOW,
+    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
     batch: Annotated[int, typer.Option(min=1, help="States of one call.")] = 4096,
     threads: ThreadsOption = None,
     repeats: RepeatsOption = 15,
@@ -26,7 +39,7 @@ def bench_robot(
     """Measure the time of each function for one state, and draw it."""
     from .charts import save_timings  # brings matplotlib
 
-    loaded = load_robot(robot, base, mimic)
+    loaded = load_robot(robot, base, mimic, unsupported)
     console = make_console()
     used = threads or processors()
     output.mkdir(parents=True, exist_ok=True)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from ..robot.closed import ClosedRobot
 from . import tables
 from .console import make_console
-from .options import Base, BaseOption, Mimic, MimicOption, RobotPath, load_robot
+from .options import Base, BaseOption, Mimic, MimicOption, RobotPath, UnsupportedElements, UnsupportedOption, load_robot
 
 
-def inspect_robot(robot: RobotPath, base: BaseOption = Base.FIXED, mimic: MimicOption = Mimic.FOLLOW) -> None:
+def inspect_robot(
+    robot: RobotPath,
+    base: BaseOption = Base.FIXED,
+    mimic: MimicOption = Mimic.FOLLOW,
+    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
+) -> None:
     """Show a robot's joints, drives, bodies and totals, and what its file holds that is not used."""
-    loaded = load_robot(robot, base, mimic)
+    loaded = load_robot(robot, base, mimic, unsupported)
     shown = [tables.joints_table(loaded), tables.joint_forces_table(loaded), tables.actuators_table(loaded)]
     shown += [tables.bodies_table(loaded), tables.totals_table(loaded)]
     if isinstance(loaded, ClosedRobot):

@@ -10,7 +10,7 @@ from ..model.types import ModelError
 from ..robot.constraints.contact import Contact
 from . import tables
 from .console import make_console
-from .options import Base, BaseOption, Mimic, MimicOption, RobotPath, load_robot
+from .options import Base, BaseOption, Mimic, MimicOption, RobotPath, UnsupportedElements, UnsupportedOption, load_robot
 
 ContactOption = Annotated[
     list[str] | None,
@@ -22,10 +22,11 @@ def count_operations(
     robot: RobotPath,
     base: BaseOption = Base.FIXED,
     mimic: MimicOption = Mimic.FOLLOW,
+    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
     contact: ContactOption = None,
 ) -> None:
     """Count the operations of each function exactly."""
-    loaded = load_robot(robot, base, mimic)
+    loaded = load_robot(robot, base, mimic, unsupported)
     console = make_console()
     try:
         delassus = loaded.delassus([Contact(frame) for frame in contact]) if contact else None

@@ -12,16 +12,15 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..model.description import Description
-from ..model.formats.registry import load_description
 from ..model.types import JointType, ModelError
-from ..robot.build import build
+from ..robot.build import build, read
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
 from ..simulation.contact.standins import spheres_of
 from ..simulation.defaults import shapes_have_something_to_touch
 from .console import make_console, wait_for_interrupt
-from .options import Base, Mimic, MimicOption, OutputOption, RobotPath
+from .options import Base, Mimic, MimicOption, OutputOption, RobotPath, UnsupportedElements, UnsupportedOption
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,6 +34,7 @@ def drop_robot(
         Base | None, typer.Option(help="What carries the root.", show_default="a free-flyer, if the root can fly")
     ] = None,
     mimic: MimicOption = Mimic.FOLLOW,
+    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
     seconds: Annotated[float, typer.Option("--time", min=1e-3, help="How long [s].")] = 2.0,
     step: Annotated[float, typer.Option(min=1e-6, help="Length of a step [s].")] = 1e-3,
     height: Annotated[float, typer.Option(min=0.0, help="From which it falls [m].")] = 0.2,
@@ -49,7 +49,7 @@ def drop_robot(
     from .charts import save_energy  # brings matplotlib
 
     console = make_console()
-    loaded = _built(with_springs(load_description(robot, mimic=mimic.value), hold), base)
+    loaded = _built(with_springs(read(robot, mimic=mimic.value, unsupported=unsupported.value), hold), base)
     try:
         sim, touching = _scene(loaded, step, height, {"friction": friction, "restitution": restitution})
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")

@@ -12,36 +12,23 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from .differentiation import Rates, backward, forward, is_zero
 from .lane_trace import LaneTrace, lane_trace
-from .program import Input, KernelProgram, Output, Program, nested, split
+from .program import Input, Output, Program, WrappedProgram, nested, split
 from .trace import Trace, outputs_of, trace, values_of
 
 Scalar = Any
 FEWEST = 0.5  # directions for each lane, from which on lanes are worth while
 
-P = TypeVar("P", bound="DerivedProgram")
-
 
 @dataclass(frozen=True)
-class DerivedProgram(Program):
+class DerivedProgram(WrappedProgram):
     """A program made from the trace of another."""
 
     program: Program
     doc: str = ""
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        return self.program.options
-
-    def given(self: P, option: str) -> P:
-        return replace(self, program=self.program.given(option))
-
-    @property
-    def kernels(self) -> tuple[KernelProgram, ...]:
-        return self.program.kernels
 
     @property
     def rollable(self) -> bool:
@@ -229,43 +216,15 @@ class ChainRule(JacobianProgram):
 
 
 @dataclass(frozen=True)
-class OneInLanes(Program):
+class OneInLanes(WrappedProgram):
     """A program for derivatives; one state is computed by another with the same results, in lanes, if that is shorter."""
 
     program: Program
     one: JacobianProgram
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.program.name
-
-    @property
-    def doc(self) -> str:  # type: ignore[override]
-        return self.program.doc
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        return self.program.inputs
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        return self.program.outputs
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        return self.program.options
-
     def given(self, option: str) -> OneInLanes:
         one = self.one.given(option) if option in self.one.options else self.one
         return OneInLanes(self.program.given(option), one)
-
-    @property
-    def kernels(self) -> tuple[KernelProgram, ...]:
-        return self.program.kernels
-
-    @property
-    def rollable(self) -> bool:
-        return self.program.rollable
 
     def identity(self) -> tuple[Any, ...]:
         return "one in lanes", self.program.identity(), self.one.identity()

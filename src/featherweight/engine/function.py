@@ -201,7 +201,7 @@ class CompiledFunction:
         arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
         batch = self._batch(arrays)
         results = None if out is None else self._results(executable, out, batch)
-        dtype = _SINGLE if all(a.dtype.kind == "f" and a.dtype.itemsize <= 4 for a in arrays) else _DOUBLE
+        dtype = _result_type(arrays)
         values = executable.run(arrays, batch, dtype, results, threads)
         return values[0] if self._result_class is None else self._result_class(*values)
 
@@ -212,6 +212,22 @@ class CompiledFunction:
         from .devices import executable_on_device  # only where there may be one
 
         return executable_on_device(self.program, lambda: self._device_code, args, out, device) or self._executable
+
+    def tune(self, *args: Any, **named: Any) -> None:
+        """Measure, for arguments on a device, the ways in which the function can be written for it, and keep the quickest.
+
+        That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
+        the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
+        """
+        args = self._bound(args, named)
+        executable: Any = self._executable_for(args, None, None)
+        if not hasattr(executable, "tune"):
+            raise ValueError(f"{self.name}: tune takes arrays on a device (CuPy's, PyTorch's or JAX's)")
+        arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
+        batch = self._batch(arrays)
+        if 0 in batch:
+            raise ValueError(f"{self.name}: tune needs states to measure; got a batch of shape {batch}")
+        executable.tune(arrays, batch, _result_type(arrays))
 
     @cached_property
     def _device_code(self) -> DeviceCode:
@@ -309,6 +325,11 @@ class CompiledFunction:
                 raise ValueError(f"{self.name}: the array for {output.name} overlaps with another of out; give each its own")
             arrays.append(array)
         return arrays
+
+
+def _result_type(arrays: Sequence[Any]) -> np.dtype[Any]:
+    """Single precision where all arguments are floating-point numbers of no more."""
+    return _SINGLE if all(a.dtype.kind == "f" and a.dtype.itemsize <= 4 for a in arrays) else _DOUBLE
 
 
 @cache

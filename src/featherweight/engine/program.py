@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Program")
 S = TypeVar("S", bound="SeveralPrograms")
+W = TypeVar("W", bound="WrappedProgram")
 CoreShape = tuple[int, ...]  # of an array, without batch axes
 
 COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of this
@@ -202,6 +203,43 @@ class KernelProgram(Program):
         ends = sorted({*ends, stop})
         before, after = self.constants[: self.part], self.constants[self.part + 1 :]
         return [replace(self, constants=(*before, pair, *after)) for pair in pairwise(ends)]
+
+
+class WrappedProgram(Program):
+    """A program made of one other, which it is like but for what it says itself."""
+
+    program: Program
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.program.name
+
+    @property
+    def doc(self) -> str:  # type: ignore[override]
+        return self.program.doc
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return self.program.inputs
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self.program.outputs
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return self.program.options
+
+    def given(self: W, option: str) -> W:
+        return replace(self, program=self.program.given(option))  # type: ignore[type-var]  # all of them are dataclasses
+
+    @property
+    def kernels(self) -> tuple[KernelProgram, ...]:
+        return self.program.kernels
+
+    @property
+    def rollable(self) -> bool:
+        return self.program.rollable
 
 
 class SeveralPrograms(Program):

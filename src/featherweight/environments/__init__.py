@@ -20,12 +20,12 @@ from .floating_tasks import Ant, Humanoid
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .single_environment import RobotEnv
 from .snapshot import Snapshot
-from .task import Task, UprightTask
+from .task import ForwardTask, Task, UprightTask
 from .vector_environment import TASKS, RobotVectorEnv
 
 __all__ = [
-    "TASKS", "Ant", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotVectorEnv", "Snapshot", "Task", "UprightTask",
-    "Walker2d",
+    "TASKS", "Ant", "ForwardTask", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotVectorEnv", "Snapshot", "Task",
+    "UprightTask", "Walker2d",
 ]  # fmt: skip
 
 for _name in TASKS:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .snapshot import Snapshot
-from .task import Terms, UprightTask, inside, squares
+from .task import ForwardTask, Terms, UprightTask, inside, squares
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -18,10 +18,9 @@ def flat(x: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class FloatingTask(UprightTask):
+class FloatingTask(UprightTask, ForwardTask):
     """With a place on the ground, and a cost of contact forces."""
 
-    forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.5
     contact_cost_weight: float = 5e-4
     healthy_z_range: tuple[float, float] = (0.2, 1.0)
@@ -34,12 +33,8 @@ class FloatingTask(UprightTask):
         raise NotImplementedError
 
     def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
-        return {
-            "reward_forward": self.forward_reward_weight * self.velocity(before, after)[:, 0],
-            "reward_ctrl": -self.ctrl_cost_weight * squares(action),
-            "reward_contact": -self.contact_cost(after),
-            "reward_survive": self.healthy_reward * self.healthy(after),
-        }
+        moving, contact = super().rewards(before, after, action), -self.contact_cost(after)
+        return {**moving, "reward_contact": contact, "reward_survive": self.survival(after)}
 
     def whereabouts(self, now: Snapshot) -> Terms:
         x, y = now.qpos[:, :2].T

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..model.description import Description
-from ..model.types import WORLD
 from ..robot.build import build
 from ..simulation import Simulation
 from .snapshot import Forces, Links, Snapshot
@@ -24,7 +23,7 @@ class ParallelRobots:
         q = np.tile(robot.configurations.get("qpos0", robot.neutral()), (robots, 1))
         self.simulation = Simulation(robot, None, integrator, q=q, max_penetration=np.inf, on_failure="stop", threads=threads)
         self.control = np.zeros((robots, len(robot.actuators)))
-        self._touching_links = self._links_of_candidates(description)
+        self._touching_links = self._numbers_of_touching_links()
 
     def begin(self, which: Array, qpos: Array, qvel: Array) -> None:
         """Robots (k,) begin at qpos (k, nq), qvel (k, nv), touching nothing."""
@@ -45,18 +44,13 @@ class ParallelRobots:
 
     def _forces(self, which: Array | slice) -> Forces:
         """On both links of contacts, but for the world."""
-        arrays = self.simulation._mover.arrays
-        robot, k = np.nonzero(np.arange(arrays.candidate.shape[1]) < arrays.count[which, :1])
-        at = (np.arange(len(self.control))[which][robot], k)
-        links, force = self._touching_links[arrays.candidate[at]], arrays.force[at] / self.simulation.step_size
+        found = self.simulation.contacts_of_many(which)
+        links = self._touching_links[found.candidate]
         contact, side = np.nonzero(links >= 0)
-        force = force[contact] * np.where(side == 0, 1.0, -1.0)[:, None]
-        return Forces(robot[contact], links[contact, side], arrays.point[at][contact], force)
+        force = found.forces[contact] * np.where(side == 0, 1.0, -1.0)[:, None]
+        return Forces(found.robot[contact], links[contact, side], found.points[contact], force)
 
-    def _links_of_candidates(self, description: Description) -> Array:
-        """The links (candidates, 2) of what may touch, by their places among all, -1 for the world."""
-        touching = self.simulation._stepper.contacts.touching
-        number = {name: k for k, name in enumerate(self.links.names)} | {WORLD: -1}
-        link = np.array([number[s.body or WORLD] for s in description.shapes if s.collision])
-        links: Array = link[touching.scene.pair[touching.pairs]]
-        return links
+    def _numbers_of_touching_links(self) -> Array:
+        """Those of `Simulation.touching_links` (n, 2), by their places among all links, -1 for the world."""
+        number = {name: k for k, name in enumerate(self.links.names)} | {None: -1}
+        return np.array([[number[a], number[b]] for a, b in self.simulation.touching_links], int).reshape(-1, 2)

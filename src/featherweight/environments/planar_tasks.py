@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .snapshot import Snapshot
-from .task import Task, Terms, UprightTask, inside, squares
+from .task import ForwardTask, Terms, UprightTask, inside
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -16,13 +16,12 @@ FASTEST_SEEN = 10.0  # [m/s, rad/s] velocities beyond are cut in observations
 
 
 @dataclass(frozen=True)
-class Walker2d(UprightTask):
+class Walker2d(UprightTask, ForwardTask):
     """Two legs: forward, without falling."""
 
     xml_file: str = "walker2d_v5.xml"
     frame_skip: int = 4
     reset_noise_scale: float = 5e-3
-    forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 1e-3
     healthy_z_range: tuple[float, float] = (0.8, 2.0)
     healthy_angle_range: tuple[float, float] = (-1.0, 1.0)
@@ -31,11 +30,7 @@ class Walker2d(UprightTask):
         return np.concatenate([self.positions_seen(now), np.clip(now.qvel, -FASTEST_SEEN, FASTEST_SEEN)], axis=-1)
 
     def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
-        return {
-            "reward_forward": self.forward_reward_weight * self.velocity(before, after)[:, 0],
-            "reward_ctrl": -self.ctrl_cost_weight * squares(action),
-            "reward_survive": self.healthy_reward * self.healthy(after),
-        }
+        return {**super().rewards(before, after, action), "reward_survive": self.survival(after)}
 
     def healthy(self, now: Snapshot) -> Array:
         return inside(now.qpos[:, 1], self.healthy_z_range) & inside(now.qpos[:, 2], self.healthy_angle_range)
@@ -59,19 +54,11 @@ class Hopper(Walker2d):
 
 
 @dataclass(frozen=True)
-class HalfCheetah(Task):
+class HalfCheetah(ForwardTask):
     """Forward, as fast as it can."""
 
     xml_file: str = "half_cheetah.xml"
     frame_skip: int = 5
     reset_noise_scale: float = 0.1
-    forward_reward_weight: float = 1.0
-    ctrl_cost_weight: float = 0.1
 
     normal_velocities: ClassVar[bool] = True
-
-    def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
-        return {
-            "reward_forward": self.forward_reward_weight * self.velocity(before, after)[:, 0],
-            "reward_ctrl": -self.ctrl_cost_weight * squares(action),
-        }

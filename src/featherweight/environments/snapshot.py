@@ -12,10 +12,10 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.description import Description
 from ..model.types import Frame
+from ..robot.qpos_qvel import QposQvel, cross
 from ..robot.robot import Robot
 from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
-from .qpos_qvel import QposQvel, cross
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,7 +35,7 @@ class Links:
     def __init__(self, description: Description, robot: Robot) -> None:
         self.names = [frame.name for frame in robot.frames]
         self.timestep, _ = of_the_file(robot, None, None)  # [s]
-        self.robot, self.order = robot, QposQvel(robot)
+        self.robot, self.order = robot, QposQvel.in_own_order(robot)
         home = robot.configurations.get("qpos0", robot.neutral())
         self.home = self.order.qpos(home)  # (nq,)
         self.actuators = ForcesAtJoints(robot, robot.actuators)

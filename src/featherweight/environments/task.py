@@ -85,6 +85,20 @@ class Task:
 
 
 @dataclass(frozen=True)
+class ForwardTask(Task):
+    """With a reward for the velocity along x, and a cost of controls."""
+
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 0.1
+
+    def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
+        return {
+            "reward_forward": self.forward_reward_weight * self.velocity(before, after)[:, 0],
+            "reward_ctrl": -self.ctrl_cost_weight * squares(action),
+        }
+
+
+@dataclass(frozen=True)
 class UprightTask(Task):
     """With a reward for being healthy; episodes end where a robot is not."""
 
@@ -94,6 +108,10 @@ class UprightTask(Task):
     def healthy(self, now: Snapshot) -> Array:
         """Which robots are (robots,)."""
         raise NotImplementedError
+
+    def survival(self, now: Snapshot) -> Array:
+        """The reward for it (robots,)."""
+        return self.healthy_reward * self.healthy(now)
 
     def terminated(self, now: Snapshot) -> Array:
         return ~self.healthy(now) & self.terminate_when_unhealthy

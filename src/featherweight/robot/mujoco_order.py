@@ -1,8 +1,7 @@
 """States and controls in the order and the conventions of MuJoCo: qpos, qvel and ctrl.
 
-MuJoCo's quaternions are (w, x, y, z), the linear velocity of a free joint is in the axes of the world (its angular velocity in
-those of the body, as here), and all joints have coordinates and velocities, also those that others determine. Coordinates of
-hinges and slides are the same, `ref` included.
+Quaternions and linear velocities are as `qpos_qvel` says, and all joints have coordinates and velocities, also those that
+others determine. Coordinates of hinges and slides are the same, `ref` included.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.model import MovingJoint
 from ..model.types import JointType
-from ..spatial import Vec3, rotation_from_quaternion
+from .qpos_qvel import JointPlace, QposQvel
 from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -63,7 +62,7 @@ class MujocoOrder:
         self.joints = tuple(j.name for j in joints)  # of the robot, in MuJoCo's order
         self.nq, self.nv = robot.model.nq, robot.model.nv
         self.nu: int = len(every) if model is None else model.nu
-        self._places = list(_places(joints))
+        self._arrays = QposQvel(self.nq, self.nv, _places(joints))
         self._driven, self._drives = ([pair[k] for pair in actuators] for k in range(2))
 
     def state(self, q: Any, v: Any) -> MujocoState:
@@ -71,16 +70,7 @@ class MujocoOrder:
         q, v = self._states(("q", q, self.robot.nq), ("v", v, self.robot.nv))
         if self.robot.closed:
             q, v = self._spanning(q, v)
-        result = MujocoState(np.empty(q.shape), np.empty(v.shape))
-        for joint, at, speeds_at in self._places:
-            here, there = _part(q, joint.q_slice), _part(v, joint.v_slice)
-            theirs, speeds = _part(result.qpos, at), _part(result.qvel, speeds_at)
-            theirs[:], speeds[:] = here, there
-            if joint.type.nq > 1:
-                theirs[-4], theirs[-3:] = here[-1], here[-4:-1]
-            if joint.type is JointType.FLOATING:
-                speeds[:3] = rotation_from_quaternion(*here[3:]) @ Vec3(*there[:3])
-        return result
+        return MujocoState(self._arrays.qpos(q), self._arrays.qvel(q, v))
 
     def robot_state(self, qpos: Any, qvel: Any) -> RobotState:
         """q and v of qpos (..., nq) and qvel (..., nv), which are MuJoCo's.
@@ -89,15 +79,8 @@ class MujocoOrder:
         closed as qpos is.
         """
         qpos, qvel = self._states(("qpos", qpos, self.nq), ("qvel", qvel, self.nv))
-        q, v = np.empty(qpos.shape), np.empty(qvel.shape)
-        for joint, at, speeds_at in self._places:
-            theirs, speeds = _part(qpos, at), _part(qvel, speeds_at)
-            here, there = _part(q, joint.q_slice), _part(v, joint.v_slice)
-            here[:], there[:] = theirs, speeds
-            if joint.type.nq > 1:
-                here[-1], here[-4:-1] = theirs[-4], theirs[-3:]
-            if joint.type is JointType.FLOATING:
-                there[:3] = rotation_from_quaternion(*here[3:]).transpose() @ Vec3(*speeds[:3])
+        q = self._arrays.q(qpos)
+        v = self._arrays.v(q, qvel)
         return RobotState(q[..., self._coordinates], v[..., self._velocities])
 
     def ctrl(self, control: Any) -> Array:
@@ -152,20 +135,15 @@ class MujocoOrder:
         return np.array([rows[k] for k in range(self.robot.nv)], dtype=np.intp)
 
 
-def _part(x: Array, at: slice) -> Any:
-    """Some of the last axis, as views with that axis first."""
-    return np.moveaxis(x[..., at], -1, 0)
-
-
 def _pairs(own: slice, whole: slice) -> Iterator[tuple[int, int]]:
     return zip(range(own.start, own.stop), range(whole.start, whole.stop), strict=False)
 
 
-def _places(joints: Iterable[MovingJoint]) -> Iterator[tuple[MovingJoint, slice, slice]]:
-    """Where in qpos and qvel joints are that lie one after the other."""
+def _places(joints: Iterable[MovingJoint]) -> Iterator[JointPlace]:
+    """Of joints that lie one after the other there."""
     q = v = 0
     for j in joints:
-        yield j, slice(q, q + j.type.nq), slice(v, v + j.type.nv)
+        yield JointPlace(j.type, j.q_slice, j.v_slice, slice(q, q + j.type.nq), slice(v, v + j.type.nv))
         q, v = q + j.type.nq, v + j.type.nv
 
 

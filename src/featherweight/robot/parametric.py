@@ -11,7 +11,7 @@ import numpy as np
 from ..algorithms.contact.constraint_rows import ConstraintRows
 from ..algorithms.mechanisms.cluster_tree import ClusterTree
 from ..engine.function import CompiledFunction, cheapest
-from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, nested, with_kernels
+from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, WrappedProgram, nested, with_kernels
 from ..engine.sources import digest
 from ..engine.trace import trace
 from ..model.inertial_parameters import NAMES, inertia_in_row
@@ -98,40 +98,17 @@ def tree_with(tree: Tree, inertias: Inertias, parameters: Sequence[Sequence[Any]
 
 
 @dataclass(frozen=True)
-class ParametricKernel(Program):
+class ParametricKernel(WrappedProgram):
     """A kernel whose tree has inertias that are arguments; they come before optional ones."""
 
     program: KernelProgram
     inertias: Inertias
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.program.name
-
-    @property
-    def doc(self) -> str:  # type: ignore[override]
-        return self.program.doc
-
-    @property
     def inputs(self) -> tuple[Input, ...]:
         own = self.program.inputs
         first = tuple(x for x in own if not x.optional)
         return (*first, *self.inertias.inputs, *own[len(first) :])
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        return self.program.outputs
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        return self.program.options
-
-    def given(self, option: str) -> ParametricKernel:
-        return replace(self, program=self.program.given(option))
-
-    @property
-    def kernels(self) -> tuple[KernelProgram, ...]:
-        return (self.program,)
 
     @property
     def rollable(self) -> bool:

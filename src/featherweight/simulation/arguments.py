@@ -135,6 +135,19 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
     return q
 
 
+def chosen_robots(which: Any, robots: int) -> Array:
+    """The numbers (k,) of some robots, of a mask (robots,) or numbers of them. Raises ValueError for what is neither."""
+    chosen = np.asarray(which)
+    if chosen.dtype == bool and chosen.shape != (robots,):
+        raise ValueError(f"which must be a mask of shape ({robots},), or numbers of robots; got shape {chosen.shape}")
+    numbers = np.flatnonzero(chosen) if chosen.dtype == bool else np.atleast_1d(chosen)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or ((numbers < -robots) | (numbers >= robots)).any():
+        raise ValueError(
+            f"which must be a mask of shape ({robots},), or numbers of robots from 0 to {robots - 1}; got {which!r}"
+        )
+    return numbers
+
+
 def named_configuration(robot: Robot, name: str) -> Array:
     """The reference configuration (nq,) of this name; raises ValueError for a name that is none."""
     if name not in robot.configurations:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.threads import processors, share_out
+from .contact_arrays import ContactArrays
 from .failure import SimulationError
 from .fleet_loop import RUN_ROBOTS, FleetArrays
 from .machine_code import Table
@@ -184,15 +185,10 @@ class Fleet:
 
     # what came of the last step
 
-    def contacts_of(self, robot: int) -> tuple[Array, Array, Array]:
-        """Candidates, points and impulses of one robot's contacts."""
+    def contact_arrays(self) -> ContactArrays:
+        """Of all robots."""
         a = self._home
-        k = int(a.count[robot, 0])
-        return a.candidate[robot, :k], a.point[robot, :k], a.force[robot, :k]
-
-    @property
-    def candidate_names(self) -> list[str]:
-        return self.contacts.names  # type: ignore[no-any-return]
+        return ContactArrays(a.count[:, 0], a.candidate, a.point, a.force)
 
     def contact_wrenches(self) -> Array:
         """Impulses (robots, nbodies, 6) of contacts on bodies."""

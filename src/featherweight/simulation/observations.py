@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..robot.robot import Robot
+from .contact_arrays import ContactArrays, ManyContacts
 from .forces import ForcesAtJoints
 from .scene import Ground, HeightField, Plane
 
@@ -52,9 +55,23 @@ class Observations:
     def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
         """Of the last step, for one robot: points (k, 3) [m] and forces (k, 3) [N] in the world, on the first of two bodies,
         and what touches."""
-        candidates, points, impulses = self._mover.contacts_of(robot)
-        names = [self._mover.candidate_names[int(c)] for c in candidates]
+        candidates, points, impulses = self._mover.contact_arrays().of_robot(robot)
+        names = [self._stepper.contacts.names[int(c)] for c in candidates]
         return points.copy(), impulses / self.step_size, names
+
+    def contacts_of_many(self, which: Array | Sequence[int] | slice = slice(None)) -> ManyContacts:
+        """Of the last step, for all robots, or some by their numbers (k,), a mask (robots,) or a slice."""
+        arrays: ContactArrays = self._mover.contact_arrays()
+        return arrays.together(which, self.step_size)
+
+    @cached_property
+    def touching_links(self) -> list[tuple[str | None, str | None]]:
+        """The two links, or frames of spheres, of each point at which something may touch; None is the world.
+
+        Contact forces are on the first one.
+        """
+        stage = self._stepper.contacts
+        return [] if stage is None else stage.touching.links
 
     @property
     def contact_forces(self) -> Array:

@@ -22,18 +22,16 @@ from .arguments import (
     check_step,
     check_tolerances,
     given_forces,
-    named_configuration,
     numbers,
     of_robots,
-    states,
 )  # fmt: skip
 from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .failure import SimulationError
 from .fleet import Fleet, Inputs, can_be_compiled
 from .forces import ForcesAtJoints
-from .observations import Observations
 from .scene import ContactSettings, Ground, Sphere, TouchingParts, check_surface
+from .state_of_robots import StateOfRobots
 from .stepper import Stepper
 from .variation import varied_arrays
 
@@ -45,10 +43,9 @@ Controller = Callable[[float, Array, Array], Any]
 
 STANDARD_FRICTION = 0.8
 ON_FAILURE = ("raise", "stop", "reset")
-LANES = 8  # robots from which on free flight is computed side by side
 
 
-class Simulation(Observations):
+class Simulation(StateOfRobots):
     """The motion of a robot, or of many alike, with contacts.
 
     The state is `time` [s], `q` (..., nq) and `v` (..., nv), with a leading axis for many robots at once. Quaternions in q must
@@ -152,101 +149,7 @@ class Simulation(Observations):
         self.steps = 0
         self.reset(q, v)
 
-    # the state
-
-    def reset(self, q: Any = None, v: Any = None, time: float = 0.0, *, which: Any = None) -> None:
-        """Begin at a configuration q (..., nq), or the one of that name ("home"), the neutral one unless given, and velocity v
-        (..., nv), zero unless given.
-
-        `which` (robots,) bool, or numbers of robots, are those of many that begin anew, at a state for each or one for all;
-        the others, and time, go on.
-
-        Raises ValueError for wrong shapes, numbers that are not finite, quaternions that are not of unit length (those of four
-        digits or more are normalized), loops that are open, or a name that is none.
-        """
-        if isinstance(q, str):
-            q = named_configuration(self.robot, q)
-        q, v = self._checked(q, v)
-        if not math.isfinite(time):
-            raise ValueError(f"time must be a finite number of seconds; got {time!r}")
-        if which is not None:
-            self._reset_some(which, q, v)
-            return
-        self._single = q.ndim == 1
-        self.time, self.steps = float(time), 0
-        self._start = self.time
-        states = (q[None], v[None]) if self._single else (q, v)
-        # in free flight many robots move side by side, in lanes
-        lanes = not self._touching and self.integrator == "semi-implicit" and not self.robot.closed and len(states[0]) >= LANES
-        alike = self._fleet is None or not self._fleet.varied
-        self._compiled = None if lanes and alike and self._on_failure == "raise" else self._fleet
-        self._mover.reset(*states)
-
-    def _reset_some(self, which: Any, q: Array, v: Array) -> None:
-        robots = len(self._mover.q)
-        chosen = np.asarray(which)
-        if chosen.dtype == bool and chosen.shape != (robots,):
-            raise ValueError(f"which must be a mask of shape ({robots},), or numbers of robots; got shape {chosen.shape}")
-        numbers = np.flatnonzero(chosen) if chosen.dtype == bool else np.atleast_1d(chosen)
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or ((numbers < -robots) | (numbers >= robots)).any():
-            raise ValueError(
-                f"which must be a mask of shape ({robots},), or numbers of robots from 0 to {robots - 1}; got {which!r}"
-            )
-        if q.ndim > 1 and len(q) == robots != len(numbers):
-            q, v = q[numbers], v[numbers]
-        if q.ndim > 1 and len(q) != len(numbers):
-            raise ValueError(f"q and v must be of one robot, of the {len(numbers)} chosen, or of all {robots}; got {len(q)}")
-        self._mover.reset_some(numbers, q, v)
-
-    def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
-        q, v = states(self.robot, q, v)
-        if self._stepper.looped:
-            opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
-            if opening > 1e-6:
-                raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
-        return q, v
-
-    @property
-    def _mover(self) -> Any:
-        """What holds the states: robots whose steps are compiled, or those of `Stepper`."""
-        return self._stepper if self._compiled is None else self._compiled
-
-    @property
-    def q(self) -> Array:
-        """The configuration, (nq,) or (robots, nq), to be read only; another one may be assigned, as in `reset`."""
-        return self._seen(self._mover.q)
-
-    @q.setter
-    def q(self, q: Any) -> None:
-        self._put(q, self._seen(self._mover.v))
-
-    @property
-    def v(self) -> Array:
-        """The velocity, (nv,) or (robots, nv), to be read only; another one may be assigned."""
-        return self._seen(self._mover.v)
-
-    @v.setter
-    def v(self, v: Any) -> None:
-        self._put(self._seen(self._mover.q), v)
-
-    def _seen(self, x: Array) -> Array:
-        """A state as others see it: what was read stays as it was."""
-        copied = (x[0] if self._single else x).copy()
-        copied.flags.writeable = False
-        return copied
-
-    def _put(self, q: Any, v: Any) -> None:
-        """Go on from another state of as many robots; time does not begin anew."""
-        q, v = self._checked(q, v)
-        if q.shape != self.q.shape:
-            raise ValueError(f"q and v must be of as many robots as there are: shapes {self.q.shape} and {self.v.shape}")
-        self._mover.put(*((q[None], v[None]) if self._single else (q, v)))
-
-    @property
-    def failed(self) -> Array:
-        """Which robots (robots,) could not take the last step; with `on_failure` "stop", which have stopped."""
-        failed: Array = self._mover.failed.copy()
-        return failed
+    # what differs
 
     def vary(
         self, *, parameters: Any = None, armature: Any = None, friction: Any = None, joint_friction: Any = None,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..robot.robot import Robot
 from .arguments import numbers
+from .contact_arrays import ContactArrays
 from .energy_guard import SLOW, excess_energy
 from .failure import SimulationError
 from .forces import ForcesAtJoints
@@ -85,17 +86,14 @@ class Stepper:
 
     # what came of the last step
 
-    def contacts_of(self, robot: int) -> tuple[Array, Array, Array]:
-        """Candidates, points and impulses of one robot's contacts."""
+    def contact_arrays(self) -> ContactArrays:
+        """Of all robots."""
         if self.contacts is None:
-            return np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3))
+            robots = len(self.q)
+            none = np.zeros((robots, 0, 3))
+            return ContactArrays(np.zeros(robots, np.int64), np.zeros((robots, 0), np.int64), none, none)
         state = self.contacts.state
-        k = int(state.counts[robot])
-        return state.contacts.candidate[robot, :k], state.contacts.point[robot, :k], state.impulses.force[robot, :k]
-
-    @property
-    def candidate_names(self) -> list[str]:
-        return [] if self.contacts is None else self.contacts.names
+        return ContactArrays(state.counts, state.contacts.candidate, state.contacts.point, state.impulses.force)
 
     def contact_wrenches(self) -> Array:
         """Impulses (robots, nbodies, 6) of contacts on bodies."""

@@ -79,6 +79,8 @@ def test_the_world_is_the_second_of_a_contact(turn: bool) -> None:
     """Normals lead to the first, whichever of the two shapes is the simpler one."""
     moving = fw.Shape("m", "a", Box if turn else fw.ShapeType.SPHERE, (0.2, 0.2, 0.2) if turn else (0.1,))
     still = fw.Shape("s", "world", fw.ShapeType.SPHERE if turn else Box, (0.1,) if turn else (0.2, 0.2, 0.2))
-    k, contacts = found(scene_of(moving, still), np.array([[0.0, 0.0, 0.199]]), np.zeros((1, 3)))
+    touching = scene_of(moving, still)
+    k, contacts = found(touching, np.array([[0.0, 0.0, 0.199]]), np.zeros((1, 3)))
     assert (k, contacts.a[0], contacts.b[0]) == (1, 0, -1)
+    assert touching.links[contacts.candidate[0]] == ("a", None)
     np.testing.assert_allclose(contacts.normal[0], [0.0, 0.0, 1.0], atol=1e-12)

@@ -49,6 +49,7 @@ KINDS = {
     ShapeType.HEIGHTFIELD: HEIGHTS,
 }
 NumberedPair = tuple[int, int, float | None, float]  # two things, friction of their own, and margin [m]
+Links = tuple[str | None, str | None]
 
 
 class ScenePart(NamedTuple):
@@ -65,6 +66,7 @@ class ScenePart(NamedTuple):
     balls: Array = np.zeros((0, 4))
     hull: Hull = NO_HULL
     field: HeightField | None = None
+    link: str | None = None  # of the file, or the frame of a sphere; None for the ground
 
 
 class TouchingScene(NamedTuple):
@@ -73,6 +75,7 @@ class TouchingScene(NamedTuple):
     scene: CollisionScene
     bodies: list[str]  # that may touch
     names: list[str]  # of candidates
+    links: list[Links]  # and what touches there: forces are on the first, and the world is the second
     pairs: Array  # (candidates,) int, the pair of each
     friction: Array  # (candidates,)
     restitution: Array  # (candidates,)
@@ -101,7 +104,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
         used = [k for k, s in enumerate(robot.shapes) if s.collision]
         for k in used:
             number[k] = len(things)
-            things.append(shape_part(robot.shapes[k]))
+            things.append(shape_part(robot.shapes[k])._replace(link=robot.model.shape_links[k]))
         touching = touching_pairs(robot)
         pairs += [(number[p.i], number[p.j], p.friction, p.margin) for p in touching]
         # a file's own rule says what touches; without one, shapes at joints may overlap
@@ -121,9 +124,10 @@ def sphere_part(robot: Robot, s: Sphere) -> ScenePart:
         raise ValueError(f"the {_kind(s)} on {frame_name(s.frame)!r} is fixed to the world: only moving bodies touch")
     T = np.eye(4)
     T[:3, 3] = np.array(f.placement.R) @ np.asarray(s.center, float) + np.array(f.placement.p)
-    name = f"the {_kind(s)} on {frame_name(s.frame)!r}"
+    link = frame_name(s.frame)
+    name = f"the {_kind(s)} on {link!r}"
     balls = np.array([[0.0, 0.0, 0.0, s.radius]])
-    return ScenePart(SPHERE, f.body, T, (s.radius, 0.0, 0.0), s.radius, name, s.friction, s.restitution, balls)
+    return ScenePart(SPHERE, f.body, T, (s.radius, 0.0, 0.0), s.radius, name, s.friction, s.restitution, balls, link=link)
 
 
 def check_pair(spheres: Sequence[Sphere], things: Sequence[ScenePart], i: int, j: int) -> None:
@@ -227,9 +231,10 @@ def assembled_scene(
     friction = [_friction(things[i], things[j], f, parts) for i, j, f, _ in ordered]
     bounce = [common_coefficient(things[i].restitution, things[j].restitution, parts.restitution) for i, j, _, _ in ordered]
     names = [_pair_name(things[i], things[j]) for i, j, _, _ in ordered]
+    links = [_links(things[i], things[j]) for i, j, _, _ in ordered]
     return TouchingScene(
-        scene, bodies, [names[p] for p in owner], owner, np.array(friction, float)[owner], np.array(bounce, float)[owner],
-        spheres, np.array(drawn, bool),
+        scene, bodies, [names[p] for p in owner], [links[p] for p in owner], owner,
+        np.array(friction, float)[owner], np.array(bounce, float)[owner], spheres, np.array(drawn, bool),
     )  # fmt: skip
 
 
@@ -241,6 +246,10 @@ def _pair_name(a: ScenePart, b: ScenePart) -> str:
     if b.name == "the ground":
         return a.name
     return f"{b.name} and {a.name}" if a.body is None else f"{a.name} and {b.name}"
+
+
+def _links(a: ScenePart, b: ScenePart) -> Links:
+    return (b.link, a.link) if a.body is None else (a.link, b.link)
 
 
 def _candidates(a: ScenePart, b: ScenePart) -> int:

@@ -12,7 +12,7 @@ import featherweight as fw
 from engine.backends.cuda.host_device import HostDevice, assert_same, needs_fma
 from featherweight import robots
 from featherweight.engine.backends.cuda import emit_thread
-from featherweight.engine.backends.cuda.device_code import DeviceCode
+from featherweight.engine.backends.cuda.code import Kernels, Loaded
 from featherweight.engine.function import CompiledFunction
 from featherweight.model.generators import chain, random_tree
 from oracles.robots import example
@@ -76,20 +76,26 @@ def test_a_robot_with_legs() -> None:
     assert_same(hyq.forward_dynamics, *(x.astype(np.float32) for x in states_of(hyq, hyq.forward_dynamics, 33)))
 
 
-@pytest.mark.parametrize("dtype", PRECISIONS)
-@pytest.mark.parametrize("shared_bytes", [0, 20_000])
-def test_functions_that_are_too_large_for_a_device(
-    shared_bytes: int, dtype: type, device: HostDevice, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "shared_bytes"), [(0, 20_000), (1, 20_000), (1, 0), (2, 232_448), (3, 232_448), (5, 0)])
+def test_all_ways_to_write_a_kernel_give_the_same(
+    number: int, shared_bytes: int, device: HostDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For its registers, its assembler's time, and a block's memory: as large ones are, with less of each."""
-    layouts = DeviceCode._layouts
+    """Of traces that are too large for the registers, for one function, and for a block's memory, as large ones are."""
+
+    def chosen(self: Kernels, tried: int) -> Loaded:
+        return self._loaded(self.assembled([min(number, len(self.candidates) - 1)])[0])
+
     monkeypatch.setattr(emit_thread, "REGISTERS", {"float": 7, "double": 9})
     monkeypatch.setattr(emit_thread, "PART", 150)
-    monkeypatch.setattr(DeviceCode, "_layouts", lambda *args: [x for x in layouts(*args) if not x.keeps])
-    device.shared_bytes, device.name = shared_bytes, f"small {shared_bytes}"
+    monkeypatch.setattr(Kernels, "chosen", chosen)
+    device.shared_bytes = shared_bytes
     robot = of_a_tree()
-    for f in (robot.forward_dynamics, robot.inverse_dynamics.derivative("v"), robot._difference):
-        assert_same(f.copy(), *(x.astype(dtype) for x in states_of(robot, f, 33)))
+    for f, dtype in (
+        (robot.forward_dynamics, np.float64),
+        (robot.inverse_dynamics, np.float32),
+        (robot._difference, np.float64),
+    ):
+        assert_same(f.copy(), *(x.astype(dtype) for x in states_of(robot, f, 140)))
 
 
 def test_optional_arguments() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
 from ... import cache
+from ...threads import processors, share_out
 from ..llvm.jit import emitted, host, parsed
 from .driver import Device, DeviceKernel
 from .target import AMD, NVIDIA
@@ -51,6 +52,7 @@ def assembly(ir: str, capability: tuple[int, int]) -> bytes:
         cpu=f"sm_{major}{minor}", features=f"+ptx{ASSEMBLY_VERSIONS[made_for]}", opt=3 if len(ir) < LONG else 0
     )
     with parsed(ir, machine) as module:
+        _inline(machine, module)
         return emitted(machine, module, text=True)
 
 
@@ -59,7 +61,16 @@ def amd_object(ir: str, cpu: str = "gfx942") -> bytes:
     _initialize()
     machine = llvm.Target.from_triple(AMD.triple).create_target_machine(cpu=cpu, opt=3)
     with parsed(ir, machine) as module:
+        _inline(machine, module)
         return emitted(machine, module)
+
+
+def _inline(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
+    """Put functions in their callers that are to be part of them: a call between functions takes and keeps registers."""
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(module, builder)
 
 
 class Loaded(NamedTuple):
@@ -70,38 +81,68 @@ class Loaded(NamedTuple):
     shared_bytes: int
 
 
-Candidate = tuple[Callable[[], str], int, int]  # its IR, threads of a block, bytes of the block's memory
+class Candidate(NamedTuple):
+    """A way to write a kernel."""
+
+    ir: Callable[[], str]
+    threads: int
+    shared_bytes: int = 0
+    most_registers: int | None = None
+
+    def loaded(self, device: Device, entry: str, cubin: bytes) -> Loaded:
+        kernel = device.load(cubin).kernel(entry)
+        if self.shared_bytes:
+            kernel.allow_shared(self.shared_bytes)
+        return Loaded(kernel, self.threads, self.shared_bytes)
 
 
-def load_best(device: Device, entry: str, candidates: Sequence[Candidate], *what: Any) -> Loaded:
-    """The one of several kernels that follow from `what`, which takes least memory of its own a thread: it spills least.
-
-    Machine code and choice are kept for the device and its driver.
-    """
-    name = cache.key("device", host().llvm, device.name, device.capability, device.driver_version, *what)
-    kept = cache.read(name)
-    if kept is not None:
-        number, cubin = int(kept[0]["candidate"]), kept[1]
-        return _loaded(device, entry, cubin, candidates[number])
-    best: tuple[int, int, bytes, Loaded] | None = None
-    seen: set[str] = set()
-    for number, candidate in enumerate(candidates):
-        ir = candidate[0]()
-        if ir in seen:
-            continue
-        seen.add(ir)
-        cubin = device.assemble(assembly(ir, device.capability))
-        loaded = _loaded(device, entry, cubin, candidate)
-        if best is None or loaded.kernel.local_bytes < best[0]:
-            best = loaded.kernel.local_bytes, number, cubin, loaded
-    assert best is not None
-    cache.write(name, {"candidate": best[1]}, best[2])
-    return best[3]
+Choice = tuple[int, bytes]  # the number of a candidate, and its machine code
 
 
-def _loaded(device: Device, entry: str, cubin: bytes, candidate: Candidate) -> Loaded:
-    _, threads, shared_bytes = candidate
-    kernel = device.load(cubin).kernel(entry)
-    if shared_bytes:
-        kernel.allow_shared(shared_bytes)
-    return Loaded(kernel, threads, shared_bytes)
+class Kernels:
+    """Ways to write one kernel for a device, of which one is chosen and kept for the device and its driver."""
+
+    def __init__(self, device: Device, entry: str, candidates: Sequence[Candidate], *what: Any) -> None:
+        self.device, self.entry, self.candidates = device, entry, candidates
+        self._name = cache.key("device", host().llvm, device.name, device.capability, device.driver_version, *what)
+
+    def chosen(self, tried: int) -> Loaded:
+        """The one that was kept. Else that of the first few which has the shortest code: it moves least from and to memory."""
+        kept = cache.read(self._name)
+        if kept is not None:
+            return self._loaded((int(kept[0]["candidate"]), kept[1]))
+        best = min(self.assembled(range(tried)), key=lambda choice: len(choice[1]))
+        self._keep(best)
+        return self._loaded(best)
+
+    def quickest(self, milliseconds: Callable[[Loaded], float]) -> Loaded:
+        """The one of all candidates that takes least time, which is kept."""
+        loaded = {choice: self._loaded(choice) for choice in self.assembled(range(len(self.candidates)))}
+        best = min(loaded, key=lambda choice: milliseconds(loaded[choice]))
+        self._keep(best)
+        return loaded[best]
+
+    def assembled(self, numbers: Iterable[int]) -> list[Choice]:
+        """Machine code of candidates, side by side; once of those that are alike."""
+        different: dict[tuple[Any, ...], tuple[int, str]] = {}
+        for number in numbers:
+            candidate = self.candidates[number]
+            ir = candidate.ir()
+            different.setdefault((ir, *candidate[1:]), (number, ir))
+        waiting = list(different.values())
+        done: dict[int, bytes] = {}
+
+        def assemble_some(start: int, stop: int) -> None:
+            for number, ir in waiting[start:stop]:
+                text = assembly(ir, self.device.capability)
+                done[number] = self.device.assemble(text, self.candidates[number].most_registers)
+
+        share_out(assemble_some, len(waiting), min(processors(), len(waiting)))
+        return [(number, done[number]) for number, _ in waiting]
+
+    def _keep(self, choice: Choice) -> None:
+        cache.write(self._name, {"candidate": choice[0]}, choice[1])
+
+    def _loaded(self, choice: Choice) -> Loaded:
+        number, cubin = choice
+        return self.candidates[number].loaded(self.device, self.entry, cubin)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..llvm.ir import Function, pointer_type
+from .emit_thread import ATTRIBUTES, OUTLINED
 from .target import GLOBAL, Target
 
 AXES = 8
@@ -47,12 +48,12 @@ def emit_copy(source: np.dtype[Any], goal: np.dtype[Any], target: Target) -> str
         with no:
             pass
     f.ret()
-    kernel = Function("void", ENTRY, parameters, target.convention)
+    kernel = Function("void", ENTRY, parameters, target.convention, OUTLINED)
     passed = [f"i32 {kernel.value(x)}" for x in (target.thread, target.block)]
     kernel.call("void", "@fw_copy_element", *passed, *parameters)
     kernel.ret()
     head = f'target triple = "{target.triple}"'
-    return "\n".join([head, *target.declarations, str(f), str(kernel), "attributes #0 = { nounwind }"])
+    return "\n".join([head, *target.declarations, str(f), str(kernel), ATTRIBUTES])
 
 
 def _kind(dtype: np.dtype[Any]) -> str:

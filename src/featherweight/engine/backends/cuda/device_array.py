@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class DeviceArray:
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
     ordinal: int
-    owner: Any = None
+    owner: Any = field(default=None, repr=False)
     writable: bool = True
     stream: int | None = None
 

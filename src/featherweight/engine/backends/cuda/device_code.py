@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,13 +19,17 @@ from ..host_arrays import may_overlap
 from ..llvm.ir import Type
 from . import copies
 from .arrays import DeviceArray, Library, on_device
-from .code import Candidate, Loaded, load_best
+from .code import Candidate, Kernels, Loaded
 from .dlpack import compact
 from .driver import Device
 from .kernel import ENTRY, KernelLayout, emit_module, padded
 from .target import NVIDIA
 
 THREADS = 32  # of a block: one warp, which waits for nobody else
+MORE_THREADS = 128
+REGISTERS = (168, 128)  # caps that let a multiprocessor hold half as many threads again, and twice as many
+TRIED = 2  # candidates that are compared without being run
+RUNS = 5  # of a candidate that is timed
 PRECISIONS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 SHARE = 8  # blocks that a multiprocessor is to hold at once: two warps for each of its schedulers
 
@@ -38,6 +45,7 @@ class DeviceCode:
     def __init__(self, program: Program, traced: Traced) -> None:
         self.program, self._traced = program, traced
         self._loaded: dict[tuple[int, str], Loaded] = {}
+        self._lock = threading.Lock()
 
     def on(self, library: Library, device: Device) -> OnArrays:
         """What runs on a library's arrays on a device."""
@@ -45,40 +53,67 @@ class DeviceCode:
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
         """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
-        loaded = self.kernel(device, PRECISIONS[dtype])
-        words = np.array([states, *(word for row in rows for word in row)], np.int64)
-        blocks = -(-states // loaded.threads)
-        device.launch(loaded.kernel, blocks, loaded.threads, loaded.shared_bytes, stream, words.tobytes())
+        _launch(device, stream, self.kernel(device, PRECISIONS[dtype]), states, rows)
 
     def kernel(self, device: Device, precision: str) -> Loaded:
         """What computes in a precision, compiled when it is first wanted."""
         key = device.ordinal, precision
-        if key not in self._loaded:
-            type = Type(precision, 1)
-            candidates = [self._candidate(type, layout) for layout in self._layouts(type, device.shared_bytes)]
-            self._loaded[key] = load_best(device, ENTRY, candidates, "kernel", self._traced.identity, precision)
-        return self._loaded[key]
+        with self._lock:
+            if key not in self._loaded:
+                self._loaded[key] = self._kernels(device, precision).chosen(TRIED)
+            return self._loaded[key]
 
-    def _candidate(self, type: Type, layout: KernelLayout) -> Candidate:
-        shapes = self.program.shapes
-        return (
-            lambda: emit_module(self._traced.trace, shapes, type, layout, NVIDIA),
-            layout.threads,
-            layout.shared_bytes(self._sizes, type),
-        )
+    def tune(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> Loaded:
+        """The candidate that computes these states in the shortest time, from now on and in later processes."""
+
+        def milliseconds(loaded: Loaded) -> float:
+            marks = [device.event(timing=True) for _ in range(RUNS + 1)]
+            for mark in marks:
+                _launch(device, stream, loaded, states, rows)
+                device.record(mark, stream)
+            device.synchronize(marks[-1])
+            return statistics.median(device.milliseconds(a, b) for a, b in pairwise(marks))
+
+        with self._lock:
+            precision = PRECISIONS[dtype]
+            self._loaded[device.ordinal, precision] = loaded = self._kernels(device, precision).quickest(milliseconds)
+        return loaded
+
+    def _kernels(self, device: Device, precision: str) -> Kernels:
+        """The ways to write the kernel: those that are compared by what they spill, then those that a trial compares, too."""
+        type, none = Type(precision, 1), (False,) * len(self._sizes)
+        staged = self._staged(type, device.shared_bytes)
+        layouts = [KernelLayout(staged, keeps, THREADS) for keeps in (True, False)]
+        candidates = [self._candidate(type, layout) for layout in layouts]
+        more = [KernelLayout(way, keeps, MORE_THREADS) for way in (staged, none) for keeps in (True, False)]
+        candidates += [self._candidate(type, layout) for layout in more]
+        candidates += [self._candidate(type, layouts[0], registers) for registers in REGISTERS]
+        return Kernels(device, ENTRY, candidates, "kernel", self._traced.identity, precision)
+
+    def _candidate(self, type: Type, layout: KernelLayout, registers: int | None = None) -> Candidate:
+        def ir() -> str:
+            return emit_module(self._traced.trace, self.program.shapes, type, layout, NVIDIA)
+
+        return Candidate(ir, layout.threads, layout.shared_bytes(self._sizes, type), registers)
 
     @cached_property
     def _sizes(self) -> list[int]:
         return [math.prod(shape) for shape in self.program.shapes]
 
-    def _layouts(self, type: Type, shared_bytes: int) -> list[KernelLayout]:
-        """How the kernel may be written: registers are left to the assembler, or not."""
+    def _staged(self, type: Type, shared_bytes: int) -> tuple[bool, ...]:
+        """The arguments and results, one after the other, that a block's share of its multiprocessor's memory holds."""
         left = shared_bytes // SHARE // THREADS // type.bytes  # elements for each thread
         staged = []
         for n in self._sizes:
             staged.append(padded(n) <= left)
             left -= padded(n) * staged[-1]
-        return [KernelLayout(tuple(staged), keeps, THREADS) for keeps in (True, False)]
+        return tuple(staged)
+
+
+def _launch(device: Device, stream: int, loaded: Loaded, states: int, rows: Sequence[tuple[int, int]]) -> None:
+    words = np.array([states, *(word for row in rows for word in row)], np.int64)
+    blocks = -(-states // loaded.threads)
+    device.launch(loaded.kernel, blocks, loaded.threads, loaded.shared_bytes, stream, words.tobytes())
 
 
 class OnArrays:
@@ -111,6 +146,7 @@ class OnArrays:
         self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: Any, out: Sequence[DeviceArray] | None,
         threads: int | None,
     ) -> Sequence[Any]:  # fmt: skip
+        """Results in arrays of the library. Work on them is begun, and may not be done."""
         if threads is not None:
             raise ValueError(f"{self.program.name}: threads are of this machine's processors; the arrays are on a device")
         results: list[Any] = [] if out is None else [self._given[id(view)] for view in out]
@@ -121,13 +157,23 @@ class OnArrays:
                 results.append(result)
                 views.append(view)
         if math.prod(batch):
-            self._compute(arrays, views, batch, dtype)
+            with self._rows(arrays, views, batch, dtype, may_overlap=out is not None) as rows:
+                self.code.launch(self.device, self.stream, dtype, math.prod(batch), rows)
         return results if out is not None else self.library.finish(results, self.device.ordinal, self.stream)
 
-    def _compute(
-        self, arrays: Sequence[DeviceArray], results: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> None:
-        """Of rows as they lie, or of copies of those that the kernel does not take."""
+    def tune(self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Try the ways in which the kernel may be written, and keep the quickest."""
+        with self._scratch() as room:
+            results = [room(batch + r.shape, dtype) for r in self.program.outputs]
+            with self._rows(arrays, results, batch, dtype, may_overlap=False) as rows:
+                self.code.tune(self.device, self.stream, dtype, math.prod(batch), rows)
+
+    @contextmanager
+    def _rows(
+        self, arrays: Sequence[DeviceArray], results: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any],
+        may_overlap: bool,
+    ) -> Iterator[list[tuple[int, int]]]:  # fmt: skip
+        """Rows of arguments and results as they lie, or of copies of those that the kernel does not take."""
         with self._scratch() as room:
             rows, later = [], []
             for a, argument in zip(arrays, self.program.inputs, strict=True):
@@ -139,12 +185,12 @@ class OnArrays:
                 rows.append(row)
             for view, r in zip(results, self.program.outputs, strict=True):
                 row = row_of(view, r.shape, batch, dtype)
-                if row is None or any(self.overlap(view, a) for a in arrays):
+                if row is None or (may_overlap and any(self.overlap(view, a) for a in arrays)):
                     copy = room(batch + r.shape, dtype)
                     later.append((copy, view))
                     row = copy.pointer, r.size
                 rows.append(row)
-            self.code.launch(self.device, self.stream, dtype, math.prod(batch), rows)
+            yield rows
             for copy, view in later:
                 self._copy(copy, view)
 
@@ -176,8 +222,8 @@ def copy_kernel(device: Device, source: np.dtype[Any], goal: np.dtype[Any]) -> L
     known: dict[tuple[str, str], Loaded] = vars(device).setdefault("copy_kernels", {})
     key = source.str, goal.str
     if key not in known:
-        candidate: Candidate = (lambda: copies.emit_copy(source, goal, NVIDIA), copies.THREADS, 0)
-        known[key] = load_best(device, copies.ENTRY, [candidate], "copy", *key)
+        candidate = Candidate(lambda: copies.emit_copy(source, goal, NVIDIA), copies.THREADS)
+        known[key] = Kernels(device, copies.ENTRY, [candidate], "copy", *key).chosen(1)
     return known[key]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .driver_calls import AssemblerLog, Context, LaunchParameters, bindings, call, constant, forked
+from .driver_calls import MOST_ARGUMENT_BYTES, AssemblerLog, Context, LaunchParameters, bindings, call, constant, forked
 
 OPTIMIZATION = 4  # the assembler's highest level
 POOLED_BYTES = 1 << 30  # of freed memory that a device's pool keeps: else the system gets it back at each synchronization
@@ -78,9 +78,11 @@ class Device:
     # code
 
     def assemble(self, ptx: bytes, most_registers: int | None = None) -> bytes:
-        """Machine code for this device ("cubin"), by the driver. Raises RuntimeError with what its assembler says."""
-        limit = {} if most_registers is None else {"MAX_REGISTERS": most_registers}
-        log = AssemblerLog(OPTIMIZATION_LEVEL=OPTIMIZATION, **limit)
+        """Machine code for this device ("cubin"), by the driver. Raises RuntimeError with what its assembler says.
+
+        The driver's linker takes functions that kernels call as a program's parts, as `ptxas -c` does: they stay functions.
+        """
+        log = AssemblerLog(**_options(most_registers))
         text = ptx.rstrip(b"\0") + b"\0"
         with self.current():
             state = log.call("cuLinkCreate", *log.options)
@@ -92,16 +94,22 @@ class Device:
             finally:
                 call("cuLinkDestroy", state)
 
-    def load(self, cubin: bytes) -> Module:
-        """Machine code on this device. Raises RuntimeError with the driver's log where it is for another one."""
-        log = AssemblerLog()
+    def load(self, code: bytes, most_registers: int | None = None) -> Module:
+        """Code on this device: cubin as it is, or PTX, which is assembled as a whole and kept by the driver.
+
+        Raises RuntimeError with the driver's log where it is for another device, or is no code.
+        """
+        log = AssemblerLog(**_options(most_registers))
         with self.current():
-            return Module(self, log.call("cuModuleLoadDataEx", cubin, *log.options))
+            return Module(self, log.call("cuModuleLoadDataEx", code, *log.options))
 
     def launch(self, kernel: DeviceKernel, blocks: int, threads: int, shared_bytes: int, stream: int, arguments: bytes) -> None:
         """Begin a kernel on a stream. `arguments` are laid out as its parameters are, 4096 bytes at most."""
+        size = len(arguments)
+        if size > MOST_ARGUMENT_BYTES:
+            raise ValueError(f"a kernel's arguments of {size} bytes, but a launch takes at most {MOST_ARGUMENT_BYTES}")
         parameters = _parameters
-        size = parameters.size[0] = len(arguments)
+        parameters.size[0] = size
         parameters.arguments[:size] = arguments
         with self.current():
             call(
@@ -210,6 +218,12 @@ class Device:
         """Between two marks with timing, both of which are passed."""
         with self.current():
             return float(call("cuEventElapsedTime", begin.handle, end.handle))
+
+
+def _options(most_registers: int | None) -> dict[str, int]:
+    """For the driver's assembler."""
+    limit = {} if most_registers is None else {"MAX_REGISTERS": most_registers}
+    return {"OPTIMIZATION_LEVEL": OPTIMIZATION} | limit
 
 
 def _release(device: Device, name: str, *arguments: Any) -> None:

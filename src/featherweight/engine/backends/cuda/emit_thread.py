@@ -11,10 +11,12 @@ from collections.abc import Iterable, Sequence
 
 from ...trace import Trace
 from ..llvm.emit import Emitter, Kernel
-from ..llvm.ir import Type
+from ..llvm.ir import Function, Type
 from .target import OWN
 
 REGISTERS = {"float": 240, "double": 112}  # of 255 words: the assembler wants some for addresses and calls
+INLINED, OUTLINED = "#0", "#1"  # functions that become part of their callers, and those that do not
+ATTRIBUTES = f"attributes {INLINED} = {{ alwaysinline nounwind }}\nattributes {OUTLINED} = {{ noinline nounwind }}"
 PART = 20_000  # nodes of a function: the assembler's time grows faster than linearly
 
 
@@ -28,8 +30,6 @@ def emit_thread(t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int
 
 
 class _ThreadEmitter(Emitter):
-    linkage = "internal"
-
     def __init__(self, t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool) -> None:
         bases = [f"%in{k}" for k in range(len(t.inputs))] + [f"%out{k}" for k in range(len(sizes))]
         self.spaces = dict(zip(bases, spaces, strict=True))
@@ -43,6 +43,11 @@ class _ThreadEmitter(Emitter):
 
     def _part_size(self) -> int:
         return PART
+
+    def _new_function(self, part: str) -> Function:
+        """Part of the kernel's own code, unless the trace was cut."""
+        attributes = OUTLINED if self.parts > 1 and part.isdecimal() else INLINED
+        return Function("void", f"{self.name}.{part}", self.arguments, "internal", attributes)
 
     def _space(self, base: str) -> int:
         return self.spaces.get(base, OWN)

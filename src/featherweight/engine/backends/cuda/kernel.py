@@ -19,7 +19,7 @@ from ...trace import Trace
 from ..llvm.emit import Kernel
 from ..llvm.ir import Function, Type, pointer_type
 from ..llvm.trig import sincos_ir
-from .emit_thread import emit_thread
+from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
 TOGETHER = 16  # elements that a thread has under way when it copies
@@ -59,10 +59,11 @@ def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: Kerne
     if kernel.sincos_lanes:
         sincos = sincos_ir(type.precision, 1)
         declarations |= dict.fromkeys(sincos.declarations)
-        functions.append(sincos.definition.replace("define hidden", "define internal"))
+        functions.append(
+            sincos.definition.replace("define hidden", "define internal").replace(") noinline nounwind", f") {INLINED}")
+        )
     shared = f"@fw_shared = external addrspace({SHARED}) global [0 x {type.ir}], align 16" if any(layout.staged) else ""
-    attributes = "attributes #0 = { nounwind }"
-    return "\n".join([f'target triple = "{target.triple}"', shared, *declarations, *kernel.definitions, *functions, attributes])
+    return "\n".join([f'target triple = "{target.triple}"', shared, *declarations, *kernel.definitions, *functions, ATTRIBUTES])
 
 
 class _Block:
@@ -81,7 +82,7 @@ class _Block:
     def kernel(self) -> Function:
         """What the device starts."""
         target = self.target
-        f = Function("void", ENTRY, self.parameters, target.convention, "#0")
+        f = Function("void", ENTRY, self.parameters, target.convention, OUTLINED)
         values = [f.value(x) for x in (target.thread, target.block)]
         shared = "@fw_shared" if any(self.layout.staged) else "null"
         passed = [*(f"i32 {v}" for v in values), f"{pointer_type(SHARED)} {shared}", *self.parameters]
@@ -133,6 +134,10 @@ class _Block:
         room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({self.target.room})" if self.target.room else ""))
         if self.target.room != OWN:
             room = f.cast("addrspacecast", pointer_type(self.target.room), room, pointer_type(OWN))
+        if not self.layout.keeps:
+            # At an offset of zero, which assemblers do not know to be so: else they try once more to have all in registers.
+            zero = f.binary("shl", "i64", f.binary("lshr", "i64", "%states", 62), 4)
+            room = f.at("i8", room, zero, OWN)
         row = f.least(f.cast("zext", "i32", "%thread", "i64"), f.sub(rows, 1))
         pointers = []
         for k, (n, staged) in enumerate(zip(self.sizes, self.layout.staged, strict=True)):

@@ -52,7 +52,7 @@ def emit_kernel(t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), grou
 class Emitter:
     """What a kernel is written by."""
 
-    name, linkage = "fw.kernel", "hidden"
+    name = "fw.kernel"
 
     def __init__(self, t: Trace, type: Type, fma: bool, sizes: Sequence[int], group: int) -> None:
         self.trace, self.type = t, type
@@ -100,6 +100,9 @@ class Emitter:
     def _part_size(self) -> int:
         """Nodes of a function."""
         return PART if len(self.nodes) < LONG else SHORT_PART
+
+    def _new_function(self, part: str) -> Function:
+        return Function("void", f"{self.name}.{part}", self.arguments, "hidden")
 
     def _space(self, base: str) -> int:
         """The address space that a pointer leads to."""
@@ -184,7 +187,7 @@ class Emitter:
     @contextmanager
     def _function(self, part: str) -> Iterator[Function]:
         """The function that instructions go to from now on."""
-        self.f, self.held = Function("void", f"{self.name}.{part}", self.arguments, self.linkage), Registers()
+        self.f, self.held = self._new_function(part), Registers()
         self.pairs: dict[int, str] = {}  # sines and cosines of nodes
         self.rooms: dict[int, str] = {}  # nodes whose value lies on the stack, and what is free there
         self.free_rooms: dict[Type, list[str]] = defaultdict(list)

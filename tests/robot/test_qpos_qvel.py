@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.environments.qpos_qvel import QposQvel
+from featherweight.robot.qpos_qvel import QposQvel
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -24,7 +24,7 @@ def test_bodies_are_and_move_where_mujoco_has_them(tmp_path: Path) -> None:
     (tmp_path / "ball.xml").write_text(BALL)
     robot = fw.load(tmp_path / "ball.xml")
     model = mujoco.MjModel.from_xml_string(BALL)
-    data, order = mujoco.MjData(model), QposQvel(robot)
+    data, order = mujoco.MjData(model), QposQvel.in_own_order(robot)
     q = robot.random_configuration(rng=0, size=3)
     v = np.random.default_rng(1).standard_normal((3, robot.nv))
     qpos, qvel = order.qpos(q), order.qvel(q, v)
