@@ -110,6 +110,16 @@ class HostDevice:
     def synchronize(self, what: Any = None) -> None:
         pass
 
+    def event(self, timing: bool = False) -> list[float]:
+        return []
+
+    def record(self, event: list[float], stream: int) -> None:
+        """At the time that launches have taken until then, of as many milliseconds as their blocks have threads."""
+        event.append(sum(blocks * threads for blocks, threads, _ in self.launches))
+
+    def milliseconds(self, begin: list[float], end: list[float]) -> float:
+        return end[0] - begin[0]
+
     def pinned(self, size: int) -> Any:
         return Pinned(size)
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..host_arrays import Array, HostArrays
-from .driver import Device
+from .driver import Device, PinnedBuffer
 
 if TYPE_CHECKING:
     from .device_code import DeviceCode
 
 PIECE_BYTES = 16 << 20  # of arguments and results: long enough for the bus, short enough to begin soon
-LEAST_PIECE = 8192  # states
+LEAST_PIECE = 8192  # states, which keep all of a device busy
+MOST_BYTES = 256 << 20  # of a piece, however few states that is
+KEPT_BYTES = 64 << 20  # of this machine's memory for a lane, that later calls find
+ALIGNMENT = 256  # bytes
 LANES = 3  # pieces under way: one comes, one is computed, one goes
 
 
@@ -35,7 +39,8 @@ class OnHost(HostArrays):
         results = [np.empty((states, *r.shape), dtype) for r in outputs]
         if states:
             row_bytes = sum(map(math.prod, self.program.shapes)) * np.dtype(dtype).itemsize
-            piece = min(states, max(LEAST_PIECE, PIECE_BYTES // max(row_bytes, 1)))
+            least, most = PIECE_BYTES // max(row_bytes, 1), MOST_BYTES // max(row_bytes, 1)
+            piece = min(states, max(least, min(LEAST_PIECE, most), 1))
             self._run_pieces(rows, results, np.dtype(dtype), states, piece)
         shaped = [r.reshape(batch + o.shape) for r, o in zip(results, outputs, strict=True)]
         if out is None:
@@ -69,14 +74,15 @@ class OnHost(HostArrays):
 @contextmanager
 def _lane(code: DeviceCode, device: Device, dtype: np.dtype[Any], piece: int) -> Iterator[_Lane]:
     """A lane. Its stream and this machine's side of its memory, which take long to get, are kept for later calls."""
-    size = sum(padded(piece * n * dtype.itemsize) for n in code.sizes)
-    idle: list[tuple[int, PinnedBuffer]] = vars(device).setdefault("idle_lanes", [])
+    size = sum(padded(piece * math.prod(shape) * dtype.itemsize) for shape in code.program.shapes)
+    idle: list[tuple[int, PinnedBuffer | None]] = vars(device).setdefault("idle_lanes", [])
+    buffer: PinnedBuffer | None
     try:
         stream, buffer = idle.pop()
     except IndexError:
-        stream, buffer = device.stream(), device.pinned(0)
+        stream, buffer = device.stream(), None
     try:
-        if buffer.array.nbytes < size:
+        if buffer is None or buffer.array.nbytes < size:
             buffer = device.pinned(size)
         there = device.allocate(size, stream)
         try:
@@ -87,7 +93,7 @@ def _lane(code: DeviceCode, device: Device, dtype: np.dtype[Any], piece: int) ->
             finally:
                 device.free(there, stream)
     finally:
-        idle.append((stream, buffer if buffer.array.nbytes <= KEPT_BYTES else device.pinned(0)))
+        idle.append((stream, buffer if buffer is not None and buffer.array.nbytes <= KEPT_BYTES else None))
 
 
 def padded(size: int) -> int:
