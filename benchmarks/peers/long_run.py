@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from measure import machine, markdown
-from simulation_models import STEP, four_bar, gymnasium_simulation
+from robots_in_mujoco import STEP
+from simulation_models import four_bar, gymnasium_simulation
 
 import featherweight as fw
 

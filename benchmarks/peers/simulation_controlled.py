@@ -12,17 +12,8 @@ from typing import Any
 import mujoco
 import numpy as np
 from measured_row import Row, alternating, clock, warned
-from simulation_models import (
-    PANDA,
-    STEP,
-    mujoco_states,
-    set_state,
-    soles,
-    standing_talos,
-    talos_in_mujoco,
-    talos_posture,
-    urdf_in_mujoco,
-)
+from robots_in_mujoco import STEP, mujoco_states, urdf_in_mujoco
+from simulation_models import PANDA, set_state, soles, standing_talos, talos_in_mujoco, talos_posture
 
 import featherweight as fw
 

@@ -12,7 +12,8 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 from measured_row import Row, alternating, warned
-from simulation_models import FRAME_SKIP, gymnasium_in_mujoco, gymnasium_simulation, mujoco_states, set_state
+from robots_in_mujoco import mujoco_states
+from simulation_models import FRAME_SKIP, gymnasium_in_mujoco, gymnasium_simulation, set_state
 
 import featherweight as fw
 from featherweight.engine.threads import processors

@@ -13,7 +13,8 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 from measured_row import Row, alternating, warned
-from simulation_models import STEP, angles, four_bar, mechanism_in_mujoco, mujoco_states, set_state
+from robots_in_mujoco import STEP, angles, mujoco_states
+from simulation_models import four_bar, mechanism_in_mujoco, set_state
 
 import featherweight as fw
 from featherweight.engine.threads import processors

@@ -1,4 +1,4 @@
-"""The robots that simulations are compared with: ours, the same in MuJoCo, and states of ours as MuJoCo's.
+"""The robots that simulations are compared with: ours, and the same in MuJoCo.
 
 Models of MuJoCo are made from the same files; of mechanisms, whose files MuJoCo cannot read, from the same description, with
 its equality constraints for gears and loops. These give way in MuJoCo: they are as stiff as its steps allow.
@@ -6,8 +6,6 @@ its equality constraints for gears and loops. These give way in MuJoCo: they are
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import gymnasium
 import mujoco
 import numpy as np
 from measure import FILES, ROBOTS
+from robots_in_mujoco import STEP, urdf_in_mujoco
 
 import featherweight as fw
 from featherweight.model.description import Description
@@ -27,7 +26,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 # Talos
 
 TALOS = ROBOTS / FILES["talos_reduced"][0]
-STEP = 1e-3
 STIFFNESS, DAMPING = 2000.0, 50.0
 HEIGHT = 1.0193  # of the base [m] with the soles on the ground
 POSTURE = {
@@ -79,15 +77,6 @@ def talos_in_mujoco(standing: bool, friction: bool) -> Any:
     else:
         m.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
     return m
-
-
-def urdf_in_mujoco(path: Path) -> Any:
-    """An `MjSpec` of a URDF file without its meshes, on the same step."""
-    text = re.sub(r"<(visual|collision)>.*?</\1>", "", path.read_text(), flags=re.S)
-    compiler = "<mujoco><compiler fusestatic='true' discardvisual='true' strippath='false'/></mujoco>"
-    spec = mujoco.MjSpec.from_string(re.sub(r"(<robot[^>]*>)", rf"\1{compiler}", text, count=1))
-    spec.option.timestep = STEP
-    return spec
 
 
 def talos_posture(robot: fw.Robot) -> Array:
@@ -212,50 +201,6 @@ def _quaternion(R: Any) -> Array:
     quaternion = np.empty(4)
     mujoco.mju_mat2Quat(quaternion, np.array(R, dtype=float).ravel())
     return quaternion
-
-
-# states
-
-
-def mujoco_states(m: Any, robot: fw.Robot, q: Array, v: Array, couplings: Sequence[fw.Coupling] = ()) -> Array:
-    """MuJoCo's full states (robots, ...) for ours: quaternions with w first, linear velocity in the world, joints in its order.
-
-    Rotors have no coordinates of ours; `couplings` say where they are.
-    """
-    states = np.zeros((len(q), mujoco.mj_stateSize(m, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
-    qm, vm = states[:, 1 : 1 + m.nq], states[:, 1 + m.nq : 1 + m.nq + m.nv]
-    whole = {j.name: j.v_slice for j in robot.model.joints}
-    rates = robot.spanning_velocity(q, v) if isinstance(robot, fw.ClosedRobot) else v
-    free = next((j for j in robot.joints if j.type is fw.JointType.FLOATING), None)
-    at = {j.name: j.q_slice for j in robot.joints}
-    for k in range(m.njnt):
-        joint, i, n = m.joint(k).name, m.jnt_qposadr[k], m.jnt_dofadr[k]
-        if m.jnt_type[k] == mujoco.mjtJoint.mjJNT_FREE:
-            assert free is not None
-            x, w = q[:, free.q_slice], rates[:, whole[free.name]]
-            qm[:, i : i + 3], qm[:, i + 3], qm[:, i + 4 : i + 7] = x[:, :3], x[:, 6], x[:, 3:6]
-            vm[:, n : n + 3], vm[:, n + 3 : n + 6] = rotated(x[:, 3:], w[:, :3]), w[:, 3:]
-            continue
-        vm[:, n] = rates[:, whole[joint].start]
-        if at[joint].stop > at[joint].start:
-            qm[:, i] = q[:, at[joint].start]
-    place = {m.joint(k).name: m.jnt_qposadr[k] for k in range(m.njnt)}
-    for c in couplings:
-        qm[:, place[c.joint]] = sum(ratio * qm[:, place[joint]] for joint, (ratio,) in c.terms)
-    return states
-
-
-def angles(m: Any, robot: fw.Robot) -> tuple[list[int], list[int]]:
-    """Where joints of one degree of freedom are, in our configurations and in those of MuJoCo."""
-    at = {j.name: j.q_slice for j in robot.joints if j.q_slice.stop - j.q_slice.start == 1}
-    names = [(k, m.joint(k).name) for k in range(m.njnt) if m.joint(k).name in at]
-    return [at[name].start for _, name in names], [int(m.jnt_qposadr[k]) for k, _ in names]
-
-
-def rotated(quaternion: Array, x: Array) -> Array:
-    """Vectors (robots, 3) turned by quaternions (robots, 4), w last."""
-    u, w = quaternion[:, :3], quaternion[:, 3:]
-    return np.asarray(x + 2.0 * np.cross(u, np.cross(u, x) + w * x))
 
 
 def set_state(m: Any, data: Any, state: Array) -> None:

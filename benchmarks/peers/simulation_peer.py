@@ -24,7 +24,8 @@ import simulation_gymnasium
 import simulation_mechanisms
 from measure import machine, markdown, median_times
 from measured_row import HEADER, Row, alternating, clock
-from simulation_models import STEP, TALOS, angles, mujoco_states, soles, spread, standing_talos, talos_in_mujoco, talos_posture
+from robots_in_mujoco import STEP, angles, mujoco_states
+from simulation_models import TALOS, soles, spread, standing_talos, talos_in_mujoco, talos_posture
 
 import featherweight as fw
 from featherweight.engine.threads import processors

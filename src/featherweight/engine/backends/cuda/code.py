@@ -14,11 +14,20 @@ from ..llvm.jit import emitted, host, parsed
 from .driver import Device, DeviceKernel
 from .target import AMD, NVIDIA
 
-ASSEMBLY_VERSIONS = {
-    (7, 5): "63", (8, 0): "70", (8, 6): "71", (8, 7): "74", (8, 9): "78", (9, 0): "78", (10, 0): "86", (10, 3): "88",
-    (12, 0): "87", (12, 1): "88",
+
+class PtxVersion(NamedTuple):
+    """The oldest assembly language (PTX) that has what devices of a capability have, and the first LLVM that knows both."""
+
+    version: str
+    llvm: int
+
+
+CAPABILITIES = {
+    (7, 5): PtxVersion("63", 11), (8, 0): PtxVersion("70", 11), (8, 6): PtxVersion("71", 13), (8, 7): PtxVersion("74", 16),
+    (8, 9): PtxVersion("78", 16), (9, 0): PtxVersion("78", 16), (10, 0): PtxVersion("86", 20), (10, 3): PtxVersion("88", 21),
+    (12, 0): PtxVersion("87", 20), (12, 1): PtxVersion("88", 21),
 }  # fmt: skip
-"""Of the assembly language (PTX), the oldest that has what a device of a capability has: older drivers read it, too."""
+"""Compute capabilities that code is made for."""
 
 
 @functools.cache
@@ -32,7 +41,7 @@ def processor(capability: tuple[int, int]) -> tuple[int, int]:
 
     Raises RuntimeError for devices before 7.5.
     """
-    known = [c for c in ASSEMBLY_VERSIONS if c <= capability]
+    known = [c for c, needed in CAPABILITIES.items() if c <= capability and needed.llvm <= llvm.llvm_version_info[0]]
     if not known:
         raise RuntimeError(
             f"the device has compute capability {capability[0]}.{capability[1]}; "
@@ -49,7 +58,7 @@ def assembly(ir: str, capability: tuple[int, int]) -> bytes:
     _initialize()
     major, minor = made_for = processor(capability)
     machine = llvm.Target.from_triple(NVIDIA.triple).create_target_machine(
-        cpu=f"sm_{major}{minor}", features=f"+ptx{ASSEMBLY_VERSIONS[made_for]}", opt=3 if len(ir) < LONG else 0
+        cpu=f"sm_{major}{minor}", features=f"+ptx{CAPABILITIES[made_for].version}", opt=3 if len(ir) < LONG else 0
     )
     with parsed(ir, machine) as module:
         _inline(machine, module)
@@ -102,16 +111,17 @@ Choice = tuple[int, bytes]  # the number of a candidate, and its machine code
 class Kernels:
     """Ways to write one kernel for a device, of which one is chosen and kept for the device and its driver."""
 
-    def __init__(self, device: Device, entry: str, candidates: Sequence[Candidate], *what: Any) -> None:
+    def __init__(self, device: Device, entry: str, candidates: Sequence[Candidate], compared: int, *what: Any) -> None:
         self.device, self.entry, self.candidates = device, entry, candidates
+        self.compared = compared  # the first so many, where none was kept
         self._name = cache.key("device", host().llvm, device.name, device.capability, device.driver_version, *what)
 
-    def chosen(self, tried: int) -> Loaded:
-        """The one that was kept. Else that of the first few which has the shortest code: it moves least from and to memory."""
+    def chosen(self) -> Loaded:
+        """The one that was kept. Else that of those compared which has the shortest code: it moves least from and to memory."""
         kept = cache.read(self._name)
         if kept is not None:
             return self._loaded((int(kept[0]["candidate"]), kept[1]))
-        best = min(self.assembled(range(tried)), key=lambda choice: len(choice[1]))
+        best = min(self.assembled(range(self.compared)), key=lambda choice: len(choice[1]))
         self._keep(best)
         return self._loaded(best)
 

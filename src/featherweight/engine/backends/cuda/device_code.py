@@ -22,13 +22,13 @@ from .arrays import DeviceArray, Library, on_device
 from .code import Candidate, Kernels, Loaded
 from .dlpack import compact
 from .driver import Device
+from .emit_thread import PART
 from .kernel import ENTRY, KernelLayout, emit_module, padded
 from .target import NVIDIA
 
 THREADS = 32  # of a block: one warp, which waits for nobody else
 MORE_THREADS = 128
 REGISTERS = (168, 128)  # caps that let a multiprocessor hold half as many threads again, and twice as many
-TRIED = 2  # candidates that are compared without being run
 RUNS = 5  # of a candidate that is timed
 PRECISIONS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 SHARE = 8  # blocks that a multiprocessor is to hold at once: two warps for each of its schedulers
@@ -60,7 +60,7 @@ class DeviceCode:
         key = device.ordinal, precision
         with self._lock:
             if key not in self._loaded:
-                self._loaded[key] = self._kernels(device, precision).chosen(TRIED)
+                self._loaded[key] = self._kernels(device, precision).chosen()
             return self._loaded[key]
 
     def tune(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> Loaded:
@@ -80,15 +80,16 @@ class DeviceCode:
         return loaded
 
     def _kernels(self, device: Device, precision: str) -> Kernels:
-        """The ways to write the kernel: those that are compared by what they spill, then those that a trial compares, too."""
+        """The ways to write the kernel: those that are compared by their code, then those that a trial compares, too."""
         type, none = Type(precision, 1), (False,) * len(self._sizes)
         staged = self._staged(type, device.shared_bytes)
         layouts = [KernelLayout(staged, keeps, THREADS) for keeps in (True, False)]
-        candidates = [self._candidate(type, layout) for layout in layouts]
         more = [KernelLayout(way, keeps, MORE_THREADS) for way in (staged, none) for keeps in (True, False)]
-        candidates += [self._candidate(type, layout) for layout in more]
+        if self._traced.operations.flops > PART:  # far more than registers hold, and minutes of the assembler's time
+            layouts, more = [layouts[1]], [more[1]]
+        candidates = [self._candidate(type, layout) for layout in [*layouts, *more]]
         candidates += [self._candidate(type, layouts[0], registers) for registers in REGISTERS]
-        return Kernels(device, ENTRY, candidates, "kernel", self._traced.identity, precision)
+        return Kernels(device, ENTRY, candidates, len(layouts), "kernel", self._traced.identity, precision)
 
     def _candidate(self, type: Type, layout: KernelLayout, registers: int | None = None) -> Candidate:
         def ir() -> str:
@@ -223,7 +224,7 @@ def copy_kernel(device: Device, source: np.dtype[Any], goal: np.dtype[Any]) -> L
     key = source.str, goal.str
     if key not in known:
         candidate = Candidate(lambda: copies.emit_copy(source, goal, NVIDIA), copies.THREADS)
-        known[key] = Kernels(device, copies.ENTRY, [candidate], "copy", *key).chosen(1)
+        known[key] = Kernels(device, copies.ENTRY, [candidate], 1, "copy", *key).chosen()
     return known[key]
 
 

@@ -1,0 +1,50 @@
+"""The chart of a run: states a second over batches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from cases import TALOS
+from figures import Figure
+
+DASHES = {"float32": "-", "float64": "--"}
+
+
+def draw(figures: Sequence[Figure], path: Path, what: str) -> None:
+    """Forward dynamics of Talos by all libraries; nothing where matplotlib is missing, or nothing was measured."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("no chart: matplotlib is missing")
+        return
+    lines = curves(figures)
+    if not lines:
+        return
+    drawing, axes = plt.subplots(figsize=(7.0, 4.5))
+    colors = {library: f"C{k}" for k, library in enumerate(dict.fromkeys(library for library, _ in lines))}
+    for (library, precision), points in lines.items():
+        batches, rates = zip(*sorted(points), strict=True)
+        color, dashes = colors[library], DASHES[precision]
+        axes.plot(batches, rates, color=color, linestyle=dashes, marker="o", markersize=3, label=f"{library}, {precision}")
+    axes.set_xscale("log", base=2)
+    axes.set(yscale="log", xlabel="states in a batch", ylabel="states/s")
+    axes.set_title(f"Forward dynamics of Talos; {what}", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    drawing.tight_layout()
+    drawing.savefig(path, dpi=150)
+    plt.close(drawing)
+
+
+def curves(figures: Sequence[Figure]) -> dict[tuple[str, str], list[tuple[int, float]]]:
+    """Points of batch and states a second, by library and precision."""
+    found: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
+    for f in figures:
+        if (f.robot, f.function) == (TALOS, "forward dynamics") and f.part in ("sweep", "processors", "peers"):
+            found[f.library, f.precision].append((f.batch, f.rate))
+    return dict(found)
