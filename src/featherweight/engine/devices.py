@@ -23,7 +23,7 @@ def executable_on_device(
     """
     name = program.name
     ordinal = _ordinal(device, name)
-    results = out if isinstance(out, tuple) else (out,)
+    results = out if isinstance(out, (tuple, list)) else (out,)  # a list is refused later, where all is known of results
     given = [(x, p.name) for x, p in zip(args, program.inputs, strict=True)] + [(x, "out") for x in results if x is not None]
     there = [(x, argument) for x, argument in given if on_device(x)]
     if not there:
@@ -44,7 +44,7 @@ def _ordinal(device: str | None, name: str) -> int | None:
     """The number of a device by its name; None for this machine."""
     if device is None or device == "cpu":
         return None
-    kind, _, number = device.partition(":") if isinstance(device, str) else ("", "", "")
-    if kind != "cuda" or (number and not number.isdecimal()):
+    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if kind != "cuda" or (colon and not number.isdecimal()):
         raise ValueError(f'{name}: device must be "cpu", "cuda" or "cuda:N"; got {device!r}')
     return int(number or 0)
