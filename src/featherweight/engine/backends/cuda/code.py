@@ -66,7 +66,11 @@ def assembly(ir: str, capability: tuple[int, int]) -> bytes:
 
 
 def amd_object(ir: str, cpu: str = "gfx942") -> bytes:
-    """An object file for AMD's processors, which their linker makes a code object of."""
+    """An object file for AMD's processors, of which their linker (lld) makes what ROCm loads ("code object").
+
+    Nothing here links or runs it. It is known that LLVM makes machine code with a kernel, its descriptor, and no call of a
+    library; not what the barrier, the block's memory or the thread's own do there, nor how many registers serve best.
+    """
     _initialize()
     machine = llvm.Target.from_triple(AMD.triple).create_target_machine(cpu=cpu, opt=3)
     with parsed(ir, machine) as module:
