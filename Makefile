@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test coverage trial examples bench papers lint hooks clean
+.PHONY: demo test coverage trial examples bench bench-gpu papers lint hooks clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -56,6 +56,10 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/long_run.py
 	$(BIN)/python benchmarks/peers/contact_solvers.py --limit 5
 	$(BIN)/python benchmarks/peers/window_rate.py
+
+# On a machine with an NVIDIA device, less than ten minutes; benchmarks/gpu/README.md says what it takes.
+bench-gpu: $(VENV)/.test
+	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/gpu/run.py $(if $(MINUTES),--minutes $(MINUTES))
 
 # ROBOTS is a folder with atlas.urdf and shadow_hand_right.xml, which no package has; what needs them is left out without.
 papers: $(VENV)/.test

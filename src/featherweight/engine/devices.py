@@ -23,7 +23,7 @@ def executable_on_device(
     Raises TypeError where some are on a device and others are not, or are of unlike libraries; ValueError where they are on
     unlike devices, or on another than is named; ImportError and RuntimeError where there is none.
     """
-    results = out if isinstance(out, tuple) else (out,)
+    results = out if isinstance(out, (tuple, list)) else (out,)  # a list is refused later, where all is known of results
     given = [(x, p.name) for x, p in zip(args, program.inputs, strict=True)] + [(x, "out") for x in results if x is not None]
     place = place_of(program.name, given, device)
     return None if place is None else place.executable(code())
@@ -62,7 +62,7 @@ def _ordinal(device: str | None, name: str) -> int | None:
     """The number of a device by its name; None for this machine."""
     if device is None or device == "cpu":
         return None
-    kind, _, number = device.partition(":") if isinstance(device, str) else ("", "", "")
-    if kind != "cuda" or (number and not number.isdecimal()):
+    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if kind != "cuda" or (colon and not number.isdecimal()):
         raise ValueError(f'{name}: device must be "cpu", "cuda" or "cuda:N"; got {device!r}')
     return int(number or 0)

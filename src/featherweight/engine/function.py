@@ -219,6 +219,10 @@ class CompiledFunction:
         That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
         the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
         """
+        option = next((x for x in self.program.options if named.get(x) is not None), None)
+        if option is not None:
+            self.variant(option).tune(*args, **named)
+            return
         args = self._bound(args, named)
         executable: Any = self._executable_for(args, None, None)
         if not hasattr(executable, "tune"):

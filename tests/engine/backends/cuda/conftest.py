@@ -1,4 +1,4 @@
-"""A stand-in for the driver, and whether there is a device."""
+"""A stand-in for the driver, and a device that is this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine.backends.cuda import host_device
 from engine.backends.cuda.driver_double import DriverDouble
 from featherweight.engine.backends.cuda import driver, driver_calls
 
@@ -22,6 +23,16 @@ def double(monkeypatch: pytest.MonkeyPatch) -> Iterator[DriverDouble]:
         yield stand_in
         gc.collect(1)  # what errors have kept is released of the stand-in
     _forget()
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[host_device.HostDevice]:
+    """Device 0, which is this machine; of its memory nothing is left when a test is over."""
+    place = host_device.install(monkeypatch)
+    yield place
+    gc.collect(1)
+    place.reclaim()
+    assert not place.memory
 
 
 def _forget() -> None:

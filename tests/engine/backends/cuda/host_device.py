@@ -14,11 +14,14 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import pytest
 
 from featherweight.engine.backends.cuda import code, device_code
 from featherweight.engine.backends.cuda.target import NVIDIA
-from featherweight.engine.backends.llvm.jit import compile_object, load_object
+from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
+from featherweight.engine.function import CompiledFunction
 
+needs_fma = pytest.mark.skipif(not host().fma, reason="without fma in hardware this machine rounds otherwise than devices")
 PHASES = ("fw_bring", "fw_compute", "fw_take", "fw_copy_element")
 
 
@@ -107,6 +110,16 @@ class HostDevice:
     def synchronize(self, what: Any = None) -> None:
         pass
 
+    def event(self, timing: bool = False) -> list[float]:
+        return []
+
+    def record(self, event: list[float], stream: int) -> None:
+        """At the time that launches have taken until then, of as many milliseconds as their blocks have threads."""
+        event.append(sum(blocks * threads for blocks, threads, _ in self.launches))
+
+    def milliseconds(self, begin: list[float], end: list[float]) -> float:
+        return end[0] - begin[0]
+
     def pinned(self, size: int) -> Any:
         return Pinned(size)
 
@@ -152,3 +165,17 @@ def install(monkeypatch: Any) -> HostDevice:
         monkeypatch.setattr(f"featherweight.engine.backends.cuda.{name}", lambda ordinal=0: device)
     monkeypatch.setattr("featherweight.engine.devices.device_of", lambda ordinal=0: device)
     return device
+
+
+def computed(f: CompiledFunction, *args: Any, **named: Any) -> Any:
+    """A function's results on the device, on this machine."""
+    result = f(*map(Array, args), **{name: Array(x) for name, x in named.items()})
+    return type(result)(*map(seen, result)) if isinstance(result, tuple) else seen(result)
+
+
+def assert_same(f: CompiledFunction, *args: Any, **named: Any) -> None:
+    """Equal bits on the device and here, of one type and shape."""
+    results, wanted = computed(f, *args, **named), f(*args, **named)
+    for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (results, wanted)), strict=True):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        np.testing.assert_array_equal(x, y)

@@ -14,11 +14,20 @@ from ..llvm.jit import emitted, host, parsed
 from .driver import Device, DeviceKernel
 from .target import AMD, NVIDIA
 
-ASSEMBLY_VERSIONS = {
-    (7, 5): "63", (8, 0): "70", (8, 6): "71", (8, 7): "74", (8, 9): "78", (9, 0): "78", (10, 0): "86", (10, 3): "88",
-    (12, 0): "87", (12, 1): "88",
+
+class PtxVersion(NamedTuple):
+    """The oldest assembly language (PTX) that has what devices of a capability have, and the first LLVM that knows both."""
+
+    version: str
+    llvm: int
+
+
+CAPABILITIES = {
+    (7, 5): PtxVersion("63", 11), (8, 0): PtxVersion("70", 11), (8, 6): PtxVersion("71", 13), (8, 7): PtxVersion("74", 16),
+    (8, 9): PtxVersion("78", 16), (9, 0): PtxVersion("78", 16), (10, 0): PtxVersion("86", 20), (10, 3): PtxVersion("88", 21),
+    (12, 0): PtxVersion("87", 20), (12, 1): PtxVersion("88", 21),
 }  # fmt: skip
-"""Of the assembly language (PTX), the oldest that has what a device of a capability has: older drivers read it, too."""
+"""Compute capabilities that code is made for."""
 
 
 @functools.cache
@@ -32,7 +41,7 @@ def processor(capability: tuple[int, int]) -> tuple[int, int]:
 
     Raises RuntimeError for devices before 7.5.
     """
-    known = [c for c in ASSEMBLY_VERSIONS if c <= capability]
+    known = [c for c, needed in CAPABILITIES.items() if c <= capability and needed.llvm <= llvm.llvm_version_info[0]]
     if not known:
         raise RuntimeError(
             f"the device has compute capability {capability[0]}.{capability[1]}; "
@@ -49,7 +58,7 @@ def assembly(ir: str, capability: tuple[int, int]) -> bytes:
     _initialize()
     major, minor = made_for = processor(capability)
     machine = llvm.Target.from_triple(NVIDIA.triple).create_target_machine(
-        cpu=f"sm_{major}{minor}", features=f"+ptx{ASSEMBLY_VERSIONS[made_for]}", opt=3 if len(ir) < LONG else 0
+        cpu=f"sm_{major}{minor}", features=f"+ptx{CAPABILITIES[made_for].version}", opt=3 if len(ir) < LONG else 0
     )
     with parsed(ir, machine) as module:
         _inline(machine, module)
@@ -57,7 +66,11 @@ def assembly(ir: str, capability: tuple[int, int]) -> bytes:
 
 
 def amd_object(ir: str, cpu: str = "gfx942") -> bytes:
-    """An object file for AMD's processors, which their linker makes a code object of."""
+    """An object file for AMD's processors, of which their linker (lld) makes what ROCm loads ("code object").
+
+    Nothing here links or runs it. It is known that LLVM makes machine code with a kernel, its descriptor, and no call of a
+    library; not what the barrier, the block's memory or the thread's own do there, nor how many registers serve best.
+    """
     _initialize()
     machine = llvm.Target.from_triple(AMD.triple).create_target_machine(cpu=cpu, opt=3)
     with parsed(ir, machine) as module:

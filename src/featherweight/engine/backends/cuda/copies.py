@@ -17,6 +17,11 @@ ENTRY = "fw_copy"
 FLOATS = {2: "half", 4: "float", 8: "double"}  # by bytes
 
 
+def takes(dtype: np.dtype[Any]) -> bool:
+    """Whether elements of a type can be copied; those in the other order of bytes cannot."""
+    return dtype.isnative and (dtype.itemsize in FLOATS if dtype.kind == "f" else dtype.kind in "iub")
+
+
 def emit_copy(source: np.dtype[Any], goal: np.dtype[Any], target: Target) -> str:
     """A module whose kernel copies elements of one type to another, a floating-point one.
 

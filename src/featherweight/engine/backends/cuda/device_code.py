@@ -18,7 +18,7 @@ from ...traced import Traced
 from ..host_arrays import may_overlap
 from ..llvm.ir import Type
 from . import copies
-from .arrays import DeviceArray, Library
+from .arrays import DeviceArray, Library, on_device
 from .code import Candidate, Kernels, Loaded
 from .dlpack import compact
 from .driver import Device
@@ -105,7 +105,7 @@ class DeviceCode:
         left = shared_bytes // SHARE // THREADS // type.bytes  # elements for each thread
         staged = []
         for n in self._sizes:
-            staged.append(padded(n) <= left)
+            staged.append(n > 0 and padded(n) <= left)
             left -= padded(n) * staged[-1]
         return tuple(staged)
 
@@ -127,10 +127,12 @@ class OnArrays(Generic[C]):
         self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of what is known of them
 
     def array(self, x: Any, what: str) -> DeviceArray:
-        return self.library.view(x, self.stream, what)
+        return _checked(self.library.view(x, self.stream, what), what)
 
     def result(self, x: Any, what: str) -> DeviceArray:
-        view = self.library.view_to_write(x, self.stream, what)
+        if not on_device(x):
+            raise ValueError(f"{what} must be an array on the device; got {type(x).__name__}")
+        view = _checked(self.library.view_to_write(x, self.stream, what), what)
         self._given[id(view)] = x
         return view
 
@@ -245,6 +247,13 @@ def row_of(a: DeviceArray, core: CoreShape, batch: tuple[int, ...], dtype: np.dt
     if (step or 0) % item:
         return None
     return a.pointer, (step or 0) // item
+
+
+def _checked(view: DeviceArray, what: str) -> DeviceArray:
+    """The same, unless it holds numbers that devices do not know; the caller refuses what are no numbers."""
+    if view.dtype.kind in "fciub" and not copies.takes(view.dtype):
+        raise TypeError(f"{what} holds {view.dtype}, which devices do not compute with; convert it to float32 or float64")
+    return view
 
 
 class _Shadow:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..host_arrays import Array, HostArrays
-from .driver import Device
+from .driver import Device, PinnedBuffer
 from .launchable import Launchable
 
 PIECE_BYTES = 16 << 20  # of arguments and results: long enough for the bus, short enough to begin soon
-LEAST_PIECE = 8192  # states
+LEAST_PIECE = 8192  # states, which keep all of a device busy
+MOST_BYTES = 256 << 20  # of a piece, however few states that is
+KEPT_BYTES = 64 << 20  # of this machine's memory for a lane, that later calls find
+ALIGNMENT = 256  # bytes
 LANES = 3  # pieces under way: one comes, one is computed, one goes
 
 
@@ -33,7 +37,8 @@ class OnHost(HostArrays):
         results = [np.empty((states, *r.shape), dtype) for r in outputs]
         if states:
             row_bytes = sum(map(math.prod, self.program.shapes)) * np.dtype(dtype).itemsize
-            piece = min(states, max(LEAST_PIECE, PIECE_BYTES // max(row_bytes, 1)))
+            least, most = PIECE_BYTES // max(row_bytes, 1), MOST_BYTES // max(row_bytes, 1)
+            piece = min(states, max(least, min(LEAST_PIECE, most), 1))
             self._run_pieces(rows, results, np.dtype(dtype), states, piece)
         shaped = [r.reshape(batch + o.shape) for r, o in zip(results, outputs, strict=True)]
         if out is None:
@@ -52,48 +57,84 @@ class OnHost(HostArrays):
     def _run_pieces(
         self, rows: Sequence[Array], results: Sequence[Array], dtype: np.dtype[Any], states: int, piece: int
     ) -> None:
-        lanes = [_Lane(self.code, self.device, dtype, piece) for _ in range(min(LANES, -(-states // piece)))]
-        try:
+        lanes: list[_Lane] = []
+        with ExitStack() as open_lanes:
             for number, start in enumerate(range(0, states, piece)):
-                lane = lanes[number % len(lanes)]
+                if number < LANES:
+                    lanes.append(open_lanes.enter_context(_lane(self.code, self.device, dtype, piece)))
+                lane = lanes[number % LANES]
                 lane.finish()
                 lane.begin(rows, results, start, min(start + piece, states))
-        finally:
             for lane in lanes:
-                lane.close()
+                lane.finish()
+
+
+@contextmanager
+def _lane(code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) -> Iterator[_Lane]:
+    """A lane. Its stream and this machine's side of its memory, which take long to get, are kept for later calls."""
+    size = sum(padded(piece * math.prod(shape) * dtype.itemsize) for shape in code.program.shapes)
+    idle: list[tuple[int, PinnedBuffer | None]] = vars(device).setdefault("idle_lanes", [])
+    buffer: PinnedBuffer | None
+    try:
+        stream, buffer = idle.pop()
+    except IndexError:
+        stream, buffer = device.stream(), None
+    try:
+        if buffer is None or buffer.array.nbytes < size:
+            buffer = device.pinned(size)
+        there = device.allocate(size, stream)
+        try:
+            yield _Lane(code, device, dtype, stream, buffer, there)
+        finally:
+            try:
+                device.synchronize(stream)  # what is under way after an error uses both sides
+            finally:
+                device.free(there, stream)
+    finally:
+        idle.append((stream, buffer if buffer is not None and buffer.array.nbytes <= KEPT_BYTES else None))
+
+
+def padded(size: int) -> int:
+    """The bytes that an array takes where another follows."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class _Lane:
     """Memory for a piece, on both sides, and the stream that it takes."""
 
-    def __init__(self, code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) -> None:
-        self.code, self.device, self.dtype = code, device, dtype
-        self.stream = device.stream()
-        self.host = [device.pinned(piece * math.prod(s) * dtype.itemsize) for s in code.program.shapes]
-        self.there = [device.allocate(piece * math.prod(s) * dtype.itemsize, self.stream) for s in code.program.shapes]
+    def __init__(
+        self, code: Launchable, device: Device, dtype: np.dtype[Any], stream: int, buffer: PinnedBuffer, there: int
+    ) -> None:
+        self.code, self.device, self.dtype, self.stream = code, device, dtype, stream
+        self.buffer, self.there = buffer, there
         self.under_way: list[tuple[Array, Array]] = []  # where results arrive, and where they go
+        self.used = 0  # bytes
 
     def begin(self, rows: Sequence[Array], results: Sequence[Array], start: int, stop: int) -> None:
         """Send the arguments of some states, compute, and let the results come back."""
         program, words = self.code.program, []
-        for k, (a, p) in enumerate(zip(rows, program.inputs, strict=True)):
+        self.used = 0
+        for a, p in zip(rows, program.inputs, strict=True):
             taken = a[start:stop] if len(a) > 1 else a
-            here = self._here(k, taken.shape)
+            here, offset = self._here(taken.shape)
             np.copyto(here, taken, casting="same_kind" if taken.dtype.kind == "f" else "unsafe")
-            self.device.to_device(self.there[k], self.host[k].pointer, here.nbytes, self.stream)
-            words.append((self.there[k], p.size if len(a) > 1 else 0))
-        first = len(rows)
-        words += [(self.there[first + k], r.size) for k, r in enumerate(program.outputs)]
+            self.device.to_device(self.there + offset, self.buffer.pointer + offset, here.nbytes, self.stream)
+            words.append((self.there + offset, p.size if len(a) > 1 else 0))
+        coming = []
+        for result, r in zip(results, program.outputs, strict=True):
+            here, offset = self._here(result[start:stop].shape)
+            words.append((self.there + offset, r.size))
+            coming.append((here, offset))
         self.code.launch(self.device, self.stream, self.dtype, stop - start, words)
-        for k, result in enumerate(results, first):
-            goal = result[start:stop]
-            here = self._here(k, goal.shape)
-            self.device.to_host(self.host[k].pointer, self.there[k], here.nbytes, self.stream)
-            self.under_way.append((here, goal))
+        for (here, offset), result in zip(coming, results, strict=True):
+            self.device.to_host(self.buffer.pointer + offset, self.there + offset, here.nbytes, self.stream)
+            self.under_way.append((here, result[start:stop]))
 
-    def _here(self, k: int, shape: tuple[int, ...]) -> Array:
-        """This machine's side of an argument or result."""
-        return self.host[k].array[: math.prod(shape) * self.dtype.itemsize].view(self.dtype).reshape(shape)
+    def _here(self, shape: tuple[int, ...]) -> tuple[Array, int]:
+        """This machine's side of the next argument or result, and the bytes before it on either side."""
+        offset, size = self.used, math.prod(shape) * self.dtype.itemsize
+        self.used += padded(size)
+        return self.buffer.array[offset : offset + size].view(self.dtype).reshape(shape), offset
 
     def finish(self) -> None:
         """Wait for what is under way, and put it where it belongs."""
@@ -102,8 +143,3 @@ class _Lane:
         for here, goal in self.under_way:
             goal[...] = here
         self.under_way.clear()
-
-    def close(self) -> None:
-        self.finish()
-        for pointer in self.there:
-            self.device.free(pointer, self.stream)

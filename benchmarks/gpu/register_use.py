@@ -1,0 +1,162 @@
+"""What kernels take of a device: registers and memory of a thread, by NVIDIA's assembler, which needs no device.
+
+    python benchmarks/gpu/register_use.py            # what they take, beside the table that tests compare with
+    python benchmarks/gpu/register_use.py --write    # writes the table anew
+    python benchmarks/gpu/register_use.py --robots talos_reduced --derivatives    # more than tests have time for
+
+The assembler is `ptxas` of the wheel nvidia-cuda-nvcc, or of a toolkit; with `nvdisasm` instructions are counted, too. Code is
+for devices of compute capability 9.0; of the ways to write a kernel it is that which a first call would take. The driver of a
+device may have another version of the assembler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from measure import FILES, ROBOTS
+from sass import disassembled, tool
+
+import featherweight as fw
+from featherweight.engine.backends.cuda.code import assembly
+from featherweight.engine.backends.cuda.device_code import DeviceCode
+from featherweight.engine.function import CompiledFunction
+
+TABLE = Path(__file__).parents[2] / "tests/gpu/register_use.json"
+CAPABILITY = (9, 0)
+PRECISIONS = ("float", "double")
+FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "inverse_mass_matrix")
+MINI_CHEETAH, SLIDES = "mini_cheetah", "slides"
+NAMES = ("panda", "hyq", "g1_29dof", "talos_reduced", MINI_CHEETAH, SLIDES)
+SAID = r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill stores", r"(\d+) bytes spill loads"
+GROWTH = 1.1  # of stack and spills, that is no worse
+
+
+class Use(NamedTuple):
+    """Of one thread; all but registers in bytes."""
+
+    registers: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+
+    def worse_than(self, other: Use) -> bool:
+        return any(new > GROWTH * old for new, old in zip(self[1:], other[1:], strict=True))
+
+
+class Model(NamedTuple):
+    """What code is made for where there is no device."""
+
+    name: str = "no device"
+    capability: tuple[int, int] = CAPABILITY
+    driver_version: int = 0
+    shared_bytes: int = 232_448
+
+
+@cache
+def version() -> str:
+    """The assembler's release, "13.0"; "" where there is none."""
+    program = tool("ptxas")
+    if program is None:
+        return ""
+    text = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True).stdout
+    return str(re.findall(r"release (\d+\.\d+)", text)[0])
+
+
+def assembled(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> tuple[bytes, Use]:
+    """Machine code, and what its kernel takes. Raises RuntimeError with what the assembler says."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, goal = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_bytes(ptx)
+        command = [str(tool("ptxas")), f"-arch=sm_{capability[0]}{capability[1]}", "-v", str(source), "-o", str(goal)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"ptxas failed: {done.stderr.strip() or done.stdout.strip()}")
+        cubin = goal.read_bytes()
+    said = done.stdout + done.stderr
+    sums = [max(map(int, re.findall(pattern, said))) for pattern in SAID]
+    return cubin, Use(*sums)
+
+
+def kernel(function: CompiledFunction, precision: str) -> tuple[bytes, Use]:
+    """Of a function, as a first call would choose it: the shortest code."""
+    model: Any = Model()
+    kernels = DeviceCode(function.program, function._traced)._kernels(model, precision)
+    candidates = [assembled(assembly(c.ir(), CAPABILITY)) for c in kernels.candidates[: kernels.compared]]
+    return min(candidates, key=lambda choice: len(choice[0]))
+
+
+@cache
+def robot(name: str, folder: Path = ROBOTS) -> fw.Robot | fw.ClosedRobot:
+    """A robot of a file, one with loops that comes with the library, or one of joints of all types."""
+    if name == MINI_CHEETAH:
+        return fw.build(fw.robots.mini_cheetah())
+    if name == SLIDES:
+        from featherweight.model.generators import chain
+
+        return fw.build(chain(6, joint="prismatic"))
+    file, base = FILES[name]
+    return fw.load(folder / file, base, mimic="independent")
+
+
+def functions(name: str, derivatives: bool, folder: Path = ROBOTS) -> Iterator[tuple[str, CompiledFunction]]:
+    """The functions of a robot by name."""
+    for wanted in FUNCTIONS:
+        function = getattr(robot(name, folder), wanted)
+        yield wanted, function
+        if derivatives and wanted.endswith("dynamics"):
+            yield f"{wanted}.derivative", function.derivative()
+
+
+def key(robot: str, function: str, precision: str) -> str:
+    return f"{robot} {function} {precision}"
+
+
+def read_table() -> tuple[str, dict[str, Use]]:
+    """The assembler's release, and what kernels took with it."""
+    content = json.loads(TABLE.read_text())
+    return content["ptxas"], {name: Use(*numbers) for name, numbers in content["kernels"].items()}
+
+
+def write_table(uses: dict[str, Use]) -> None:
+    lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(list(use))}" for name, use in uses.items())
+    TABLE.write_text(f'{{\n  "ptxas": {json.dumps(version())},\n  "kernels": {{\n{lines}\n  }}\n}}\n')
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--robots", nargs="+", default=NAMES, choices=NAMES)
+    parser.add_argument("--derivatives", action="store_true", help="of forward and inverse dynamics, too: minutes each")
+    parser.add_argument("--write", action="store_true", help="write the table")
+    parser.add_argument("--folder", type=Path, default=ROBOTS, help="with the robots' files")
+    given = parser.parse_args()
+    if not version():
+        parser.error("there is no ptxas: pip install nvidia-cuda-nvcc")
+    before = read_table()[1] if TABLE.exists() else {}
+    uses: dict[str, Use] = {}
+    print(f"ptxas {version()}, sm_{CAPABILITY[0]}{CAPABILITY[1]}: registers, bytes of stack, of spill stores, of spill loads")
+    for name in given.robots:
+        for function, f in functions(name, given.derivatives, given.folder):
+            for precision in PRECISIONS:
+                this = key(name, function, precision)
+                cubin, uses[this] = kernel(f, precision)
+                counted = disassembled(cubin)
+                known = (
+                    f"  (table: {', '.join(map(str, before[this]))})" if this in before and before[this] != uses[this] else ""
+                )
+                print(f"{this:45s} {', '.join(map(str, uses[this]))}{known}", flush=True)
+                if counted is not None:
+                    print(f"    {counted.described}")
+    if given.write:
+        write_table(before | uses)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Code for devices: what NVIDIA's assembler says of it where that is installed, and objects for AMD's."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+import numpy as np
+import pytest
+from register_use import FUNCTIONS, NAMES, PRECISIONS, TABLE, Use, assembled, functions, kernel, key, read_table, version
+
+from featherweight.engine.backends.cuda import copies
+from featherweight.engine.backends.cuda.code import CAPABILITIES, amd_object, assembly
+from featherweight.engine.backends.cuda.kernel import KernelLayout, emit_module
+from featherweight.engine.backends.cuda.target import AMD, NVIDIA, Target
+from featherweight.engine.backends.llvm.ir import Type
+from oracles.robots import example
+
+needs_assembler = pytest.mark.skipif(not version(), reason="without ptxas: pip install nvidia-cuda-nvcc")
+ARITHMETIC = "add|sub|mul|mad|fma|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh"
+ROUNDED = re.compile(rf"^\s+(?:@%p\d+ )?((?:{ARITHMETIC})(?:\.\w+)*\.f(?:16|32|64))\b", re.M)
+"""Instructions on floating-point numbers whose results are rounded."""
+
+
+def ir(precision: str, target: Target = NVIDIA, keeps: bool = True) -> str:
+    """Of Panda's forward dynamics, all of whose arguments and results go through a block's memory."""
+    f = example("panda").forward_dynamics
+    layout = KernelLayout((True,) * len(f.program.shapes), keeps, 32)
+    return emit_module(f.trace, f.program.shapes, Type(precision, 1), layout, target)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_rounding_is_that_of_this_machine(precision: str, capability: tuple[int, int]) -> None:
+    """The assembler makes no two operations one, none is approximate, subnormal numbers are kept, and no library is called."""
+    text = assembly(ir(precision), capability).decode()
+    rounded = ROUNDED.findall(text)
+    assert len(rounded) > 1000
+    assert {x for x in rounded if ".rn." not in x} == set()
+    assert not re.search(r"\.(approx|ftz|full|sat)\b|\.extern \.func", text)
+    assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}$", text, re.M)
+    if version() and (precision == "double" or capability in ((7, 5), max(CAPABILITIES))):
+        assembled(text.encode(), capability)
+
+
+@needs_assembler
+def test_copies_are_assembled_for_all_types() -> None:
+    for source, goal in (("?", "d"), ("u8", "d"), ("e", "f"), ("d", "e")):
+        text = copies.emit_copy(np.dtype(source), np.dtype(goal), NVIDIA)
+        assembled(assembly(text, (7, 5)), (7, 5))
+
+
+@needs_assembler
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_spilling_takes_the_memory_that_it_says(precision: str) -> None:
+    """Where registers are not left to the assembler, it spills nothing itself."""
+    _, use = assembled(assembly(ir(precision, keeps=False), (9, 0)))
+    assert (use.spill_stores, use.spill_loads) == (0, 0)
+    assert use.registers < 255
+
+
+@needs_assembler
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_take_no_more_registers_and_memory(name: str) -> None:
+    release, table = read_table()
+    if release != version():
+        pytest.skip(f"the table is of ptxas {release}, this is {version()}: python benchmarks/gpu/register_use.py --write")
+    for function, f in functions(name, derivatives=False):
+        for precision in PRECISIONS:
+            this = key(name, function, precision)
+            if this in table:
+                _, use = kernel(f, precision)
+                assert not use.worse_than(table[this]), (
+                    f"{this}: {use}, and {table[this]} in {TABLE.name}; "
+                    "if it is to be so: python benchmarks/gpu/register_use.py --write"
+                )
+
+
+def test_more_stack_and_spills_are_seen() -> None:
+    table = read_table()[1]
+    assert {name.split()[0] for name in table} == set(NAMES)
+    assert {name.split()[1] for name in table} == set(FUNCTIONS)
+    old = Use(100, 100, 0, 200)
+    assert not Use(255, 110, 0, 220).worse_than(old)
+    for worse in (Use(90, 112, 0, 200), Use(90, 100, 8, 200), Use(90, 100, 0, 224)):
+        assert worse.worse_than(old)
+
+
+# AMD
+
+
+def symbols(elf: bytes) -> dict[str, int]:
+    """The named symbols of an object file of 64 bits, and the sections where they are defined, 0 for none."""
+    at, count = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<H", elf, 60)[0]
+    sections = [struct.unpack_from("<IIQQQQIIQQ", elf, at + 64 * k) for k in range(count)]
+    (table,) = (s for s in sections if s[1] == 2)  # SHT_SYMTAB
+    names = sections[table[6]][4]
+    found = {}
+    for k in range(table[5] // 24):
+        name, _, _, section, _, _ = struct.unpack_from("<IBBHQQ", elf, table[4] + 24 * k)
+        begin = names + name
+        found[elf[begin : elf.index(0, begin)].decode()] = section
+    return {name: section for name, section in found.items() if name}
+
+
+@pytest.mark.parametrize("cpu", ["gfx90a", "gfx942", "gfx1100"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_objects_for_amd_have_a_kernel_and_its_descriptor(precision: str, cpu: str) -> None:
+    elf = amd_object(ir(precision, AMD), cpu)
+    assert elf[:4] == b"\x7fELF"
+    assert struct.unpack_from("<H", elf, 18)[0] == 224  # EM_AMDGPU
+    defined = symbols(elf)
+    assert {"fw_kernel", "fw_kernel.kd"} <= set(defined)
+    assert [name for name, section in defined.items() if section == 0] == []
