@@ -22,7 +22,7 @@ from ..llvm.trig import sincos_ir
 from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
-TOGETHER = 8  # elements that a thread has under way when it copies
+SOME, TOGETHER = 4, 16  # elements that a thread has under way when it copies, from rows that lie apart and from dense ones
 ENTRY = "fw_kernel"
 
 
@@ -174,7 +174,7 @@ class _Block:
                 with dense:
                     self._copy_block(f, k)
                 with apart:
-                    self._copy_rows(f, k, TOGETHER)
+                    self._copy_rows(f, k, SOME)
             with part:
                 self._copy_rows(f, k, 1)
         f.ret()
@@ -216,10 +216,13 @@ class _Block:
     def _places(self, f: Function, k: int, element: str) -> tuple[str, str]:
         """Where an element of a block's rows lies in the device's memory, and in the block's."""
         n, T = self.sizes[k], self.type
-        row = f.div(element, n)
-        column = f.sub(element, f.mul(row, n))
-        far = f.at(T.ir, "%far", f.add(f.mul(row, "%step"), column), GLOBAL)
-        return far, f.at(T.ir, "%near", f.add(f.mul(row, padded(n)), column), SHARED)
+        short = f.cast("trunc", "i64", element, "i32")
+        row = f.binary("udiv", "i32", short, n)
+        column = f.binary("sub", "i32", short, f.binary("mul", "i32", row, n))
+        wide = [f.cast("zext", "i32", x, "i64") for x in (row, column)]
+        far = f.at(T.ir, "%far", f.add(f.mul(wide[0], "%step"), wide[1]), GLOBAL)
+        place = f.binary("add", "i32", f.binary("mul", "i32", row, padded(n)), column)
+        return far, f.at(T.ir, "%near", f.cast("zext", "i32", place, "i64"), SHARED)
 
     def _move(self, f: Function, k: int, places: Sequence[tuple[str, str]]) -> None:
         """Elements of an argument from the device's memory to the block's, or of a result back: all are read, then written."""
