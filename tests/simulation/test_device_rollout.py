@@ -246,7 +246,7 @@ def test_arrays_of_wrong_shapes_places_and_types() -> None:
         ({"steps": -1}, ValueError, "steps must be at least 0"),
         ({"every": 0}, ValueError, "every must be at least 1"),
         ({"v": v}, TypeError, "rollout: q is on a device and v is not"),
-        ({"q": Array(q + 0j)}, TypeError, "rollout: q must hold real numbers; got dtype complex128"),
+        ({"q": q + 0j, "v": v, "device": "cuda"}, TypeError, "rollout: q must hold real numbers; got dtype complex128"),
         ({"q": Array(q.astype(">f8"))}, TypeError, "rollout: q holds >f8, which devices do not compute with"),
         ({"device": "cuda:1"}, ValueError, "q is on CUDA device 0; got device='cuda:1'"),
         ({"device": "gpu"}, ValueError, 'device must be "cpu", "cuda" or "cuda:N"'),
