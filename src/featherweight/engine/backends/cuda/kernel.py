@@ -208,9 +208,10 @@ class _Block:
         n, threads = self.sizes[k], self.layout.threads
         thread = f.cast("zext", "i32", "%thread", "i64")
         last = n // together * together if together > 1 else 0
-        with f.loop(last * threads if last else f.mul("%rows", n), thread, together * threads) as element:
-            self._move(f, k, [self._places(f, k, f.add(element, j * threads)) for j in range(together)])
-        if last:
+        if last or together == 1:
+            with f.loop(last * threads if last else f.mul("%rows", n), thread, together * threads) as element:
+                self._move(f, k, [self._places(f, k, f.add(element, j * threads)) for j in range(together)])
+        if together > 1 and last < n:
             self._move(f, k, [self._places(f, k, f.add(thread, j * threads)) for j in range(last, n)])
 
     def _places(self, f: Function, k: int, element: str) -> tuple[str, str]:
