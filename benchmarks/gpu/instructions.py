@@ -2,8 +2,8 @@
 
     PYTHONPATH=benchmarks/peers python benchmarks/gpu/instructions.py [docs/gpu_instructions.png]
 
-It needs ptxas and nvdisasm (pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm), and no device. Instructions are counted in the code:
-those of loops once, and those of ways that are not taken, too.
+It needs ptxas and nvdisasm (pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm), and no device. Instructions are counted in the
+code: those of loops once, and those of ways that are not taken, too.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def draw(found: dict[str, list[Way]], path: Path) -> None:
     axes.set_yticks(range(len(every)), labels, fontsize=6.5)
     axes.invert_yaxis()
     axes.set_xlabel("instructions in the code of a state (ptxas, sm_90)")
-    axes.legend(fontsize=7, loc="lower right")
+    axes.legend(fontsize=7, loc="upper right")
     axes.grid(axis="x", alpha=0.3)
     figure.tight_layout()
     figure.savefig(path, dpi=150)

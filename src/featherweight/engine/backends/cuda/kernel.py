@@ -19,7 +19,7 @@ from ...trace import Trace
 from ..llvm.emit import Kernel
 from ..llvm.ir import Function, Type, pointer_type
 from ..llvm.trig import sincos_ir
-from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, emit_thread
+from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, SHORT, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
 SOME, TOGETHER = 4, 16  # elements that a thread has under way when it copies, from rows that lie apart and from dense ones
@@ -209,7 +209,7 @@ class _Block:
         thread = f.cast("zext", "i32", "%thread", "i64")
         last = n // together * together if together > 1 else 0
         if last or together == 1:
-            with f.loop(last * threads if last else f.mul("%rows", n), thread, together * threads) as element:
+            with f.loop(last * threads if last else f.mul("%rows", n), thread, together * threads, SHORT) as element:
                 self._move(f, k, [self._places(f, k, f.add(element, j * threads)) for j in range(together)])
         if together > 1 and last < n:
             self._move(f, k, [self._places(f, k, f.add(thread, j * threads)) for j in range(last, n)])
