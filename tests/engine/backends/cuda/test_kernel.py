@@ -82,7 +82,7 @@ def test_all_ways_to_write_a_kernel_give_the_same(
 ) -> None:
     """Of traces that are too large for the registers, for one function, and for a block's memory, as large ones are."""
 
-    def chosen(self: Kernels, tried: int) -> Loaded:
+    def chosen(self: Kernels) -> Loaded:
         return self._loaded(self.assembled([min(number, len(self.candidates) - 1)])[0])
 
     monkeypatch.setattr(emit_thread, "REGISTERS", {"float": 7, "double": 9})
