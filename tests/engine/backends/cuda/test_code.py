@@ -17,7 +17,7 @@ from featherweight.engine.function import CompiledFunction
 
 pytestmark = needs_fma
 
-COMPARED = 2  # ways to write a kernel, where none was kept
+TRIED = 2  # ways to write a kernel, that are compared where none is kept
 X, Y = np.random.default_rng(0).standard_normal((2, 300, 4))
 Anew = Callable[..., HostDevice]
 
@@ -38,12 +38,12 @@ def anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Anew:
 def test_a_second_process_assembles_nothing(anew: Anew) -> None:
     first = anew()
     assert_same(swinging(4), X, Y[:, ::-1])
-    assert first.assembled == COMPARED + 1  # and a copy
+    assert first.assembled == TRIED + 1  # and a copy
     second = anew()
     assert_same(swinging(4), X, Y[:, ::-1])
     assert second.assembled == 0
     assert_same(swinging(4), X.astype(np.float32), Y.astype(np.float32))
-    assert second.assembled == COMPARED
+    assert second.assembled == TRIED
 
 
 @pytest.mark.parametrize("change", [{"name": "another"}, {"driver_version": 13000}, {"capability": (8, 0)}])
@@ -51,7 +51,7 @@ def test_code_is_of_a_device_and_its_driver(change: dict[str, Any], anew: Anew) 
     for changes in ({}, change):
         device = anew(**changes)
         assert_same(swinging(4), X, Y)
-        assert device.assembled == COMPARED
+        assert device.assembled == TRIED
 
 
 def test_damaged_files_are_made_anew(anew: Anew, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_damaged_files_are_made_anew(anew: Anew, tmp_path: Path) -> None:
             file.write_bytes(file.read_bytes()[:-9])
     device = anew()
     assert_same(swinging(4), X, Y)
-    assert device.assembled == COMPARED
+    assert device.assembled == TRIED
 
 
 @pytest.mark.parametrize("shortest", [0, 1])
@@ -85,7 +85,7 @@ def test_the_shorter_code_is_taken_and_remembered(shortest: int, anew: Anew, mon
     for _ in range(2):
         anew()
         computed(swinging(4), X, Y)
-    assert len(made) == COMPARED
+    assert len(made) == TRIED
     assert loaded == 2 * [min(made, key=len)]
 
 
@@ -95,7 +95,7 @@ def test_tuning_keeps_what_is_quickest(anew: Anew, monkeypatch: pytest.MonkeyPat
         device, f = anew(name=f"quick with {threads}"), swinging(4)
         monkeypatch.setattr(device, "milliseconds", lambda begin, end, sign=sign: sign * (end[0] - begin[0]))
         f.tune(Array(X), Array(Y))
-        assert device.assembled > COMPARED
+        assert device.assembled > TRIED
         for g in (f, swinging(4)):
             device.launches.clear()
             assert_same(g, X, Y)
@@ -109,7 +109,7 @@ def test_functions_with_optional_arguments_are_tuned(anew: Anew) -> None:
     f.tune(*args, load=args[0])
     tuned = device.assembled
     f(*args, load=args[0])
-    assert device.assembled == tuned > COMPARED
+    assert device.assembled == tuned > TRIED
     f.tune(*args, load=None, algorithm=f.algorithm)
     with pytest.raises(ValueError, match="several: algorithm must be one of several; got 'aba'"):
         f.tune(*args, algorithm="aba")

@@ -106,7 +106,7 @@ class DeviceCode:
         left = shared_bytes // SHARE // THREADS // type.bytes  # elements for each thread
         staged = []
         for n in self._sizes:
-            staged.append(padded(n) <= left)
+            staged.append(0 < n and padded(n) <= left)
             left -= padded(n) * staged[-1]
         return tuple(staged)
 

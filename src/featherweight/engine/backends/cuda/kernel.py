@@ -22,7 +22,7 @@ from ..llvm.trig import sincos_ir
 from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
-TOGETHER = 16  # elements that a thread has under way when it copies
+TOGETHER = 8  # elements that a thread has under way when it copies
 ENTRY = "fw_kernel"
 
 
@@ -160,12 +160,14 @@ class _Block:
         """Rows between the device's memory and the block's, element after element in the order of threads."""
         arguments = ["i32 %thread", "i64 %rows", f"{pointer_type(GLOBAL)} %far", "i64 %step", f"{pointer_type(SHARED)} %near"]
         f = Function("void", f"fw_copy{k}", arguments)
-        dense = f.both(f.equal("%rows", self.layout.threads), f.equal("%step", self.sizes[k]))
-        with f.choice(dense) as (whole, rest):
-            with whole:
-                self._copy_block(f, k)
-            with rest:
-                self._copy_rows(f, k)
+        with f.choice(f.equal("%rows", self.layout.threads)) as (full, part):
+            with full, f.choice(f.equal("%step", self.sizes[k])) as (dense, apart):
+                with dense:
+                    self._copy_block(f, k)
+                with apart:
+                    self._copy_rows(f, k, TOGETHER)
+            with part:
+                self._copy_rows(f, k, 1)
         f.ret()
         return f
 
@@ -176,32 +178,39 @@ class _Block:
         With i = q n + r the rows of all its elements follow from q and r: e = i + j threads is in row q + (j threads + r) / n.
         """
         n, threads, T = self.sizes[k], self.layout.threads, self.type
+        padding = padded(n) - n
         thread = f.cast("zext", "i32", "%thread", "i64")
-        far = f.at(T.ir, "%far", thread, GLOBAL)
-        first, begin = "0", thread
-        if padded(n) != n:
-            row = f.div(thread, n)
-            first, begin = f.sub(thread, f.mul(row, n)), f.add(thread, row)
-        near = f.at(T.ir, "%near", begin, SHARED)
+        row = f.div(thread, n)
+        first = f.sub(thread, f.mul(row, n))
+        far, near = f.at(T.ir, "%far", thread, GLOBAL), f.at(T.ir, "%near", f.add(thread, row) if padding else thread, SHARED)
         places: list[tuple[str, str]] = []
         for j in range(n):
             rows, left = divmod(j * threads, n)
-            place = f.at(T.ir, near, j * threads + rows * (padded(n) - n), SHARED)
-            if padded(n) != n and left:
+            place = f.at(T.ir, near, j * threads + rows * padding, SHARED)
+            if padding and left:
                 place = f.at(T.ir, place, f.cast("zext", "i1", f.binary("icmp uge", "i64", first, n - left), "i64"), SHARED)
             places.append((f.at(T.ir, far, j * threads, GLOBAL), place))
             if len(places) == TOGETHER or j == n - 1:
                 self._move(f, k, places)
                 places.clear()
 
-    def _copy_rows(self, f: Function, k: int) -> None:
-        """Some rows, anywhere."""
+    def _copy_rows(self, f: Function, k: int, together: int) -> None:
+        """The rows that there are, anywhere; a block's full number of them where several elements are moved together."""
+        n, threads = self.sizes[k], self.layout.threads
+        thread = f.cast("zext", "i32", "%thread", "i64")
+        last = n // together * together if together > 1 else 0
+        with f.loop(last * threads if last else f.mul("%rows", n), thread, together * threads) as element:
+            self._move(f, k, [self._places(f, k, f.add(element, j * threads)) for j in range(together)])
+        if last:
+            self._move(f, k, [self._places(f, k, f.add(thread, j * threads)) for j in range(last, n)])
+
+    def _places(self, f: Function, k: int, element: str) -> tuple[str, str]:
+        """Where an element of a block's rows lies in the device's memory, and in the block's."""
         n, T = self.sizes[k], self.type
-        with f.loop(f.mul("%rows", n), f.cast("zext", "i32", "%thread", "i64"), self.layout.threads) as element:
-            row = f.div(element, n)
-            column = f.sub(element, f.mul(row, n))
-            far = f.at(T.ir, "%far", f.add(f.mul(row, "%step"), column), GLOBAL)
-            self._move(f, k, [(far, f.at(T.ir, "%near", f.add(f.mul(row, padded(n)), column), SHARED))])
+        row = f.div(element, n)
+        column = f.sub(element, f.mul(row, n))
+        far = f.at(T.ir, "%far", f.add(f.mul(row, "%step"), column), GLOBAL)
+        return far, f.at(T.ir, "%near", f.add(f.mul(row, padded(n)), column), SHARED)
 
     def _move(self, f: Function, k: int, places: Sequence[tuple[str, str]]) -> None:
         """Elements of an argument from the device's memory to the block's, or of a result back: all are read, then written."""
