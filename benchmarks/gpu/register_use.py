@@ -16,6 +16,7 @@ import json
 import re
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -145,13 +146,13 @@ def main() -> None:
     for name in given.robots:
         for function, f in functions(name, given.derivatives, given.folder):
             for precision in PRECISIONS:
-                this = key(name, function, precision)
+                this, begun = key(name, function, precision), time.perf_counter()
                 cubin, uses[this] = kernel(f, precision)
+                taken = time.perf_counter() - begun
                 counted = disassembled(cubin)
-                known = (
-                    f"  (table: {', '.join(map(str, before[this]))})" if this in before and before[this] != uses[this] else ""
-                )
-                print(f"{this:45s} {', '.join(map(str, uses[this]))}{known}", flush=True)
+                known = before.get(this, uses[this])
+                changed = f"  (table: {', '.join(map(str, known))})" if known != uses[this] else ""
+                print(f"{this:45s} {', '.join(map(str, uses[this]))}  in {taken:.1f} s{changed}", flush=True)
                 if counted is not None:
                     print(f"    {counted.described}")
     if given.write:

@@ -182,17 +182,27 @@ class CompiledFunction:
     # calling it
 
     def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> Any:
+        other = self._meant(named)
+        if other is not None:
+            return other(*args, out=out, threads=threads, device=device, **named)
+        return self._general(self._bound(args, named), out, threads, device)
+
+    def _meant(self, named: dict[str, Any]) -> CompiledFunction | None:
+        """The function that a call means which names an algorithm or an optional argument; None for this one.
+
+        What it need not be told is taken out of the arguments.
+        """
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and algorithm != self.algorithm:
             if algorithm not in self._candidates:
                 known = ", ".join(self._candidates or (self.algorithm,))
                 raise ValueError(f"{self.name}: algorithm must be one of {known}; got {algorithm!r}")
-            return self._candidates[algorithm](*args, out=out, threads=threads, device=device, **named)
+            return self._candidates[algorithm]
         for option in self.program.options:
-            value = named.pop(option, None)
-            if value is not None:
-                return self.variant(option)(*args, out=out, threads=threads, device=device, **named, **{option: value})
-        return self._general(self._bound(args, named), out, threads, device)
+            if named.get(option) is not None:
+                return self.variant(option)
+            named.pop(option, None)
+        return None
 
     def _general(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
         if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
@@ -219,9 +229,9 @@ class CompiledFunction:
         That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
         the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
         """
-        option = next((x for x in self.program.options if named.get(x) is not None), None)
-        if option is not None:
-            self.variant(option).tune(*args, **named)
+        other = self._meant(named)
+        if other is not None:
+            other.tune(*args, **named)
             return
         args = self._bound(args, named)
         executable: Any = self._executable_for(args, None, None)

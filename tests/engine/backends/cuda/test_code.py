@@ -110,6 +110,9 @@ def test_functions_with_optional_arguments_are_tuned(anew: Anew) -> None:
     tuned = device.assembled
     f(*args, load=args[0])
     assert device.assembled == tuned > TRIED
+    f.tune(*args, load=None, algorithm=f.algorithm)
+    with pytest.raises(ValueError, match="several: algorithm must be one of several; got 'aba'"):
+        f.tune(*args, algorithm="aba")
     with pytest.raises(ValueError, match=r"several: tune takes arrays on a device"):
         f.tune(*arguments((9,)))
 

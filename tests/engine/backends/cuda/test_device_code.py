@@ -222,6 +222,16 @@ def test_shapes_are_checked_as_on_this_machine() -> None:
         SWING(Array(X[:3]), Array(Y))
 
 
+def test_results_are_not_taken_for_numbers() -> None:
+    y = SWING(Array(X), Array(Y))
+    with pytest.raises(TypeError, match=r"an array on CUDA device 0 is none of NumPy's: copy it here, by torch\.from_dlpack"):
+        np.asarray(y)
+    with pytest.raises(TypeError, match=r"swing: x is on a device and y is not; give all arguments there, or all here"):
+        SWING(y, Y)
+    with pytest.raises(TypeError, match=r"an array on CUDA device 0 is none of NumPy's"):
+        SWING([y, y], Y)
+
+
 def test_memory_is_given_back_when_a_launch_fails(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     launch, calls = HostDevice.launch, 0
 

@@ -17,6 +17,8 @@ from featherweight.engine.backends.llvm.ir import Type
 from oracles.robots import example
 
 needs_assembler = pytest.mark.skipif(not version(), reason="without ptxas: pip install nvidia-cuda-nvcc")
+SOON = {"hyq": FUNCTIONS[:3], "g1_29dof": FUNCTIONS[1:2], "talos_reduced": FUNCTIONS[1:2], "mini_cheetah": FUNCTIONS[1:3]}
+"""What is assembled soon, of large robots; the script compares the others, too."""
 ARITHMETIC = "add|sub|mul|mad|fma|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh"
 ROUNDED = re.compile(rf"^\s+(?:@%p\d+ )?((?:{ARITHMETIC})(?:\.\w+)*\.f(?:16|32|64))\b", re.M)
 """Instructions on floating-point numbers whose results are rounded."""
@@ -68,7 +70,7 @@ def test_kernels_take_no_more_registers_and_memory(name: str) -> None:
     for function, f in functions(name, derivatives=False):
         for precision in PRECISIONS:
             this = key(name, function, precision)
-            if this in table:
+            if function in SOON.get(name, FUNCTIONS):
                 _, use = kernel(f, precision)
                 assert not use.worse_than(table[this]), (
                     f"{this}: {use}, and {table[this]} in {TABLE.name}; "

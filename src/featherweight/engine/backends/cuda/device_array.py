@@ -33,6 +33,13 @@ class DeviceArray:
     def ndim(self) -> int:
         return len(self.shape)
 
+    def __array__(self, *args: Any, **named: Any) -> Any:
+        """Raises TypeError: NumPy would make an array of this object, not of its elements."""
+        raise TypeError(
+            f"an array on CUDA device {self.ordinal} is none of NumPy's: "
+            "copy it here, by torch.from_dlpack(x).cpu() or cupy.from_dlpack(x).get()"
+        )
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {
