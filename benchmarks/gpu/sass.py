@@ -66,10 +66,10 @@ def _bytes(names: list[str], which: tuple[str, ...]) -> int:
 
 
 def tool(name: str) -> Path | None:
-    """A program of NVIDIA's toolkit, if there is one."""
+    """A program of NVIDIA's toolkit, if there is one: that of this environment first."""
     found = shutil.which(name)
     wheels = [p for folder in sys.path for p in Path(folder or ".").glob(f"nvidia/*/bin/{name}")]
-    candidates = [*([Path(found)] if found else []), *wheels, *(Path(folder) / name for folder in FOLDERS)]
+    candidates = [*wheels, *([Path(found)] if found else []), *(Path(folder) / name for folder in FOLDERS)]
     return next((p for p in candidates if p.is_file()), None)
 
 
