@@ -160,6 +160,9 @@ class _Block:
         """Rows between the device's memory and the block's, element after element in the order of threads."""
         arguments = ["i32 %thread", "i64 %rows", f"{pointer_type(GLOBAL)} %far", "i64 %step", f"{pointer_type(SHARED)} %near"]
         f = Function("void", f"fw_copy{k}", arguments)
+        if not self.sizes[k]:
+            f.ret()
+            return f
         with f.choice(f.equal("%rows", self.layout.threads)) as (full, part):
             with full, f.choice(f.equal("%step", self.sizes[k])) as (dense, apart):
                 with dense:
@@ -198,10 +201,11 @@ class _Block:
         """The rows that there are, anywhere; a block's full number of them where several elements are moved together."""
         n, threads = self.sizes[k], self.layout.threads
         thread = f.cast("zext", "i32", "%thread", "i64")
-        last = n // together * together if together > 1 else 0
-        with f.loop(last * threads if last else f.mul("%rows", n), thread, together * threads) as element:
-            self._move(f, k, [self._places(f, k, f.add(element, j * threads)) for j in range(together)])
-        if last:
+        last = n // together * together
+        if together == 1 or last:
+            with f.loop(last * threads if together > 1 else f.mul("%rows", n), thread, together * threads) as element:
+                self._move(f, k, [self._places(f, k, f.add(element, j * threads)) for j in range(together)])
+        if last < n:
             self._move(f, k, [self._places(f, k, f.add(thread, j * threads)) for j in range(last, n)])
 
     def _places(self, f: Function, k: int, element: str) -> tuple[str, str]:
