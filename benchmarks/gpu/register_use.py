@@ -76,7 +76,7 @@ def assembled(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> tuple[byt
     with tempfile.TemporaryDirectory() as folder:
         source, goal = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_bytes(ptx)
-        command = [str(tool("ptxas")), f"-arch=sm_{capability[0]}{capability[1]}", "-v", str(source), "-o", str(goal)]
+        command = [str(tool("ptxas")), f"-arch=sm_{capability[0]}{capability[1]}", "-c", "-v", str(source), "-o", str(goal)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"ptxas failed: {done.stderr.strip() or done.stdout.strip()}")

@@ -43,6 +43,18 @@ def assert_same(a: tuple[Array, Array], b: tuple[Array, Array]) -> None:
     np.testing.assert_array_equal(a[1], b[1])
 
 
+def test_one_tau_is_that_of_all_robots() -> None:
+    """Of as many as move side by side, in which NumPy takes the steps."""
+    sim = fw.Simulation(pendulum(), H, **NOTHING)
+    q, v = states(sim.robot, count=9)
+    tau = np.random.default_rng(1).standard_normal((1, 3, 1))
+    expected = sim.rollout(q, v, tau=np.repeat(tau, 9, axis=0))
+    assert_same(sim.rollout(q, v, tau=tau), expected)
+    sim.reset(q, v)
+    sim.step(tau[0, 0])
+    assert_same((sim.q, sim.v), (expected[0][:, 1], expected[1][:, 1]))
+
+
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
 def test_a_hundred_rollouts_are_a_hundred_single_ones(integrator: str) -> None:
     """Of a tree of all joint types under forces for each step: bit for bit."""

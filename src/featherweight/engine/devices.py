@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from .backends.cuda.arrays import library_of, on_device
-from .backends.cuda.device_code import DeviceCode
+from .backends.cuda.arrays import Library, library_of, on_device
+from .backends.cuda.device_code import OnArrays
+from .backends.cuda.driver import Device
 from .backends.cuda.driver import device as device_of
+from .backends.cuda.launchable import Launchable
 from .backends.cuda.transfers import OnHost
 from .backends.protocol import Executable
 from .program import Program
 
 
 def executable_on_device(
-    program: Program, code: Callable[[], DeviceCode], args: Sequence[Any], out: Any, device: str | None
+    program: Program, code: Callable[[], Launchable], args: Sequence[Any], out: Any, device: str | None
 ) -> Executable | None:
     """What computes on the device that arguments are on, or that `device` names ("cuda", "cuda:1"); None for this machine.
 
     Raises TypeError where some are on a device and others are not, or are of unlike libraries; ValueError where they are on
     unlike devices, or on another than is named; ImportError and RuntimeError where there is none.
     """
-    name = program.name
-    ordinal = _ordinal(device, name)
     results = out if isinstance(out, (tuple, list)) else (out,)  # a list is refused later, where all is known of results
     given = [(x, p.name) for x, p in zip(args, program.inputs, strict=True)] + [(x, "out") for x in results if x is not None]
+    place = place_of(program.name, given, device)
+    return None if place is None else place.executable(code())
+
+
+class ComputingPlace(NamedTuple):
+    """A device, and the library whose arrays are there; None for NumPy's, which are not."""
+
+    device: Device
+    library: Library | None
+
+    def executable(self, code: Launchable) -> OnArrays[Launchable] | OnHost:
+        """What runs code there."""
+        return OnHost(code, self.device) if self.library is None else OnArrays(code, self.library, self.device)
+
+
+def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) -> ComputingPlace | None:
+    """Where arrays of a call, each with the argument's name, are computed, as for `executable_on_device`."""
+    ordinal = _ordinal(device, name)
     there = [(x, argument) for x, argument in given if on_device(x)]
     if not there:
-        return None if ordinal is None else OnHost(code(), device_of(ordinal))
+        return None if ordinal is None else ComputingPlace(device_of(ordinal), None)
     if len(there) < len(given):
         here = next(argument for x, argument in given if not on_device(x))
         raise TypeError(f"{name}: {there[0][1]} is on a device and {here} is not; give all arguments there, or all here")
@@ -37,7 +55,7 @@ def executable_on_device(
     lies = library.ordinal(arrays[0], arguments[0])
     if device is not None and ordinal != lies:
         raise ValueError(f"{name}: {there[0][1]} is on CUDA device {lies}; got device={device!r}")
-    return code().on(library, device_of(lies))
+    return ComputingPlace(device_of(lies), library)
 
 
 def _ordinal(device: str | None, name: str) -> int | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engine.backends.host_arrays import TYPES
 from ..model.types import Actuator
 from ..robot.constraints.contact import Contact
 from ..robot.robot import Robot
@@ -203,7 +204,8 @@ class Simulation(StateOfRobots):
     def _run(self, steps: int, inputs: Inputs) -> None:
         """Steps under constant inputs."""
         if self._compiled is None:
-            now = (None if x is None else x[:, 0] for x in inputs)
+            robots = len(self._stepper.q)
+            now = (None if x is None else np.broadcast_to(x[:, 0], (robots, *x.shape[2:])) for x in inputs)
             self._stepper.advance(*now, self.time)
         else:
             self._compiled.run(steps, self.time, inputs)
@@ -279,16 +281,29 @@ class Simulation(StateOfRobots):
 
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
-        external_forces: Any = None, every: int = 1,
+        external_forces: Any = None, every: int = 1, device: str | None = None,
     ) -> tuple[Array, Array]:  # fmt: skip
         """Motions of many robots, from q (robots, nq) and v (robots, nv): their states (robots, states, nq) and (…, nv).
 
         tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) are given for each step; both may be left out, and
         `steps` then says how many there are. One state in `every` is returned, the first included.
 
+        Arrays on a GPU (PyTorch, CuPy, JAX, ...) are computed there, and NumPy's with `device="cuda"`, in float32 if all are:
+        one launch for all steps, one thread a robot, to rounding the states of this machine. States are arrays of the same
+        library. That is for free flight by "semi-implicit" and "rk4" under tau, else NotImplementedError says what to leave
+        out. The simulation's own state stays as it is. No step is refused: the energy guard does not look, arrays on a device
+        are not read before (quaternions are to be of unit length), and a state that is not finite stays so, and no other.
+
         Raises ValueError for arguments that make no sense, before anything moves, and SimulationError as `step` does.
         """
         check_count("every", every, 1)
+        arrays = {"q": q, "v": v, "tau": tau, "control": control, "external_forces": external_forces}
+        if device is not None or not all(type(x) in TYPES for x in arrays.values()):
+            from .device_rollout import rolled_out  # only where there may be a device
+
+            states = rolled_out(self, arrays, steps, every, device)
+            if states is not None:
+                return states
         q = np.atleast_2d(numbers("q", q))
         q, v = self._checked(q, None if v is None else np.atleast_2d(numbers("v", v)))
         given = [

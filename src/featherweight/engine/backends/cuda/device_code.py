@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,10 @@ from .dlpack import compact
 from .driver import Device
 from .emit_thread import PART
 from .kernel import ENTRY, KernelLayout, emit_module, padded
+from .launchable import Launchable
 from .target import NVIDIA
+
+C = TypeVar("C", bound=Launchable)
 
 THREADS = 32  # of a block: one warp, which waits for nobody else
 MORE_THREADS = 128
@@ -46,10 +49,6 @@ class DeviceCode:
         self.program, self._traced = program, traced
         self._loaded: dict[tuple[int, str], Loaded] = {}
         self._lock = threading.Lock()
-
-    def on(self, library: Library, device: Device) -> OnArrays:
-        """What runs on a library's arrays on a device."""
-        return OnArrays(self, library, device)
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
         """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
@@ -106,7 +105,7 @@ class DeviceCode:
         left = shared_bytes // SHARE // THREADS // type.bytes  # elements for each thread
         staged = []
         for n in self._sizes:
-            staged.append(0 < n and padded(n) <= left)
+            staged.append(n > 0 and padded(n) <= left)
             left -= padded(n) * staged[-1]
         return tuple(staged)
 
@@ -117,12 +116,12 @@ def _launch(device: Device, stream: int, loaded: Loaded, states: int, rows: Sequ
     device.launch(loaded.kernel, blocks, loaded.threads, loaded.shared_bytes, stream, words.tobytes())
 
 
-class OnArrays:
+class OnArrays(Generic[C]):
     """A program on arrays of one library on one device, on that library's stream, for one call."""
 
     address = None
 
-    def __init__(self, code: DeviceCode, library: Library, device: Device) -> None:
+    def __init__(self, code: C, library: Library, device: Device) -> None:
         self.code, self.program, self.library, self.device = code, code.program, library, device
         self.stream = library.stream(device.ordinal)
         self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of what is known of them
@@ -162,7 +161,7 @@ class OnArrays:
                 self.code.launch(self.device, self.stream, dtype, math.prod(batch), rows)
         return results if out is not None else self.library.finish(results, self.device.ordinal, self.stream)
 
-    def tune(self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def tune(self: OnArrays[DeviceCode], arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """Try the ways in which the kernel may be written, and keep the quickest."""
         with self._scratch() as room:
             results = [room(batch + r.shape, dtype) for r in self.program.outputs]

@@ -16,24 +16,33 @@ from .target import OWN
 
 REGISTERS = {"float": 240, "double": 112}  # of 255 words: the assembler wants some for addresses and calls
 INLINED, OUTLINED = "#0", "#1"  # functions that become part of their callers, and those that do not
-ATTRIBUTES = f"attributes {INLINED} = {{ alwaysinline nounwind }}\nattributes {OUTLINED} = {{ noinline nounwind }}"
+SHORT = ", !llvm.loop !0"  # of loops that assemblers shall not unroll
+ATTRIBUTES = f"""attributes {INLINED} = {{ alwaysinline nounwind }}
+attributes {OUTLINED} = {{ noinline nounwind }}
+!0 = distinct !{{!0, !1}}
+!1 = !{{!"llvm.loop.unroll.disable"}}"""
 PART = 20_000  # nodes of a function: the assembler's time grows faster than linearly
 
 
-def emit_thread(t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool) -> Kernel:
+def emit_thread(
+    t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool, name: str = "fw.kernel", fma: bool = True
+) -> Kernel:
     """The IR of a whole trace for results of these sizes, one after the other.
 
     `spaces` say in which memory each argument and each result of the state lies. With `keeps`, registers are left to the
-    assembler; without, values go where `Registers` puts them. The workspace is in the thread's own memory.
+    assembler; without, values go where `Registers` puts them. The workspace is in the thread's own memory. Without `fma`
+    nothing is fused, as NumPy rounds.
     """
-    return _ThreadEmitter(t, type, sizes, spaces, keeps).kernel()
+    emitter = _ThreadEmitter(t, type, sizes, spaces, keeps, fma)
+    emitter.name = name
+    return emitter.kernel()
 
 
 class _ThreadEmitter(Emitter):
-    def __init__(self, t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool) -> None:
+    def __init__(self, t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool, fma: bool) -> None:
         bases = [f"%in{k}" for k in range(len(t.inputs))] + [f"%out{k}" for k in range(len(sizes))]
         self.spaces = dict(zip(bases, spaces, strict=True))
-        super().__init__(t, type, True, sizes, 1)
+        super().__init__(t, type, fma, sizes, 1)
         self.registers = 10**9 if keeps else REGISTERS[type.precision]
         self.first_room = self.workspace
 

@@ -19,10 +19,10 @@ from ...trace import Trace
 from ..llvm.emit import Kernel
 from ..llvm.ir import Function, Type, pointer_type
 from ..llvm.trig import sincos_ir
-from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, emit_thread
+from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, SHORT, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
-TOGETHER = 8  # elements that a thread has under way when it copies
+SOME, TOGETHER = 4, 16  # elements that a thread has under way when it copies, from rows that lie apart and from dense ones
 ENTRY = "fw_kernel"
 
 
@@ -57,13 +57,29 @@ def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: Kerne
     functions = [str(f) for f in (*block.copies(), *block.phases(), block.kernel())]
     declarations = dict.fromkeys([*kernel.declarations, *target.declarations])
     if kernel.sincos_lanes:
-        sincos = sincos_ir(type.precision, 1)
-        declarations |= dict.fromkeys(sincos.declarations)
-        functions.append(
-            sincos.definition.replace("define hidden", "define internal").replace(") noinline nounwind", f") {INLINED}")
-        )
+        more, sincos = sincos_of_thread(type)
+        declarations |= dict.fromkeys(more)
+        functions.append(sincos)
     shared = f"@fw_shared = external addrspace({SHARED}) global [0 x {type.ir}], align 16" if any(layout.staged) else ""
     return "\n".join([f'target triple = "{target.triple}"', shared, *declarations, *kernel.definitions, *functions, ATTRIBUTES])
+
+
+def sincos_of_thread(type: Type) -> tuple[tuple[str, ...], str]:
+    """What sines and cosines take of a module, and their function, as part of those that call it."""
+    sincos = sincos_ir(type.precision, 1)
+    own = sincos.definition.replace("define hidden", "define internal").replace(") noinline nounwind", f") {INLINED}")
+    return sincos.declarations, own
+
+
+def memory_of_thread(f: Function, bytes: int, keeps: bool, target: Target) -> str:
+    """The address of a thread's own memory, for a kernel that is told "%states"."""
+    room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({target.room})" if target.room else ""))
+    if target.room != OWN:
+        room = f.cast("addrspacecast", pointer_type(target.room), room, pointer_type(OWN))
+    if keeps:
+        return room
+    # At an offset of zero, which assemblers do not know to be so: else they try once more to have all in registers.
+    return f.at("i8", room, f.binary("shl", "i64", f.binary("lshr", "i64", "%states", 62), 4), OWN)
 
 
 class _Block:
@@ -130,14 +146,7 @@ class _Block:
     def _computing(self) -> Function:
         """One state. Threads beyond the last state compute that again."""
         f, first, rows = self._phase("fw_compute")
-        bytes = self.workspace * self.type.bytes
-        room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({self.target.room})" if self.target.room else ""))
-        if self.target.room != OWN:
-            room = f.cast("addrspacecast", pointer_type(self.target.room), room, pointer_type(OWN))
-        if not self.layout.keeps:
-            # At an offset of zero, which assemblers do not know to be so: else they try once more to have all in registers.
-            zero = f.binary("shl", "i64", f.binary("lshr", "i64", "%states", 62), 4)
-            room = f.at("i8", room, zero, OWN)
+        room = memory_of_thread(f, self.workspace * self.type.bytes, self.layout.keeps, self.target)
         row = f.least(f.cast("zext", "i32", "%thread", "i64"), f.sub(rows, 1))
         pointers = []
         for k, (n, staged) in enumerate(zip(self.sizes, self.layout.staged, strict=True)):
@@ -168,7 +177,7 @@ class _Block:
                 with dense:
                     self._copy_block(f, k)
                 with apart:
-                    self._copy_rows(f, k, TOGETHER)
+                    self._copy_rows(f, k, SOME)
             with part:
                 self._copy_rows(f, k, 1)
         f.ret()
@@ -201,20 +210,23 @@ class _Block:
         """The rows that there are, anywhere; a block's full number of them where several elements are moved together."""
         n, threads = self.sizes[k], self.layout.threads
         thread = f.cast("zext", "i32", "%thread", "i64")
-        last = n // together * together
-        if together == 1 or last:
-            with f.loop(last * threads if together > 1 else f.mul("%rows", n), thread, together * threads) as element:
+        last = n // together * together if together > 1 else 0
+        if last or together == 1:
+            with f.loop(last * threads if last else f.mul("%rows", n), thread, together * threads, SHORT) as element:
                 self._move(f, k, [self._places(f, k, f.add(element, j * threads)) for j in range(together)])
-        if last < n:
+        if together > 1 and last < n:
             self._move(f, k, [self._places(f, k, f.add(thread, j * threads)) for j in range(last, n)])
 
     def _places(self, f: Function, k: int, element: str) -> tuple[str, str]:
         """Where an element of a block's rows lies in the device's memory, and in the block's."""
         n, T = self.sizes[k], self.type
-        row = f.div(element, n)
-        column = f.sub(element, f.mul(row, n))
-        far = f.at(T.ir, "%far", f.add(f.mul(row, "%step"), column), GLOBAL)
-        return far, f.at(T.ir, "%near", f.add(f.mul(row, padded(n)), column), SHARED)
+        short = f.cast("trunc", "i64", element, "i32")
+        row = f.binary("udiv", "i32", short, n)
+        column = f.binary("sub", "i32", short, f.binary("mul", "i32", row, n))
+        wide = [f.cast("zext", "i32", x, "i64") for x in (row, column)]
+        far = f.at(T.ir, "%far", f.add(f.mul(wide[0], "%step"), wide[1]), GLOBAL)
+        place = f.binary("add", "i32", f.binary("mul", "i32", row, padded(n)), column)
+        return far, f.at(T.ir, "%near", f.cast("zext", "i32", place, "i64"), SHARED)
 
     def _move(self, f: Function, k: int, places: Sequence[tuple[str, str]]) -> None:
         """Elements of an argument from the device's memory to the block's, or of a result back: all are read, then written."""

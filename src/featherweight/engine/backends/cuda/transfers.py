@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..host_arrays import Array, HostArrays
 from .driver import Device, PinnedBuffer
-
-if TYPE_CHECKING:
-    from .device_code import DeviceCode
+from .launchable import Launchable
 
 PIECE_BYTES = 16 << 20  # of arguments and results: long enough for the bus, short enough to begin soon
 LEAST_PIECE = 8192  # states, which keep all of a device busy
@@ -26,7 +24,7 @@ LANES = 3  # pieces under way: one comes, one is computed, one goes
 class OnHost(HostArrays):
     """A program on NumPy's arrays, computed on a device."""
 
-    def __init__(self, code: DeviceCode, device: Device) -> None:
+    def __init__(self, code: Launchable, device: Device) -> None:
         self.code, self.program, self.device = code, code.program, device
 
     def run(
@@ -72,7 +70,7 @@ class OnHost(HostArrays):
 
 
 @contextmanager
-def _lane(code: DeviceCode, device: Device, dtype: np.dtype[Any], piece: int) -> Iterator[_Lane]:
+def _lane(code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) -> Iterator[_Lane]:
     """A lane. Its stream and this machine's side of its memory, which take long to get, are kept for later calls."""
     size = sum(padded(piece * math.prod(shape) * dtype.itemsize) for shape in code.program.shapes)
     idle: list[tuple[int, PinnedBuffer | None]] = vars(device).setdefault("idle_lanes", [])
@@ -105,7 +103,7 @@ class _Lane:
     """Memory for a piece, on both sides, and the stream that it takes."""
 
     def __init__(
-        self, code: DeviceCode, device: Device, dtype: np.dtype[Any], stream: int, buffer: PinnedBuffer, there: int
+        self, code: Launchable, device: Device, dtype: np.dtype[Any], stream: int, buffer: PinnedBuffer, there: int
     ) -> None:
         self.code, self.device, self.dtype, self.stream = code, device, dtype, stream
         self.buffer, self.there = buffer, there

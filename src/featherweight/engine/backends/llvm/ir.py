@@ -143,22 +143,22 @@ class Function:
         self.label(after)
 
     @contextmanager
-    def loop(self, count: str | int, begin: str | int = 0, step: str | int = 1) -> Iterator[str]:
-        """The body of a loop over i64 indices from `begin` to below `count`, none where that is empty."""
+    def loop(self, count: str | int, begin: str | int = 0, step: str | int = 1, hint: str = "") -> Iterator[str]:
+        """The body of a loop over i64 indices from `begin` to below `count`, none where that is empty; `hint` is metadata."""
         if isinstance(begin, int) and isinstance(count, int) and begin < count:
-            with self.rounds(count, begin, step) as index:
+            with self.rounds(count, begin, step, hint) as index:
                 yield index
             return
         some, none = self.fresh("some"), self.fresh("none")
         self.branch(self.less(begin, count), some, none)
         self.label(some)
-        with self.rounds(count, begin, step) as index:
+        with self.rounds(count, begin, step, hint) as index:
             yield index
         self.jump(none)
         self.label(none)
 
     @contextmanager
-    def rounds(self, count: str | int, begin: str | int = 0, step: str | int = 1) -> Iterator[str]:
+    def rounds(self, count: str | int, begin: str | int = 0, step: str | int = 1, hint: str = "") -> Iterator[str]:
         """A loop that is known to have one round at least: the first is not asked for."""
         body, done = self.fresh("body"), self.fresh("done")
         index, following, before = f"%{self.fresh('i')}", f"%{self.fresh('j')}", self.block
@@ -169,6 +169,7 @@ class Function:
         yield index
         self.line(f"{following} = add i64 {index}, {step}")
         self.branch(self.less(following, count), body, done)
+        self._lines[-1] += hint
         self._lines[mark] = f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{self.block} ]"
         self.label(done)
 

@@ -1,0 +1,39 @@
+"""What runs on arrays of states: something that can be launched for rows of them, and says what these are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...program import CoreShape, Input, Output
+from .driver import Device
+
+
+class Signature(Protocol):
+    """The name, and the arrays, of a function; as `Program` has them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inputs(self) -> tuple[Input, ...]: ...
+
+    @property
+    def outputs(self) -> tuple[Output, ...]: ...
+
+    @property
+    def shapes(self) -> tuple[CoreShape, ...]:
+        """Core shapes of inputs and outputs."""
+
+
+class Launchable(Protocol):
+    """Code for devices."""
+
+    @property
+    def program(self) -> Signature:
+        """What it computes."""
+
+    def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
+        """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
