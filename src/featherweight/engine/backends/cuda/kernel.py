@@ -169,6 +169,9 @@ class _Block:
         """Rows between the device's memory and the block's, element after element in the order of threads."""
         arguments = ["i32 %thread", "i64 %rows", f"{pointer_type(GLOBAL)} %far", "i64 %step", f"{pointer_type(SHARED)} %near"]
         f = Function("void", f"fw_copy{k}", arguments)
+        if not self.sizes[k]:
+            f.ret()
+            return f
         with f.choice(f.equal("%rows", self.layout.threads)) as (full, part):
             with full, f.choice(f.equal("%step", self.sizes[k])) as (dense, apart):
                 with dense:
