@@ -358,7 +358,7 @@ def test_what_makes_no_sense_is_refused_as_in_a_step() -> None:
 
 def test_contacts_of_shapes_are_refused() -> None:
     cylinder = fw.Shape("can", "body0", fw.ShapeType.CYLINDER, (0.1, 0.2))
-    robot = fw.Robot(dataclasses.replace(free_bodies(solid_ball(2.0, 0.1)).model, shapes=(cylinder,)))
+    robot = fw.Robot(dataclasses.replace(free_bodies(solid_ball(2.0, 0.1)).model, shapes=(cylinder,), shape_links=("body0",)))
     sim = fw.Simulation(robot, H, shapes=True, ground=fw.Plane())
     sim.reset(pose((0.0, 0.0, 0.0999)))
     with pytest.raises(NotImplementedError, match=r"contacts of shapes \(the shape 'can' on 'body0'\) are not there"):
