@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test coverage trial examples bench bench-gpu papers lint hooks clean
+.PHONY: demo test coverage trial examples jax torch casadi dask bench bench-gpu papers docs pictures lint hooks wheel workflows clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -23,10 +23,42 @@ trial: $(VENV)/.test
 examples: $(VENV)-examples/.made
 	$(VENV)-examples/bin/pytest tests/test_examples.py
 
+BRIDGES_PAGE := 'tests/docs/test_pages.py::test_the_code_of_a_page_runs[docs/bridges.md]'
+
+# Bridges to other libraries, with the libraries themselves, each in an environment of its own: 0.8, 1.3, 0.7 and 0.1 GB.
+jax: $(VENV)-jax/.made
+	$(VENV)-jax/bin/pytest tests/bridges/jax $(BRIDGES_PAGE)
+
+torch: $(VENV)-torch/.made
+	$(VENV)-torch/bin/pytest tests/bridges/torch $(BRIDGES_PAGE)
+
+casadi: $(VENV)-casadi/.made
+	$(VENV)-casadi/bin/pytest tests/bridges/casadi $(BRIDGES_PAGE)
+
+dask: $(VENV)-dask/.made
+	$(VENV)-dask/bin/pytest tests/bridges/dask
+
+# The site, build/docs/index.html: a name that leads nowhere is an error, and nothing is loaded from elsewhere.
+docs: $(VENV)-docs/.made
+	$(VENV)-docs/bin/sphinx-build --fail-on-warning --nitpicky --quiet -b html docs build/docs
+
+# The pictures that the code of a page makes, anew.
+pictures: $(VENV)/.test
+	PICTURES=1 $(BIN)/pytest tests/docs/test_pages.py
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The wheel and the source archive in dist/: what is in them, and each extra alone, installed and used; HEAVY=1 adds jax, torch, cuda.
+wheel: $(VENV)-release/.made
+	$(VENV)-release/bin/python release/check.py $(if $(HEAVY),--heavy) $(EXTRA)
+
+# What runs on GitHub, by its schema and for what lets strangers in. Both look at files only: no network.
+workflows: $(VENV)-release/.made
+	$(VENV)-release/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)-release/bin/zizmor --offline --quiet .github/workflows
 
 hooks: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet pre-commit
@@ -64,6 +96,7 @@ bench-gpu: $(VENV)/.test
 # ROBOTS is a folder with atlas.urdf and shadow_hand_right.xml, which no package has; what needs them is left out without.
 papers: $(VENV)/.test
 	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/papers/make_report.py $(if $(ROBOTS),--robots $(ROBOTS))
+	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/papers/algorithm_pages.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -81,5 +114,21 @@ $(VENV)-examples/.made: pyproject.toml
 	$(VENV)-examples/bin/python -m pip install --quiet --editable '.[examples,simulation]' pytest
 	touch $@
 
+$(VENV)-jax/.made: EXTRAS := jax
+$(VENV)-torch/.made: EXTRAS := torch,demo
+$(VENV)-casadi/.made: EXTRAS := casadi,demo
+$(VENV)-dask/.made: EXTRAS := dask,simulation,demo
+$(VENV)-docs/.made: EXTRAS := docs
+
+$(VENV)-release/.made:
+	$(PYTHON) -m venv $(VENV)-release
+	$(VENV)-release/bin/python -m pip install --quiet --upgrade 'pip>=24' build twine check-jsonschema zizmor
+	touch $@
+
+$(VENV)-%/.made: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --editable '.[$(EXTRAS)]' pytest pytest-xdist
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-examples output build
+	rm -rf $(VENV) $(VENV)-* output build dist

@@ -25,7 +25,7 @@ def hyq(rise=0.3, bend=0.9):
     if not HYQ.is_file():
         raise SystemExit(f"{HYQ} is not there: HyQ needs pip install 'featherweight[demo]'")
     robot = fw.load(HYQ, base="floating")
-    stance = robot.operational_space([fw.Contact(foot, "point") for foot in FEET])
+    stance = robot.operational_space([fw.BilateralContact(foot, "point") for foot in FEET])
 
     def standing(bend):
         """The trunk where the feet are on the ground, front and hind legs bent to each other."""

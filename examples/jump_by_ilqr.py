@@ -20,7 +20,7 @@ def pendulum():
     shoulder = fw.Joint("shoulder", fw.JointType.CONTINUOUS, None, "upper", axis=(0.0, 1.0, 0.0))
     elbow = fw.Joint("elbow", fw.JointType.CONTINUOUS, "upper", "lower", end, (0.0, 1.0, 0.0))
     bodies, frames = [fw.Body("upper", rod), fw.Body("lower", rod)], [fw.Frame("tip", "lower", end)]
-    robot = fw.build(fw.Mechanism(bodies, [shoulder, elbow], frames=frames, name="double pendulum"))
+    robot = fw.build(fw.describe(bodies, [shoulder, elbow], frames=frames, name="double pendulum"))
     task = Task(
         robot,
         phases=[(robot.forward_dynamics, robot.forward_dynamics_derivatives, 125)],
@@ -49,7 +49,7 @@ def leg(apex=0.35):
         independent=("slider", *d.independent),
     )
     robot = fw.build(d).with_armature({"base_to_thigh": 2e-3, "thigh_to_driver": 2e-3})  # of the drives
-    stance = robot.operational_space([fw.Contact("toe", rows=np.eye(6)[:2])])
+    stance = robot.operational_space([fw.BilateralContact("toe", rows=np.eye(6)[:2])])
     crouching, standing = np.array([0.1034, 3.9099, -2.3, 2.3, -2.3]), np.array([0.1765, 3.7269, -1.5, 1.5, -1.5])
     task = Task(
         robot,

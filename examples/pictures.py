@@ -289,3 +289,41 @@ def stadium(a, b, radius, color, alpha):
     across = np.array([-along[1], along[0]])
     outline = np.concatenate([b + half @ [along, across], a + half @ [-along, -across]])
     return Polygon(outline, facecolor=color, alpha=alpha, lw=0.0)
+
+
+def picture_of_cells(path, counts, volumes, low, cell, arm):
+    """Two cuts through the cells that a hand reaches, from above and from the side: states that bring it there, best volume."""
+    figure = Figure(figsize=(11.0, 8.6), layout="constrained")
+    cuts = ((2, int((0.2 - low[2]) / cell)), (1, int((0.3 - low[1]) / cell)))
+    for (normal, k), row in zip(cuts, figure.subplots(2, 2), strict=True):
+        across, up = (i for i in range(3) if i != normal)
+        edges = [low[i] + cell * np.arange(counts.shape[i] + 1) for i in (across, up)]
+        n, w = (np.take(x, k, axis=normal).T for x in (counts, volumes))
+        where = f"{'xyz'[normal]} = {low[normal] + (k + 0.5) * cell:.2f} m"
+        shown = (
+            ("States that bring the hand there", np.log10(np.maximum(n, 1)), "log10 of states in a cell", "YlGnBu"),
+            ("Greatest manipulability", w, "√det J Jᵀ [m³/rad³]", "magma_r"),
+        )
+        for ax, (title, values, label, colors) in zip(row, shown, strict=True):
+            drawn = ax.pcolormesh(*edges, np.where(n > 0, values, np.nan), cmap=colors)
+            figure.colorbar(drawn, ax=ax, shrink=0.8, label=label).outline.set_visible(False)
+            ax.plot(*arm[:, (across, up)].T, "-o", color=RED, lw=1.6, ms=2.5)
+            ax.set(title=f"{title}, {where}", xlabel=f"{'xyz'[across]} [m]", ylabel=f"{'xyz'[up]} [m]")
+            ax.set_aspect("equal")
+    save(figure, path)
+
+
+def picture_of_reaching(path, costs, times, off, tip, target, shown=8):
+    """Costs of updates; distances `off` (times, episodes) [m] over times [s]; paths of tips (times, episodes, 2) to targets."""
+    figure = Figure(figsize=(11.0, 3.6), layout="constrained")
+    learning, distances, plane = figure.subplots(1, 3)
+    learning.plot(range(1, len(costs) + 1), costs, color=BLUE, lw=1.2)
+    learning.set(title="Mean cost of an episode", xlabel="updates", ylim=(0.0, None))
+    distances.plot(times, off, color=BLUE, lw=0.8, alpha=0.5)
+    distances.set(title="Distance to new targets [m]", xlabel="time [s]", ylim=(0.0, None))
+    for k in range(shown):
+        plane.plot(*tip[:, k].T, color=BLUE, lw=1.0)
+    plane.plot(*target[:shown].T, "o", color=RED, ms=4.0)
+    plane.set_aspect("equal")
+    plane.set(title="Paths of the tip", xlabel="x [m]", ylabel="z [m]")
+    save(figure, path)

@@ -3,19 +3,94 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from collections.abc import Generator
+from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-cache-")
 
-NUMBA = ("simulation", "simulate", "rolled")  # in a test's name
+SHARED = {  # what Numba compiles is compiled once in each process, for minutes: tests of it go to one
+    "contacts with loops kept": ("test_operational_space.py", "test_delassus.py", "test_centipede.py"),
+    "loops kept": ("rolled", "keep_their_loops", "in_all_executions", "test_executions"),
+    "simulation": ("simulation", "simulate"),
+}
+LONGEST = (*reversed(SHARED), "tests/properties", "tests/papers", "tests/trial", "tests/test_examples")
+"""Groups, and files with few tests that take long: they begin first, so that all processes end at once."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What Numba compiles it compiles once in each process, for minutes: such tests go to one of them."""
-    for item in items:
-        if any(word in item.nodeid for word in NUMBA):
-            item.add_marker(pytest.mark.xdist_group("numba"))
+def scope(nodeid: str) -> str:
+    """What goes to one process: tests that share compiled code, by words in their names; else a file's tests."""
+    file = nodeid.partition("::")[0]
+    return next((group for group, words in SHARED.items() if any(word in nodeid for word in words)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of `--dist loadgroup`. Marks would not do: pytest 9.2 ignores the names that pytest-xdist 3.8 makes of them."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scopes(LoadScopeScheduling):
+        _split_scope = staticmethod(scope)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            longest = next((group for name in LONGEST for group in self.workqueue if group.startswith(name)), None)
+            if longest:
+                self.workqueue.move_to_end(longest, last=False)
+            super()._assign_work_unit(node)
+
+    return Scopes(config, log)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--installed", action="store_true", help="skip what needs packages that are not installed here")
+
+
+def absent(config: pytest.Config, said: str) -> str:
+    """The package of others that is not there, by what an error said; nothing unless `--installed` was asked for."""
+    if config.option.installed and re.search(r"No such file.*/share/example-robot-data/", said):
+        return "without example-robot-data"
+    named = re.search(r"No module named '(\w+)", said)
+    if not config.option.installed or named is None or find_spec(named[1]) is not None:
+        return ""
+    return f"without {named[1]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Files that import what is not there."""
+    report = yield
+    if report.failed and (reason := absent(collector.config, str(report.longrepr))):
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {reason}")
+    return report
+
+
+def _skip_without(item: pytest.Item, error: Exception) -> None:
+    """Also where our own words stand for the error of an import."""
+    for cause in (error, error.__cause__, error.__context__):
+        if reason := absent(item.config, str(cause)):
+            pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    try:
+        yield
+    except (ImportError, FileNotFoundError) as error:
+        _skip_without(item, error)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    try:
+        yield
+    except (ImportError, FileNotFoundError) as error:
+        _skip_without(item, error)
+        raise

@@ -75,7 +75,7 @@ def attitude() -> Any:
     bodies = [fw.Body("body", fw.Inertia(2.0, (0.1, 0.0, 0.0), (0.3, 0.0, 0.0, 0.2, 0.0, 0.1))), fw.Body("wheel", WHEEL)]
     flight = fw.Joint("flight", fw.JointType.FLOATING, None, "body")
     hinge = fw.Joint("hinge", fw.JointType.REVOLUTE, "body", "wheel", fw.Pose(p=(0.0, 0.2, 0.0)), (0.0, 0.6, 0.8))
-    robot = fw.build(fw.Mechanism(bodies, [flight, hinge], name="flyer"))
+    robot = fw.build(fw.describe(bodies, [flight, hinge], name="flyer"))
     start, goal = robot.neutral(), robot.random_configuration(np.random.default_rng(3))
     phases = [(robot.forward_dynamics, robot.forward_dynamics_derivatives, 20)]
     weights = np.ones(14)

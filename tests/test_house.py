@@ -18,20 +18,26 @@ PATHS = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix
 MODULES = {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
 NODES = [(name, node) for name, tree in MODULES.items() for node in ast.walk(tree)]
 
-BELOW_ROBOT = {"algorithms", "engine", "model", "spatial"}
+BELOW_ROBOT = {"algorithms", "engine", "extras", "model", "spatial"}
 BELOW = {  # what each package may import
     "spatial": set[str](),
-    "engine": {"spatial"},
-    "model": {"spatial"},
+    "extras": set[str](),
+    "engine": {"extras", "spatial"},
+    "model": {"extras", "spatial"},
     "se3": {"spatial"},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
     "robot": BELOW_ROBOT,
     "identification": {"robot", *BELOW_ROBOT},
+    "exporting": {"robot", "version", *BELOW_ROBOT},
+    "casadi": {"exporting", "engine", "extras"},
     "viewer": {"robot", *BELOW_ROBOT},
     "simulation": {"viewer", "robot", *BELOW_ROBOT},
     "environments": {"simulation", "robot", *BELOW_ROBOT},
-    "cli": {"simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
+    "cli": {"exporting", "simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
+    "jax": {"engine", "extras"},
+    "gym": {"environments", "simulation", "robot", *BELOW_ROBOT},
+    "torch": {"engine", "extras"},
     "version": set[str](),
     "__main__": {"cli"},
 }

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 from measure import median_times
 from report import Report
 
-from featherweight import ClosedRobot, Contact, Description, build, robots
+from featherweight import BilateralContact, ClosedRobot, Description, build, robots
 from featherweight.algorithms import aba
 from featherweight.cli.charts import BLUE
 from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE, RED
@@ -59,7 +59,7 @@ CHAINS = (GEARED, BELT, Chain("GT in a plane", robots.geared_chain, None), Chain
 def functions(chain: Chain, n: int) -> dict[str, CompiledFunction]:
     """Forward dynamics, and the inverse operational-space inertia of the tip, by algorithm."""
     r = chain.robot(n)
-    tip = Contact(f"link-{n - 1}")
+    tip = BilateralContact(f"link-{n - 1}")
     return {a: candidate(r.forward_dynamics, a) for a in FORWARD} | {a: r.delassus(tip, a) for a in OSIM}
 
 

@@ -43,7 +43,7 @@ def checked(path: Path) -> Checked:
     ours, other = (CompiledFunction(f.program, "interpreted")(q, v, tau) for f in found[:2])
     difference = float(np.abs(ours - other).max() / np.abs(other).max())
     counts = tuple(None if f.too_large else cost(f) for f in found)
-    return Checked(robot.nv, len(robot.mechanism.tree.parent), counts, difference)
+    return Checked(robot.nv, len(robot._mechanism.tree.parent), counts, difference)
 
 
 def sections(report: Report) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from costs import candidate, operations_with_divisions
 
-from featherweight import ClosedRobot, Contact, Description, Inertia, JointType, Pose, Robot, build, robots
+from featherweight import BilateralContact, ClosedRobot, Description, Inertia, JointType, Pose, Robot, build, robots
 from featherweight.algorithms.kinematics import joint_transforms
 from featherweight.algorithms.mechanisms.cluster_tree import ClusterTree
 from featherweight.algorithms.mechanisms.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
@@ -130,12 +130,12 @@ def without_rotors(name: str) -> int:
     return cost(build(robots.unconstrained(description(name))).delassus(contacts(name), "efpa"))
 
 
-def contacts(name: str, feet: int | None = 1) -> tuple[Contact, ...]:
+def contacts(name: str, feet: int | None = 1) -> tuple[BilateralContact, ...]:
     """Six rows on the tip of a chain, or on the first of the robot's feet, or on all of them."""
     points = FEET.get(name.removesuffix(GENERAL))
     if points is None:
-        return (Contact("link-11"),)
-    return tuple(Contact(link, placement=moved(p)) for link, p in points[:feet])
+        return (BilateralContact("link-11"),)
+    return tuple(BilateralContact(link, placement=moved(p)) for link, p in points[:feet])
 
 
 def moved(p: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -214,11 +214,11 @@ def spanning_rnea(mech: ClusterTree, q, v, a, forces) -> None:  # type: ignore[n
 def cost_of(kernel: Callable[..., None], robot: ClosedRobot, inputs: Sequence[str], output: int) -> int:
     """Of a kernel by itself; only q is as long as a configuration."""
     arguments = tuple(Input(x, (robot.nq if x == "q" else robot.nv,)) for x in inputs)
-    program = KernelProgram(kernel.__name__, kernel, (robot.mechanism,), arguments, (Output("result", (output,)),))
+    program = KernelProgram(kernel.__name__, kernel, (robot._mechanism,), arguments, (Output("result", (output,)),))
     return cost(CompiledFunction(program))
 
 
 def projected_rnea(robot: ClosedRobot) -> int:
     """RNEA of the spanning tree, and G^T times its n forces with all m n entries of G, as the paper counts it."""
-    n, m = len(robot.mechanism.tree.parent), robot.nv
+    n, m = len(robot._mechanism.tree.parent), robot.nv
     return cost_of(spanning_rnea, robot, ("q", "v", "a"), n) + m * (2 * n - 1)

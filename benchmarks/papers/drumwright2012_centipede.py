@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
-from featherweight import Contact, Plane, Point, Robot, Simulation, build, robots
+from featherweight import BilateralContact, ContactPoint, Plane, Robot, Simulation, build, robots
 
 SIZES = (10, 50, 100, 150, 200, 250)
 STEPS, STEP = 1000, 1e-5  # and seconds, the paper's
@@ -115,9 +115,9 @@ class Inertia:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self.M: Array = np.empty((robot.nv, robot.nv))
-        self._contacts: list[Contact] = []
+        self._contacts: list[BilateralContact] = []
 
-    def __call__(self, contacts: list[Contact], q: Array) -> Array:
+    def __call__(self, contacts: list[BilateralContact], q: Array) -> Array:
         if contacts is not self._contacts:
             self._contacts = contacts
             self.jacobian = Robot(self.robot.model, "rolled").contact_jacobian(contacts)
@@ -126,7 +126,7 @@ class Inertia:
         self.jacobian(q[0], out=self.J)
         return self.of(q[0])[None]
 
-    def change(self, contacts: list[Contact]) -> None:
+    def change(self, contacts: list[BilateralContact]) -> None:
         """Get ready for other contacts."""
 
     def of(self, q: Array) -> Array:
@@ -136,8 +136,8 @@ class Inertia:
 class ByInverse(Inertia):
     """The inverse matrix in Θ(n²), and products with what of J has entries: most columns are those of one contact's leg."""
 
-    def change(self, contacts: list[Contact]) -> None:
-        rows = [self.robot.topology.support(self.robot.placed(c.frame).row) for c in contacts]
+    def change(self, contacts: list[BilateralContact]) -> None:
+        rows = [self.robot._topology.support(self.robot._placed(c.frame).row) for c in contacts]
         carried = np.bincount(np.concatenate(rows), minlength=self.robot.nv)
         self.shared = int((carried > 1).sum())
         self.used = np.concatenate([np.flatnonzero(carried > 1), np.flatnonzero(carried == 1)])
@@ -196,7 +196,7 @@ class Walk:
         robot = build(robots.centipede(segments), execution="rolled")
         self.gait = Gait(robot)
         made = WAYS[way] if isinstance(WAYS[way], str) else WAYS[way](robot)
-        feet = [Point(f"foot-{i}-{side}") for i, side in self.gait.legs]
+        feet = [ContactPoint(f"foot-{i}-{side}") for i, side in self.gait.legs]
         self.simulation = Simulation(robot, STEP, spheres=feet, ground=Plane(), delassus=made, margin=1e-4)
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []

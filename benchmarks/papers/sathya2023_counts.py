@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from featherweight import Contact, Description, JointType, Robot, build, generators
+from featherweight import BilateralContact, Description, JointType, Robot, build, generators
 from featherweight.engine.operations import Operations
 from featherweight.model.types import WORLD
 
@@ -54,8 +54,8 @@ class Mechanism(NamedTuple):
             joints.append(replace(joint, name=f"joint{i}", type=kind, parent=above, child=f"body{i}"))
         return build(Description("mechanism", "", tuple(bodies), tuple(joints)), execution=execution)
 
-    def contacts(self) -> list[Contact]:
-        return [Contact(f"body{i}", placement=moved(*TIP)) for i in self.ends]
+    def contacts(self) -> list[BilateralContact]:
+        return [BilateralContact(f"body{i}", placement=moved(*TIP)) for i in self.ends]
 
 
 def moved(x: float, y: float, z: float) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from featherweight import Contact, Frame, Robot
+from featherweight import BilateralContact, Frame, Robot
 from featherweight.algorithms.contact.contact_rows import Branches, ContactRows
 from featherweight.engine.operations import Operations
 from featherweight.engine.trace import count, trace
@@ -21,12 +21,12 @@ from featherweight.spatial import sincos
 Matrix = np.ndarray[Any, np.dtype[Any]]  # of numbers or traced expressions
 
 
-def operations(robot: Robot, contacts: Sequence[Contact], algorithm: str) -> Operations:
+def operations(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str) -> Operations:
     """Counted as those of the library's functions are."""
     return count(trace(lambda q: [x for row in delassus(robot, contacts, algorithm, q) for x in row], [robot.nq]))
 
 
-def delassus(robot: Robot, contacts: Sequence[Contact], algorithm: str, q: Any) -> Matrix:
+def delassus(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str, q: Any) -> Matrix:
     """The Delassus matrix by "pv-osim" or "pv-osimr"; with "links first" by the latter for six constraints on each link, of
     which those of the contacts are made in the end."""
     if algorithm == "links first":
@@ -100,16 +100,16 @@ def blocks(contacts: ContactRows, branches: Branches, K: Matrix, L: Matrix, omeg
     return mirrored(D)
 
 
-def links_first(robot: Robot, contacts: Sequence[Contact], q: Any) -> Matrix:
+def links_first(robot: Robot, contacts: Sequence[BilateralContact], q: Any) -> Matrix:
     frames = list(dict.fromkeys(c.frame for c in contacts))
-    D = delassus(robot, [Contact(frame) for frame in frames], "pv-osimr", q)
+    D = delassus(robot, [BilateralContact(frame) for frame in frames], "pv-osimr", q)
     rows = array(np.vstack([rows_on_link(c, frames) for c in contacts]).tolist())
     product = array([[0.0] * len(rows) for _ in rows])
     add_symmetric(product, list(range(len(rows))), rows @ D, rows)
     return mirrored(product)
 
 
-def rows_on_link(contact: Contact, frames: Sequence[Frame | str]) -> Matrix:
+def rows_on_link(contact: BilateralContact, frames: Sequence[Frame | str]) -> Matrix:
     """The contact's rows on the velocities (linear, angular) of all frames."""
     R, (x, y, z) = np.array(contact.pose.R).T, contact.pose.p
     there = np.block([[R, -R @ [[0, -z, y], [z, 0, -x], [-y, x, 0]]], [np.zeros((3, 3)), R]])

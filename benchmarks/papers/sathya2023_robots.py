@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from report import MINUS, Report
 from sathya2023_counts import LABELS, Mechanism, Polynomial, count, moved, stem_with_tips, total
 
-from featherweight import Contact, Description, Robot, build
+from featherweight import BilateralContact, Description, Robot, build
 from featherweight.cli.charts import BLUE, FAINT, PALE
 from featherweight.cli.skeleton import GREEN, ORANGE
 from featherweight.model.formats.registry import load_description
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     figure: str
     what: str
     robot: Robot
-    contacts: tuple[Contact, ...]
+    contacts: tuple[BilateralContact, ...]
     paper: str  # PV-OSIMr to PV-OSIM
     axis: int | None  # the last label
     title: str = ""  # of its picture
@@ -60,8 +60,8 @@ def with_hand(robot: Description, hand: Description, link: str, prefix: str) -> 
     return replace(robot, bodies=(*robot.bodies, *bodies), joints=(*robot.joints, *joints))
 
 
-def fingertips(prefix: str = "") -> tuple[Contact, ...]:
-    return tuple(Contact(f"{prefix}rh_{finger}distal", "point", placement=moved(*FINGERTIP)) for finger in FINGERS)
+def fingertips(prefix: str = "") -> tuple[BilateralContact, ...]:
+    return tuple(BilateralContact(f"{prefix}rh_{finger}distal", "point", placement=moved(*FINGERTIP)) for finger in FINGERS)
 
 
 @cache
@@ -69,9 +69,9 @@ def cases(folder: Path) -> tuple[Case, ...]:
     atlas, hand = load_description(folder / FILES[0]), hand_description(folder / FILES[1])
     one = with_hand(atlas, hand, "l_hand", "left_")
     both = with_hand(one, hand, "r_hand", "right_")
-    feet = (Contact("l_foot"), Contact("r_foot"))
-    corners = tuple(Contact(foot, "point", placement=moved(*p)) for foot in ("l_foot", "r_foot") for p in SOLE)
-    hands = (Contact("l_hand"), Contact("r_hand"))
+    feet = (BilateralContact("l_foot"), BilateralContact("r_foot"))
+    corners = tuple(BilateralContact(foot, "point", placement=moved(*p)) for foot in ("l_foot", "r_foot") for p in SOLE)
+    hands = (BilateralContact("l_hand"), BilateralContact("r_hand"))
     tips = (*fingertips("left_"), *fingertips("right_"))
     made = {name: build(d, "floating", execution="traced") for name, d in (("", atlas), ("1", one), ("2", both))}
     alone, free = (build(hand, base, execution="traced") for base in ("fixed", "floating"))
@@ -88,7 +88,7 @@ def cases(folder: Path) -> tuple[Case, ...]:
     )
 
 
-def general(case: Case) -> tuple[Robot, tuple[Contact, ...]]:
+def general(case: Case) -> tuple[Robot, tuple[BilateralContact, ...]]:
     """The same topology and constraints on the same links, with general geometry and inertias."""
     tree = case.robot.model.tree
     floats = case.robot.nq > case.robot.nv
@@ -97,17 +97,19 @@ def general(case: Case) -> tuple[Robot, tuple[Contact, ...]]:
     parents[0] = -1
     made = Mechanism(parents, (), floats).robot()
     links = {f.name: p.row for f, p in zip(case.robot.frames, case.robot.model.placed_frames, strict=True)}
-    contacts = (Contact(f"body{links[frame_name(c.frame)] - rows}", c.kind, placement=c.placement) for c in case.contacts)
+    contacts = (
+        BilateralContact(f"body{links[frame_name(c.frame)] - rows}", c.kind, placement=c.placement) for c in case.contacts
+    )
     return made, tuple(contacts)
 
 
-def ratio(robot: Robot, contacts: Iterable[Contact]) -> float:
+def ratio(robot: Robot, contacts: Iterable[BilateralContact]) -> float:
     made = tuple(contacts)
     less, straight = (total(robot.delassus(made, name).operations) for name in ("pv-osimr", "pv-osim"))
     return less / straight
 
 
-def ratio_by_matrices(robot: Robot, contacts: Sequence[Contact], algorithm: str = "pv-osimr") -> float:
+def ratio_by_matrices(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str = "pv-osimr") -> float:
     less, straight = (total(matrices.operations(robot, contacts, name)) for name in (algorithm, "pv-osim"))
     return less / straight
 

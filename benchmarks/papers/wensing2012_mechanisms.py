@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from mechanisms import floating
 
-from featherweight import Contact, Robot, build, generators
+from featherweight import BilateralContact, Robot, build, generators
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import Operations
 from featherweight.model.topology import Topology
@@ -154,7 +154,7 @@ def robot(mechanism: Mechanism) -> Robot:
     return build(generators.from_parents(mechanism.parents))
 
 
-def contacts(ends: Sequence[int]) -> list[Contact]:
+def contacts(ends: Sequence[int]) -> list[BilateralContact]:
     """All six directions of bodies, in general frames of end-effectors."""
     rng = np.random.default_rng(0)
     found = []
@@ -164,7 +164,7 @@ def contacts(ends: Sequence[int]) -> list[Contact]:
         Q = Q * np.sign(np.diag(R))
         T[:3, :3] = Q * np.linalg.det(Q)
         T[:3, 3] = rng.uniform(-0.1, 0.1, 3)
-        found.append(Contact(f"body{e}", placement=T))
+        found.append(BilateralContact(f"body{e}", placement=T))
     return found
 
 

@@ -15,7 +15,7 @@ from wensing2012_steps import (
     without_jacobian,
 )
 
-from featherweight import Contact
+from featherweight import BilateralContact
 
 
 def sections(report: Report) -> None:
@@ -131,7 +131,7 @@ def rows_apart() -> int:
     m = humanoid(ASIMO)
 
     def jacobian(rows: slice) -> int:
-        made = [Contact(c.frame, rows=c.matrix[rows], placement=c.placement) for c in contacts(m.hands + m.feet)]
+        made = [BilateralContact(c.frame, rows=c.matrix[rows], placement=c.placement) for c in contacts(m.hands + m.feet)]
         return flops(robot(m).contact_jacobian(made).operations)
 
     return jacobian(slice(0, 3)) + jacobian(slice(3, 6)) - jacobian(slice(0, 6))

@@ -30,7 +30,9 @@ class Scene:
     later: impulses.Problem
 
 
-def scene(name: str, robot: fw.Robot, q: Array, at: Sequence[fw.Contact], v: Array, mu: float, W: Array | None = None) -> Scene:
+def scene(
+    name: str, robot: fw.Robot, q: Array, at: Sequence[fw.BilateralContact], v: Array, mu: float, W: Array | None = None
+) -> Scene:
     """Contacts of a robot that drives hold at rest, but for velocities v; rows of contacts are W of those in `at`, if given."""
     J, A = robot.contact_jacobian(at)(q), robot.delassus(at, "pv-osim")(q)
     if W is not None:
@@ -65,18 +67,18 @@ def corners(x: float, y: float, z: float) -> list[Array]:
 def free_bodies(inertias: Sequence[fw.Inertia]) -> fw.Robot:
     names = [f"body{i}" for i in range(len(inertias))]
     bodies = [fw.Body(n, i) for n, i in zip(names, inertias, strict=True)]
-    return fw.build(fw.Mechanism(bodies, [fw.Joint(f"free{n}", fw.JointType.FLOATING, "world", n) for n in names]))
+    return fw.build(fw.describe(bodies, [fw.Joint(f"free{n}", fw.JointType.FLOATING, "world", n) for n in names]))
 
 
 def point() -> Scene:
     robot = free_bodies([block(1.0, 0.1, 0.1, 0.1)])
-    contact = [fw.Contact("body0", rows=UPWARD, placement=at(0.0, 0.0, -0.05))]
+    contact = [fw.BilateralContact("body0", rows=UPWARD, placement=at(0.0, 0.0, -0.05))]
     return scene("point on a cube", robot, robot.neutral(), contact, np.array([0.1, 0.05, -0.1, 0, 0, 0]), 0.5)
 
 
 def box() -> Scene:
     robot = free_bodies([block(1.0, 0.4, 0.3, 0.2)])
-    contacts = [fw.Contact("body0", rows=UPWARD, placement=T) for T in corners(0.2, 0.15, -0.1)]
+    contacts = [fw.BilateralContact("body0", rows=UPWARD, placement=T) for T in corners(0.2, 0.15, -0.1)]
     return scene("box", robot, robot.neutral(), contacts, np.array([0.02, 0, 0, 0.25, 0.1, 0.1]), 0.5)
 
 
@@ -88,7 +90,11 @@ def talos() -> Scene:
         for k, angle in ((3, -0.411354), (4, 0.859395), (5, -0.448041)):
             if joint.name in (f"leg_left_{k}_joint", f"leg_right_{k}_joint"):
                 q[joint.q_slice] = angle  # half-sitting, soles on the ground
-    feet = [fw.Contact(f"{s}_sole_link", rows=UPWARD, placement=T) for s in ("left", "right") for T in corners(0.1, 0.06, 0.0)]
+    feet = [
+        fw.BilateralContact(f"{s}_sole_link", rows=UPWARD, placement=T)
+        for s in ("left", "right")
+        for T in corners(0.1, 0.06, 0.0)
+    ]
     v = 0.05 * np.random.default_rng(0).standard_normal(robot.nv)
     return scene("talos", robot, q, feet, v, 0.6)
 
@@ -107,7 +113,7 @@ def stack(heavy: float) -> Scene:
                     across = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
                     W[rows, 6 * body : 6 * body + 6] = sign * (UPWARD[:, :3] @ np.hstack([np.eye(3), across]))
     v = 0.01 * np.random.default_rng(1).standard_normal(robot.nv)
-    contacts = [fw.Contact(f"body{i}") for i in range(n)]
+    contacts = [fw.BilateralContact(f"body{i}") for i in range(n)]
     name = "ten boxes" + (f", the top {heavy:g} times as heavy" if heavy != 1.0 else "")
     return scene(name, robot, robot.neutral(), contacts, v, 0.5, W)
 
@@ -132,8 +138,10 @@ def centipede(feet: int) -> Scene:
             ):
                 place = fw.Pose(p=(0.0, side * y, 0.0))
                 joints.append(fw.Joint(kind + name, fw.JointType.REVOLUTE, parent, child, place, axis, armature=0.01))
-            contacts.append(fw.Contact("leg" + name, rows=UPWARD, placement=at(rng.uniform(-0.02, 0.02), side * 0.1, -0.1)))
-    robot = fw.build(fw.Mechanism(bodies, joints), base="floating", execution="rolled")
+            contacts.append(
+                fw.BilateralContact("leg" + name, rows=UPWARD, placement=at(rng.uniform(-0.02, 0.02), side * 0.1, -0.1))
+            )
+    robot = fw.build(fw.describe(bodies, joints), base="floating", execution="rolled")
     v = 0.2 * rng.standard_normal(robot.nv)
     v[:3] *= 0.05
     v[3:6] /= feet

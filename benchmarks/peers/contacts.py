@@ -54,7 +54,7 @@ class Peer:
 
 def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> list[list[str]]:
     """Rows of the table: both functions, for one state and for the batch."""
-    space = pair.robot.operational_space([fw.Contact(f) for f in frames])
+    space = pair.robot.operational_space([fw.BilateralContact(f) for f in frames])
     delassus, dynamics = space.delassus(), space.constrained_dynamics
     peer = Peer(pair, frames)
     q, v, tau = (x[0].copy() for x in (pair.q, pair.v, pair.u))

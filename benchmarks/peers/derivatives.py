@@ -100,7 +100,7 @@ def comparisons(pair: Pair) -> Iterable[Comparison]:
     yield Comparison("forward dynamics", robot.forward_dynamics_derivatives, Peer.forward, DYNAMICS)
     if pair.name in FEET:
         kind, feet = FEET[pair.name]
-        space = robot.operational_space([fw.Contact(foot, kind) for foot in feet])
+        space = robot.operational_space([fw.BilateralContact(foot, kind) for foot in feet])
         what = f"contact dynamics, {space.size} rows"
         yield Comparison(what, space.forward_dynamics_derivatives, Peer.constrained, DYNAMICS)
     velocity = robot.frame_velocity(HANDS[pair.name], "local").derivative()

@@ -42,7 +42,7 @@ def parallel_leg(legs: int = 1) -> Description:
             driven.append(f"{side}_hip{k}")
         foot = fw.Pose(p=(0.0, 0.0, -0.25))
         loops.append(fw.Loop(f"foot{k}", LoopType.SPHERICAL, f"front_shank{k}", f"back_shank{k}", foot, foot))
-    return fw.Mechanism(bodies, joints, loops=loops, independent=["flight", *driven], name=f"{legs} parallel legs")
+    return fw.describe(bodies, joints, loops=loops, independent=["flight", *driven], name=f"{legs} parallel legs")
 
 
 class Peer:
@@ -103,7 +103,7 @@ def compared(name: str, d: Description, batch: int, seconds: float) -> list[list
     q = np.tile(robot.random_configuration(rng, 64), (batch // 64, 1))
     v, tau = rng.standard_normal((2, len(q), robot.nv))
     moved = robot.spanning_velocity(q, v)
-    driven = [r for c in robot.mechanism.clusters for r in c.independent]
+    driven = [r for c in robot._mechanism.clusters for r in c.independent]
     pushed = np.zeros_like(moved)
     pushed[:, driven] = tau
     states = [tuple(np.ascontiguousarray(x) for x in s) for s in zip(q, moved, pushed, strict=True)]

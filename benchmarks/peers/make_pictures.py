@@ -119,7 +119,7 @@ def walking_centipede() -> tuple[Robot, Trajectory]:
     robot = featherweight.build(featherweight.robots.centipede(segments))
     gait = Gait(robot)
     q, v = gait.start()
-    feet = [featherweight.Point(f"foot-{i}-{side}") for i in range(segments) for side in ("left", "right")]
+    feet = [featherweight.ContactPoint(f"foot-{i}-{side}") for i in range(segments) for side in ("left", "right")]
     sim = featherweight.Simulation(robot, 2e-4, q=q, v=v, spheres=feet, ground=featherweight.Plane())
     return robot, sim.run(1.2, gait.forces, every=80)
 

@@ -51,8 +51,8 @@ def standing_talos(friction: bool) -> fw.Robot:
     return fw.build(replace(d, joints=tuple(joints)), base="floating")
 
 
-def soles() -> list[fw.Sphere]:
-    return [fw.Point(frame, at) for frame, at in SOLES]
+def soles() -> list[fw.ContactSphere]:
+    return [fw.ContactPoint(frame, at) for frame, at in SOLES]
 
 
 def talos_in_mujoco(standing: bool, friction: bool) -> Any:

@@ -76,7 +76,7 @@ def sets_of_contacts(seconds: float) -> list[list[str]]:
         ("two feet of feet and arms", feet + arms, feet),
         ("two feet of all 33 bodies", everything, feet),
     ):
-        whole, exact = (robot.delassus([fw.Contact(b) for b in names]) for names in (may, do))
+        whole, exact = (robot.delassus([fw.BilateralContact(b) for b in names]) for names in (may, do))
         begun = clock()
         exact.copy().trace  # noqa: B018  # what a new set would cost before any machine code is made
         traced = clock() - begun

@@ -5,12 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from .engine.function import CompiledFunction
 from .engine.operations import Operations
 from .engine.trace import Arithmetic, evaluate
 from .model import generators
-from .model.builder import Mechanism
+from .model.builder import describe
 from .model.contact_rules import ContactPair
 from .model.description import Description
 from .model.types import (
@@ -33,7 +34,7 @@ from .model.types import (
 )
 from .robot.build import build, load, read
 from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
-from .robot.constraints.contact import Contact
+from .robot.constraints.contact import BilateralContact
 from .robot.constraints.operational_space import ConstrainedMotion, Impact, OperationalSpace
 from .robot.factorization import Factorization, ltdl, ltl
 from .robot.robot import Robot
@@ -41,17 +42,20 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import identification, robots, se3
+    from .exporting.library import export
     from .robot.closed import ClosedRobot
     from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
     from .robot.mujoco_order import MujocoOrder
     from .robot.trajectory import Trajectory
-    from .simulation import HeightField, Plane, Point, Simulation, SimulationError, Sphere
+    from .simulation import ContactPoint, ContactSphere, HeightField, Plane, Simulation, SimulationError
+    from .simulation.sweep import sweep
     from .viewer import Window
 
 __all__ = [
     "Actuator",
     "Arithmetic",
+    "BilateralContact",
     "Body",
     "CenterOfMass",
     "CenterOfMassTask",
@@ -60,8 +64,9 @@ __all__ = [
     "CompiledFunction",
     "Configuration",
     "ConstrainedMotion",
-    "Contact",
     "ContactPair",
+    "ContactPoint",
+    "ContactSphere",
     "Coupling",
     "Description",
     "Difference",
@@ -77,14 +82,12 @@ __all__ = [
     "JointType",
     "Loop",
     "LoopType",
-    "Mechanism",
     "ModelError",
     "ModelWarning",
     "MujocoOrder",
     "OperationalSpace",
     "Operations",
     "Plane",
-    "Point",
     "Pose",
     "PostureTask",
     "Robot",
@@ -92,12 +95,13 @@ __all__ = [
     "ShapeType",
     "Simulation",
     "SimulationError",
-    "Sphere",
     "Trajectory",
     "Window",
     "__version__",
     "build",
+    "describe",
     "evaluate",
+    "export",
     "generators",
     "identification",
     "load",
@@ -106,6 +110,7 @@ __all__ = [
     "read",
     "robots",
     "se3",
+    "sweep",
 ]
 
 
@@ -114,11 +119,16 @@ _LATER = {
     "InverseKinematics": ".robot.inverse_kinematics.inverse_kinematics",
     **dict.fromkeys(("CenterOfMassTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
-    **dict.fromkeys(("HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere"), ".simulation"),
+    **dict.fromkeys(("ContactPoint", "ContactSphere", "HeightField", "Plane", "Simulation", "SimulationError"), ".simulation"),
+    "sweep": ".simulation.sweep",
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
+    "export": ".exporting.library",
 }
 """What only some programs need, and where it is; imported when it is asked for."""
+
+_MODULES = ("casadi", "environments", "gym", "identification", "jax", "robots", "se3", "torch")
+"""Parts to import by their names."""
 
 _EXTRAS = {"Window": ("viser", "trimesh")}
 """Packages without which a name cannot be imported: `from featherweight import *` then leaves it out."""
@@ -128,9 +138,30 @@ for _name, _packages in _EXTRAS.items():
         __all__.remove(_name)
 
 
+_RENAMED = {
+    "Contact": "BilateralContact",
+    "Mechanism": "describe",
+    "Point": "ContactPoint",
+    "Sphere": "ContactSphere",
+}
+"""Names of versions before 0.9, which stay for one version."""
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("identification", "robots", "se3"):
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warn(
+            f"featherweight.{name} is called featherweight.{new} now, and goes with version 0.10",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(import_module(__name__), new)
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES})

@@ -30,7 +30,7 @@ def momentum(inertia: Any, velocity: Any) -> Any:
 
 
 def test_they_add_up_to_the_robot() -> None:
-    description = fw.Mechanism(BODIES, JOINTS, name="flyer")
+    description = fw.describe(BODIES, JOINTS, name="flyer")
     robot = fw.build(description)
     links = Links(description, robot)
     assert links.names == ["base", "arm", "tool"]

@@ -32,10 +32,10 @@ def built(name: str) -> fw.ClosedRobot:
 
 def test_a_kernel_without_counterpart_is_refused_by_name() -> None:
     robot = built("four_bar")
-    assert robot.kernel(aba.aba) is cluster_aba.aba
+    assert robot._kernel(aba.aba) is cluster_aba.aba
     for kernel in (inverse.inverse_global, kjr.kjr):
         with pytest.raises(NotImplementedError, match=f"{kernel.__module__}.{kernel.__name__} has no kernel for mechanisms"):
-            robot.kernel(kernel)
+            robot._kernel(kernel)
 
 
 def test_two_kernels_for_one_are_refused() -> None:
@@ -52,7 +52,7 @@ def test_every_function_of_a_closed_robot_has_its_kernel(name: str) -> None:
     frame = robot.frames[-1].name
     made += [robot.frame_placement(frame), robot.frame_jacobian(frame), robot.frame_velocity(frame)]
     made += [robot.frame_bias_acceleration(frame)]
-    for constraint in (fw.Contact(frame, "point"), fw.CenterOfMass()):
+    for constraint in (fw.BilateralContact(frame, "point"), fw.CenterOfMass()):
         space = robot.operational_space([constraint])
         made += [space.delassus(a) for a in space.delassus().candidates]
         for n, x in vars(fw.OperationalSpace).items():
@@ -63,7 +63,7 @@ def test_every_function_of_a_closed_robot_has_its_kernel(name: str) -> None:
     assert len(made) > 20
     for function in made:
         for program in function.program.kernels:
-            assert program.constants[0] is robot.mechanism
+            assert program.constants[0] is robot._mechanism
     q = robot.random_configuration(0)
     assert np.isfinite(robot.solve_mass_matrix(q, np.eye(robot.nv))).all() and (robot.factorize(q).D > 0.0).all()
 
@@ -99,7 +99,7 @@ def test_kernels_of_mechanisms_take_the_operations_of_the_trees_where_nothing_cl
     robot = fw.build(TREES[name], execution="interpreted")
     mechanism = without_loops(robot.model.tree)._replace(position=tuple(range(robot.nq)))
     frames = [robot.frames[-1].name, robot.frames[len(robot.frames) // 2].name]
-    space = robot.operational_space([fw.Contact(f) for f in frames])
+    space = robot.operational_space([fw.BilateralContact(f) for f in frames])
     rows = robot.operational_space([fw.CenterOfMass(), fw.Difference(*frames)])
     functions = [
         *(f for n, f in robot.functions.items() if n not in ("forward_dynamics", "inverse_mass_matrix")),

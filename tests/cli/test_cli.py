@@ -68,7 +68,6 @@ def test_inspect_shows_joints_bodies_totals_and_what_is_not_used(arm: str, capsy
     assert "1 lower 1.5 0.0000, 0.0000, 0.1333 tool" in out
     assert "mass 3.5 kg" in out
     assert "depth of the tree 2 joints" in out
-    assert "velocity limits 2 joints" in out
 
 
 def test_inspect_shows_what_acts_in_joints_and_leaves_out_what_is_nowhere(
@@ -137,7 +136,7 @@ def test_ops_compares_algorithms_for_contacts(arm: str, capsys: pytest.CaptureFi
 
     robot = featherweight.load(arm)
     frame = robot.frames[-1].name
-    delassus = robot.delassus(featherweight.Contact(frame))
+    delassus = robot.delassus(featherweight.BilateralContact(frame))
     assert cli.main(["ops", arm, "--contact", frame]) == 0
     out = squeezed(capsys.readouterr().out)
     for name, o in delassus.candidates.items():
@@ -237,7 +236,7 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert cli.main(["--version"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "the command line needs no_such_package, not installed here: pip install 'featherweight[cli]'\n"
+    assert err == 'the command line needs no_such_package, not installed here: pip install "featherweight[cli]"\n'
 
 
 def test_demo_prints_its_check_and_draws_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,7 +259,7 @@ def test_demo_without_its_robot_says_what_to_install(
 
     monkeypatch.setattr(importlib.metadata, "files", missing)
     assert cli.main(["demo", "--output", str(tmp_path)]) == 1
-    assert "pip install 'featherweight[demo]'" in capsys.readouterr().err
+    assert 'pip install "featherweight[demo]"' in capsys.readouterr().err
 
 
 def test_the_library_does_not_import_what_only_the_command_line_needs() -> None:

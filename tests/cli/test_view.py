@@ -137,7 +137,7 @@ def test_the_ground_of_a_simulation_is_drawn(tmp_path: Path, ground: Any) -> Non
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     robot = fw.load(path)
-    sim = fw.Simulation(robot, spheres=[fw.Sphere(robot.bodies[-1].name, 0.01)], ground=ground)
+    sim = fw.Simulation(robot, spheres=[fw.ContactSphere(robot.bodies[-1].name, 0.01)], ground=ground)
     with sim.view(port=0) as window:
         flat = isinstance(ground, fw.Plane) and ground.normal[2] == 1.0
         assert (window._ground == -1.0) == flat

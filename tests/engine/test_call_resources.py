@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import mmap
 import os
 import pickle
-import resource
 import sys
 import threading
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def failures(f: CompiledFunction) -> dict[str, Callable[[], Any]]:
 def resident() -> int:
     """Bytes of this process in memory."""
     with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+        return int(file.read().split()[1]) * mmap.PAGESIZE
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -151,6 +151,7 @@ def test_results_live_on_their_own(many: CompiledFunction) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
 def test_without_memory_for_the_results_an_error_is_raised() -> None:
+    resource = pytest.importorskip("resource")
     f = CompiledFunction(SEVERAL, "traced")
     f(*arguments((2,)))
     child = os.fork()
@@ -159,7 +160,7 @@ def test_without_memory_for_the_results_an_error_is_raised() -> None:
         try:
             x = np.broadcast_to(0.0, (40_000_000, 3))
             with open("/proc/self/statm") as file:
-                size = int(file.read().split()[0]) * resource.getpagesize()
+                size = int(file.read().split()[0]) * mmap.PAGESIZE
             resource.setrlimit(resource.RLIMIT_AS, (size + 200_000_000, -1))
             try:
                 f(x, 0.0, np.zeros((2, 3)), threads=1)

@@ -33,6 +33,29 @@ def many() -> CompiledFunction:
     return CompiledFunction(SEVERAL, "traced")
 
 
+class ByDlpack:
+    """An array of a library of which NumPy knows nothing, on a device of some kind."""
+
+    def __init__(self, x: Any, kind: int = 1) -> None:
+        self.x, self.kind = x, kind
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self.x.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.kind, 0
+
+
+class ByArray:
+    """A table, a variable with names of axes, or what else gives its elements when it is asked."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.x, dtype)
+
+
 def layouts(x: np.ndarray[Any, Any]) -> dict[str, Any]:
     """The same numbers in arrays of all kinds, without their dtype changed in what it holds."""
     wide = np.zeros((*x.shape[:-1], 3 * x.shape[-1]), x.dtype) if x.ndim else np.zeros(3, x.dtype)
@@ -51,6 +74,9 @@ def layouts(x: np.ndarray[Any, Any]) -> dict[str, Any]:
         "long double": x.astype(np.longdouble),
         "subclass": x.view(type("Own", (np.ndarray,), {})),
         "sequence of arrays": list(x) if x.ndim else x,
+        "DLPack alone": ByDlpack(x),
+        "in pinned memory": ByDlpack(x, 3),
+        "__array__ alone": ByArray(x),
     }
     if x.ndim == 1:
         every |= {"list": x.tolist(), "tuple": tuple(x.tolist()), "list of NumPy's": list(x)}
@@ -200,7 +226,8 @@ def test_results_go_to_arrays_of_every_kind(batch: tuple[int, ...], dtype: Any, 
     args = arguments(batch)
     wanted = many(*args)
     table = np.full((*batch, 12), np.nan, dtype)  # columns of one table: they lie between each other, and share nothing
-    columns = (table[..., 0], table[..., 1:4], table[..., 5:11].reshape((*batch, 3, 2), copy=False))
+    columns = (table[..., 0], table[..., 1:4], table[..., 5:11].reshape((*batch, 3, 2)))
+    assert np.shares_memory(columns[2], table)
     flipped = tuple(np.full(r.shape, np.nan, dtype, order="F")[..., ::-1] for r in outs((*batch, 1)))
     raw = [np.zeros(1 + np.dtype(dtype).itemsize * np.asarray(r).size, np.uint8)[1:].view(dtype) for r in wanted]
     unaligned = tuple(u.reshape(np.shape(r)) for u, r in zip(raw, wanted, strict=True))
@@ -254,8 +281,12 @@ def wrong_calls() -> list[tuple[str, Callable[[CompiledFunction], Any], type[Exc
         ("huge below", lambda f: f(x, s, [[1, 2, -HUGE], [1, 2, 3]]), TypeError, ["A", "real numbers"]),
         ("none", lambda f: f(None, s, A), TypeError, ["x"]),
         ("none inside", lambda f: f([1, None, 2], s, A), TypeError, ["x"]),
+        ("no array", lambda f: f({"x": 1.0}, s, A), TypeError, ["x must be an array of real numbers", "got dict"]),
         ("string", lambda f: f("abc", s, A), TypeError, ["x", "real"]),
         ("strings", lambda f: f(["1", "2", "3"], s, A), TypeError, ["x", "real"]),
+        ("of a phone's GPU", lambda f: f(x, ByDlpack(s, 8), A), TypeError, ["s is on a device", "copy"]),
+        ("DLPack of bytes", lambda f: f(ByDlpack(np.zeros(3, "S1")), s, A), TypeError, ["x cannot be taken by DLPack"]),
+        ("a table of words", lambda f: f(ByArray(["a", "b", "c"]), s, A), TypeError, ["x", "real"]),
         ("bytes", lambda f: f(x, b"1", A), TypeError, ["s", "real"]),
         ("complex", lambda f: f(x + 0j, s, A), TypeError, ["x", "complex"]),
         ("complex number", lambda f: f(x, 1j, A), TypeError, ["s", "complex"]),
@@ -309,3 +340,14 @@ def test_errors_name_the_argument(
         call(f)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_what_another_library_says_of_an_argument_names_it(many: CompiledFunction) -> None:
+    class Recorded:
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            raise RuntimeError("it is recorded; detach it first")
+
+    x, _, A = arguments()
+    with pytest.raises(RuntimeError, match="detach it first") as raised:
+        many(x, Recorded(), A)
+    assert raised.value.__notes__ == ["It was given as several: s."]

@@ -264,7 +264,7 @@ def test_without_numba_a_large_robot_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "featherweight.engine.backends.rolled", None)
     for f, words in ((swinging(4, "rolled"), "was asked for"), (swinging(50, "auto"), "robot of this size")):
         monkeypatch.setattr("featherweight.engine.traced.NODE_BUDGET", 20)
-        with pytest.raises(ImportError, match=rf"swing: .*{words}.*pip install 'featherweight\[rolled\]'"):
+        with pytest.raises(ImportError, match=rf"swing: .*{words}.*pip install .*\[rolled\]"):
             f(np.zeros(f.program.inputs[0].shape), np.zeros(f.program.inputs[1].shape))
 
 

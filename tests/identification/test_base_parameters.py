@@ -81,7 +81,7 @@ def test_they_can_be_read() -> None:
         fw.Joint("elbow", fw.JointType.REVOLUTE, "upper", "lower", fw.Pose(p=(0.0, 0.0, 0.5)), (0.0, 1.0, 0.0)),
     ]
     robot = fw.build(
-        fw.Mechanism([fw.Body("upper", thin), fw.Body("lower", thin)], hinges, name="pendulum"), execution="interpreted"
+        fw.describe([fw.Body("upper", thin), fw.Body("lower", thin)], hinges, name="pendulum"), execution="interpreted"
     )
     base = base_parameters(robot, friction=["elbow"])
     assert base.expressions == (

@@ -258,8 +258,8 @@ def example(name: str) -> Peer:
     """A robot of `example-robot-data`, read by each program from the same file."""
     path = str(robots.path(name))
     if name in robots.FLOATING:
-        return Peer(robots.example(name), pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()))
-    return Peer(robots.example(name), pin.buildModelFromUrdf(path))
+        return Peer(robots.one_of_all(name), pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()))
+    return Peer(robots.one_of_all(name), pin.buildModelFromUrdf(path))
 
 
 def from_description(description: fw.Description, robot: fw.Robot | None = None) -> Peer:

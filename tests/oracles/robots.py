@@ -36,6 +36,8 @@ FIXED = {
     "pr2": "pr2_description/urdf/pr2.urdf",
 }
 NAMES = (*FLOATING, *FIXED)
+COMPILED = ("icub", "hyq", "iris", "panda", "ur5", "kinova", "allegro", "double_pendulum")
+"""One of each kind, of which tests of all robots make machine code; the others run in plain Python, which is ready at once."""
 
 
 def path(name: str) -> Path:
@@ -51,9 +53,14 @@ def example(name: str, execution: str = "auto") -> fw.Robot:
         return fw.load(path(name), base=base, mimic="independent", execution=execution)
 
 
+def one_of_all(name: str) -> fw.Robot:
+    """For tests that meet all robots."""
+    return example(name, "auto" if name in COMPILED else "interpreted")
+
+
 def robot_of(name: str) -> fw.Robot:
-    """A robot of `example-robot-data`, or a tree of `oracles.trees`."""
-    return example(name) if name in NAMES else tree(name)[1]
+    """A robot of `example-robot-data`, or a tree of `oracles.trees`, for tests that meet all of them."""
+    return one_of_all(name) if name in NAMES else tree(name)[1]
 
 
 def watched_frames(robot: fw.Robot) -> list[str]:

@@ -58,7 +58,7 @@ class SpanningTree:
         self.open = fw.build(cut, execution="interpreted")
         self.peer = pinocchio_models.from_description(cut, self.open)
         self.slices = {joint.name: joint.q_slice for joint in self.open.joints}
-        self.independent = [r for c in robot.mechanism.clusters for r in c.independent]
+        self.independent = [r for c in robot._mechanism.clusters for r in c.independent]
 
     def expand(self, q: Array) -> Array:
         """All coordinates, with those of followers from their couplings."""
@@ -166,7 +166,7 @@ def maps(robot: fw.ClosedRobot, q: Array) -> Array:
 
 def amplified(robot: fw.ClosedRobot, q: Array) -> float:
     """The largest velocity of a joint that a loop moves, for unit independent ones; gears multiply it as they like."""
-    dependent = [r for c in robot.mechanism.clusters for r in c.dependent]
+    dependent = [r for c in robot._mechanism.clusters for r in c.dependent]
     return float(np.abs(maps(robot, q)[..., dependent, :]).max(initial=0.0))
 
 

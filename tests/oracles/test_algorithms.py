@@ -11,21 +11,14 @@ import featherweight as fw
 from featherweight.engine.function import CompiledFunction
 from oracles.robots import NAMES, robot_of
 from oracles.states import assert_same_solutions, random_states
-from oracles.trees import ILL_CONDITIONED, TREES, tree
+from oracles.trees import ILL_CONDITIONED, TREES
 
 STATES = 4
-LARGE = 30  # degrees of freedom, beyond which trees run in plain Python: compiling takes longer
-
-
-def robot_for(name: str) -> fw.Robot:
-    """A robot or tree; the compiler meets large robots, but not large trees."""
-    robot = robot_of(name)
-    return robot if name in NAMES or robot.nv <= LARGE else fw.build(tree(name)[0], execution="interpreted")
 
 
 @pytest.fixture(params=[*NAMES, *TREES, *ILL_CONDITIONED])
 def robot(request: pytest.FixtureRequest) -> fw.Robot:
-    return robot_for(request.param)
+    return robot_of(request.param)
 
 
 def test_forward_dynamics_by_both_algorithms(robot: fw.Robot) -> None:
@@ -38,7 +31,7 @@ def test_forward_dynamics_by_both_algorithms(robot: fw.Robot) -> None:
 
 @pytest.mark.parametrize("name", ["hyq", "panda", "mixed_8", "roots", "floating_inside", "fixed_between", "anchored"])
 def test_external_forces_by_both_algorithms(name: str) -> None:
-    robot = robot_for(name)
+    robot = robot_of(name)
     states, f = random_states(robot, STATES), robot.forward_dynamics
     forces = np.random.default_rng(5).standard_normal((STATES, len(robot.bodies), 6))
     one = f(*states, external_forces=forces, algorithm="aba")

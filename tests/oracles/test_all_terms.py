@@ -75,7 +75,7 @@ def test_jacobians_of_robots_with_loops(make: object) -> None:
     name = robot.bodies[-1].name
     whole = robot.joint_jacobian(q) * robot.spanning_velocity(q, v)  # of each joint, the motion that it gives
     carried = robot.frame_velocity(name, "world")(q, v)
-    row, on_the_way = robot.placed(name).row, []
+    row, on_the_way = robot._placed(name).row, []
     while row >= 0:
         on_the_way.append(row)
         row = robot.model.tree.parent[row]

@@ -293,9 +293,9 @@ def test_close_moves_what_it_may(name: str) -> None:
     closed = robot.close(bent)
     for before, after in zip(bent, closed, strict=True):
         assert np.abs(tree.residual(tree.expand(after))).max() <= 1e-9
-        moved = {r for c in robot.mechanism.clusters for r in c.dependent}
+        moved = {r for c in robot._mechanism.clusters for r in c.dependent}
         step = tree.open.difference(tree.expand(before), tree.expand(after))
-        followers = {r for c in robot.mechanism.clusters for f in c.followers for r in [f.row]}
+        followers = {r for c in robot._mechanism.clusters for f in c.followers for r in [f.row]}
         still = [r for j in tree.open.joints for r in rows_of(j) if not moved.intersection(rows_of(j)) and r not in followers]
         assert np.abs(step[still]).max(initial=0.0) <= 1e-12
     np.testing.assert_allclose(robot.close(closed), closed, rtol=0.0, atol=1e-12)
@@ -428,7 +428,7 @@ def test_compiled_code_agrees_with_plain_python_and_batches_with_states(name: st
     values = dict(zip(("q", "v", "tau"), regular_states(name), strict=True))
     values["a"] = values["tau"]
     functions = {**robot.functions, "spanning_velocity": robot.spanning_velocity}
-    if any(c.dependent for c in robot.mechanism.clusters):
+    if any(c.dependent for c in robot._mechanism.clusters):
         functions["residual"] = robot.residual
     assert len(functions) >= 10
     for key, function in functions.items():

@@ -140,11 +140,11 @@ def constraints(name: str) -> list[Constraint]:
     last, middle = links[-1], links[len(links) // 2]
     large = robot.nv >= 12
     tried: list[Constraint] = [
-        fw.Contact(middle, **({"kind": "point"} if large else {"rows": rng.standard_normal((1, 6))})),
+        fw.BilateralContact(middle, **({"kind": "point"} if large else {"rows": rng.standard_normal((1, 6))})),
         fw.Difference(links[0], last, rows=rng.standard_normal((1, 6))),
         fw.CenterOfMass(rng.standard_normal((1, 3))),
-        fw.Contact(last, rows=rng.standard_normal((2 if large else 1, 6))),
-        fw.Contact(links[0], rows=rng.standard_normal((1, 6))),
+        fw.BilateralContact(last, rows=rng.standard_normal((2 if large else 1, 6))),
+        fw.BilateralContact(links[0], rows=rng.standard_normal((1, 6))),
     ]
     made: list[Constraint] = []
     for c in tried:
@@ -212,13 +212,15 @@ def test_delassus_matrix_of_contacts_all_over(name: str, algorithm: str) -> None
     rng = np.random.default_rng(8)
     links = [b.name for b in robot.bodies]
     contacts: list[Constraint] = [
-        fw.Contact(links[-1], "point"),
-        fw.Contact(links[0], rows=rng.standard_normal((2, 6))),
-        fw.Contact(links[len(links) // 2]),
-        fw.Contact(links[-1], rows=rng.standard_normal((1, 6)), placement=pin.exp6(rng.standard_normal(6)).homogeneous),
+        fw.BilateralContact(links[-1], "point"),
+        fw.BilateralContact(links[0], rows=rng.standard_normal((2, 6))),
+        fw.BilateralContact(links[len(links) // 2]),
+        fw.BilateralContact(
+            links[-1], rows=rng.standard_normal((1, 6)), placement=pin.exp6(rng.standard_normal(6)).homogeneous
+        ),
     ]
-    contacts += [fw.Contact(link, "point") for link in links[2::5]]
-    contacts += [fw.Contact(f.name, "point") for f in robot.frames if f.body is None][:1]
+    contacts += [fw.BilateralContact(link, "point") for link in links[2::5]]
+    contacts += [fw.BilateralContact(f.name, "point") for f in robot.frames if f.body is None][:1]
     J = jacobian_of(name, contacts)
     space = robot.operational_space(contacts)
     assert_close(space.jacobian(q), J, PROJECTED)
@@ -287,7 +289,9 @@ def test_constrained_dynamics_satisfies_its_equations(reference: Reference, aime
 
 def test_rows_that_depend_on_each_other_through_the_loop_are_known() -> None:
     """A four-bar moves in one way: two rows on it depend, which the cut tree would not show."""
-    space = mechanism("four_bar").operational_space([fw.Contact("link1", rows=np.eye(6)[1:2]), fw.CenterOfMass([[0, 1, 0]])])
+    space = mechanism("four_bar").operational_space(
+        [fw.BilateralContact("link1", rows=np.eye(6)[1:2]), fw.CenterOfMass([[0, 1, 0]])]
+    )
     assert "together have rank 1" in space.dependence
     with pytest.raises(ValueError, match="rows depend on each other"):
         space.inertia  # noqa: B018
@@ -297,8 +301,8 @@ def test_rows_on_a_link_that_the_loop_holds_still_are_known() -> None:
     """A weld to the ground leaves its link no motion: rows on it are rounding errors, no constraints to be inverted."""
     robot, (q, v, tau) = mechanism("chain_weld"), regular_states("chain_weld")
     held = MECHANISMS["chain_weld"]().loops[0].successor
-    moving = fw.Contact(robot.bodies[3].name, rows=np.eye(6)[:1])
-    space = robot.operational_space([fw.Contact(held, rows=np.eye(6)[1:2]), moving])
+    moving = fw.BilateralContact(robot.bodies[3].name, rows=np.eye(6)[:1])
+    space = robot.operational_space([fw.BilateralContact(held, rows=np.eye(6)[1:2]), moving])
     assert np.abs(space.jacobian(q)[:, 0]).max() <= 1e-12
     assert space.dependence
     motion = space.forward_dynamics(q, v, tau)
@@ -310,7 +314,7 @@ def test_rows_on_a_link_that_the_loop_holds_still_are_known() -> None:
 def test_stabilization_holds_contacts_of_a_mechanism() -> None:
     """The target is -K (gains · (error, velocity)); with no error it damps what the rows see."""
     robot, (q, v, _) = mechanism("platform"), regular_states("platform")
-    space = robot.operational_space(fw.Contact("plate", "point"))
+    space = robot.operational_space(fw.BilateralContact("plate", "point"))
     held = space.placements(q)
     assert_close(space.stabilization(q, v, held, np.array([25.0, 10.0])), -10.0 * times(space.jacobian(q), v), TOLERANCE)
     away = held.copy()
@@ -321,4 +325,4 @@ def test_stabilization_holds_contacts_of_a_mechanism() -> None:
 
 def test_algorithms_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match=r"algorithm must be auto or one of .*pv-osim.*; got 'magic'"):
-        mechanism("four_bar").delassus(fw.Contact("link1", rows=np.eye(6)[:1]), "magic")
+        mechanism("four_bar").delassus(fw.BilateralContact("link1", rows=np.eye(6)[:1]), "magic")

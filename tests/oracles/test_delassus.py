@@ -53,12 +53,12 @@ ROUNDING = 1e-11
 # contacts
 
 
-def contact(frame: str, size: int, seed: int, placed: bool = True) -> fw.Contact:
+def contact(frame: str, size: int, seed: int, placed: bool = True) -> fw.BilateralContact:
     """Any rows, in any frame near the one that is named."""
     rng = np.random.default_rng(seed)
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = Rotation.random(rng=rng).as_matrix(), rng.uniform(-0.3, 0.3, 3)
-    return fw.Contact(frame, rows=rng.standard_normal((size, 6)), placement=T if placed else None)
+    return fw.BilateralContact(frame, rows=rng.standard_normal((size, 6)), placement=T if placed else None)
 
 
 def path_to(robot: fw.Robot, body: str) -> list[str]:
@@ -70,7 +70,7 @@ def path_to(robot: fw.Robot, body: str) -> list[str]:
     return path
 
 
-def contact_set(robot: fw.Robot, what: str) -> list[fw.Contact]:
+def contact_set(robot: fw.Robot, what: str) -> list[fw.BilateralContact]:
     """Contacts on any robot; an empty list if it has no frames for them."""
     names = [body.name for body in robot.bodies]
     tips = [name for name in names if name not in {joint.parent for joint in robot.joints}]
@@ -78,31 +78,40 @@ def contact_set(robot: fw.Robot, what: str) -> list[fw.Contact]:
     ground = [frame.name for frame in robot.frames if frame.body is None]
     ends = [tips[k] for k in sorted({0, len(tips) // 3, 2 * len(tips) // 3, len(tips) - 1})]
     if what == "one":
-        return [fw.Contact(longest[-1])]
+        return [fw.BilateralContact(longest[-1])]
     if what == "few_rows":
         return [contact(longest[-1], 1, 1, placed=False), contact(longest[len(longest) // 2], 2, 2)]
     if what == "tips":
-        return [fw.Contact(tip, "surface" if k % 2 else "point") for k, tip in enumerate(ends)]
+        return [fw.BilateralContact(tip, "surface" if k % 2 else "point") for k, tip in enumerate(ends)]
     if what == "path":  # the base among them
-        return [fw.Contact(body) for body in dict.fromkeys((longest[-1], longest[0], longest[len(longest) // 2], ends[-1]))]
+        return [
+            fw.BilateralContact(body) for body in dict.fromkeys((longest[-1], longest[0], longest[len(longest) // 2], ends[-1]))
+        ]
     if what == "same_body":
-        return [contact(longest[-1], 3, 3), fw.Contact(ends[-1]), fw.Contact(longest[-1], "point"), contact(longest[-1], 2, 4)]
+        return [
+            contact(longest[-1], 3, 3),
+            fw.BilateralContact(ends[-1]),
+            fw.BilateralContact(longest[-1], "point"),
+            contact(longest[-1], 2, 4),
+        ]
     if what == "rows":
         bodies = (names[0], *ends, longest[len(longest) // 2])
         return [contact(body, size, size) for body, size in zip(bodies, (12, 1, 4, 7, 2, 5), strict=False)]
     if what == "rigid":  # frames that are no body's own
         frames = [frame.name for frame in robot.frames if frame.name not in names and frame.body is not None]
         return [
-            fw.Contact(frame, kind)
+            fw.BilateralContact(frame, kind)
             for frame, kind in zip(frames[:: len(frames) // 3 + 1], itertools.cycle(KINDS), strict=False)
         ]
     if what == "all_ground":
-        return [fw.Contact(name) for name in ground[:2]]
+        return [fw.BilateralContact(name) for name in ground[:2]]
     assert what == "ground"
-    return [fw.Contact(ground[0]), fw.Contact(longest[-1], "point"), contact(ground[-1], 2, 5)] if ground else []
+    return (
+        [fw.BilateralContact(ground[0]), fw.BilateralContact(longest[-1], "point"), contact(ground[-1], 2, 5)] if ground else []
+    )
 
 
-def sized(contacts: Sequence[fw.Contact]) -> list[slice]:
+def sized(contacts: Sequence[fw.BilateralContact]) -> list[slice]:
     """The rows of each contact."""
     begin = [0, *itertools.accumulate(c.size for c in contacts)]
     return [slice(i, j) for i, j in itertools.pairwise(begin)]
@@ -135,7 +144,7 @@ def plain_robot(name: str) -> fw.Robot:
     return example(name, "interpreted") if name in NAMES else fw.build(described(name), execution="interpreted")
 
 
-def reference_jacobian(peer: Peer, contacts: Sequence[fw.Contact], q: Array) -> Array:
+def reference_jacobian(peer: Peer, contacts: Sequence[fw.BilateralContact], q: Array) -> Array:
     """K J, (states, m, nv)."""
     blocks = []
     for c in contacts:
@@ -155,7 +164,7 @@ def reference_delassus(peer: Peer, J: Array, q: Array) -> Array:
 
 
 def assert_blocks_close(
-    D: Array, expected: Array, contacts: Sequence[fw.Contact], tolerance: float = TOLERANCE, what: str = ""
+    D: Array, expected: Array, contacts: Sequence[fw.BilateralContact], tolerance: float = TOLERANCE, what: str = ""
 ) -> None:
     """Block by block. What is a millionth of the whole counts as that: contacts on a joint's axis are rounding only."""
     assert D.shape == expected.shape, what
@@ -172,7 +181,7 @@ def assert_blocks_close(
 
 
 def assert_rows_close(
-    J: Array, expected: Array, contacts: Sequence[fw.Contact], tolerance: float = TOLERANCE, what: str = ""
+    J: Array, expected: Array, contacts: Sequence[fw.BilateralContact], tolerance: float = TOLERANCE, what: str = ""
 ) -> None:
     """The rows of each contact, relative to all of them."""
     assert J.shape == expected.shape, what
@@ -221,7 +230,7 @@ HANDS = ("gripper_left_base_link", "gripper_right_base_link")
 def test_talos_on_its_feet_and_hands_is_pinocchios(frames: tuple[str, ...]) -> None:
     """Without damping, which Pinocchio adds to the diagonal if asked to. Compiled by the cheapest, in plain Python by all."""
     peer = peer_of("talos")
-    made = [fw.Contact(frame) for frame in frames]
+    made = [fw.BilateralContact(frame) for frame in frames]
     constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for name in frames:
         frame = peer.model.frames[peer.model.getFrameId(name)]
@@ -280,7 +289,7 @@ def test_agrees_with_plain_python(execution: str, algorithm: str) -> None:
             np.testing.assert_array_equal(compiled(q[k]), result[k])
 
 
-def function(execution: str, made: list[fw.Contact], algorithm: str) -> fw.CompiledFunction:
+def function(execution: str, made: list[fw.BilateralContact], algorithm: str) -> fw.CompiledFunction:
     robot = shrub_robot(execution)
     return robot.contact_jacobian(made) if algorithm == "jacobian" else robot.delassus(made, algorithm)
 
@@ -347,10 +356,10 @@ def test_none_takes_fewer_operations_than_the_one_that_is_chosen(name: str) -> N
 def test_branches_are_left_out_where_they_are_not_worth_it() -> None:
     """The six rows of a floating base are a short way, over which wrenches cost little; twelve joints are a long one."""
     robot = example("hyq")
-    feet = [fw.Contact(foot) for foot in ("lf_foot", "rf_foot", "lh_foot", "rh_foot")]
+    feet = [fw.BilateralContact(foot) for foot in ("lf_foot", "rf_foot", "lh_foot", "rh_foot")]
     every, none, some = (robot.delassus(feet, a).operations for a in ("pv-osimr", "pv-osim", "pv-osimr-some"))
     assert weight(some) == weight(none) < weight(every)
     chain = fw.build(fw.generators.chain(24))
-    two = [fw.Contact("body11"), fw.Contact("body23")]
+    two = [fw.BilateralContact("body11"), fw.BilateralContact("body23")]
     every, none, some = (chain.delassus(two, a).operations for a in ("pv-osimr", "pv-osim", "pv-osimr-some"))
     assert weight(some) == weight(every) < weight(none)

@@ -15,7 +15,7 @@ from featherweight.engine.trace import Arithmetic, evaluate, trace
 from featherweight.model.generators import from_parents, unbranched_parents
 from oracles.mechanisms import MECHANISMS
 from oracles.pinocchio_models import Peer, example
-from oracles.robots import NAMES, robot_of
+from oracles.robots import robot_of
 from oracles.states import Array, States, assert_close, evaluated, random_states, state
 
 AGREEMENT = 1e-9
@@ -26,6 +26,8 @@ ANGLES = 6e-11
 """What the two models differ by, as this one makes right angles exact; a mass matrix passes on its condition times that."""
 
 COMPILED = ("hyq", "panda", "ur5", "double_pendulum")
+FILES = ("talos", "icub", "hyq", "solo12", "iris", "panda", "kinova", "allegro", "tiago", "double_pendulum", "baxter")
+"""Of each kind one or two."""
 ORDERS = ("dtau_dq", "dtau_dv", "dtau_da")
 
 
@@ -41,7 +43,7 @@ def by_pinocchio(peer: Peer, states: States, forward: bool) -> list[Array]:
     return [np.array(r) for r in results]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("forward", [False, True])
 def test_dynamics_of_files(name: str, forward: bool) -> None:
     peer = example(name)

@@ -19,14 +19,7 @@ from oracles.trees import ILL_CONDITIONED, TREES, tree
 
 STATES = 4
 EPS = np.finfo(np.float64).eps
-LARGE = 30  # degrees of freedom, beyond which trees run in plain Python: compiling takes longer
 ALL = (*NAMES, *TREES, *ILL_CONDITIONED)
-
-
-def robot_for(name: str) -> fw.Robot:
-    """A robot or tree; the compiler meets large robots, but not large trees."""
-    robot = robot_of(name)
-    return robot if name in NAMES or robot.nv <= LARGE else fw.build(tree(name)[0], execution="interpreted")
 
 
 @pytest.fixture(params=ALL)
@@ -36,7 +29,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def robot(name: str) -> fw.Robot:
-    return robot_for(name)
+    return robot_of(name)
 
 
 @pytest.fixture
@@ -93,7 +86,7 @@ def test_inverses_of_robots_are_as_good_as_lapacks(name: str) -> None:
 @pytest.mark.parametrize("name", [*TREES, *ILL_CONDITIONED])
 def test_inverses_of_trees_are_nearly_as_good_as_lapacks(name: str) -> None:
     """As for robots, but eight times: joints of all types in long rows lose more, 5.7 times LAPACK's was seen."""
-    robot = robot_for(name)
+    robot = robot_of(name)
     q = random_states(robot, STATES).q
     M, size = robot.mass_matrix(q), sizes(robot.mass_matrix(q))
     ours = residual(scaled(M), robot.inverse_mass_matrix(q) * size[:, :, None] * size[:, None, :])
@@ -143,7 +136,7 @@ def test_inverse_is_symmetric_to_the_last_bit_and_positive(robot: fw.Robot, q: A
 @pytest.mark.parametrize("name", ["roots", "allegro"])
 def test_robots_with_several_roots_move_apart(name: str) -> None:
     """Blocks of the inverse between different roots are exactly zero."""
-    robot = robot_for(name)
+    robot = robot_of(name)
     parent = robot.model.tree.parent
     root: list[int] = []
     for i, p in enumerate(parent):
@@ -165,7 +158,7 @@ def test_solutions_for_matrices(robot: fw.Robot, q: Array) -> None:
 
 @pytest.mark.parametrize("name", ["panda", "solo12", "roots"])
 def test_solutions_for_the_unit_matrix_are_the_inverse(name: str) -> None:
-    robot = robot_for(name)
+    robot = robot_of(name)
     q = random_states(robot, STATES).q
     M, size = robot.mass_matrix(q), sizes(robot.mass_matrix(q))[:, None, :]
     assert_same_columns(robot.solve_mass_matrix(q, np.eye(robot.nv)) * size, robot.inverse_mass_matrix(q) * size, M)
@@ -230,7 +223,7 @@ def test_factors_solve_and_give_the_determinant(robot: fw.Robot, q: Array) -> No
 
 @pytest.mark.parametrize("name", ["talos", "allegro", "mixed_13", "balanced"])
 def test_factors_are_those_of_the_mass_matrix(name: str) -> None:
-    robot = robot_for(name)
+    robot = robot_of(name)
     q = random_states(robot, STATES).q
     F, G = robot.factorize(q), fw.ltdl(robot.mass_matrix(q), robot.model.tree.parent)
     assert F.parent == G.parent

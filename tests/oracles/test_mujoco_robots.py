@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.formats.registry import load_description
 from oracles import mujoco_models
-from oracles.robots import FLOATING, NAMES, example, path
+from oracles.robots import COMPILED, FLOATING, NAMES, example, path
 from oracles.states import assert_close, assert_same_solutions, random_states
 
 STATES = 5
@@ -44,7 +44,8 @@ def peer(name: str) -> mujoco_models.Peer:
     if "world" in {b.name for b in description.bodies}:  # MuJoCo's own name for the ground; this link is fixed to it
         description = replace(description, bodies=tuple(b for b in description.bodies if b.name != "world"))
     description = replace(description, bodies=tuple(map(acceptable, description.bodies)))
-    return mujoco_models.from_description(description, fw.build(description))
+    execution = "auto" if name in COMPILED else "interpreted"
+    return mujoco_models.from_description(description, fw.build(description, execution=execution))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,8 +64,8 @@ def test_dynamics_agree_with_mujoco(name: str) -> None:
 
 @pytest.mark.parametrize("name", FLOATING)
 def test_a_free_flyer_of_the_file_is_the_free_flyer_of_load(name: str) -> None:
-    robot = fw.build(described(name))
-    loaded = example(name)
+    robot = fw.build(described(name), execution="interpreted")
+    loaded = example(name, "interpreted")
     assert [j.name for j in loaded.joints] == [j.name for j in robot.joints]
     states = random_states(robot, STATES)
     np.testing.assert_array_equal(loaded.inverse_dynamics(*states), robot.inverse_dynamics(*states))

@@ -144,8 +144,13 @@ ILL_CONDITIONED: dict[str, Callable[[], fw.Description]] = {
 """Trees whose masses span eight orders of magnitude."""
 
 
+LARGE = 12  # degrees of freedom, beyond which trees run in plain Python: it is ready a hundred times sooner than machine code
+COMPILED = ("floating_inside", "anchored")  # nevertheless: joints of all types, and places, zeros and rotors of their own
+
+
 @functools.cache
 def tree(name: str) -> tuple[fw.Description, fw.Robot]:
     """One of the trees above, built once."""
     description = (TREES | ILL_CONDITIONED)[name]()
-    return description, fw.build(description)
+    small = sum(joint.type.nv for joint in description.joints) <= LARGE
+    return description, fw.build(description, execution="auto" if small or name in COMPILED else "interpreted")

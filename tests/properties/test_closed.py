@@ -151,7 +151,8 @@ def test_delassus_matrix_is_that_of_its_definition(algorithm: str, case: Case, s
     rng = np.random.default_rng(seed)
     links = [b.name for b in robot.bodies]
     contacts = [
-        fw.Contact(links[rng.integers(len(links))], rows=rng.standard_normal((rng.integers(1, 7), 6))) for _ in range(3)
+        fw.BilateralContact(links[rng.integers(len(links))], rows=rng.standard_normal((rng.integers(1, 7), 6)))
+        for _ in range(3)
     ]
     space = robot.operational_space(contacts)
     J, M = space.jacobian(q), robot.mass_matrix(q)

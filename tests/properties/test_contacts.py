@@ -29,9 +29,9 @@ class Case(NamedTuple):
 
     robot: fw.Robot
     q: Array
-    contacts: list[fw.Contact]
+    contacts: list[fw.BilateralContact]
 
-    def delassus(self, algorithm: str, contacts: list[fw.Contact] | None = None) -> Array:
+    def delassus(self, algorithm: str, contacts: list[fw.BilateralContact] | None = None) -> Array:
         result: Array = self.robot.delassus(contacts or self.contacts, algorithm)(self.q)
         return result
 
@@ -50,7 +50,7 @@ def cases(draw: st.DrawFn, fewest: int = 1) -> Case:
     contacts = []
     for frame in draw(st.lists(places, min_size=fewest, max_size=5), label="frames"):
         size = draw(st.integers(1, 12), label="rows")
-        contacts.append(fw.Contact(frame, rows=rng.standard_normal((size, 6)), placement=placement(rng)))
+        contacts.append(fw.BilateralContact(frame, rows=rng.standard_normal((size, 6)), placement=placement(rng)))
     return Case(robot, robot.random_configuration(rng), contacts)
 
 
@@ -63,7 +63,7 @@ def placement(rng: np.random.Generator) -> Array | None:
     return T
 
 
-def blocks(D: Array, contacts: list[fw.Contact]) -> list[list[Array]]:
+def blocks(D: Array, contacts: list[fw.BilateralContact]) -> list[list[Array]]:
     ends = np.cumsum([c.size for c in contacts])[:-1]
     return [np.split(rows, ends, axis=1) for rows in np.split(D, ends, axis=0)]
 
@@ -137,7 +137,7 @@ def test_one_contact_more_leaves_the_blocks_of_the_others_alone(case: Case, algo
 @settings(deadline=None, max_examples=60)
 @given(cases(), algorithms)
 def test_contacts_on_the_ground_give_zeros(case: Case, algorithm: str) -> None:
-    contacts = [*case.contacts, fw.Contact(GROUND)]
+    contacts = [*case.contacts, fw.BilateralContact(GROUND)]
     D = blocks(case.delassus(algorithm, contacts), contacts)
     J = np.split(case.robot.contact_jacobian(contacts)(case.q), np.cumsum([c.size for c in contacts])[:-1])
     for e, c in enumerate(contacts):
@@ -152,7 +152,9 @@ def test_inverse_inertias_are_those_of_rows_combined(case: Case, algorithm: str)
     """Rows that are combined to others combine the matrix: A D A^T for A K."""
     rng = np.random.default_rng(1)
     mix = [rng.standard_normal((c.size, c.size)) for c in case.contacts]
-    mixed = [fw.Contact(c.frame, rows=A @ c.matrix, placement=c.placement) for A, c in zip(mix, case.contacts, strict=True)]
+    mixed = [
+        fw.BilateralContact(c.frame, rows=A @ c.matrix, placement=c.placement) for A, c in zip(mix, case.contacts, strict=True)
+    ]
     D = blocks(case.delassus(algorithm), case.contacts)
     expected = [[A @ D[e][f] @ B.T for f, B in enumerate(mix)] for e, A in enumerate(mix)]
     assert_blocks_close(blocks(case.delassus(algorithm, mixed), mixed), expected)

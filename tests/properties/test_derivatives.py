@@ -51,7 +51,7 @@ def check(robot: Robot, x: States, rng: np.random.Generator) -> None:
             assert_alike(back, bar @ J)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(st.integers(1, 6), st.integers(0, 10**6), st.floats(0.0, 1.0), st.sets(st.sampled_from(TYPES), min_size=1))
 def test_random_trees(n: int, seed: int, branching: float, types: set[str]) -> None:
     made = random_tree(n, seed=seed, branching=branching, joint_types=sorted(types), masses=(0.1, 10.0))
@@ -59,7 +59,7 @@ def test_random_trees(n: int, seed: int, branching: float, types: set[str]) -> N
     check(robot, state(robot, seed, 2.0), np.random.default_rng(seed))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(cases())
 def test_random_mechanisms(case: Case) -> None:
     robot = case.robot

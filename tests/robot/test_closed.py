@@ -58,13 +58,13 @@ def test_forces_of_loops_and_drives_are_all_there_is(name: str) -> None:
     q = robot.random_configuration(1)
     v, a = np.random.default_rng(0).standard_normal((2, robot.nv))
     needed = robot.spanning_torque(q, v, a)
-    kept = [k for c in robot.mechanism.clusters for k in c.kept]
+    kept = [k for c in robot._mechanism.clusters for k in c.kept]
     assert len(robot.loop_rows) == len(kept)
     if kept:
         needed = needed - robot._closing_matrix(q)[kept].T @ robot.loop_forces(q, v, a)
-    rows = {r: c.start + k for c in robot.mechanism.clusters for k, r in enumerate(c.independent)}
+    rows = {r: c.start + k for c in robot._mechanism.clusters for k, r in enumerate(c.independent)}
     G = np.array([robot.spanning_velocity(q, unit) for unit in np.eye(robot.nv)]).T
-    following = list(robot.loops.followers)
+    following = list(robot._loops.followers)
     tau = robot.inverse_dynamics(q, v, a)
     scale = np.abs(needed).max()
     passed_on = G[following].T @ needed[following] if following else np.zeros(robot.nv)
@@ -76,7 +76,7 @@ def test_forces_of_loops_and_drives_are_all_there_is(name: str) -> None:
 
 def test_the_force_on_a_coupler_is_its_force() -> None:
     """A gear without a load: the crank gives it its angular acceleration times its inertia, times the ratio."""
-    made = fw.Mechanism(
+    made = fw.describe(
         bodies("crank", "wheel"),
         [fw.Joint("a", HINGE, "world", "crank"), fw.Joint("b", HINGE, "world", "wheel", fw.Pose(p=(0.3, 0.0, 0.0)))],
         couplings=[fw.Coupling("teeth", "b", (("a", (-2.0,)),))],
@@ -130,10 +130,10 @@ def test_redundant_rows_are_reported_and_left_out() -> None:
 def test_motion_without_mass_is_refused() -> None:
     joints = [fw.Joint("a", HINGE, "world", "arm"), fw.Joint("b", HINGE, "world", "wheel")]
     coupling = fw.Coupling("teeth", "b", (("a", (2.0,)),))
-    massless = fw.Mechanism([fw.Body("arm"), fw.Body("wheel")], joints, couplings=[coupling])
+    massless = fw.describe([fw.Body("arm"), fw.Body("wheel")], joints, couplings=[coupling])
     with pytest.raises(fw.ModelError, match=r"joint 'a' can move, .* while all mass stays where it is"):
         fw.build(massless)
-    assert fw.build(fw.Mechanism([fw.Body("arm"), *bodies("wheel")], joints, couplings=[coupling])).nv == 1
+    assert fw.build(fw.describe([fw.Body("arm"), *bodies("wheel")], joints, couplings=[coupling])).nv == 1
 
 
 def test_descriptions_may_hold_numpy_s_numbers() -> None:
@@ -141,7 +141,7 @@ def test_descriptions_may_hold_numpy_s_numbers() -> None:
     inertia = fw.Inertia(np.float64(1.0), np.array([0.1, 0.0, 0.0]), tuple(np.array([0.1, 0, 0, 0.2, 0, 0.25])))  # type: ignore[arg-type]
     axis = [np.float64(0.0), 0.0, 1.0]
     hung = fw.Pose(np.eye(3), np.zeros(3))  # type: ignore[arg-type]
-    made = fw.Mechanism([fw.Body("arm", inertia)], [fw.Joint("a", HINGE, "world", "arm", hung, axis)])  # type: ignore[arg-type]
+    made = fw.describe([fw.Body("arm", inertia)], [fw.Joint("a", HINGE, "world", "arm", hung, axis)])  # type: ignore[arg-type]
     assert fw.build(made).mass_matrix(np.zeros(1)) == pytest.approx(0.26)
 
 
@@ -205,14 +205,14 @@ def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], messag
     joints = others[str(change["joints"])] if "joints" in change else [a, fw.Joint("b", HINGE, "arm", "hand")]
     independent = change.get("independent", ())
     with pytest.raises(fw.ModelError, match=message):
-        fw.Mechanism(bodies("arm", "hand"), joints, independent=independent)  # type: ignore[arg-type]
+        fw.describe(bodies("arm", "hand"), joints, independent=independent)  # type: ignore[arg-type]
 
 
 def follower(coefficients: tuple[float, ...], **leader: float) -> fw.Description:
     """A wheel that follows a joint which moves no mass itself."""
     wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     joints = [fw.Joint("a", HINGE, None, "crank", **leader), fw.Joint("b", HINGE, None, "wheel")]
-    return fw.Mechanism([fw.Body("crank"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", coefficients),))])
+    return fw.describe([fw.Body("crank"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", coefficients),))])
 
 
 def test_a_joint_without_mass_must_always_move_what_follows_it() -> None:
@@ -230,13 +230,13 @@ def test_a_joint_of_a_loop_is_not_put_where_what_follows_it_stands_still() -> No
     coupling = fw.Coupling("cam", "gear", (("joint1", (0.0, 1.0)),))
     robot = fw.build(dataclasses.replace(base, bodies=(*base.bodies, wheel), joints=joints, couplings=(coupling,)))
     assert isinstance(robot, fw.ClosedRobot) and len(robot.clusters) == 1
-    assert list(robot.loops._standstills(robot.neutral())) == []
+    assert list(robot._loops._standstills(robot.neutral())) == []
 
 
 def test_a_joint_without_mass_that_follows_leaves_the_spanning_tree_without_multipliers() -> None:
     wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 2.0)))
     joints = [fw.Joint("a", HINGE, None, "wheel"), fw.Joint("b", HINGE, None, "pointer")]
-    needle = fw.Mechanism([fw.Body("pointer"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", (3.0,)),))])
+    needle = fw.describe([fw.Body("pointer"), wheel], joints, couplings=[fw.Coupling("c", "b", (("a", (3.0,)),))])
     robot = fw.build(needle, execution="interpreted")
     assert "multipliers" not in robot.forward_dynamics.candidates
     assert robot.forward_dynamics([0.1], [0.2], [4.0]) == pytest.approx([2.0])

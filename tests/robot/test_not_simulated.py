@@ -8,14 +8,16 @@ import featherweight as fw
 from featherweight.robot.not_simulated import CHANGING_MOTION, not_simulated
 
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+LIMITED = 'limited="true" range="0 1" margin="0.1" solreflimit="1 1"'
 EVERYTHING = f"""<mujoco><option density="1"/><asset><texture name="t" type="2d" builtin="flat" width="1" height="1"/></asset>
 <worldbody><light/>
-  <body name="a" gravcomp="1"><joint name="j" actuatorfrcrange="-1 2"/>{INERTIAL}<geom size=".1" condim="4"/>
+  <body name="a" gravcomp="1"><joint name="j" actuatorfrcrange="-1 2" {LIMITED}/>{INERTIAL}<geom size=".1" condim="4"/>
     <geom size=".1" contype="0" conaffinity="0" condim="6"/></body>
   <body><joint type="ball" limited="true" range="0 30"/>{INERTIAL}<geom size=".1" condim="6" solref=".1 1"/></body>
   <body><joint type="free" stiffness="1"/>{INERTIAL}<geom name="g" size=".1" gap=".1"/></body>
 </worldbody>
-<tendon><spatial stiffness="1"><site site="s"/><site site="r"/></spatial></tendon>
+<tendon><spatial stiffness="1"><site site="s"/><site site="r"/></spatial>
+  <fixed actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>
 <actuator><motor site="s"/></actuator><sensor><jointpos joint="j"/></sensor></mujoco>"""
 SITES = '<site name="s"/><site name="r" pos="1 0 0"/>'
 
@@ -31,6 +33,11 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
         "damping of higher order",
         "springs of higher order",
         "springs that yield",
+        "springs of tendons that yield, or of higher order",
+        "damping of actuators of higher order",
+        "damping of tendons of higher order",
+        "surfaces that move on their bodies (surfacevel)",
+        "adhesion of contacts",
     }  # of later versions of MuJoCo
     assert found.keys() == {*CHANGING_MOTION} - unseen
     assert found["friction against spinning and rolling (condim 6)"] == "1"

@@ -71,7 +71,7 @@ def test_functions_are_those_of_robots_with_these_inertias(name: str) -> None:
 def test_delassus_and_derivatives_of_robots_with_these_inertias(name: str) -> None:
     """What contacts see, forces on bodies, and parts that are composed and differentiated; and they are pickled."""
     robot = robot_named(name)
-    contacts = [fw.Contact(robot.frames[-1].name, kind="point")]
+    contacts = [fw.BilateralContact(robot.frames[-1].name, kind="point")]
     x = random_states(robot, 1)
     parameters, armature = drawn(robot, 1)
     other = with_inertias(robot, parameters[0], armature[0])

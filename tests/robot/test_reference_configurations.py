@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight import Body, Closure, Configuration, Coupling, Inertia, Joint, JointType, Mechanism, ModelError, Pose
+from featherweight import Body, Closure, Configuration, Coupling, Inertia, Joint, JointType, ModelError, Pose, describe
 from featherweight.robots.linkages import four_bar_configuration
 
 SOLID = Inertia(1.0, (0.1, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
@@ -20,7 +20,7 @@ def arm(*configurations: Configuration, base: str = "fixed", couplings: tuple[Co
     kinds = [JointType.FIXED, JointType.SPHERICAL, JointType.PLANAR, JointType.REVOLUTE, JointType.PRISMATIC]
     joints = [Joint(f"j{k}", kind, f"b{k}", f"b{k + 1}", Pose(p=(0.3, 0.0, 0.0))) for k, kind in enumerate(kinds)]
     bodies = [Body(f"b{k}", SOLID) for k in range(len(kinds) + 1)]
-    return fw.build(Mechanism(bodies, joints, configurations=configurations, couplings=couplings), base)
+    return fw.build(describe(bodies, joints, configurations=configurations, couplings=couplings), base)
 
 
 def test_coordinates_go_to_the_joints_that_they_are_named_for() -> None:
@@ -90,6 +90,6 @@ def test_loops_that_cannot_be_closed_are_refused_by_name() -> None:
     joints = [Joint("a", JointType.REVOLUTE, "world", "one"), Joint("b", JointType.REVOLUTE, "one", "two")]
     own = Closure("own", ("a",), lambda q: [q[0] * q[0] * q[0] - 3.0 * q[0] + 2.5])
     bodies = [Body("one", SOLID), Body("two", SOLID)]
-    robot = fw.build(Mechanism(bodies, joints, closures=[own], configurations=[home]), execution="interpreted")
+    robot = fw.build(describe(bodies, joints, closures=[own], configurations=[home]), execution="interpreted")
     with pytest.raises(ValueError, match=r"configuration 'home' leaves 0.5 rad of 'own' open"):
         robot.configurations["home"]

@@ -62,7 +62,7 @@ def test_frames_of_ones_own_are_compared_by_value(panda: fw.Robot) -> None:
     assert len(set(same)) == 1
     assert panda.frame_jacobian(same[0]) is panda.frame_jacobian(same[1])
     assert panda.frame_jacobian(same[0]) is not panda.frame_jacobian(fw.Frame("tool", HAND, offset(1)))
-    assert panda.operational_space(fw.Contact(same[0])) is panda.operational_space(fw.Contact(same[1]))
+    assert panda.operational_space(fw.BilateralContact(same[0])) is panda.operational_space(fw.BilateralContact(same[1]))
 
 
 def test_the_robots_frames_by_name(panda: fw.Robot) -> None:
@@ -76,7 +76,7 @@ def test_the_robots_frames_by_name(panda: fw.Robot) -> None:
 
 def test_contacts_on_frames_of_ones_own(panda: fw.Robot) -> None:
     tool = fw.Frame("tool", HAND, offset())
-    placed, own = fw.Contact(HAND, "point", placement=offset()), fw.Contact(tool, "point")
+    placed, own = fw.BilateralContact(HAND, "point", placement=offset()), fw.BilateralContact(tool, "point")
     np.testing.assert_allclose(panda.contact_jacobian(own)(Q), panda.contact_jacobian(placed)(Q), rtol=0.0, atol=1e-14)
     assert str(own) == "the contact on 'tool'"
     difference = fw.Difference(tool, "panda_link2")

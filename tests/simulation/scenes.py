@@ -31,9 +31,9 @@ def solid_ball(mass: float, radius: float) -> fw.Inertia:
     return fw.Inertia(mass, (0.0, 0.0, 0.0), (i, 0.0, 0.0, i, 0.0, i))
 
 
-def corners(frame: str, sides: Sequence[float], **surface: float) -> list[fw.Sphere]:
+def corners(frame: str, sides: Sequence[float], **surface: float) -> list[fw.ContactSphere]:
     a, b, c = (0.5 * s for s in sides)
-    return [fw.Point(frame, (x, y, z), **surface) for x in (-a, a) for y in (-b, b) for z in (-c, c)]
+    return [fw.ContactPoint(frame, (x, y, z), **surface) for x in (-a, a) for y in (-b, b) for z in (-c, c)]
 
 
 def free_bodies(*inertias: fw.Inertia, gravity: Sequence[float] = DOWN) -> fw.Robot:
@@ -41,20 +41,20 @@ def free_bodies(*inertias: fw.Inertia, gravity: Sequence[float] = DOWN) -> fw.Ro
     names = [f"body{k}" for k in range(len(inertias))]
     bodies = [fw.Body(name, inertia) for name, inertia in zip(names, inertias, strict=True)]
     joints = [fw.Joint(f"free{k}", FREE, WORLD, name) for k, name in enumerate(names)]
-    return fw.build(fw.Mechanism(bodies, joints, gravity=tuple(gravity)))
+    return fw.build(fw.describe(bodies, joints, gravity=tuple(gravity)))
 
 
 def cart(mass: float = 1.0, axis: Sequence[float] = X, gravity: Sequence[float] = DOWN, **joint: Any) -> fw.Robot:
     """A mass on a rail."""
     body = fw.Body("cart", fw.Inertia(mass, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     rail = fw.Joint("rail", SLIDE, WORLD, "cart", axis=tuple(axis), **joint)
-    return fw.build(fw.Mechanism([body], [rail], gravity=tuple(gravity)))
+    return fw.build(fw.describe([body], [rail], gravity=tuple(gravity)))
 
 
 def pendulum(mass: float = 1.5, length: float = 0.4, inertia: float = 0.05, **joint: Any) -> fw.Robot:
     """A physical pendulum about y, hanging at zero; `inertia` is about its centre."""
     bob = fw.Body("bob", fw.Inertia(mass, (0.0, 0.0, -length), (inertia, 0.0, 0.0, inertia, 0.0, 0.1 * inertia)))
-    return fw.build(fw.Mechanism([bob], [fw.Joint("pivot", HINGE, WORLD, "bob", axis=Y, **joint)]))
+    return fw.build(fw.describe([bob], [fw.Joint("pivot", HINGE, WORLD, "bob", axis=Y, **joint)]))
 
 
 def pose(p: Sequence[float], turn: Rotation | None = None) -> Array:

@@ -137,7 +137,7 @@ def legged() -> fw.Robot:
     joints = [fw.Joint("base", FREE, WORLD, "body0")]
     for k, y in ((1, 0.15), (2, -0.15)):
         joints.append(fw.Joint(f"hip{k}", HINGE, "body0", f"body{k}", fw.Pose(p=(0.0, y, 0.0)), Y if k == 1 else X, **passive))
-    return fw.build(fw.Mechanism([fw.Body("body0", trunk), fw.Body("body1", leg), fw.Body("body2", leg)], joints))
+    return fw.build(fw.describe([fw.Body("body0", trunk), fw.Body("body1", leg), fw.Body("body2", leg)], joints))
 
 
 def stood(count: int) -> tuple[Array, Array]:
@@ -149,7 +149,7 @@ def stood(count: int) -> tuple[Array, Array]:
 
 
 def on_legs(**more: Any) -> fw.Simulation:
-    feet = [fw.Sphere(f"body{k}", 0.03, (0.0, 0.0, -0.18)) for k in (1, 2)]
+    feet = [fw.ContactSphere(f"body{k}", 0.03, (0.0, 0.0, -0.18)) for k in (1, 2)]
     return fw.Simulation(legged(), H, spheres=[*feet, *corners("body0", SIDES)], ground=fw.Plane(), **more)
 
 

@@ -63,8 +63,8 @@ def slid(angle: float, friction: float, *, heading: float = 0.0, pyramid: bool =
 def test_a_flying_body_called_world_lands_on_the_ground(touching: str) -> None:
     box = fw.Shape("box", "world", fw.ShapeType.BOX, SIDES)
     joints = [fw.Joint("fixed", fw.JointType.FIXED, "world", "plate", fw.Pose(p=(0.0, 0.0, -0.05)))]
-    made = fw.Mechanism([fw.Body("world", solid_box(2.0, SIDES)), fw.Body("plate")], joints, shapes=[box])
-    flat = [fw.Point("plate", (x, y, 0.0)) for x in (-0.1, 0.1) for y in (-0.15, 0.15)]
+    made = fw.describe([fw.Body("world", solid_box(2.0, SIDES)), fw.Body("plate")], joints, shapes=[box])
+    flat = [fw.ContactPoint("plate", (x, y, 0.0)) for x in (-0.1, 0.1) for y in (-0.15, 0.15)]
     on: dict[str, Any] = {"spheres": flat} if touching == "points" else {"shapes": True}
     sim = fw.Simulation(fw.build(made, "floating"), H, q=pose((0.0, 0.0, 0.06)), ground=fw.Plane(), **on)
     sim.run(0.3, every=10**6)
@@ -120,7 +120,7 @@ def test_friction_of_two_surfaces(body: float | None, ground: float | None, expe
 )
 def test_restitution_of_two_surfaces(ball: float | None, ground: float | None, expected: float) -> None:
     robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
-    sphere, plane = fw.Sphere("body0", 0.1, restitution=ball), fw.Plane(restitution=ground)
+    sphere, plane = fw.ContactSphere("body0", 0.1, restitution=ball), fw.Plane(restitution=ground)
     sim = fw.Simulation(
         robot, H, q=pose((0, 0, 0.1)), v=[0, 0, -2.0, 0, 0, 0], spheres=[sphere], ground=plane, restitution=0.25
     )
@@ -133,7 +133,7 @@ def test_a_ball_bounces_to_the_square_of_its_restitution(e: float) -> None:
     """Of the height before. The impact comes up to a step late, which changes a height by 2 h v / height: 1 % from 5 cm on."""
     h = 5e-4
     sim = fw.Simulation(
-        free_bodies(solid_ball(1.0, 0.1)), h, q=pose((0, 0, 1.1)), spheres=[fw.Sphere("body0", 0.1)],
+        free_bodies(solid_ball(1.0, 0.1)), h, q=pose((0, 0, 1.1)), spheres=[fw.ContactSphere("body0", 0.1)],
         ground=fw.Plane(), restitution=e,
     )  # fmt: skip
     motion = sim.run(2.4)
@@ -154,7 +154,7 @@ def test_a_ball_that_loses_nothing_bounces_for_ever(integrator: str, h: float, s
     it, but for the solver's 1e-8 of the speed at each of the impacts."""
     robot = free_bodies(solid_ball(1.0, 0.1))
     sim = fw.Simulation(
-        robot, h, integrator, q=pose((0, 0, 1.1)), spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane(), restitution=1.0
+        robot, h, integrator, q=pose((0, 0, 1.1)), spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), restitution=1.0
     )
     motion = sim.run(30.0)
     fall = G * (motion.q[:, 2] - 0.1) + 0.5 * motion.v[:, 2] ** 2
@@ -173,7 +173,7 @@ def test_a_ball_under_a_ceiling_gains_nothing(e: float) -> None:
         1e-2,
         q=pose((0, 0, 0.5)),
         v=[0, 0, 5.0, 0, 0, 0],
-        spheres=[fw.Sphere("body0", 0.1)],
+        spheres=[fw.ContactSphere("body0", 0.1)],
         ground=ceiling,
         restitution=e,
     )
@@ -190,7 +190,7 @@ def test_slow_contacts_do_not_bounce() -> None:
     robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
     for speed, after in ((0.009, 0.0), (0.011, 0.011)):
         sim = fw.Simulation(
-            robot, H, q=pose((0, 0, 0.1)), v=[0, 0, -speed, 0, 0, 0], spheres=[fw.Sphere("body0", 0.1)],
+            robot, H, q=pose((0, 0, 0.1)), v=[0, 0, -speed, 0, 0, 0], spheres=[fw.ContactSphere("body0", 0.1)],
             ground=fw.Plane(), restitution=1.0,
         )  # fmt: skip
         sim.step()
@@ -201,7 +201,9 @@ def test_a_ball_rolls_down_with_five_sevenths_of_gravity() -> None:
     """And with 2/7 g sin of friction. Velocities of a turning body are in its axes: an error of h w, 1 % at most here."""
     plane, R = tilted(0.25)
     robot = free_bodies(solid_ball(1.0, 0.1))
-    sim = fw.Simulation(robot, H, q=pose(R.apply([0, 0, 0.1])), spheres=[fw.Sphere("body0", 0.1)], ground=plane, friction=0.5)
+    sim = fw.Simulation(
+        robot, H, q=pose(R.apply([0, 0, 0.1])), spheres=[fw.ContactSphere("body0", 0.1)], ground=plane, friction=0.5
+    )
     sim.run(0.5)
     down, normal = R.apply([1.0, 0.0, 0.0]), R.apply([0.0, 0.0, 1.0])
     velocity = Rotation.from_quat(sim.q[3:]).apply(sim.v[:3].copy())
@@ -216,7 +218,7 @@ def test_a_ball_rolls_down_with_five_sevenths_of_gravity() -> None:
 def test_a_ball_without_friction_does_not_turn() -> None:
     plane, R = tilted(0.25)
     sim = fw.Simulation(
-        free_bodies(solid_ball(1.0, 0.1)), H, q=pose(R.apply([0, 0, 0.1])), spheres=[fw.Sphere("body0", 0.1)],
+        free_bodies(solid_ball(1.0, 0.1)), H, q=pose(R.apply([0, 0, 0.1])), spheres=[fw.ContactSphere("body0", 0.1)],
         ground=plane, friction=0.0,
     )  # fmt: skip
     sim.run(0.5, every=1000)
@@ -234,7 +236,7 @@ def test_two_balls_collide(e: float) -> None:
     q = np.concatenate([pose((0, 0, 0)), pose((0.2, 0, 0))])
     v = np.zeros(12)
     v[0], v[6] = 2.0, -0.5
-    spheres = [fw.Sphere("body0", 0.1), fw.Sphere("body1", 0.1)]
+    spheres = [fw.ContactSphere("body0", 0.1), fw.ContactSphere("body1", 0.1)]
     sim = fw.Simulation(robot, H, q=q, v=v, spheres=spheres, pairs=[(0, 1)], restitution=e)
     sim.step()
     assert sim.v[6] - sim.v[0] == pytest.approx(e * 2.5, abs=1e-7)
@@ -253,7 +255,7 @@ def test_a_stack_of_ten_boxes_rests() -> None:
     feet, heads = ([(x, y, z) for x in (-0.08, 0.08) for y in (-0.08, 0.08)] for z in (-0.09, 0.09))
     spheres, pairs = [], []
     for k in range(10):
-        spheres += [fw.Sphere(f"body{k}", 0.01, c) for c in (*feet, *heads)]
+        spheres += [fw.ContactSphere(f"body{k}", 0.01, c) for c in (*feet, *heads)]
         if k:
             pairs += [(8 * k + i, 8 * (k - 1) + 4 + i) for i in range(4)]
     q = np.concatenate([pose((0.0, 0.0, 0.1 + 0.2 * k)) for k in range(10)])
@@ -285,7 +287,7 @@ def wrench(points: Array, forces: Array) -> Array:
     return np.array([*forces.sum(axis=0), *np.cross(points, forces).sum(axis=0)])
 
 
-def assert_coulomb(sim: fw.Simulation, q: Array, friction: float, spheres: list[fw.Sphere], tolerance: float) -> None:
+def assert_coulomb(sim: fw.Simulation, q: Array, friction: float, spheres: list[fw.ContactSphere], tolerance: float) -> None:
     """Signorini's condition and Coulomb's law on the plane z = 0, for the velocities that the last step, from q, left.
 
     To `tolerance` [m/s], or as much force as gives the robot's mass that velocity in a step.
@@ -361,7 +363,7 @@ def test_laws_hold_for_a_humanoid_on_its_feet() -> None:
             (joint,) = (j for j in robot.joints if j.name == f"leg_{side}_{number}_joint")
             q[joint.q_slice] = angle
     soles = ("left_sole_link", "right_sole_link")
-    feet = [fw.Point(sole, (x, y, 0.0)) for sole in soles for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
+    feet = [fw.ContactPoint(sole, (x, y, 0.0)) for sole in soles for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
     q[2] -= robot.frame_placement("left_sole_link")(q)[2, 3]
     sim = fw.Simulation(robot, H, q=q, spheres=feet, ground=fw.Plane(), joint_friction=False, friction=0.7)
     goal, stiffness = q.copy(), 4000.0 * np.diagonal(robot.mass_matrix(q)).copy()
@@ -418,7 +420,7 @@ def test_heights_go_on_beyond_their_edge() -> None:
     """As they are there: level beyond a slope's top, at its height."""
     field = fw.HeightField([[0.0, 0.0], [0.5, 0.5]], (0.0, 1.0), (0.0, 1.0))
     robot = free_bodies(solid_ball(1.0, 0.1))
-    sim = fw.Simulation(robot, H, q=pose((3.0, 0.5, 0.6)), spheres=[fw.Sphere("body0", 0.1)], ground=field)
+    sim = fw.Simulation(robot, H, q=pose((3.0, 0.5, 0.6)), spheres=[fw.ContactSphere("body0", 0.1)], ground=field)
     sim.run(0.1, every=1000)
     np.testing.assert_allclose(sim.q, pose((3.0, 0.5, 0.6)), atol=1e-6)
 
@@ -482,7 +484,7 @@ SEEDS = range(6)
 
 
 @functools.cache
-def walker(seed: int) -> tuple[fw.Robot, list[fw.Sphere]]:
+def walker(seed: int) -> tuple[fw.Robot, list[fw.ContactSphere]]:
     """A random tree, every second one on a floating base, with spheres and points on bodies anywhere."""
     rng = np.random.default_rng(seed)
     made = fw.generators.random_tree(3 + seed % 3, seed=seed, masses=(0.2, 5.0))
@@ -493,11 +495,11 @@ def walker(seed: int) -> tuple[fw.Robot, list[fw.Sphere]]:
     for body in robot.bodies[-3:]:
         for _ in range(3):
             center, radius = rng.uniform(-0.2, 0.2, 3), rng.choice([0.0, rng.uniform(0.02, 0.1)])
-            spheres.append(fw.Sphere(body.name, float(radius), tuple(map(float, center))))
+            spheres.append(fw.ContactSphere(body.name, float(radius), tuple(map(float, center))))
     return robot, spheres
 
 
-def centers(robot: fw.Robot, spheres: list[fw.Sphere], q: Array) -> Array:
+def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array:
     T = robot.frame_placement([s.frame for s in spheres])(q)
     return np.einsum("sij,sj->si", T[:, :3, :3], np.array([s.center for s in spheres])) + T[:, :3, 3]
 
@@ -567,7 +569,7 @@ def test_contacts_bring_no_energy_and_let_nothing_approach(
 def test_overlap_is_pushed_apart_without_velocity() -> None:
     """To the slop in one step, where one contact does it; the body stays at rest."""
     robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
-    sim = fw.Simulation(robot, H, q=pose((0, 0, 0.09)), spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane())
+    sim = fw.Simulation(robot, H, q=pose((0, 0, 0.09)), spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane())
     sim.step()
     assert sim.q[2] == pytest.approx(0.1, abs=1.2e-6)
     np.testing.assert_allclose(sim.v, 0.0, atol=1e-12)
@@ -576,10 +578,10 @@ def test_overlap_is_pushed_apart_without_velocity() -> None:
 def test_a_limit_and_a_contact_act_together() -> None:
     """A cart on a vertical rail whose limit lies above the ground stays on the limit, and the ground carries nothing."""
     body = fw.Body("cart", solid_box(2.0, (0.1, 0.1, 0.1)))
-    robot = fw.build(fw.Mechanism([body], [fw.Joint("rail", SLIDE, WORLD, "cart", axis=Z, lower=0.3)]))
+    robot = fw.build(fw.describe([body], [fw.Joint("rail", SLIDE, WORLD, "cart", axis=Z, lower=0.3)]))
     for height, force in ((0.2995, 0.0), (0.3005, 2.0 * G)):
         ground = fw.Plane(point=(0.0, 0.0, height))
-        sim = fw.Simulation(robot, H, q=[0.31], spheres=[fw.Point("cart")], ground=ground)
+        sim = fw.Simulation(robot, H, q=[0.31], spheres=[fw.ContactPoint("cart")], ground=ground)
         sim.run(0.3, every=1000)
         assert sim.q[0] == pytest.approx(max(0.3, height), abs=2e-6)
         np.testing.assert_allclose(sim.contacts()[1].sum(axis=0), [0.0, 0.0, force], atol=1e-5)

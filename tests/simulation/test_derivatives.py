@@ -94,7 +94,7 @@ def one_of_each_joint() -> fw.Robot:
         fw.Joint("flat", PLANAR, "b", "c", damping=0.1),
         fw.Joint("hinge", HINGE, "c", "d", stiffness=3.0, rest=0.1),
     ]
-    return fw.build(fw.Mechanism(bodies, joints))
+    return fw.build(fw.describe(bodies, joints))
 
 
 # --- free motion
@@ -149,7 +149,7 @@ def ball_on_a_slope(gap: float, velocity: Any, integrator: str = "semi-implicit"
     """`velocity` is linear and angular, in the world and in the body."""
     robot, center = free_bodies(solid_ball(2.0, 0.1)), np.array([0.01, 0.0, 0.02])
     plane = fw.Plane(normal=(0.2, 0.1, 1.0))
-    spheres = [fw.Sphere("body0", 0.1, tuple(center))]
+    spheres = [fw.ContactSphere("body0", 0.1, tuple(center))]
     sim = fw.Simulation(robot, H, integrator, spheres=spheres, ground=plane, **TIGHT, **how)
     q = pose((0.1 + gap) * np.array(plane.normal) - TURN.apply(center), TURN)
     v = np.concatenate([TURN.inv().apply(velocity[:3]), velocity[3:]])
@@ -185,7 +185,7 @@ def test_restitution_that_friction_would_make_gain_energy() -> None:
     tip, turn = np.array([0.1, 0.05, -0.3]), Rotation.random(random_state=4)
     rebound = []
     for restitution in (0.9, 0.95):
-        spheres = [fw.Point("body0", tuple(tip))]
+        spheres = [fw.ContactPoint("body0", tuple(tip))]
         sim = fw.Simulation(rod, H, spheres=spheres, ground=fw.Plane(), friction=0.9, restitution=restitution, **TIGHT)
         v = [0.8, 1.7, -3.3, -0.8, -2.9, -0.5]
         agreed(sim, pose(np.array([0.0, 0.0, 1e-4]) - turn.apply(tip), turn), v)
@@ -221,13 +221,15 @@ def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
     rng = np.random.default_rng(0)
     q, v = robot.random_configuration(rng), 10.0 * rng.standard_normal(robot.nv)
     ground = fw.Plane((0.0, 0.0, robot.frame_placement(last)(q)[2, 3] - 0.04))
-    agreed(fw.Simulation(robot, H, spheres=[fw.Sphere(last, 0.05)], ground=ground, friction=0.0, **TIGHT, **NOTHING), q, v)
+    agreed(
+        fw.Simulation(robot, H, spheres=[fw.ContactSphere(last, 0.05)], ground=ground, friction=0.0, **TIGHT, **NOTHING), q, v
+    )
 
 
 def test_a_ball_that_came_to_rest_is_held() -> None:
     """Its gap is zero but for rounding, which does not tell: what overlaps a little stays where it is."""
     robot = free_bodies(solid_ball(2.0, 0.1))
-    sim = fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane(), friction=0.5, **TIGHT)
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), friction=0.5, **TIGHT)
     sim.reset(pose((0.0, 0.0, 0.1005)))
     for _ in range(20):
         sim.step()
@@ -259,13 +261,13 @@ def test_edges_are_doubtful() -> None:
 def test_a_ball_on_heights_and_two_balls() -> None:
     heights = fw.HeightField(0.05 * np.random.default_rng(3).standard_normal((6, 6)), (-1.0, 1.0), (-1.0, 1.0))
     robot = free_bodies(solid_ball(2.0, 0.1))
-    sim = fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=heights, friction=0.2, **TIGHT)
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=heights, friction=0.2, **TIGHT)
     scene = sim._stepper.contacts.scene
     _, _, nz, height = normal_and_height(scene.heights, scene.field_grid[0], scene.field_edges[0], 0.13, 0.27)
     agreed(sim, pose((0.13, 0.27, height + 0.1001 / nz), TURN), np.array([0.3, 0.1, -0.9, 0.2, 0.1, 0.3]))
 
     two = free_bodies(solid_ball(2.0, 0.1), solid_ball(1.0, 0.2))
-    spheres = [fw.Sphere("body0", 0.1, (0.01, 0.0, 0.0)), fw.Sphere("body1", 0.2)]
+    spheres = [fw.ContactSphere("body0", 0.1, (0.01, 0.0, 0.0)), fw.ContactSphere("body1", 0.2)]
     sim = fw.Simulation(two, H, spheres=spheres, pairs=[(0, 1)], friction=0.3, **TIGHT)
     way = np.array([0.3, 0.5, 0.7]) / np.linalg.norm([0.3, 0.5, 0.7])
     q = np.concatenate([pose(-TURN.apply([0.01, 0.0, 0.0]), TURN), pose(0.2999 * way)])
@@ -299,7 +301,7 @@ def test_limits_friction_and_contacts_of_a_loop() -> None:
     tip = robot.frame_placement("link2")(q) @ np.array([0.3, 0.0, 0.0, 1.0])
     down = np.sign(robot.frame_velocity("link2", "world")(q, np.ones(1))[1])
     ground = fw.Plane(tip[:3] - [0.0, 5e-5, 0.0], (0.0, 1.0, 0.2))
-    sim = fw.Simulation(robot, H, spheres=[fw.Point("link2", (0.3, 0.0, 0.0))], ground=ground, friction=0.1, **TIGHT)
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactPoint("link2", (0.3, 0.0, 0.0))], ground=ground, friction=0.1, **TIGHT)
     agreed(sim, q, [-0.7 * down], np.array([0.3]))
     assert len(sim.contacts()[0]) == 1
 
@@ -307,7 +309,7 @@ def test_limits_friction_and_contacts_of_a_loop() -> None:
 @pytest.mark.parametrize("integrator", ["semi-implicit", "midpoint"])
 def test_a_quadruped_on_its_feet(integrator: str) -> None:
     robot, legs, rng = fw.build(mini_cheetah()), ("FR", "FL", "HR", "HL"), np.random.default_rng(1)
-    feet = [fw.Point(f"{leg}_knee_link", (0.0, 0.0, -0.2)) for leg in legs]
+    feet = [fw.ContactPoint(f"{leg}_knee_link", (0.0, 0.0, -0.2)) for leg in legs]
     sim = fw.Simulation(robot, H, integrator, spheres=feet, ground=fw.Plane(), friction=0.6, **TIGHT)
     q, v = robot.neutral(), 0.02 * rng.standard_normal(robot.nv)
     places = {j.name: j.q_slice for j in robot.joints}
@@ -325,7 +327,9 @@ def test_a_quadruped_on_its_feet(integrator: str) -> None:
 
 def test_many_robots_have_those_of_each_and_go_on_as_they_would() -> None:
     robot, rng = free_bodies(solid_ball(2.0, 0.1)), np.random.default_rng(4)
-    sim, alone = (fw.Simulation(robot, H, spheres=[fw.Sphere("body0", 0.1)], ground=fw.Plane(), **TIGHT) for _ in range(2))
+    sim, alone = (
+        fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), **TIGHT) for _ in range(2)
+    )
     q = np.stack([pose((0.0, 0.0, 0.1 + gap), TURN) for gap in (1e-4, -1e-4, 0.5)])
     v, tau = rng.standard_normal((3, 6)), rng.standard_normal((3, 6))
     sim.reset(q, v)

@@ -49,7 +49,7 @@ def damped() -> fw.Robot:
         for k, (kind, axis, more) in enumerate(zip((HINGE, SLIDE, HINGE), (Y, X, Z), passive, strict=True))
         for placed in [fw.Pose(p=(0.1, 0.2, 0.3 * k))]
     ]
-    return fw.build(fw.Mechanism(bodies, joints))
+    return fw.build(fw.describe(bodies, joints))
 
 
 ROBOTS = {
@@ -58,7 +58,7 @@ ROBOTS = {
     "damped": damped,
     "prismatic": lambda: fw.build(chain(2, joint="prismatic")),
     "depth one": lambda: tree("depth_one")[1],
-    "all joints": lambda: tree("roots")[1],
+    "all joints": lambda: fw.build(tree("roots")[0]),
 }
 
 
@@ -154,7 +154,7 @@ def test_single_precision(integrator: str) -> None:
 
 
 def test_a_robot_that_is_not_finite_is_alone_with_it() -> None:
-    robot = tree("roots")[1]
+    robot = fw.build(tree("roots")[0])
     sim = free(robot, "rk4")
     q, v = states(robot, 4)
     tau = forces(robot, 6, 4)
@@ -205,7 +205,7 @@ def refused(sim: fw.Simulation, message: str, error: type[Exception] = NotImplem
 def test_what_acts_beside_joint_forces_is_refused_by_name() -> None:
     limited = cart(lower=-1.0, upper=1.0)
     refused(fw.Simulation(limited, 1e-3), r"leave out what acts \(Simulation\(..., joint_limits=False\)\), or roll out on this")
-    touching = fw.Simulation(limited, 1e-3, ground=fw.Plane(), spheres=[fw.Sphere("cart", 0.05, (0.0, 0.0, 1.0))])
+    touching = fw.Simulation(limited, 1e-3, ground=fw.Plane(), spheres=[fw.ContactSphere("cart", 0.05, (0.0, 0.0, 1.0))])
     refused(touching, r"\(Simulation\(..., shapes=False and no spheres, joint_limits=False\)\)")
     refused(fw.Simulation(cart(friction=0.1), 1e-3), r"\(Simulation\(..., joint_friction=False\)\)")
 

@@ -26,8 +26,8 @@ def scene(number: str) -> fw.Simulation:
         limits = {"lower": lower, "upper": upper, "friction": friction}
         joints.append(fw.Joint(name, fw.JointType(kind), parent, child, placement, tuple(axis), **limits))
     return fw.Simulation(
-        fw.build(fw.Mechanism(bodies, joints)), made["step"], q=made["q"], v=made["v"],
-        spheres=[fw.Sphere(frame, radius, tuple(center)) for frame, radius, center in made["spheres"]],
+        fw.build(fw.describe(bodies, joints)), made["step"], q=made["q"], v=made["v"],
+        spheres=[fw.ContactSphere(frame, radius, tuple(center)) for frame, radius, center in made["spheres"]],
         ground=fw.Plane(point=tuple(made["ground"])), friction=made["friction"],
     )  # fmt: skip
 
@@ -110,8 +110,8 @@ def test_bodies_that_parting_would_speed_up_are_not_parted() -> None:
         low = robot.frame_placement(last)(q)[2, 3] - 0.05
         for every in (1, 5):
             sim = fw.Simulation(
-                robot, 1e-4, q=q, v=v, spheres=[fw.Sphere(last, 0.05)], ground=fw.Plane((0, 0, low + 0.01)), friction=0.0,
-                joint_limits=False,
+                robot, 1e-4, q=q, v=v, spheres=[fw.ContactSphere(last, 0.05)], ground=fw.Plane((0, 0, low + 0.01)),
+                friction=0.0, joint_limits=False,
             )  # fmt: skip
             before = robot.kinetic_energy(q, v)
             sim.run(5e-4, every=every)
@@ -133,7 +133,7 @@ def test_work_is_no_gain(integrator: str) -> None:
         assert abs(sim.v[0]) > 0.02
     body = fw.Body("arm", solid_box(1.0, (0.1, 0.1, 0.6)))
     drive = fw.Actuator("servo", "hinge", gain=30.0, bias=(0.0, -30.0, -1.0))
-    driven = fw.build(fw.Mechanism([body], [fw.Joint("hinge", HINGE, WORLD, "arm", axis=Y)], actuators=[drive]))
+    driven = fw.build(fw.describe([body], [fw.Joint("hinge", HINGE, WORLD, "arm", axis=Y)], actuators=[drive]))
     sim = fw.Simulation(driven, 2e-3, integrator)
     sim.run(0.2, lambda t, q, v: (None, [1.5]))
     assert sim.q[0] > 1.0
@@ -145,8 +145,10 @@ def test_falling_and_lifting_are_no_gain() -> None:
     swing.run(5.0)
     assert swing.steps == 500
     body = fw.Body("box", TUMBLING)
-    robot = fw.build(fw.Mechanism([body], [fw.Joint("free", FREE, WORLD, "box")]))
-    sim = fw.Simulation(robot, 1e-2, v=[3.0, 0, 0, 0, 0, 0], spheres=[fw.Sphere("box", 0.1)], ground=fw.Plane(), friction=0.0)
+    robot = fw.build(fw.describe([body], [fw.Joint("free", FREE, WORLD, "box")]))
+    sim = fw.Simulation(
+        robot, 1e-2, v=[3.0, 0, 0, 0, 0, 0], spheres=[fw.ContactSphere("box", 0.1)], ground=fw.Plane(), friction=0.0
+    )
     sim.q = [0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0]
     sim.run(0.1, every=5)
     assert sim.q[2] > 0.099

@@ -87,7 +87,7 @@ SPIN = np.array([1.5, -0.7, 4.0])
 def spun(moments: tuple[float, ...], joint: fw.JointType) -> fw.Robot:
     """A body free of forces, on a ball joint at its centre or flying."""
     body = fw.Body("top", fw.Inertia(1.3, (0.0, 0.0, 0.0), (moments[0], 0.0, 0.0, moments[1], 0.0, moments[2])))
-    return fw.build(fw.Mechanism([body], [fw.Joint("joint", joint, WORLD, "top")], gravity=NO_GRAVITY))
+    return fw.build(fw.describe([body], [fw.Joint("joint", joint, WORLD, "top")], gravity=NO_GRAVITY))
 
 
 @pytest.mark.parametrize("joint", [BALL, FREE])
@@ -147,7 +147,7 @@ def test_a_free_ball_goes_straight_on_however_far_it_turns_in_a_step(turns: floa
 
 def test_a_planar_body_goes_straight_on_however_far_it_turns_in_a_step() -> None:
     body = fw.Body("puck", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1)))
-    robot = fw.build(fw.Mechanism([body], [fw.Joint("table", fw.JointType.PLANAR, "world", "puck")], gravity=NO_GRAVITY))
+    robot = fw.build(fw.describe([body], [fw.Joint("table", fw.JointType.PLANAR, "world", "puck")], gravity=NO_GRAVITY))
     sim = fw.Simulation(robot, 1.0, v=[1.0, 2.0, 10.0])
     sim.step()
     np.testing.assert_allclose(sim.q, [1.0, 2.0, np.cos(10.0), np.sin(10.0)], atol=1e-14)
@@ -162,7 +162,7 @@ def test_a_base_of_a_mechanism_goes_straight_on_however_far_it_turns_in_a_step()
         fw.Joint("b", fw.JointType.REVOLUTE, "base", "two", axis=(0.0, 0.0, 1.0)),
     ]
     bodies = [fw.Body(name, wheel) for name in ("base", "one", "two")]
-    robot = fw.build(fw.Mechanism(bodies, joints, couplings=[fw.Coupling("gear", "b", (("a", (2.0,)),))], gravity=NO_GRAVITY))
+    robot = fw.build(fw.describe(bodies, joints, couplings=[fw.Coupling("gear", "b", (("a", (2.0,)),))], gravity=NO_GRAVITY))
     sim = fw.Simulation(robot, 1.0, v=[1.0, 2.0, 0.0, 0.0, 0.0, 10.0, 0.0])
     sim.step()
     np.testing.assert_allclose(sim.q[:3], [1.0, 2.0, 0.0], atol=1e-13)
@@ -207,7 +207,7 @@ def jointed() -> fw.Robot:
     ]
     spring = {"stiffness": 3.0, "rest": 0.5, "armature": 0.1}
     joints[3] = fw.Joint("joint3", HINGE, "body2", "body3", fw.Pose(p=(0.1, 0.2, 0.1)), X, damping=0.3, **spring)
-    return fw.build(fw.Mechanism(bodies, joints))
+    return fw.build(fw.describe(bodies, joints))
 
 
 @pytest.mark.parametrize(("integrator", "order", "steps"), [("semi-implicit", 1, 200), ("rk4", 4, 25), ("midpoint", 2, 50)])
@@ -261,7 +261,7 @@ def double_pendulum() -> fw.Robot:
         fw.Joint("shoulder", HINGE, WORLD, "upper", axis=Y),
         fw.Joint("elbow", HINGE, "upper", "lower", fw.Pose(p=(0.0, 0.0, -0.6)), Y),
     ]
-    return fw.build(fw.Mechanism([fw.Body("upper", inertia), fw.Body("lower", inertia)], joints))
+    return fw.build(fw.describe([fw.Body("upper", inertia), fw.Body("lower", inertia)], joints))
 
 
 def drift(sim: fw.Simulation, duration: float, scale: float) -> float:
@@ -364,7 +364,7 @@ def test_a_geared_wheel_is_inertia_at_the_joint_that_it_is_geared_to() -> None:
     """
     inertia = fw.Inertia(1.0, (0.2, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.02))
     wheel = fw.Inertia(0.5, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.015))
-    made = fw.Mechanism(
+    made = fw.describe(
         [fw.Body("arm", inertia), fw.Body("wheel", wheel)],
         [fw.Joint("a", HINGE, WORLD, "arm", axis=Z), fw.Joint("b", HINGE, WORLD, "wheel", axis=Z)],
         couplings=[fw.Coupling("gear", "b", (("a", (3.0,)),))],
@@ -373,7 +373,7 @@ def test_a_geared_wheel_is_inertia_at_the_joint_that_it_is_geared_to() -> None:
     alone = fw.Body("arm", inertia)
     geared = fw.build(made)
     single = fw.build(
-        fw.Mechanism([alone], [fw.Joint("a", HINGE, WORLD, "arm", axis=Z, armature=9 * 0.015)], gravity=(0.0, -G, 0.0))
+        fw.describe([alone], [fw.Joint("a", HINGE, WORLD, "arm", axis=Z, armature=9 * 0.015)], gravity=(0.0, -G, 0.0))
     )
     one, two = fw.Simulation(geared, 1e-3, "rk4"), fw.Simulation(single, 1e-3, "rk4")
     one.run(1.0, every=1000)
@@ -447,7 +447,8 @@ def test_a_machine_of_all_joints_moves_as_in_mujoco(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["roots", "mixed_5"])
 def test_random_trees_move_as_in_mujoco(name: str) -> None:
     """Every joint type, for 0.4 s from any state: bodies are where MuJoCo's Runge-Kutta has them, to 1e-6 as above."""
-    description, robot = tree(name)
+    description = tree(name)[0]
+    robot = fw.build(description)
     peer = from_description(description, robot)
     x = state(robot, 3, 1.0)
     peer.model.opt.integrator, peer.model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 1e-4

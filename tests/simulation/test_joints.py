@@ -191,7 +191,7 @@ def test_friction_of_a_geared_joint_counts_by_its_ratio() -> None:
     wheel = dataclasses.replace(body, name="wheel")
     joints = [fw.Joint("a", HINGE, WORLD, "arm"), fw.Joint("b", HINGE, WORLD, "wheel", friction=2.0)]
     couplings = [fw.Coupling("gear", "b", (("a", (3.0,)),))]
-    robot = fw.build(fw.Mechanism([body, wheel], joints, couplings=couplings))
+    robot = fw.build(fw.describe([body, wheel], joints, couplings=couplings))
     sim = fw.Simulation(robot, H)
     sim.step(tau=[5.99])
     assert abs(sim.v[0]) < 1e-9  # the solver's tolerance, 1e-8 of h tau / inertia

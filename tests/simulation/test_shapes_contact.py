@@ -25,7 +25,7 @@ def body(name: str, size: tuple[float, float, float]) -> fw.Body:
 def free_bodies(shapes: list[fw.Shape], size: tuple[float, float, float] = (0.1, 0.1, 0.1)) -> fw.Robot:
     names = list(dict.fromkeys(s.body for s in shapes if s.body != "world"))
     joints = [fw.Joint(f"{n}_joint", fw.JointType.FLOATING, "world", n) for n in names]
-    return fw.build(fw.Mechanism([body(n, size) for n in names], joints, shapes=shapes))
+    return fw.build(fw.describe([body(n, size) for n in names], joints, shapes=shapes))
 
 
 def at(robot: fw.Robot, positions: list[tuple[float, float, float]]) -> np.ndarray:
@@ -162,7 +162,7 @@ def test_points_and_spheres_stand_for_shapes_exactly() -> None:
 
 
 def test_a_robot_without_shapes_stands_on_the_boxes_of_its_inertias() -> None:
-    robot = fw.build(fw.Mechanism([body("b", (0.2, 0.3, 0.4))], [fw.Joint("j", fw.JointType.FLOATING, "world", "b")]))
+    robot = fw.build(fw.describe([body("b", (0.2, 0.3, 0.4))], [fw.Joint("j", fw.JointType.FLOATING, "world", "b")]))
     corners = np.array([s.center for s in spheres_of(robot)])
     np.testing.assert_allclose(np.abs(corners), np.broadcast_to([0.1, 0.15, 0.2], (8, 3)), atol=1e-12)
 

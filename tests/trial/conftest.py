@@ -26,7 +26,7 @@ Rounds = Callable[..., Iterator[np.random.Generator]]
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest, record_property: Callable[[str, Any], None]) -> Iterator[Rounds]:
     """`rounds(share, most)` gives a random generator a round, until the share of the time is over or `most` were had."""
-    name = request.node.nodeid.rpartition("/")[2].partition("@")[0]  # without the group that pytest-xdist adds
+    name = request.node.nodeid.rpartition("/")[2]
     count = 0
 
     def numbered(share: float, most: int | None = None) -> Iterator[np.random.Generator]:

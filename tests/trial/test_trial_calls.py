@@ -224,8 +224,8 @@ def as_plain(x: Any) -> Array | None:
     if isinstance(x, np.ma.MaskedArray) and np.ma.getmaskarray(x).any():
         return None
     try:
-        plain = np.array(np.asarray(x), subok=False)
-    except (TypeError, ValueError, AssertionError):
+        plain = np.from_dlpack(x) if isinstance(x, WithExchange) else np.array(np.asarray(x), subok=False)
+    except (TypeError, ValueError, AssertionError, BufferError):
         return None
     return plain if plain.dtype.char in REAL else None
 
@@ -329,7 +329,7 @@ class Place:
         self.area = rng.integers(0, 256, 64 + size + 64 + shift, dtype=np.uint8)
         flat = self.area[64 + shift : 64 + shift + size].view(self.dtype)[::step]
         order = [int(i) for i in rng.permutation(len(shape))] if rng.random() < 0.3 else list(range(len(shape)))
-        flat = flat.reshape([shape[i] for i in order], copy=False)
+        flat = flat.reshape([shape[i] for i in order])  # a view: it has one axis
         view = flat.transpose(np.argsort(order)) if shape else flat
         turns = tuple(slice(None, None, -1) if rng.random() < 0.15 else slice(None) for _ in shape)
         self.view = view[turns] if shape else view

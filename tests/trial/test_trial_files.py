@@ -18,6 +18,9 @@ import pytest
 
 from trial.conftest import Rounds
 from trial.damage import damaged_bytes, damaged_elements
+
+pytest.importorskip("resource")  # limits of POSIX
+
 from trial.file_child import PATIENCE, SECONDS, Mutant, serve
 from trial.robot_files import RobotFile, robot_files
 

@@ -62,11 +62,10 @@ def mechanism(name: str) -> fw.Robot:
 
 def dynamics_of(robot: fw.Robot, rng: np.random.Generator) -> CompiledFunction:
     """One of the functions of a state that every robot has, by any algorithm, with an optional argument or without."""
-    names = [n for n, x in vars(fw.Robot).items() if isinstance(x, functools.cached_property) and not n.startswith("_")]
-    own = ["_factors", "_integrate"]
+    own = ["_factors"]
     if isinstance(robot, fw.ClosedRobot):
-        own = ["residual", "spanning_velocity", "singularity", "spanning_torque", "loop_forces"]
-    f: CompiledFunction = getattr(robot, str(rng.choice([*names, *own])))
+        own = ["residual", "spanning_velocity", "singularity", "spanning_torque", "loop_forces", "tangent_step"]
+    f: CompiledFunction = getattr(robot, str(rng.choice([*robot.functions, *own])))
     f = f.alternatives[str(rng.choice(list(f.alternatives)))]
     return f.variant(f.program.options[0]) if f.program.options and rng.random() < 0.3 else f
 
@@ -85,7 +84,7 @@ def function_of_frames(robot: fw.Robot, rng: np.random.Generator) -> CompiledFun
 def function_of_contacts(robot: fw.Robot, rng: np.random.Generator) -> CompiledFunction:
     bodies = [b.name for b in robot.bodies]
     kinds = [str(k) for k in rng.choice(["point", "surface"], size=int(rng.integers(1, 3)))]
-    space = robot.operational_space([fw.Contact(str(rng.choice(bodies)), kind=kind) for kind in kinds])
+    space = robot.operational_space([fw.BilateralContact(str(rng.choice(bodies)), kind=kind) for kind in kinds])
     names = ["jacobian", "bias", "apply_delassus", "placements", "constrained_dynamics", "delassus", "delassus"]
     if not space.dependence:
         names += ["inertia", "consistent_inverse", "null_space_projector"]

@@ -79,7 +79,7 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
             return None
     names = [b.name for b in robot.bodies][-3:]
     spheres = [
-        fw.Sphere(
+        fw.ContactSphere(
             name, float(rng.choice([0.0, rng.uniform(0.01, 0.1)])), tuple(map(float, rng.uniform(-0.2, 0.2, 3))),
             restitution=None if rng.random() < 0.8 else float(rng.random()),
         )
@@ -115,7 +115,7 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
     return Scene(robot, arguments, tau, gap)
 
 
-def centers(robot: fw.Robot, spheres: list[fw.Sphere], q: Array) -> Array:
+def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array:
     T = robot.frame_placement([s.frame for s in spheres])(q)
     return np.einsum("sij,sj->si", T[:, :3, :3], np.array([s.center for s in spheres])) + T[:, :3, 3]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import featherweight
-from featherweight import Body, Inertia, Joint, JointType, Loop, LoopType, Mechanism, Pose
+from featherweight import Body, Inertia, Joint, JointType, Loop, LoopType, Pose, describe
 from featherweight.model.types import Shape, ShapeType
 from featherweight.robot.robot import Robot
 
@@ -81,5 +81,5 @@ def four_bar(before: str) -> Robot:
     bodies = [Body(before + "base"), *(Body(before + name, rod) for name in ("crank", "coupler", "rocker"))]
     shapes = [Shape(before, before + "crank", ShapeType.MESH, (1.0, 1.0, 1.0), path=f"/{before}.stl")] if before else []
     return featherweight.build(
-        Mechanism(bodies, joints, loops=[pin], shapes=shapes, independent=[before + "crank_hinge"], name=before or "linkage")
+        describe(bodies, joints, loops=[pin], shapes=shapes, independent=[before + "crank_hinge"], name=before or "linkage")
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight
-from featherweight import Body, Inertia, Joint, JointType, Mechanism
+from featherweight import Body, Inertia, Joint, JointType, describe
 from featherweight.model.types import Shape, ShapeType
 from viewer.robots import arm
 
@@ -41,7 +41,7 @@ def test_links_that_are_fixed_to_a_body_count_for_its_inertia(tmp_path: Path) ->
 
 def test_a_box_without_mass_is_none() -> None:
     robot = featherweight.build(
-        Mechanism(
+        describe(
             [Body("base"), Body("light"), Body("heavy", Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))],
             [
                 Joint("one", JointType.REVOLUTE, "base", "light"),
@@ -93,7 +93,7 @@ def with_mesh(path: Path) -> featherweight.Robot:
     inertia = Inertia(1.0, rotational=(0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     shape = Shape("mesh", "body", ShapeType.MESH, (1.0, 2.0, 1.0), path=str(path))
     joint = Joint("joint", JointType.REVOLUTE, "base", "body")
-    return featherweight.build(Mechanism([Body("base"), Body("body", inertia)], [joint], shapes=[shape]))
+    return featherweight.build(describe([Body("base"), Body("body", inertia)], [joint], shapes=[shape]))
 
 
 @pytest.mark.parametrize("suffix", ["stl", "obj", "ply", "glb"])
@@ -186,7 +186,7 @@ def test_a_moving_body_called_world_is_not_the_ground() -> None:
     solid = Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     box = Shape("box", "world", ShapeType.BOX, (1.0, 1.0, 1.0))
     hinge = Joint("hinge", JointType.REVOLUTE, "world", "arm")
-    made = Mechanism([Body("world", solid), Body("arm", solid)], [hinge], shapes=[box])
+    made = describe([Body("world", solid), Body("arm", solid)], [hinge], shapes=[box])
     assert set(Figure(featherweight.build(made)).layer(Layer.VISUAL)) == {None, "arm"}
     assert set(Figure(featherweight.build(made, "floating")).layer(Layer.VISUAL)) == {"world", "arm"}
 
@@ -195,6 +195,6 @@ def test_the_ground_that_bodies_touch_is_drawn_in_every_layer() -> None:
     solid = Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     plane = Shape("plane", None, ShapeType.PLANE, (), visual=False)
     hinge = Joint("hinge", JointType.REVOLUTE, "base", "arm")
-    robot = featherweight.build(Mechanism([Body("base"), Body("arm", solid)], [hinge], shapes=[plane]))
+    robot = featherweight.build(describe([Body("base"), Body("arm", solid)], [hinge], shapes=[plane]))
     for layer in Layer:
         assert [p.name for p in Figure(robot).planes(layer)] == ["plane"]

@@ -67,7 +67,7 @@ def test_importing_the_library_does_not_import_the_window() -> None:
 
 def test_without_its_packages_the_window_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
-    with pytest.raises(ImportError, match=r"pip install 'featherweight\[window\]'"):
+    with pytest.raises(ImportError, match=r"pip install .*featherweight\[window\]"):
         from featherweight.viewer import Window as _  # noqa: F401
 
 
@@ -76,6 +76,8 @@ def test_the_server_listens_on_loopback_only_unless_asked(window: Window) -> Non
     port = int(window.url.rsplit(":", 1)[1])
     with socket.create_connection(("127.0.0.1", port), timeout=5.0):
         pass
+    if not Path("/proc/net/tcp").exists():
+        pytest.skip("this system has no list of what is listened on")
     listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A"]
     assert [a for a in listening if a.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
 

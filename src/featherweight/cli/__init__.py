@@ -6,6 +6,8 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 
+from ..extras import install_command
+
 REQUIRED = ("typer", "rich", "matplotlib")
 
 
@@ -14,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     missing = [name for name in REQUIRED if not _available(name)]
     if missing:
         print(
-            f"the command line needs {', '.join(missing)}, not installed here: pip install 'featherweight[cli]'",
+            f"the command line needs {', '.join(missing)}, not installed here: {install_command('cli')}",
             file=sys.stderr,
         )
         return 1

@@ -17,6 +17,7 @@ from .bench import bench_robot
 from .cached import show_cache
 from .console import write_plainly
 from .demo import show_demo
+from .export_files import export_files
 from .inspect import inspect_robot
 from .ops import count_operations
 from .simulate import drop_robot
@@ -47,6 +48,7 @@ app.command("bench")(bench_robot)
 app.command("demo")(show_demo)
 app.command("simulate")(drop_robot)
 app.command("view")(view_robot)
+app.command("export")(export_files)
 app.command("cache")(show_cache)
 
 

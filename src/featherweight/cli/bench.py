@@ -17,12 +17,16 @@ from .options import (
     Mimic,
     MimicOption,
     OutputOption,
+    PackagePathOption,
+    Reading,
     RepeatsOption,
     RobotPath,
     ThreadsOption,
     UnsupportedElements,
     UnsupportedOption,
+    XacroOption,
     load_robot,
+    stem_of,
 )
 
 
@@ -31,6 +35,8 @@ def bench_robot(
     base: BaseOption = Base.FIXED,
     mimic: MimicOption = Mimic.FOLLOW,
     unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
+    package_path: PackagePathOption = None,
+    xacro_arg: XacroOption = None,
     batch: Annotated[int, typer.Option(min=1, help="States of one call.")] = 4096,
     threads: ThreadsOption = None,
     repeats: RepeatsOption = 15,
@@ -39,13 +45,13 @@ def bench_robot(
     """Measure the time of each function for one state, and draw it."""
     from .charts import save_timings  # brings matplotlib
 
-    loaded = load_robot(robot, base, mimic, unsupported)
+    loaded = load_robot(robot, base, Reading(package_path, xacro_arg, mimic, unsupported))
     console = make_console()
     used = threads or processors()
     output.mkdir(parents=True, exist_ok=True)
     with progress(console, "measuring", len(loaded.functions)) as step:
         timings = time_functions(loaded, batch, used, repeats, step)
     console.print(tables.timings_table(timings, batch, used), "", sep="\n")
-    path = output / f"bench_{robot.stem}.png"
+    path = output / f"bench_{stem_of(robot)}.png"
     save_timings(path, loaded, timings, batch, used)
     console.print(f"Chart: {path}", soft_wrap=True)

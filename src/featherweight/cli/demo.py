@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..engine.threads import processors
+from ..extras import install_command
 from ..robot.build import load
 from ..robot.robot import Array, Robot
 from ..version import __version__
@@ -117,7 +118,7 @@ def talos_path() -> Path:
         path = Path(str(file.locate()))
         if file.name == ROBOT and path.is_file():
             return path.resolve()
-    raise ImportError("the demonstration needs the robots of example-robot-data: pip install 'featherweight[demo]'")
+    raise ImportError(f"the demonstration needs the robots of example-robot-data: {install_command('demo')}")
 
 
 def standing(robot: Robot) -> Array:

@@ -13,14 +13,27 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..model.description import Description
 from ..model.types import JointType, ModelError
-from ..robot.build import build, read
+from ..robot.build import build
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
-from ..simulation import Plane, Simulation, SimulationError, Sphere, Trajectory
+from ..simulation import ContactSphere, Plane, Simulation, SimulationError, Trajectory
 from ..simulation.contact.standins import spheres_of
 from ..simulation.defaults import shapes_have_something_to_touch
 from .console import make_console, wait_for_interrupt
-from .options import Base, Mimic, MimicOption, OutputOption, RobotPath, UnsupportedElements, UnsupportedOption
+from .options import (
+    Base,
+    Mimic,
+    MimicOption,
+    OutputOption,
+    PackagePathOption,
+    Reading,
+    RobotPath,
+    UnsupportedElements,
+    UnsupportedOption,
+    XacroOption,
+    read_robot,
+    stem_of,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,6 +48,8 @@ def drop_robot(
     ] = None,
     mimic: MimicOption = Mimic.FOLLOW,
     unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
+    package_path: PackagePathOption = None,
+    xacro_arg: XacroOption = None,
     seconds: Annotated[float, typer.Option("--time", min=1e-3, help="How long [s].")] = 2.0,
     step: Annotated[float, typer.Option(min=1e-6, help="Length of a step [s].")] = 1e-3,
     height: Annotated[float, typer.Option(min=0.0, help="From which it falls [m].")] = 0.2,
@@ -49,7 +64,8 @@ def drop_robot(
     from .charts import save_energy  # brings matplotlib
 
     console = make_console()
-    loaded = _built(with_springs(read(robot, mimic=mimic.value, unsupported=unsupported.value), hold), base)
+    description = read_robot(robot, Reading(package_path, xacro_arg, mimic, unsupported))
+    loaded = _built(with_springs(description, hold), base)
     try:
         sim, touching = _scene(loaded, step, height, {"friction": friction, "restitution": restitution})
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
@@ -65,7 +81,7 @@ def drop_robot(
         f"{len(sim.contacts()[0])} contacts at the end"
     )
     output.mkdir(parents=True, exist_ok=True)
-    path = output / f"simulate_{robot.stem}.png"
+    path = output / f"simulate_{stem_of(robot)}.png"
     save_energy(path, loaded.name, motion.times, energies)
     console.print(f"Chart: {path}", soft_wrap=True)
     if view or save is not None:
@@ -97,7 +113,7 @@ def _scene(robot: Robot, step: float, height: float, surface: dict[str, float]) 
     return sim, _what_may_touch(robot, spheres) if spheres else "its base is fixed, and nothing touches"
 
 
-def _what_may_touch(robot: Robot, spheres: list[Sphere]) -> str:
+def _what_may_touch(robot: Robot, spheres: list[ContactSphere]) -> str:
     bare = len({b.name for b in robot.bodies} - {s.frame for s in spheres})
     without = f"; {bare} bodies have no collision shapes, and touch nothing" if bare else ""
     return f"{len(spheres)} points and spheres that may touch{without}"
@@ -124,7 +140,7 @@ def with_springs(description: Description, stiffness: float) -> Description:
     return replace(description, joints=joints)
 
 
-def above_ground(robot: Robot, spheres: list[Sphere], height: float) -> Array:
+def above_ground(robot: Robot, spheres: list[ContactSphere], height: float) -> Array:
     """The neutral configuration, brought within limits and, if it floats, with its lowest point at a height [m]."""
     q = robot.neutral()
     for j in robot.joints:

@@ -270,16 +270,22 @@ class PushforwardProgram(DerivedProgram):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return with_others(self.program.inputs, [Input(f"{x.name}_dot", x.tangent, x.optional) for x in self.program.inputs])
+        pairs = zip(self._dots, self.program.inputs, strict=True)
+        return with_others(self.program.inputs, [Input(dot, x.tangent, x.optional) for dot, x in pairs])
+
+    @property
+    def _dots(self) -> list[str]:
+        """Names of the rates of arguments."""
+        names = [x.name for x in self.program.inputs]
+        return unlike(names, [f"{name}_dot" for name in names])
 
     @property
     def outputs(self) -> tuple[Output, ...]:
         return tuple(Output(f"{y.name}_dot", y.tangent) for y in self.program.outputs)
 
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
-        moving = [
-            rates_along(a, values, by_name[f"{a.name}_dot"]) for a, values in zip(self.program.inputs, given, strict=True)
-        ]
+        arguments = zip(self.program.inputs, given, self._dots, strict=True)
+        moving = [rates_along(a, values, by_name[dot]) for a, values, dot in arguments]
         seeds = [[{} if is_zero(rate) else {0: rate} for rate in rates] for rates in moving]
         rates = self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds))
         return [r.get(0, 0.0) for r in rates]
@@ -295,7 +301,13 @@ class PullbackProgram(DerivedProgram):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return with_others(self.program.inputs, [Input(f"{y.name}_bar", y.tangent) for y in self.program.outputs])
+        pairs = zip(self._bars, self.program.outputs, strict=True)
+        return with_others(self.program.inputs, [Input(bar, y.tangent) for bar, y in pairs])
+
+    @property
+    def _bars(self) -> list[str]:
+        """Names of the cotangents of results."""
+        return unlike([x.name for x in self.program.inputs], [f"{y.name}_bar" for y in self.program.outputs])
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -304,8 +316,8 @@ class PullbackProgram(DerivedProgram):
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
         values = outputs_of(self._trace, x)
         weights: list[Scalar] = []
-        for y in self.program.outputs:
-            bar, here = by_name[f"{y.name}_bar"], values[len(weights) : len(weights) + y.size]
+        for y, name in zip(self.program.outputs, self._bars, strict=True):
+            bar, here = by_name[name], values[len(weights) : len(weights) + y.size]
             weights += bar if y.along is None else pulled_back(y.along, here, bar, 1)
         bars = backward(self._trace, x, weights)
         results = []
@@ -324,3 +336,11 @@ def pulled_back(linear: Program, at: list[Scalar], bar: list[Scalar], argument: 
 def with_others(inputs: Sequence[Input], others: Sequence[Input]) -> tuple[Input, ...]:
     """Arguments and further ones, those that are optional last."""
     return tuple(sorted((*inputs, *others), key=lambda x: x.optional))
+
+
+def unlike(taken: Sequence[str], wishes: Sequence[str]) -> list[str]:
+    """Names, with numbers where they are taken: derivatives of derivatives have arguments that are called so already."""
+    names = list(taken)
+    for wish in wishes:
+        names.append(next(n for n in itertools.chain([wish], (f"{wish}_{k}" for k in itertools.count(2))) if n not in names))
+    return names[len(taken) :]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..extras import install_command
+from .ambient_program import AmbientProgram, is_ambient
 from .backends import EXECUTIONS, NEEDED, backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
+from .call_signature import OfInstances, call_text, described
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
+from .lazy import some_are_lazy
 from .operations import Operations
 from .program import FusedProgram, Program
 from .trace import Trace
@@ -20,6 +24,7 @@ from .traced import NODE_BUDGET, Traced
 
 if TYPE_CHECKING:
     from .backends.cuda.device_code import DeviceCode
+    from .backends.llvm.backend import MachineCode
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,7 +53,10 @@ class CompiledFunction:
         self._candidates: dict[str, CompiledFunction] = {}
         self._derivatives: dict[tuple[str, ...], CompiledFunction] = {}
         self._traced = Traced(program, bounded=execution != "traced")
-        self.__doc__ = program.doc or CompiledFunction.__doc__
+        self.__name__ = self.__qualname__ = program.name
+        self.__doc__ = described(program)
+
+    __signature__ = OfInstances()
 
     # what it is
 
@@ -58,8 +66,18 @@ class CompiledFunction:
 
     @property
     def signature(self) -> str:
-        """Core shapes, as NumPy writes them."""
+        """Core shapes, as NumPy writes them, for `dask.array.apply_gufunc` and others: "(39),(38)->(38)"."""
         return self.program.signature
+
+    @property
+    def nin(self) -> int:
+        """Arguments, as of NumPy's ufuncs."""
+        return len(self.program.inputs)
+
+    @property
+    def nout(self) -> int:
+        """Results."""
+        return len(self.program.outputs)
 
     @property
     def operations(self) -> Operations:
@@ -136,7 +154,7 @@ class CompiledFunction:
         if unknown := set(by) - set(names):
             raise TypeError(f"{self.program} has no argument {min(unknown)!r}")
         chosen = tuple(n for n in names if n in by) or names
-        what = f"Derivatives of {self.name} by {', '.join(chosen)}. {self.__doc__}"
+        what = f"Derivatives of {self.name} by {', '.join(chosen)}. {self.program.doc}"
         return self._derived(("derivative", *chosen), lambda p: JacobianProgram(p, what, chosen))
 
     @property
@@ -145,7 +163,7 @@ class CompiledFunction:
 
         Rates of configurations are velocities. By forward differentiation of the trace.
         """
-        what = f"Rates of {self.name} along one direction. {self.__doc__}"
+        what = f"Rates of {self.name} along one direction. {self.program.doc}"
         return self._derived(("pushforward",), lambda p: PushforwardProgram(p, what))
 
     @property
@@ -155,8 +173,17 @@ class CompiledFunction:
         Those of configurations are of velocities (nv). By backward differentiation of the trace (Griewank and Walther 2008,
         chapter 4): it takes a few times as long as the function itself, however many arguments there are.
         """
-        what = f"Cotangents of {self.name}. {self.__doc__}"
+        what = f"Cotangents of {self.name}. {self.program.doc}"
         return self._derived(("pullback",), lambda p: PullbackProgram(p, what))
+
+    @property
+    def ambient(self) -> CompiledFunction:
+        """The same function for libraries that know arrays and no manifolds: derivatives are changes of arrays by arrays.
+
+        Changes that lead away from a manifold, as along a quaternion, count by their projection on its tangents, and cotangents
+        are projected alike: <x_bar, dx> = <v_bar, v> for a change dx along a velocity v.
+        """
+        return self if is_ambient(self.program) else self._derived(("ambient",), AmbientProgram)
 
     def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction:
         """A derivative of each of the algorithms, the cheapest of which is taken."""
@@ -170,7 +197,7 @@ class CompiledFunction:
         return self._derivatives[key]
 
     def __repr__(self) -> str:
-        return f"<CompiledFunction {self.name}{self.signature}>"
+        return f"<CompiledFunction {call_text(self.program)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, ([f._recipe for f in self._candidates.values()] or [self._recipe],)
@@ -182,37 +209,53 @@ class CompiledFunction:
     # calling it
 
     def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> Any:
-        other = self._meant(named)
-        if other is not None:
-            return other(*args, out=out, threads=threads, device=device, **named)
+        f = self._meant(named)
+        if f is not self:
+            return f(*args, out=out, threads=threads, device=device, **named)
         return self._general(self._bound(args, named), out, threads, device)
 
-    def _meant(self, named: dict[str, Any]) -> CompiledFunction | None:
-        """The function that a call means which names an algorithm or an optional argument; None for this one.
+    def _meant(self, named: dict[str, Any]) -> CompiledFunction:
+        """The function that a call with these named arguments is of: of the algorithm asked for, with the options given.
 
-        What it need not be told is taken out of the arguments.
+        What says so, and is no argument of that function, is taken out of `named`.
         """
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and algorithm != self.algorithm:
             if algorithm not in self._candidates:
                 known = ", ".join(self._candidates or (self.algorithm,))
                 raise ValueError(f"{self.name}: algorithm must be one of {known}; got {algorithm!r}")
-            return self._candidates[algorithm]
+            return self._candidates[algorithm]._meant(named)
         for option in self.program.options:
             if named.get(option) is not None:
-                return self.variant(option)
+                return self.variant(option)._meant(named)
             named.pop(option, None)
-        return None
+        return self
 
     def _general(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
         if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
             raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
+        if not all(type(x) in TYPES for x in args) and some_are_lazy(args):
+            return self._lazily(args, out, threads, device)
         executable = self._executable_for(args, out, device)
         arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch = self._batch(arrays)
+        batch = self._batch_axes(arrays)
         results = None if out is None else self._results(executable, out, batch)
-        dtype = _result_type(arrays)
+        dtype = result_type(a.dtype for a in arrays)
         values = executable.run(arrays, batch, dtype, results, threads)
+        return values[0] if self._result_class is None else self._result_class(*values)
+
+    def _lazily(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
+        """Dask arrays of the results, of arguments of which some are Dask arrays."""
+        if out is not None:
+            raise TypeError(f"{self.name}: out= is for arrays that exist; results of Dask arrays are computed later")
+        from .lazy_blocks import OnBlocks, Result, of_blocks, shaped, taken  # only where Dask is
+
+        arrays = [taken(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
+        self._batch_axes([shaped(x, len(p.shape)) for x, p in zip(arrays, self.program.inputs, strict=True)])
+        call = OnBlocks(CompiledFunction, self._recipe, threads, device, self)
+        cores, dtype = [p.shape for p in self.program.inputs], result_type(a.dtype for a in arrays)
+        results = [Result(r.name, r.shape, dtype) for r in self.program.outputs]
+        values = of_blocks(call, self.name, list(zip(arrays, cores, strict=True)), results)
         return values[0] if self._result_class is None else self._result_class(*values)
 
     def _executable_for(self, args: tuple[Any, ...], out: Any, device: str | None) -> Executable:
@@ -221,7 +264,7 @@ class CompiledFunction:
             return self._executable
         from .devices import executable_on_device  # only where there may be one
 
-        return executable_on_device(self.program, lambda: self._device_code, args, out, device) or self._executable
+        return executable_on_device(self.program, lambda: self.device_code, args, out, device) or self._executable
 
     def tune(self, *args: Any, **named: Any) -> None:
         """Measure, for arguments on a device, the ways in which the function can be written for it, and keep the quickest.
@@ -229,29 +272,38 @@ class CompiledFunction:
         That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
         the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
         """
-        other = self._meant(named)
-        if other is not None:
-            other.tune(*args, **named)
+        f = self._meant(named)
+        if f is not self:
+            f.tune(*args, **named)
             return
         args = self._bound(args, named)
         executable: Any = self._executable_for(args, None, None)
         if not hasattr(executable, "tune"):
             raise ValueError(f"{self.name}: tune takes arrays on a device (CuPy's, PyTorch's or JAX's)")
         arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch = self._batch(arrays)
+        batch = self._batch_axes(arrays)
         if 0 in batch:
             raise ValueError(f"{self.name}: tune needs states to measure; got a batch of shape {batch}")
-        executable.tune(arrays, batch, _result_type(arrays))
+        executable.tune(arrays, batch, result_type(a.dtype for a in arrays))
 
     @cached_property
-    def _device_code(self) -> DeviceCode:
-        """Kernels for devices. Raises ValueError for a function that is not traced."""
+    def device_code(self) -> DeviceCode:
+        """Kernels for devices, for bridges to other libraries, too. Raises ValueError for a function that is not traced."""
         from .backends.cuda.device_code import DeviceCode
 
+        self._require_traced("run on a device")
+        return DeviceCode(self.program, self._traced)
+
+    @property
+    def machine_code(self) -> MachineCode:
+        """What computes on this machine, for bridges to other libraries. Raises ValueError for what is not traced."""
+        self._require_traced("are machine code that other libraries can call")
+        return cast("MachineCode", self._executable)
+
+    def _require_traced(self, what: str) -> None:
         if self.execution != "traced":
             reason = "too large to be traced" if self._asked == "auto" else f"asked to be {self._asked}"
-            raise ValueError(f"{self.name}: only traced functions run on a device, and this one is {reason}")
-        return DeviceCode(self.program, self._traced)
+            raise ValueError(f"{self.name}: only traced functions {what}, and this one is {reason}")
 
     @cached_property
     def _executable(self) -> Executable:
@@ -263,8 +315,11 @@ class CompiledFunction:
         try:
             module = backend(self.execution)
         except ImportError:
+            if self.execution not in NEEDED:
+                raise
             reason = "was asked for" if self._asked == self.execution else "is needed for a robot of this size"
-            needed = NEEDED.get(self.execution, "a package that is not installed")
+            package, extra = NEEDED[self.execution]
+            needed = f"{package}: {install_command(extra)}"
             raise ImportError(f"{self.name}: the {self.execution} execution {reason}, and it needs {needed}") from None
         executable = module.compile(self.program, self._traced)
         entry = executable.entry(self.name, self._result_class, CompiledFunction.__call__.__get__(self))
@@ -296,7 +351,7 @@ class CompiledFunction:
             raise TypeError(f"{self.program} takes {', '.join(names)}; got {given}")
         return (*args, *(named[n] for n in missing))
 
-    def _batch(self, arrays: Sequence[Any]) -> tuple[int, ...]:
+    def _batch_axes(self, arrays: Sequence[Any]) -> tuple[int, ...]:
         """The batch axes; raises an error that names the argument at fault, if one is."""
         batch: tuple[int, ...] | None = None
         for a, argument in zip(arrays, self.program.inputs, strict=True):
@@ -341,9 +396,9 @@ class CompiledFunction:
         return arrays
 
 
-def _result_type(arrays: Sequence[Any]) -> np.dtype[Any]:
+def result_type(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
     """Single precision where all arguments are floating-point numbers of no more."""
-    return _SINGLE if all(a.dtype.kind == "f" and a.dtype.itemsize <= 4 for a in arrays) else _DOUBLE
+    return _SINGLE if all(d.kind == "f" and d.itemsize <= 4 for d in dtypes) else _DOUBLE
 
 
 @cache

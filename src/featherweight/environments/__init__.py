@@ -9,14 +9,17 @@ and end, and arguments) on `featherweight.Simulation`, where contacts are rigid.
 
 from __future__ import annotations
 
+from ..extras import install_command
+
 try:
     import gymnasium
 except ModuleNotFoundError as error:
     if error.name != "gymnasium":
         raise
-    raise ImportError("environments need Gymnasium: pip install 'featherweight[learning]'") from error
+    raise ImportError(f"environments need Gymnasium: {install_command('learning')}") from error
 
 from .floating_tasks import Ant, Humanoid
+from .own_robots import RobotTask
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .single_environment import RobotEnv
 from .snapshot import Snapshot
@@ -24,8 +27,8 @@ from .task import ForwardTask, Task, UprightTask
 from .vector_environment import TASKS, RobotVectorEnv
 
 __all__ = [
-    "TASKS", "Ant", "ForwardTask", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotVectorEnv", "Snapshot", "Task",
-    "UprightTask", "Walker2d",
+    "TASKS", "Ant", "ForwardTask", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot",
+    "Task", "UprightTask", "Walker2d",
 ]  # fmt: skip
 
 for _name in TASKS:

@@ -9,7 +9,7 @@ from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
 from .task import Task
-from .vector_environment import RobotVectorEnv
+from .vector_environment import RENDER_MODES, RobotVectorEnv
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -20,7 +20,7 @@ class RobotEnv(Env[Array, Array]):
     With `render_mode` "rgb_array", `render` gives a picture (height, width, 3); see `Simulation.render`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012  # as Gymnasium declares it
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES}  # noqa: RUF012  # as Gymnasium declares it
 
     def __init__(
         self,
@@ -30,10 +30,9 @@ class RobotEnv(Env[Array, Array]):
         height: int = 480,
         **parameters: Any,
     ) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode must be None or 'rgb_array'; got {render_mode!r}")
-        self.render_mode, self._size = render_mode, (width, height)
-        self.vector = RobotVectorEnv(task, 1, autoreset_mode=AutoresetMode.DISABLED, **parameters)
+        how: dict[str, Any] = {"render_mode": render_mode, "size": (width, height), **parameters}
+        self.vector = RobotVectorEnv(task, 1, autoreset_mode=AutoresetMode.DISABLED, **how)
+        self.render_mode = render_mode
         self.observation_space = self.vector.single_observation_space
         self.action_space = self.vector.single_action_space
         self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
@@ -51,7 +50,8 @@ class RobotEnv(Env[Array, Array]):
 
     def render(self) -> Array | None:
         """The robot as it is, in `render_mode` "rgb_array"."""
-        return None if self.render_mode is None else self.vector.simulation.render(*self._size)
+        pictures = self.vector.render()
+        return None if pictures is None else pictures[0]
 
     def set_state(self, qpos: Array, qvel: Array) -> None:
         """Put the robot at qpos (nq,) and qvel (nv,), in MuJoCo's order."""

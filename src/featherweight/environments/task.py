@@ -23,10 +23,10 @@ class Task:
     """A robot's file and functions of `Snapshot`s, all over many robots.
 
     Fields are named as arguments of Gymnasium's environments, and steps of the simulation are as long as the file says.
-    `xml_file` is one of Gymnasium's files, or a path of one's own.
+    `xml_file` is one of Gymnasium's files, a path of one's own, or a description.
     """
 
-    xml_file: str
+    xml_file: Any
     frame_skip: int  # steps of the simulation in one of the environment
     reset_noise_scale: float
     exclude_current_positions_from_observation: bool = True
@@ -37,6 +37,8 @@ class Task:
 
     def read(self) -> Description:
         """The robot. Raises FileNotFoundError and ModelError as `featherweight.read` does."""
+        if isinstance(self.xml_file, Description):
+            return self.xml_file
         own = Path(self.xml_file).expanduser()
         if own.is_absolute() or self.xml_file.startswith("."):
             return read(own)

@@ -22,6 +22,7 @@ from .task import Task, Terms
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = tuple[Array, Array, Array, Array, dict[str, Any]]
 
+RENDER_MODES = ["rgb_array"]
 TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Ant, HalfCheetah, Hopper, Humanoid, Walker2d)}
 
 
@@ -35,9 +36,9 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     `["final_info"]` are of the end, arrays with a row for each environment) or "Disabled" (`reset` with a "reset_mask"). An
     episode terminates too where the simulation cannot take a step; `info["simulation_failed"]` tells which did.
 
-    `integrator` and `threads` are those of `Simulation`, and None is the file's integrator; other keywords replace fields of
-    the task. Environment i with seed s has the same episodes as one alone with seed s + i. Raises ValueError for arguments
-    that make no sense.
+    `integrator` and `threads` are those of `Simulation`, and None is the file's integrator; with `render_mode` "rgb_array",
+    `render` gives pictures of a `size` (width, height); other keywords replace fields of the task. Environment i with seed s
+    has the same episodes as one alone with seed s + i. Raises ValueError for arguments that make no sense.
     """
 
     def __init__(
@@ -49,8 +50,12 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         integrator: str | None = "semi-implicit",
         threads: int | None = None,
+        render_mode: str | None = None,
+        size: tuple[int, int] = (480, 480),
         **parameters: Any,
     ) -> None:
+        if render_mode not in (None, *RENDER_MODES):
+            raise ValueError(f"render_mode must be None or 'rgb_array'; got {render_mode!r}")
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1; got {num_envs!r}")
         if max_episode_steps is not None and max_episode_steps < 1:
@@ -59,7 +64,12 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.robots = ParallelRobots(self.task.read(), num_envs, integrator, threads)
         self.dt = self.task.frame_skip * self.simulation.step_size  # of a step of the environment [s]
-        self.metadata = {"render_modes": [], "render_fps": round(1.0 / self.dt), "autoreset_mode": self.autoreset_mode}
+        self.render_mode, self._size = render_mode, size
+        self.metadata = {
+            "render_modes": RENDER_MODES,
+            "render_fps": round(1.0 / self.dt),
+            "autoreset_mode": self.autoreset_mode,
+        }
         seen = self.task.observation(self._now()).shape[1]
         self.single_observation_space = Box(-np.inf, np.inf, (seen,), np.float64)
         low, high = np.array([a.control for a in self.robots.links.robot.actuators], np.float32).reshape(-1, 2).T
@@ -74,6 +84,12 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     def simulation(self) -> Simulation:
         """What moves the robots, to be looked at: `simulation.q`, `simulation.view()`."""
         return self.robots.simulation
+
+    def render(self) -> tuple[Array, ...] | None:
+        """A picture (height, width, 3) of each robot, in `render_mode` "rgb_array"; see `Simulation.render`."""
+        if self.render_mode is None:
+            return None
+        return tuple(self.simulation.render(*self._size, robot=k) for k in range(self.num_envs))
 
     # episodes
 

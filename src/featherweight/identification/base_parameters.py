@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.trace import evaluate
+from ..extras import install_command
 from ..robot.linear_parameters import Chosen, Regressor
 from ..robot.robot import Robot
 from .data import deviations_of, stacked
@@ -147,7 +148,7 @@ def _independent(A: Array) -> Array:
     try:
         from scipy.linalg import qr
     except ImportError as error:
-        raise ImportError("base parameters need scipy: pip install 'featherweight[simulation]'") from error
+        raise ImportError(f"base parameters need scipy: {install_command('simulation')}") from error
     pivoted, order = qr(A, mode="r", pivoting=True)
     rank = int(np.sum(np.abs(np.diagonal(pivoted)) > DEPENDENT))
     first = np.flatnonzero(np.abs(np.diagonal(np.linalg.qr(A, mode="r"))) > DEPENDENT)

@@ -22,7 +22,7 @@ from .types import (
 )
 
 
-def Mechanism(  # reads as what it makes
+def describe(
     bodies: Iterable[Body],
     joints: Iterable[Joint],
     *,
@@ -52,7 +52,7 @@ def Mechanism(  # reads as what it makes
     """
     description = Description(
         name=name,
-        source=f"Mechanism {name!r}",
+        source=f"description {name!r}",
         bodies=tuple(bodies),
         joints=tuple(joints),
         frames=tuple(frames),

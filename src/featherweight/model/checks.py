@@ -28,7 +28,7 @@ from .types import (
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort")
+NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort", "velocity")
 ROUNDED = 0.01  # what moments of three digits, each rounded, may be apart from those of a flat body
 
 
@@ -106,7 +106,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     for b in d.bodies:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational)
     for j in d.joints:
-        limits = (x for x in (j.lower, j.upper, j.effort) if not math.isinf(x))
+        limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
         own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *limits)
         yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
     for f in d.frames:

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -47,8 +48,8 @@ def neutral(coords: Sequence[Coordinates], nq: int) -> Array:
     The coordinates of other joints, if `nq` leaves room for any, are zero.
     """
     q = np.zeros(nq)
-    for group, joints, rows, _ in _groups(coords):
-        q[rows] = np.broadcast_to(group.neutral, (len(joints), len(group.neutral)))
+    for group, rows, *_ in _members(coords):
+        q[rows] = group.neutral
     return q
 
 
@@ -67,9 +68,8 @@ def random_configuration(
     rng = np.random.default_rng(rng)
     shape = shape_of(size)
     q = np.zeros((*shape, nq))
-    for group, joints, rows, _ in _groups(coords):
-        low, high = np.array([interval(joint) for joint in joints]).T
-        q[..., rows] = group.sample(rng, low, high, (*shape, len(joints)))
+    for group, rows, _, low, high in _members(coords):
+        q[..., rows] = group.sample(rng, low, high, (*shape, len(rows)))
     return q
 
 
@@ -94,7 +94,7 @@ def integrate(coords: Sequence[Coordinates], q: npt.ArrayLike, v: npt.ArrayLike)
     (a, b), dtype = _prepare(("q", q, nq), ("v", v, nv))
     out = np.zeros((*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), nq))
     with np.errstate(invalid="ignore"):
-        for group, _, rows, columns in _groups(coords):
+        for group, rows, columns, *_ in _members(coords):
             out[..., rows] = group.integrate(a[..., rows], b[..., columns])
     return out.astype(dtype, copy=False)
 
@@ -109,7 +109,7 @@ def difference(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1: npt.ArrayLi
     (a, b), dtype = _prepare(("q0", q0, nq), ("q1", q1, nq))
     out = np.zeros((*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), nv))
     with np.errstate(invalid="ignore"):
-        for group, _, rows, columns in _groups(coords):
+        for group, rows, columns, *_ in _members(coords):
             out[..., columns] = group.difference(a[..., rows], b[..., rows])
     return out.astype(dtype, copy=False)
 
@@ -138,7 +138,7 @@ def integrate_derivatives(coords: Sequence[Coordinates], q: npt.ArrayLike, v: np
     leading = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     by_q, by_v = (np.zeros((*leading, nv, nv), dtype) for _ in range(2))
     with np.errstate(invalid="ignore"):
-        for group, _, _, columns in _groups(coords):
+        for group, _, columns, *_ in _members(coords):
             ad, angle = group.adjoint(b[..., columns])
             _write_blocks(by_q, columns, inverse_adjoint(ad, angle))
             _write_blocks(by_v, columns, right_jacobian(ad, angle))
@@ -155,7 +155,7 @@ def difference_derivatives(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1:
     leading = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     by_q0, by_q1 = (np.zeros((*leading, nv, nv), dtype) for _ in range(2))
     with np.errstate(invalid="ignore"):
-        for group, _, rows, columns in _groups(coords):
+        for group, rows, columns, *_ in _members(coords):
             ad, angle = group.adjoint(group.difference(a[..., rows], b[..., rows]))
             _write_blocks(by_q0, columns, -inverse_right_jacobian(-ad, angle))
             _write_blocks(by_q1, columns, inverse_right_jacobian(ad, angle))
@@ -192,16 +192,34 @@ def _prepare(*arguments: tuple[str, npt.ArrayLike, int]) -> tuple[list[Array], n
     return double, np.float32 if single else np.float64
 
 
-def _groups(
-    coords: Sequence[Coordinates],
-) -> Iterator[tuple[_Group, list[Coordinates], npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """For each group that has joints: the group, its k joints, and their indices (k, ·) into q and into v."""
-    for group in (_LINE, _SO3, _SE2, _SE3):
-        joints = [joint for joint in coords if joint.type in group.types]
-        if joints:
-            q = np.array([range(j.q.start, j.q.stop) for j in joints], dtype=np.intp)
-            v = np.array([range(j.v.start, j.v.stop) for j in joints], dtype=np.intp)
-            yield group, joints, q, v
+class Joints(tuple[Coordinates, ...]):
+    """Joints whose groups are found once."""
+
+    @cached_property
+    def members(self) -> list[Members]:
+        """The groups that have joints."""
+        found = []
+        for group in (_LINE, _SO3, _SE2, _SE3):
+            if joints := [joint for joint in self if joint.type in group.types]:
+                q = np.array([range(j.q.start, j.q.stop) for j in joints])
+                v = np.array([range(j.v.start, j.v.stop) for j in joints])
+                low, high = np.array([interval(joint) for joint in joints]).T
+                found.append(Members(group, q, v, low, high))
+        return found
+
+
+class Members(NamedTuple):
+    """A group, the indices (k, ·) of its k joints into q and into v, and where random coordinates of each lie."""
+
+    group: _Group
+    q: npt.NDArray[np.intp]
+    v: npt.NDArray[np.intp]
+    low: Array
+    high: Array
+
+
+def _members(coords: Sequence[Coordinates]) -> list[Members]:
+    return (coords if isinstance(coords, Joints) else Joints(coords)).members
 
 
 def interval(joint: Coordinates) -> tuple[float, float]:
@@ -295,7 +313,8 @@ def _se2_adjoint(v: Array) -> tuple[Array, Array]:
 
 
 def _so3_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    return _coordinates(_quaternion(rng.standard_normal((*shape, 4))))
+    x = rng.standard_normal((*shape, 4))
+    return np.asarray(x / np.sqrt((x * x).sum(axis=-1, keepdims=True)))
 
 
 def _se3_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:

@@ -8,6 +8,9 @@ from enum import StrEnum
 SPINNING = "friction against spinning (condim 4)"  # in a report, as below
 ROLLING = "friction against spinning and rolling (condim 6)"
 SOFT = "softness of contacts (solref, solimp)"
+SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
+CONVEYING = "surfaces that move on their bodies (surfacevel)"
+ADHESION = "adhesion of contacts"
 
 
 class NeighbourRule(StrEnum):

@@ -14,7 +14,7 @@ from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Description(Contents):
-    """What `featherweight.read` and `Mechanism` give, and `featherweight.build` makes a robot of.
+    """What `featherweight.read` and `describe` give, and `featherweight.build` makes a robot of.
 
         arm = featherweight.read("arm.urdf").locked({"wrist": 0.5})
         robot = featherweight.build(arm.attached(featherweight.read("gripper.urdf"), "flange", prefix="gripper_"))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
-from .checks import judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
+from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
@@ -236,7 +236,7 @@ class _Expansion:
             MovingJoint(
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
                 slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
-                joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort,
+                joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
             )
         )  # fmt: skip
 
@@ -270,7 +270,8 @@ class _Expansion:
         pose = carrier.pose.inverse()
         h = (I.moment.x, I.moment.y, I.moment.z)
         center = Pose(pose.R, pose.p) @ Pose(p=tuple(x / I.mass for x in h)) if I.mass else Pose()
-        return MovingBody(index, name, I.mass, center.p, tuple(self.links[name]))
+        rotational = RigidInertia(I.mass, Vec3(0.0, 0.0, 0.0), about_center(I)).rotate(_mat3(pose.R)).rotational
+        return MovingBody(index, name, Inertia(I.mass, center.p, tuple(rotational)), tuple(self.links[name]))
 
     def _frames(self, ground: _Carrier) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:
         """One frame for each link, then the file's own."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
-from .checks import judged_inertias, rigid_inertia_of_row
+from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
-from .types import LARGEST, SMALLEST_MASS
+from .types import LARGEST, SMALLEST_MASS, Inertia
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,7 +43,8 @@ def with_inertial_parameters(model: Model, parameters: Any) -> Model:
         I = inertia_in_row(values, placed)
         mass[placed.row], moment[placed.row], inertia[placed.row] = I.mass, tuple(I.moment), tuple(I.rotational)
         m, x, y, z = values[:4]
-        bodies[k] = replace(bodies[k], mass=m, center=(x / m, y / m, z / m) if m else (0.0, 0.0, 0.0))
+        center = (x / m, y / m, z / m) if m else (0.0, 0.0, 0.0)
+        bodies[k] = replace(bodies[k], inertia=Inertia(m, center, tuple(about_center(_rigid(values)))))
     changed = replace(
         model, bodies=tuple(bodies), tree=tree._replace(mass=tuple(mass), moment=tuple(moment), inertia=tuple(inertia))
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .contact_rules import ContactPair, NeighbourRule
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, Configuration, JointType, Pose, Shape, Vector
+from .types import Actuator, Configuration, Inertia, JointType, Pose, Shape, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class MovingJoint:
     stiffness: float = 0.0
     rest: float = 0.0
     effort: float = math.inf
+    velocity: float = math.inf
 
     @property
     def independent(self) -> bool:
@@ -41,13 +42,22 @@ class MovingJoint:
 
 @dataclass(frozen=True, slots=True)
 class MovingBody:
-    """A body that a joint moves, with everything that is fixed to it. Mass [kg] and centre [m] are of the whole."""
+    """A body that a joint moves, with everything that is fixed to it: `inertia` is that of the whole."""
 
     index: int
     name: str
-    mass: float
-    center: Vector  # in the body's frame of the file
+    inertia: Inertia  # in the body's frame of the file
     links: tuple[str, ...]  # the links of the file that it is made of, itself first
+
+    @property
+    def mass(self) -> float:
+        """[kg]"""
+        return self.inertia.mass
+
+    @property
+    def center(self) -> Vector:
+        """The centre of mass [m] in the body's frame of the file."""
+        return self.inertia.center
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ class Joint:
     stiffness: float = 0.0  # of a spring [N m/rad, N/m]
     rest: float = 0.0  # coordinate at which the spring is at rest
     effort: float = math.inf  # the greatest force of the joint's drive [N m, N]
+    velocity: float = math.inf  # the greatest velocity [rad/s, m/s]; files write 0 for one that they do not know
 
 
 class LoopType(StrEnum):
@@ -280,7 +281,7 @@ class Contents:
     """What one robot file holds, complete and unchanged: fixed joints are still there, order is the file's. A `Description` has
     it, and methods to change it.
 
-    `unused` says in plain words what the file holds that is not used, by kind: ("velocity limits", "12 joints").
+    `unused` says in plain words what the file holds that is not used, by kind: ("calibrations", "12 joints").
     Massless bodies between the joints of one MJCF body are named in `virtual` and are not shown to users.
     """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ..model.checks import impossible_bodies
 from ..model.description import Description
@@ -18,19 +19,28 @@ from .closing.soundness import require_mass
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
 
+if TYPE_CHECKING:  # what opens files is imported when one is read
+    from ..model.formats.packages import PackagePath
+    from ..model.formats.robot_source import RobotInput
+
 
 def read(
-    path: str | os.PathLike[str],
+    path: RobotInput,
     *,
+    folder: str | os.PathLike[str] | None = None,
+    package_path: PackagePath | None = None,
+    xacro_args: Mapping[str, Any] | None = None,
     mimic: str = "follow",
     unsupported: str = "refuse",
-    srdf: str | os.PathLike[str] | None = None,
+    srdf: RobotInput | None = None,
 ) -> Description:
-    """Read a URDF (.urdf) or MJCF (.xml) file as a description, to be changed and given to `build`.
+    """Read a URDF, MJCF or xacro file, or its text, as a description, to be changed and given to `build`.
 
-    `mimic`, `unsupported`, `srdf` and errors as for `load`.
+    Arguments and errors as for `load`.
     """
-    description = load_description(path, mimic=mimic, unsupported=unsupported)
+    description = load_description(
+        path, folder=folder, package_path=package_path, xacro_args=xacro_args, mimic=mimic, unsupported=unsupported
+    )
     if left_out := dict(description.unused).get(LEFT_OUT):
         warnings.warn(f"{description.source}: {LEFT_OUT}: {left_out}", ModelWarning, stacklevel=2)
     if srdf is None:
@@ -41,21 +51,37 @@ def read(
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: RobotInput,
     base: str = "fixed",
     gravity: Sequence[float] | None = None,
     *,
-    srdf: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    package_path: PackagePath | None = None,
+    xacro_args: Mapping[str, Any] | None = None,
+    srdf: RobotInput | None = None,
     mimic: str = "follow",
     unsupported: str = "refuse",
     independent: Iterable[str] | None = None,
     execution: str = "auto",
     loop_tolerance: float = LOOP_TOLERANCE,
 ) -> Robot:
-    """Load a robot from a URDF (.urdf) or MJCF (.xml) file.
+    """Load a robot from a URDF (.urdf), MJCF (.xml) or xacro (.xacro) file, or from its text.
+
+    `path` is a path; or the text, as a string that begins with "<" (ROS's robot_description is one), or as bytes; or an open
+    file, which is read to its end and not closed. Text is URDF or MJCF by its root element. Relative names of meshes and
+    includes lie in the folder of the file, also of an open one that has a `name`, or in `folder`, which text needs for them.
+
+    `package_path` is a folder or several, each a package (by its package.xml or its name) or what packages lie in. Where
+    names begin with package://NAME/ or model://NAME/, the package is sought there, then where ROS_PACKAGE_PATH and
+    AMENT_PREFIX_PATH say, then in the folder of the file and in those around it. Meshes that are not found are listed in
+    `robot.report()`, with where they were sought.
+
+    xacro files are expanded by the package xacro (`pip install featherweight[xacro]`); `xacro_args` are their arguments, as in
+    {"arm": "left"}. Text, and files by other names, are expanded if `xacro_args` are given, {} if need be. xacro runs the
+    expressions of a file as Python, which can do whatever you can: expand only files that you trust.
 
     `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
-    unless given. `srdf` is an SRDF file beside it, which is read only if it is named: its group states become
+    unless given. `srdf` is an SRDF file beside it, or its text, which is read only if it is named: its group states become
     `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. URDF joints that
     follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves. What an MJCF file asks for and is
     not supported, but may be left out (equality constraints of some kinds, some armatures), is refused, unless
@@ -68,10 +94,20 @@ def load(
     `loop_tolerance` [m, rad]; constraints that follow from others but for that are left out, and `robot.report()` tells what
     is left of each loop.
 
-    Raises ModelError, which names the file, the element and what to do. Warns (ModelWarning) of moving bodies with inertias
+    Raises ModelError, which names the file (text is "<string>" or "<bytes>"), the element and what to do; OSError for a file
+    that cannot be opened; TypeError for what is neither a path, nor text, nor an open file; and ImportError where a format
+    needs a package. Warns (ModelWarning) of moving bodies with inertias
     that no body can have, by more than moments of three digits are rounded, and of loops that contradict each other.
     """
-    description = read(path, mimic=mimic, unsupported=unsupported, srdf=srdf)
+    description = read(
+        path,
+        folder=folder,
+        package_path=package_path,
+        xacro_args=xacro_args,
+        mimic=mimic,
+        unsupported=unsupported,
+        srdf=srdf,
+    )
     robot = build(description, base, gravity, independent=independent, execution=execution, loop_tolerance=loop_tolerance)
     if contradicting := robot.report().get(CONTRADICTING):
         warnings.warn(

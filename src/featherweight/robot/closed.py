@@ -27,6 +27,7 @@ from .closed_configurations import ClosedConfigurations
 from .closing.assembly import said
 from .closing.loops import Loops
 from .closing.soundness import loose_joint
+from .model_view import Proportion
 from .system import CONTRADICTING
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -48,32 +49,32 @@ class ClosedRobot(ClosedConfigurations):
                 f"{loops.model.name}: functions of a robot with loops or couplings are traced; rolled is not offered"
             )
         super().__init__(loops.model, "traced" if execution == "auto" else execution)
-        self.loops = loops
+        self._loops = loops
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ClosedRobot, (self.loops, self.execution)
+        return ClosedRobot, (self._loops, self.execution)
 
     def with_armature(self, armature: Mapping[str, float]) -> ClosedRobot:
-        return ClosedRobot(self.loops.with_model(with_armature(self.model, armature)), self.execution)
+        return ClosedRobot(self._loops.with_model(with_armature(self.model, armature)), self.execution)
 
     def with_inertial_parameters(self, parameters: Any) -> ClosedRobot:
-        loops = self.loops.with_model(with_inertial_parameters(self.model, parameters))
+        loops = self._loops.with_model(with_inertial_parameters(self.model, parameters))
         loops.require_mass()
         return ClosedRobot(loops, self.execution)
 
     @property
-    def system(self) -> Any:
-        return self.mechanism
+    def _system(self) -> Any:
+        return self._mechanism
 
     @property
     def parent(self) -> tuple[int, ...]:
-        return self.mechanism.parent
+        return self._mechanism.parent
 
     @cached_property
-    def topology(self) -> Topology:
+    def _topology(self) -> Topology:
         """The rows of the spanning tree, each with the output body of its cluster as its parent."""
-        tree, clusters = self.mechanism.tree, self.mechanism.clusters
-        owner = self.mechanism.owner
+        tree, clusters = self._mechanism.tree, self._mechanism.clusters
+        owner = self._mechanism.owner
         return Topology(
             [tree.parent[r] if unconstrained(clusters[owner[r]]) else clusters[owner[r]].output for r in range(len(owner))]
         )
@@ -82,49 +83,54 @@ class ClosedRobot(ClosedConfigurations):
     def closed(self) -> bool:
         return True
 
-    def kernel(self, kernel: Any) -> Any:
+    def _kernel(self, kernel: Any) -> Any:
         return counterpart(kernel)
 
     @property
     def nq(self) -> int:
-        return self.loops.nq
+        return self._loops.nq
 
     @property
     def nv(self) -> int:
-        return len(self.mechanism.parent)
+        return len(self._mechanism.parent)
 
     @cached_property
     def joints(self) -> tuple[MovingJoint, ...]:
         """Moving joints; followers have no part of q, and joints that depend on others none of v."""
-        place = {r: c.start + k for c in self.mechanism.clusters for k, r in enumerate(c.independent)}
+        place = {r: c.start + k for c in self._mechanism.clusters for k, r in enumerate(c.independent)}
         joints, q = [], 0
         for j in self.model.joints:
-            width = 0 if j.v_slice.start in self.loops.followers else j.type.nq
+            width = 0 if j.v_slice.start in self._loops.followers else j.type.nq
             velocities = [place[r] for r in range(j.v_slice.start, j.v_slice.stop) if r in place]
             v = slice(velocities[0], velocities[-1] + 1) if velocities else slice(0, 0)
             joints.append(replace(j, q_slice=slice(q, q + width), v_slice=v))
             q += width
         return tuple(joints)
 
+    def _proportions(self) -> list[Proportion]:
+        followers = [f for c in self._mechanism.clusters for f in reversed(c.followers) if len(f.terms) == 1]
+        found = [(f, leader, slope, curvature) for f in followers for leader, (slope, *curvature) in f.terms]
+        return [Proportion(f.row, leader, slope, f.offset) for f, leader, slope, curvature in found if slope and not curvature]
+
     @property
-    def loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
+    def _loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
         bodies = {f.name: f.body for f in reversed(self.model.frames)}  # of links, which come first
-        ends = ((loop.predecessor, loop.successor) for loop in self.loops.d.loops)
+        ends = ((loop.predecessor, loop.successor) for loop in self._loops.d.loops)
         return tuple((bodies.get(a or WORLD), bodies.get(b or WORLD)) for a, b in ends)
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:
         """The names of joints that move together."""
         names = {r: j.name for j in self.model.joints for r in range(j.v_slice.start, j.v_slice.stop)}
-        return tuple(tuple(dict.fromkeys(names[r] for r in c.rows)) for c in self.mechanism.clusters)
+        return tuple(tuple(dict.fromkeys(names[r] for r in c.rows)) for c in self._mechanism.clusters)
 
     def report(self) -> dict[str, str]:
         """What the file holds that dynamics does not use, and constraints that follow from others."""
         unused = super().report()
-        left_out = [(self.loops.redundant(c), self.loops.names(c)) for c in self.mechanism.clusters]
+        left_out = [(self._loops.redundant(c), self._loops.names(c)) for c in self._mechanism.clusters]
         if texts := [f"{count} of {names}" for count, names in left_out if count]:
             unused["redundant constraints"] = "; ".join(texts)
-        if misfits := self.loops.misfits:
+        if misfits := self._loops.misfits:
             unused[CONTRADICTING] = "; ".join(f"{name!r} by {said(*m)}" for name, m in misfits.items())
         return unused
 
@@ -143,13 +149,13 @@ class ClosedRobot(ClosedConfigurations):
     @cached_property
     def loop_forces(self) -> CompiledFunction:
         """Function of q, v, a: the forces of the constraint rows of loops that are kept, in the order of `loop_rows`."""
-        count = sum(len(c.kept) for c in self.mechanism.clusters)
+        count = sum(len(c.kept) for c in self._mechanism.clusters)
         return self._function(ClosedRobot.loop_forces, c_rnea.loop_forces, ("q", "v", "a"), Output("force", (count,)))
 
     @property
     def loop_rows(self) -> tuple[str, ...]:
         """What each of `loop_forces` is: a force [N] along an axis, a couple [N m], or a force in a constraint of one's own."""
-        return tuple(text for c in self.mechanism.clusters for text in self.loops.row_names(c))
+        return tuple(text for c in self._mechanism.clusters for text in self._loops.row_names(c))
 
     @cached_property
     def forward_dynamics(self) -> CompiledFunction:

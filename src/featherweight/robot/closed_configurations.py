@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -13,7 +13,7 @@ from ..algorithms.mechanisms import spanning
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
-from ..model.configuration import Coordinates, DifferenceDerivatives, IntegrateDerivatives
+from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
 from .closed_steps import ClosedSteps
 from .closing.assembly import Assembly
 from .closing.loops import FACING_AT_LEAST
@@ -31,13 +31,17 @@ class ClosedConfigurations(ClosedSteps):
     """What a robot with loops does with configurations; q holds all joints but those that couplings determine."""
 
     @cached_property
-    def _coordinates(self) -> list[Coordinates]:
-        return self.loops.coordinates
+    def _coordinates(self) -> Joints:
+        return Joints(self._loops.coordinates)
 
     def neutral(self) -> Array:
         """A closed configuration (nq,) near that with every joint at zero, always the same; raises ValueError for none."""
-        q = super().neutral()
-        for a in self.loops.assemblies.values():
+        return super().neutral()
+
+    @cached_property
+    def _neutral(self) -> Array:
+        q = configuration.neutral(self._coordinates, self.nq)
+        for a in self._loops.assemblies.values():
             x, left = a.search(a.around(a.neutral(), np.random.default_rng(0)), 1, first=1)
             if not len(x):
                 raise ValueError(f"{self._not_found(a, left)}; give `close` a guess of your own")
@@ -56,8 +60,8 @@ class ClosedConfigurations(ClosedSteps):
         shape = configuration.shape_of(size)
         wanted = int(np.prod(shape, dtype=int))
         q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
-        for a in self.loops.assemblies.values():
-            regular = REGULAR / len(self.loops.assemblies)
+        for a in self._loops.assemblies.values():
+            regular = REGULAR / len(self._loops.assemblies)
             x, left = a.search(a.anywhere(rng), wanted, first=1, accept=lambda x, a=a, most=regular: a.singularity(x) < most)
             if len(x) < wanted:
                 raise ValueError(f"{self._not_found(a, left)}; {len(x)} of {wanted} were found in general position")
@@ -94,7 +98,7 @@ class ClosedConfigurations(ClosedSteps):
     def _assembled(self, q: Array, rows: set[int], attempts: int) -> Array:
         """By least squares, where Newton's method does not get there."""
         q = q.copy()
-        for a in self.loops.assemblies.values():
+        for a in self._loops.assemblies.values():
             columns = np.array([k for k, r in enumerate(a.gap.rows) if r in rows], dtype=np.intp)
             x, left = a.nearest(q[a.gap.places], columns, attempts)
             if not len(x):
@@ -116,7 +120,7 @@ class ClosedConfigurations(ClosedSteps):
 
     def _told(self, q: Array) -> str:
         """How far the loop that is open widest is open."""
-        left = [(a, a.gap.residual(q[None, a.gap.places])) for a in self.loops.assemblies.values()]
+        left = [(a, a.gap.residual(q[None, a.gap.places])) for a in self._loops.assemblies.values()]
         widest, r = max(left, key=lambda item: np.abs(item[1]).max(initial=0.0))
         return widest.told(r)
 
@@ -133,18 +137,18 @@ class ClosedConfigurations(ClosedSteps):
             )
 
     def _rows_of(self, name: str) -> range:
-        if name not in self.loops.joints:
+        if name not in self._loops.joints:
             raise ValueError(f"{self.name} has no joint {name!r}")
-        rows = self.loops.joints[name].v_slice
+        rows = self._loops.joints[name].v_slice
         return range(rows.start, rows.stop)
 
     @cached_property
     def _dependent_rows(self) -> list[int]:
-        return [r for c in self.mechanism.clusters for r in c.dependent]
+        return [r for c in self._mechanism.clusters for r in c.dependent]
 
     @cached_property
     def _loop_rows(self) -> list[int]:
-        return [r for c in self.mechanism.clusters if c.dependent for r in (*c.independent, *c.dependent)]
+        return [r for c in self._mechanism.clusters if c.dependent for r in (*c.independent, *c.dependent)]
 
     def _newton(self, q: Array, rows: list[int]) -> tuple[Array, Array]:
         """Configurations after Newton's method with some rows moved, and which of them are closed."""
@@ -156,12 +160,12 @@ class ClosedConfigurations(ClosedSteps):
         for _ in range(NEWTON_STEPS):
             phi = self.residual(q[left])
             good = np.abs(phi[:, self._solved]).max(axis=1) < exact
-            done[left[good]] = np.abs(phi[good]).max(axis=1, initial=0.0) <= max(exact, self.loops.tolerance)
+            done[left[good]] = np.abs(phi[good]).max(axis=1, initial=0.0) <= max(exact, self._loops.tolerance)
             left, phi = left[~good], phi[~good]
             if not len(left) or not rows:
                 break
             step = newton_step(self._closing_matrix(q[left])[:, self._solved][:, :, rows], phi[:, self._solved])
-            q[left] = self.loops.moved(q[left], rows, step)
+            q[left] = self._loops.moved(q[left], rows, step)
         if self._facings:
             done &= (self._facing(q) > FACING_AT_LEAST).all(axis=1)
         return q, done
@@ -170,28 +174,28 @@ class ClosedConfigurations(ClosedSteps):
         """How far loops are open (...) at q, beyond what they contradict each other by: [m], or sines of angles."""
         return np.asarray(np.abs(self.residual(q)[..., self._solved]).max(axis=-1, initial=0.0))
 
-    def integrate(self, q: Any, v: Any) -> Array:
+    @cached_property
+    def integrate(self) -> Callable[..., Array]:  # type: ignore[override]  # loops are closed by what is no one function
         """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q.
 
-        Raises ValueError where they lead into a singular configuration, or beyond what the mechanism reaches.
+        Raises ValueError where they lead into a singular configuration, or beyond what the mechanism reaches. Where there are
+        couplings and no loops, a compiled function.
         """
+        return self._closed_step if self._dependent_rows else self._integrate
+
+    def _closed_step(self, q: Any, v: Any) -> Array:
         return self.close(self.tangent_step(q, v), attempts=0)
 
-    def tangent_step(self, q: Any, v: Any) -> Array:
-        """Where independent velocities v (..., nv), held for a unit of time, lead to from q as long as loops do not bend them:
+    @cached_property
+    def tangent_step(self) -> CompiledFunction:
+        """Where independent velocities v (nv), held for a unit of time, lead to from q as long as loops do not bend them:
         `close` brings it back, `residual` says how far loops are open."""
-        moved: Array = self._integrate(q, v)
-        return moved
-
-    def difference(self, q0: Any, q1: Any) -> Array:
-        """The independent velocities (..., nv) that lead from q0 to q1 in a unit of time."""
-        whole = configuration.difference(self._coordinates, q0, q1)
-        return np.asarray(whole[..., self._independent])
+        return self._integrate
 
     @cached_property
     def _independent(self) -> list[int]:
         """The places of the independent velocities among those of joints in q."""
-        return [self.loops.velocity_rows.index(r) for c in self.mechanism.clusters for r in c.independent]
+        return [self._loops.velocity_rows.index(r) for c in self._mechanism.clusters for r in c.independent]
 
     def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
         """Jacobians (..., nv, nv) of `integrate` along independent velocities: dresult_dq, dresult_dv.
@@ -205,7 +209,7 @@ class ClosedConfigurations(ClosedSteps):
                     f"{self.name}: derivatives of integrate where loops determine a part of the velocities of joint {j.name!r} "
                     "are not there; make the whole joint independent or dependent"
                 )
-        moved = self.spanning_velocity(q, v)[..., self.loops.velocity_rows]
+        moved = self.spanning_velocity(q, v)[..., self._loops.velocity_rows]
         whole = configuration.integrate_derivatives(self._coordinates, q, moved)
         own = np.ix_(self._independent, self._independent)
         return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
@@ -219,7 +223,7 @@ class ClosedConfigurations(ClosedSteps):
 
     def _moved_by(self, q: Any) -> Array:
         """The velocities of joints in q (..., n, nv) for unit independent ones."""
-        G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self.loops.velocity_rows]
+        G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self._loops.velocity_rows]
         return np.asarray(np.swapaxes(G, -1, -2))
 
     # functions of configurations
@@ -237,7 +241,7 @@ class ClosedConfigurations(ClosedSteps):
 
     @cached_property
     def _facings(self) -> int:
-        return sum(len(c.facings) for c in self.mechanism.clusters)
+        return sum(len(c.facings) for c in self._mechanism.clusters)
 
     @cached_property
     def _closing_matrix(self) -> CompiledFunction:

@@ -22,12 +22,12 @@ class ClosedSteps(Robot):
     `_by_map` are for several steps from one configuration, whose `_spanning_map` is then computed once.
     """
 
-    loops: Loops
+    _loops: Loops
 
     @property
-    def mechanism(self) -> ClusterTree:
+    def _mechanism(self) -> ClusterTree:
         """The spanning tree and its clusters."""
-        return self.loops.mechanism
+        return self._loops.mechanism
 
     @cached_property
     def _spanning_map(self) -> CompiledFunction:
@@ -46,7 +46,9 @@ class ClosedSteps(Robot):
         """Function of q, S, u, d, h: `_advance`, given the `_spanning_map` of q."""
         inputs = ("q", self._map_input, "u", "d", Input("h", ()))
         outputs = Output("ahead", (self.nq,)), Output("velocity", (self.nv,))
-        return self.bind("advance_by_map", integration.advance_by_map, inputs, outputs, doc=ClosedSteps._advance_by_map.__doc__)
+        return self._bind(
+            "advance_by_map", integration.advance_by_map, inputs, outputs, doc=ClosedSteps._advance_by_map.__doc__
+        )
 
     @property
     def _map_input(self) -> Input:
@@ -63,34 +65,34 @@ class ClosedSteps(Robot):
                         axes that are to point the same way
         singularity ()  `singularity`; near singular configurations `ahead` may be infinite or NaN
         """
-        if not any(c.dependent for c in self.mechanism.clusters):
+        if not any(c.dependent for c in self._mechanism.clusters):
             return None
         solved = tuple(map(int, self._solved))
-        facings = sum(len(c.facings) for c in self.mechanism.clusters)
-        within = ClosedWithin(solved, max(self._exact, self.loops.tolerance), FACING_AT_LEAST)
+        facings = sum(len(c.facings) for c in self._mechanism.clusters)
+        within = ClosedWithin(solved, max(self._exact, self._loops.tolerance), FACING_AT_LEAST)
         outputs = (
             Output("ahead", (self.nq,)),
             Output("residual", (len(solved),)),
             Output("margins", (self._constraints - len(solved) + facings,)),
             Output("singularity", ()),
         )
-        return self.bind("closing_step", closing_step, ("q",), outputs, (within,), doc=ClosedSteps._closing_step.__doc__)
+        return self._bind("closing_step", closing_step, ("q",), outputs, (within,), doc=ClosedSteps._closing_step.__doc__)
 
     @property
     def _exact(self) -> float:
         """The residual [m, or sines of angles] below which loops are closed to rounding."""
-        return CLOSED * max(1.0, self.loops.size)
+        return CLOSED * max(1.0, self._loops.size)
 
     @cached_property
     def _solved(self) -> np.ndarray:
         """The numbers of the constraints that are closed to rounding: all, but for loops that contradict each other."""
         solved, first = [np.zeros(0, dtype=np.intp)], 0
-        for c in self.mechanism.clusters:
-            if c.rows in self.loops.assemblies:
-                solved.append(first + self.loops.assemblies[c.rows].solved)
+        for c in self._mechanism.clusters:
+            if c.rows in self._loops.assemblies:
+                solved.append(first + self._loops.assemblies[c.rows].solved)
             first += constraint_count(c)
         return np.concatenate(solved)
 
     @cached_property
     def _constraints(self) -> int:
-        return sum(map(constraint_count, self.mechanism.clusters))
+        return sum(map(constraint_count, self._mechanism.clusters))

@@ -117,7 +117,7 @@ class MujocoOrder:
     def _spanning(self) -> CompiledFunction:
         """Coordinates and velocities of all joints, of q and v."""
         outputs = Output("spanning_q", (self.nq,)), Output("spanning_v", (self.nv,))
-        return self.robot.bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
+        return self.robot._bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
 
     @cached_property
     def _coordinates(self) -> Array:
@@ -131,7 +131,7 @@ class MujocoOrder:
         """Where among those of all joints the velocities of v are."""
         if not self.robot.closed:
             return np.arange(self.nv)
-        rows = {c.start + k: r for c in self.robot.system.clusters for k, r in enumerate(c.independent)}
+        rows = {c.start + k: r for c in self.robot._system.clusters for k, r in enumerate(c.independent)}
         return np.array([rows[k] for k in range(self.robot.nv)], dtype=np.intp)
 
 

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from ..model.contact_rules import ROLLING, SOFT, SPINNING
+from ..model.contact_rules import ADHESION, CONVEYING, ROLLING, SOFT, SOFT_HOLDS, SPINNING
 from ..model.formats.unsupported import LEFT_OUT
 from .system import System
 
 CHANGING_MOTION = (
     "actuators",
     "bodies with gravity compensation",
+    "damping of actuators of higher order",
     "damping of higher order",
+    "damping of tendons of higher order",
     "effort limits that differ by direction, read as the greater",
     "fluid",
+    "limits of the drives' force along tendons",
+    "limits that begin before their range ends (margin)",
     "springs of free joints",
     "springs of higher order",
     "springs of tendons that go slack",
+    "springs of tendons that yield, or of higher order",
     "springs that yield",
     "swing limits of ball joints",
     "tendons",
     SPINNING,
     ROLLING,
+    CONVEYING,
+    ADHESION,
     SOFT,
+    SOFT_HOLDS,
     LEFT_OUT,
 )
 """Kinds in a report; others, as cameras and sensors, only show, measure, or name something."""

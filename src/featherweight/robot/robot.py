@@ -73,19 +73,23 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
 
     # the configuration space
 
-    def integrate(self, q: Any, v: Any) -> Array:
-        """The configuration that a velocity v (..., nv), held for a unit of time, leads to from q (..., nq)."""
-        moved: Array = self._integrate(q, v)
-        return moved
+    @cached_property
+    def integrate(self) -> CompiledFunction:
+        """The configuration (nq) that a velocity v (nv), held for a unit of time, leads to from q."""
+        return self._integrate
 
     @cached_property
     def _integrate(self) -> CompiledFunction:
         return self._function(Robot.integrate, integration.integrate, ("q", "v"), Output("result", (self.nq,)))
 
     @cached_property
-    def _difference(self) -> CompiledFunction:
-        """`difference` as machine code."""
-        return self._function(Robot._difference, integration.difference, ("q0", "q1"), Output("velocity", (self.nv,)))
+    def difference(self) -> CompiledFunction:
+        """The velocity (nv) that leads from q0 to q1 in a unit of time: of the independent joints, where there are loops.
+
+        Rotations take the short way, by at most π; q and -q of a quaternion are the same rotation. Coordinates of revolute
+        and continuous joints are subtracted, whole turns included.
+        """
+        return self._function(Robot.difference, integration.difference, ("q0", "q1"), Output("velocity", (self.nv,)))
 
     @cached_property
     def _free_velocity(self) -> CompiledFunction:
@@ -101,7 +105,7 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
     def _advance(self) -> CompiledFunction:
         """Of q, a velocity u in the axes of a step's start, and a displacement d: q after a step h, and u in the axes there."""
         outputs = Output("ahead", (self.nq,)), Output("velocity", (self.nv,))
-        return self.bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
+        return self._bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
 
     def _of_steps(self, kernel: Any, velocities: Sequence[str]) -> CompiledFunction:
         turning = [INNER] * self.nv
@@ -112,10 +116,6 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         outputs = (Output("velocity", (self.nv,)),)
         program = KernelProgram(kernel.__name__, kernel, (tuple(turning),), inputs, outputs, kernel.__doc__ or "")
         return CompiledFunction(program, self.execution)
-
-    def difference(self, q0: Any, q1: Any) -> Array:
-        """The velocity (..., nv) that leads from q0 to q1 in a unit of time."""
-        return configuration.difference(self._coordinates, q0, q1)
 
     def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
         """Jacobians (..., nv, nv) of `integrate` along velocities, those of the result in its axes: dresult_dq, dresult_dv."""
@@ -259,9 +259,10 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
 
     @property
     def functions(self) -> dict[str, CompiledFunction]:
-        """The functions above by name, as far as they are defined for this robot."""
+        """The functions of one state above by name, as far as they are defined for this robot; `difference` is of two."""
         names = [n for n, x in vars(Robot).items() if isinstance(x, cached_property) and not n.startswith("_")]
-        return {n: getattr(self, n) for n in names if self.mass > 0.0 or not n.startswith("center_of_mass")}
+        defined = {n: getattr(self, n) for n in names if self.mass > 0.0 or not n.startswith("center_of_mass")}
+        return {n: f for n, f in defined.items() if isinstance(f, CompiledFunction) and n != "difference"}
 
     def together(self, *functions: CompiledFunction, **named: CompiledFunction) -> CompiledFunction:
         """Several functions of this robot as one, which computes what they have in common once.

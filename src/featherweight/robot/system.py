@@ -12,12 +12,13 @@ from ..algorithms import integration
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
-from ..model.configuration import Coordinates
-from ..model.model import Model, ModelFrame, MovingBody, MovingJoint, Placed
+from ..model.configuration import Coordinates, Joints
+from ..model.model import Model, ModelFrame, Placed
 from ..model.placement import tidy
 from ..model.topology import Topology
 from ..model.tree import Placements
-from ..model.types import WORLD, Actuator, AnyFrame, Frame, Pose, Shape
+from ..model.types import WORLD, AnyFrame, Frame, Pose
+from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -26,84 +27,18 @@ LOOP_TOLERANCE = 1e-4  # [m, rad] by which loops may contradict each other: file
 CONTRADICTING = "loops that contradict each other"  # in a report
 
 
-class System:
+class System(ModelView):
     """A model, and how kernels become functions of it."""
 
     def __init__(self, model: Model, execution: str = "auto") -> None:
-        self.model = model
+        super().__init__(model)
         self.execution = execution
-
-    # the model
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def nq(self) -> int:
-        """Length of a configuration."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """Degrees of freedom."""
-        return self.model.nv
-
-    @property
-    def joints(self) -> tuple[MovingJoint, ...]:
-        """Moving joints, with the slices of q and v that are theirs."""
-        return self.model.joints
-
-    @property
-    def clusters(self) -> tuple[tuple[str, ...], ...]:
-        """The names of joints that loops and couplings let move together only: each by itself, where there are none."""
-        return tuple((joint.name,) for joint in self.joints)
-
-    @property
-    def bodies(self) -> tuple[MovingBody, ...]:
-        """Moving bodies; links that are fixed to one another are one body."""
-        return self.model.bodies
-
-    @property
-    def frames(self) -> tuple[ModelFrame, ...]:
-        """Named frames: every link of the file, and what else it names."""
-        return self.model.frames
-
-    @property
-    def shapes(self) -> tuple[Shape, ...]:
-        """What the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
-        return self.model.shapes
-
-    @property
-    def loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
-        """The moving bodies that each loop joins, None for the ground."""
-        return ()
-
-    @property
-    def actuators(self) -> tuple[Actuator, ...]:
-        """Drives on joints, in the order of the file."""
-        return self.model.actuators
-
-    @property
-    def mass(self) -> float:
-        """Total mass of the moving bodies [kg]."""
-        return self.model.mass
-
-    @property
-    def gravity(self) -> tuple[float, float, float]:
-        """In the world [m/s²]."""
-        g = self.model.tree.gravity
-        return (g[0], g[1], g[2])
-
-    def report(self) -> dict[str, str]:
-        """What the file holds that nothing here uses."""
-        return dict(self.model.unused)
 
     # the configuration space
 
     @cached_property
-    def _coordinates(self) -> list[Coordinates]:
-        return [Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints]
+    def _coordinates(self) -> Joints:
+        return Joints(Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints)
 
     def neutral(self) -> Array:
         """The configuration with every joint at zero, (nq,): zero coordinates, identity rotations.
@@ -112,6 +47,10 @@ class System:
         which are at the world's origin here, where the file places their bodies there; and for hinges and slides with a
         `ref`, which are at zero here, at `ref` there.
         """
+        return self._neutral.copy()
+
+    @cached_property
+    def _neutral(self) -> Array:
         return configuration.neutral(self._coordinates, self.nq)
 
     def random_configuration(
@@ -137,7 +76,7 @@ class System:
     # how functions are made
 
     @property
-    def system(self) -> Any:
+    def _system(self) -> Any:
         """What kernels read."""
         return self.model.tree
 
@@ -147,20 +86,15 @@ class System:
         return tuple(self.model.tree.parent)
 
     @property
-    def topology(self) -> Topology:
+    def _topology(self) -> Topology:
         """The tree on which wrenches of contacts meet."""
         return self.model.topology
 
-    @property
-    def closed(self) -> bool:
-        """Whether the robot has loops or couplings."""
-        return False
-
-    def kernel(self, kernel: Any) -> Any:
+    def _kernel(self, kernel: Any) -> Any:
         """The kernel for this kind of robot, given that for a tree."""
         return kernel
 
-    def bind(
+    def _bind(
         self,
         name: str,
         kernel: Any,
@@ -176,9 +110,9 @@ class System:
 
         Inputs given by their names are a configuration "q" or velocities. `part` as in `KernelProgram`.
         """
-        arguments = tuple(x if isinstance(x, Input) else self.argument(x) for x in inputs)
+        arguments = tuple(x if isinstance(x, Input) else self._argument(x) for x in inputs)
         program = KernelProgram(
-            name, self.kernel(kernel), (self.system, *constants), arguments, tuple(outputs), doc or "", part=part
+            name, self._kernel(kernel), (self._system, *constants), arguments, tuple(outputs), doc or "", part=part
         )
         return CompiledFunction(program, self.execution, algorithm)
 
@@ -187,24 +121,24 @@ class System:
     ) -> CompiledFunction:
         """A kernel as a member of a class, which has its name and docstring."""
         function = member.func if isinstance(member, cached_property) else member
-        return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
+        return self._bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
     def _require_own(self, function: CompiledFunction) -> None:
         """Refuse functions of another robot."""
         kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()
         for system in (kernel.constants[0] for kernel in kernels if kernel.constants):
-            if isinstance(system, type(self.system)) and system != self.system:
+            if isinstance(system, type(self._system)) and system != self._system:
                 raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
 
-    def argument(self, name: str) -> Input:
+    def _argument(self, name: str) -> Input:
         """A configuration, for a name that begins with "q", or a velocity."""
         return Input(name, (self.nq,), rate=self._rate) if name.startswith("q") else Input(name, (self.nv,))
 
     @cached_property
     def _rate(self) -> Program:
         """What a configuration changes by along a velocity."""
-        inputs, kernel = (Input("q", (self.nq,)), Input("v", (self.nv,))), self.kernel(integration.write_configuration_rate)
-        return KernelProgram("configuration_rate", kernel, (self.system,), inputs, (Output("rate", (self.nq,)),))
+        inputs, kernel = (Input("q", (self.nq,)), Input("v", (self.nv,))), self._kernel(integration.write_configuration_rate)
+        return KernelProgram("configuration_rate", kernel, (self._system,), inputs, (Output("rate", (self.nq,)),))
 
     def frame(self, frame: AnyFrame) -> ModelFrame:
         """A frame of the robot by its name, or one made for the purpose, on the moving body that carries it.
@@ -213,13 +147,13 @@ class System:
         """
         return self._found(frame)[0]
 
-    def placed(self, frame: AnyFrame) -> Placed:
+    def _placed(self, frame: AnyFrame) -> Placed:
         """Where a frame lies on the row of the tree that carries it; raises as `frame` does."""
         return self._found(frame)[1]
 
-    def placements(self, frames: Sequence[AnyFrame]) -> Placements:
+    def _placements(self, frames: Sequence[AnyFrame]) -> Placements:
         """Frames as kernels read them."""
-        return placements([self.placed(frame) for frame in frames])
+        return placements([self._placed(frame) for frame in frames])
 
     def _found(self, frame: AnyFrame) -> tuple[ModelFrame, Placed]:
         named = self._named_frames

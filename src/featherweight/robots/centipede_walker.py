@@ -6,7 +6,7 @@ segments are not given; here they bend sideways, by revolute joints, as real one
 
 from __future__ import annotations
 
-from ..model.builder import Mechanism
+from ..model.builder import describe
 from ..model.description import Description
 from ..model.types import WORLD, Body, Frame, Inertia, Joint, JointType, Pose, Shape, ShapeType, Vector
 
@@ -55,7 +55,7 @@ def centipede(segments: int) -> Description:
                 Shape(upper, upper, ShapeType.CYLINDER, (RADIUS, UPPER), Pose(across, middle_of_upper), color=color),
                 Shape(lower, lower, ShapeType.CYLINDER, (RADIUS, LOWER), Pose(p=middle_of_lower), color=color),
             ]
-    return Mechanism(bodies, joints, frames=frames, shapes=shapes, name=f"centipede_{segments}")
+    return describe(bodies, joints, frames=frames, shapes=shapes, name=f"centipede_{segments}")
 
 
 def _bend(i: int) -> Joint:

@@ -2,7 +2,7 @@
 
 from ..robot.trajectory import Trajectory
 from .failure import SimulationError
-from .scene import HeightField, Plane, Point, Sphere
+from .scene import ContactPoint, ContactSphere, HeightField, Plane
 from .simulation import Simulation
 
-__all__ = ["HeightField", "Plane", "Point", "Simulation", "SimulationError", "Sphere", "Trajectory"]
+__all__ = ["ContactPoint", "ContactSphere", "HeightField", "Plane", "Simulation", "SimulationError", "Trajectory"]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.backends.host_arrays import HostArrays
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .scene import Ground, Sphere
+from .scene import ContactSphere, Ground
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,7 +35,7 @@ def check_tolerances(tolerance: float, **lengths: float) -> None:
         raise ValueError(f"tolerance must be between 0 and 1; got {tolerance!r}")
 
 
-def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[Sphere], ground: Ground | None) -> None:
+def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSphere], ground: Ground | None) -> None:
     """Pairs are of two spheres by number, and every sphere has something to touch."""
     for i, j in pairs:
         if not (0 <= i < len(spheres) and 0 <= j < len(spheres)) or i == j:
@@ -76,7 +77,10 @@ def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots
 def numbers(name: str, x: Any) -> Array:
     """An array that is no one else's."""
     try:
-        given = np.asarray(x)
+        given = HostArrays().array(x, name)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    try:
         if given.dtype.kind in "cSUMm":
             raise TypeError(f"it has the type {given.dtype}")
         return np.array(given, dtype=np.float64)

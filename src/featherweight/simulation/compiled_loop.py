@@ -28,7 +28,8 @@ class CompiledLoop:
         if text not in self._loaded:
             name = self.function.__name__
             layouts = [t.layout for t in tables]
-            code = load_object(cache.kept(lambda: self._compiled(layouts), "loop", name, host(), package_digest(), text))
+            kept = cache.kept(lambda: self._compiled(layouts), "loop", name, host(), package_digest(), text)
+            code = load_object(kept, "loop")
             kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(tables) + self.numbers)))
             self._loaded[text] = kind(code.address("loop"))
             self._loaded[text].code = code  # which lives as long

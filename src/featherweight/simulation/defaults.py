@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..model.contact_rules import SOFT, NeighbourRule
+from ..model.contact_rules import SOFT, SOFT_HOLDS, NeighbourRule
 from ..model.types import ModelWarning
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.not_simulated import not_simulated
@@ -37,9 +37,10 @@ def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
 def warn_of_what_is_left_out(robot: Robot) -> None:
     """A ModelWarning that names what the file holds that would change the motion, and is not simulated.
 
-    Contacts are rigid here whatever softness a file asks for: that is in `robot.report()` alone.
+    Contacts, limits and equality constraints are rigid here whatever softness a file asks for: that is in `robot.report()`
+    alone.
     """
-    left = {kind: text for kind, text in not_simulated(robot).items() if kind != SOFT}
+    left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT, SOFT_HOLDS)}
     if left:
         what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
         warnings.warn(

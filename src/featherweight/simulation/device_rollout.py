@@ -9,13 +9,13 @@ import numpy as np
 
 from ..engine.backends.cuda.repeated import RepeatedCode
 from ..engine.devices import ComputingPlace, place_of
+from ..engine.function import result_type
 from .arguments import check_inputs, numbers
 from .device_steps import repeated_step
 from .state_of_robots import StateOfRobots
 
 Arrays = Mapping[str, Any]  # arguments of a rollout by name, None where they are not given
 HERE = "roll out on this machine, with NumPy's arrays and without device="
-SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def rolled_out(
@@ -101,7 +101,7 @@ def _dtype(dtypes: list[np.dtype[Any]], given: Arrays) -> np.dtype[Any]:
     for name, dtype in zip(given, dtypes, strict=True):
         if dtype.kind not in "fiub":
             raise TypeError(f"rollout: {name} must hold real numbers; got dtype {dtype}")
-    return SINGLE if all(d.kind == "f" and d.itemsize <= 4 for d in dtypes) else DOUBLE
+    return result_type(dtypes)
 
 
 def _check_states(simulation: StateOfRobots, given: Arrays) -> None:

@@ -38,7 +38,7 @@ def repeated_step(stepper: Stepper) -> Repetition:
 
 
 def _tau(stepper: Stepper) -> tuple[StepInput, ...]:
-    most = stepper.forces.efforts
+    most = stepper.robot.effort_limit
     return (StepInput("tau", numbers_of(-most), numbers_of(most)),)
 
 

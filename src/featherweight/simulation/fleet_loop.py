@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .compiled_loop import CompiledLoop
 from .compiling import jitable
 from .contact.detection import find_contacts
-from .smooth_motion import call_machine, copy
+from .smooth_motion import call_machine, clear_rows, copy
 from .step import take_step
 
 jitable(take_step)
@@ -123,6 +123,8 @@ def load_inputs(one: Any, many: Any, i: int, k: int) -> None:
         external = many.external[min(i, many.external.shape[0] - 1), min(k, many.external.shape[1] - 1)]
         copy_rows(external, one.external)
         copy_rows(external, one.forces)
+    else:
+        clear_rows(one.forces)  # where those of an earlier step, and of its contacts, are
 
 
 @jitable

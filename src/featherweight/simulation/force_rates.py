@@ -108,7 +108,7 @@ class ForceRates:
         return np.asarray(force if joints.S is None else joints.S.T @ force)
 
     def _within_efforts(self, tau: Array, dtau: Array) -> Array:
-        most = self.forces.efforts
+        most = self.forces.robot.effort_limit
         joints = self.forces.robot.joints
         names = [f"the effort of joint {j.name!r}" for j in joints for _ in range(j.v_slice.stop - j.v_slice.start)]
         return self._inside(tau, (-most, most), names)[:, None] * dtau

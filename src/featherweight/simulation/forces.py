@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,10 +57,9 @@ class ForcesAtJoints:
         self.names = [j.name for j in robot.model.joints for _ in range(j.type.nv)]
         each: dict[str, Array] = {
             name: np.array([getattr(j, name) for j in robot.model.joints for _ in range(j.type.nv)], dtype=float)
-            for name in ("damping", "stiffness", "rest", "friction", "effort", "lower", "upper")
+            for name in ("damping", "stiffness", "rest", "friction", "lower", "upper")
         }
-        self.damping, self.friction, self.effort = each["damping"], each["friction"], each["effort"]
-        self.effort = np.where(self.effort > 0.0, self.effort, np.inf)  # files write 0 for a limit that they do not know
+        self.damping, self.friction, self.effort = each["damping"], each["friction"], robot._greatest("effort")
         self.at = np.full(rows, -1)  # where the coordinate of a row is in q, if it is one
         for whole, j in zip(robot.model.joints, robot.joints, strict=True):
             if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
@@ -136,17 +134,8 @@ class ForcesAtJoints:
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""
-        most = self.efforts
+        most = self.robot.effort_limit
         return np.minimum(np.maximum(tau, -most), most)
-
-    @cached_property
-    def efforts(self) -> Array:
-        """The greatest forces (nv,) at independent joints, infinite where there is no limit."""
-        most = np.full(self.robot.nv, np.inf)
-        for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
-            if j.v_slice.stop > j.v_slice.start:
-                most[j.v_slice] = self.effort[whole.v_slice][: j.v_slice.stop - j.v_slice.start]
-        return most
 
     def implicit_armature(self, step: float) -> dict[str, float]:
         """The armature with which a step meets damping and springs at its end: + h d + h² k."""

@@ -92,22 +92,21 @@ class Observations:
         residual, sweeps, newton_steps = self._mover.solver_work()
         return {"sweeps": int(sweeps), "newton_steps": int(newton_steps), "residual": float(residual)}
 
-    def render(self, width: int = 640, height: int = 480) -> Array:
-        """A picture of the robot, or of all robots beside each other, as numbers 0 to 255 of shape (height, width, 3).
+    def render(self, width: int = 640, height: int = 480, robot: int | None = None) -> Array:
+        """A picture of all robots beside each other, or of one alone, as numbers 0 to 255 of shape (height, width, 3).
 
         It needs no display. The camera looks at where they are when the first picture is taken. Raises ImportError without
-        the packages of the extra `render`.
+        the packages of the extra `render`, and IndexError for a number that no robot has.
         """
-        if self._scene is None or self._scene.size != (width, height):
+        q = self._mover.q if robot is None else self._mover.q[robot][None]
+        if self._scene is None or (self._scene.size, len(self._scene.start)) != ((width, height), len(q)):
             from ..viewer.offscreen import OffscreenScene  # brings trimesh
 
             flat = self._flat_ground()
-            self._scene = OffscreenScene(
-                self.robot, (width, height), q=self._mover.q, ground="below" if self.ground is None else flat
-            )
+            self._scene = OffscreenScene(self.robot, (width, height), q=q, ground="below" if self.ground is None else flat)
             if self.ground is not None and flat is None:
                 self._scene.add_heights(*_heights(self.ground))
-        picture: Array = self._scene.frame(self._mover.q)
+        picture: Array = self._scene.frame(q)
         return picture
 
     def _flat_ground(self) -> float | None:

@@ -24,6 +24,7 @@ from .smooth_motion import (
     SEMI_IMPLICIT,
     be_at,
     call_machine,
+    clear_rows,
     close,
     copy,
     energies,
@@ -186,10 +187,8 @@ class RobotStages(NamedTuple):
 
 @jitable
 def clear_impulses(impulses: Any) -> None:
-    for rows in (impulses.wrench, impulses.next_force):
-        for i in range(len(rows)):
-            for j in range(rows.shape[1]):
-                rows[i, j] = 0.0
+    clear_rows(impulses.wrench)
+    clear_rows(impulses.next_force)
     for i in range(len(impulses.joint)):
         impulses.joint[i] = 0.0
     for i in range(len(impulses.next_row)):

@@ -58,7 +58,7 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     stages = RobotStages(
         **arrays, numbers=_numbers(stepper, contacts), arrays=m, calls=calls, springs=_copies(springs),
         drives=_copies(stepper.forces.drives),
-        efforts=stepper.forces.efforts.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
+        efforts=robot.effort_limit.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
         parameters=parameters, armature=armature, own_armature=own,
     )  # fmt: skip
     table = Table(stages)

@@ -15,8 +15,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Sphere:
-    """A sphere of a robot that may touch the ground and other spheres; a point, if it has no radius.
+class ContactSphere:
+    """A sphere of a robot that may touch the ground and other spheres, and let go of them; a point, if it has no radius.
 
     `center` [m] is in `frame`, a frame's name or a `Frame` of one's own. `friction` (Coulomb's coefficient) and `restitution`
     (0 to 1) are the simulation's unless given. Raises ValueError for negative or infinite numbers.
@@ -37,14 +37,17 @@ class Sphere:
         check_surface(what, self.friction, self.restitution)
 
 
-def Point(
+def ContactPoint(
     frame: AnyFrame,
     position: Sequence[float] = (0.0, 0.0, 0.0),
     friction: float | None = None,
     restitution: float | None = None,
-) -> Sphere:
-    """A point of a robot, at `position` [m] in a frame or the one of that name, that may touch the ground and spheres."""
-    return Sphere(frame, 0.0, position, friction, restitution)
+) -> ContactSphere:
+    """A point of a robot, at `position` [m] in a frame or the one of that name, that may touch the ground and spheres.
+
+    It is a `ContactSphere` without a radius.
+    """
+    return ContactSphere(frame, 0.0, position, friction, restitution)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ Ground = Plane | HeightField
 class TouchingParts(NamedTuple):
     """What may touch, as a simulation is given it; `friction` and `restitution` where a surface has none of its own."""
 
-    spheres: Sequence[Sphere]
+    spheres: Sequence[ContactSphere]
     pairs: Sequence[tuple[int, int]]
     ground: Ground | None
     shapes: bool  # the collision shapes of the robot's file too

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.backends.host_arrays import TYPES
+from ..extras import install_command
 from ..model.types import Actuator
-from ..robot.constraints.contact import Contact
+from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory
 from .arguments import (
@@ -31,7 +32,7 @@ from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .failure import SimulationError
 from .fleet import Fleet, Inputs, can_be_compiled
 from .forces import ForcesAtJoints
-from .scene import ContactSettings, Ground, Sphere, TouchingParts, check_surface
+from .scene import ContactSettings, ContactSphere, Ground, TouchingParts, check_surface
 from .state_of_robots import StateOfRobots
 from .stepper import Stepper
 from .variation import varied_arrays
@@ -92,7 +93,7 @@ class Simulation(StateOfRobots):
         *,
         q: Any = None,
         v: Any = None,
-        spheres: Iterable[Sphere] = (),
+        spheres: Iterable[ContactSphere] = (),
         pairs: Iterable[tuple[int, int]] = (),
         ground: Ground | None = None,
         shapes: bool | None = None,
@@ -103,7 +104,7 @@ class Simulation(StateOfRobots):
         joint_limits: bool = True,
         joint_friction: bool = True,
         joint_passive: bool = True,
-        delassus: str | Callable[[list[Contact], Array], Array] = "auto",
+        delassus: str | Callable[[list[BilateralContact], Array], Array] = "auto",
         margin: float = 1e-3,
         slop: float = 1e-6,
         bounce: float = 1e-2,
@@ -144,7 +145,7 @@ class Simulation(StateOfRobots):
         if on_failure != "raise" and self._fleet is None:
             raise ValueError(
                 f"{robot.name}: on_failure={on_failure!r} is for robots whose steps are compiled, and this one's are not: it "
-                "is too large, delassus= is a function, or packages are missing (pip install 'featherweight[simulation]')"
+                f"is too large, delassus= is a function, or packages are missing ({install_command('simulation')})"
             )
         self._windows: list[Window] = []
         self.steps = 0
@@ -349,7 +350,7 @@ def _contact_stage(
         if not touching:
             return None
         raise ImportError(
-            "contacts, limits and dry friction of joints need Numba: pip install 'featherweight[simulation]' "
+            f"contacts, limits and dry friction of joints need Numba: {install_command('simulation')} "
             "(or leave them out: joint_limits=False, joint_friction=False)"
         )
     from .contact.contact_stage import ContactStage

@@ -34,6 +34,13 @@ def copy(source: Any, target: Any) -> None:
 
 
 @jitable
+def clear_rows(rows: Any) -> None:
+    for i in range(len(rows)):
+        for j in range(rows.shape[1]):
+            rows[i, j] = 0.0
+
+
+@jitable
 def write_row_velocity(stages: Any, v: Any) -> None:
     """The velocities of all joints for independent ones, with the S that is there."""
     m = stages.arrays

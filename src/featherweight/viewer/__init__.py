@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..extras import install_command
+
 if TYPE_CHECKING:
     from .film import save_film, save_picture
     from .offscreen import OffscreenScene, picture
@@ -39,4 +41,4 @@ def _need(who: str, extra: str, packages: Sequence[str]) -> None:
         try:
             importlib.import_module(package)
         except ImportError as missing:
-            raise ImportError(f"{who} {missing.name}: pip install 'featherweight[{extra}]'") from missing
+            raise ImportError(f"{who} {missing.name}: {install_command(extra)}") from missing

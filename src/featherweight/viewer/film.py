@@ -38,7 +38,7 @@ def save_film(path: str | os.PathLike[str], frames: Iterable[Array], rate: float
             import imageio_ffmpeg  # noqa: F401
             from imageio import v2 as imageio
         except ImportError as missing:
-            raise ImportError(f".mp4 needs {missing.name}: pip install 'imageio[ffmpeg]'; or write a .gif") from missing
+            raise ImportError(f'.mp4 needs {missing.name}: pip install "imageio[ffmpeg]"; or write a .gif') from missing
         imageio.mimwrite(path, many, fps=rate, macro_block_size=2)
     else:
         raise ValueError(f"save_film: {path} must end with .gif or .mp4")

@@ -91,7 +91,7 @@ def test_couplings_and_closures_are_those_of_a_mechanism() -> None:
         Coupling("gear", "joint3", (("joint1", (2.0,)),), 0.1),
         Closure("rod", ("joint0", "joint2"), lambda q: [q[0] - q[1]]),
     )
-    whole = fw.Mechanism(tree.bodies, tree.joints, couplings=(gear,), closures=(rod,))
+    whole = fw.describe(tree.bodies, tree.joints, couplings=(gear,), closures=(rod,))
     assert_same_motion(interpreted(tree.with_coupling(gear).with_closure(rod)), interpreted(whole))
 
 

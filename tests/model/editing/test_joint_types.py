@@ -30,7 +30,7 @@ def hip() -> fw.Description:
     ]
     bodies = (Body("pelvis", BODY), Body("a"), Body("b"), Body("thigh", BODY), Body("shin", BODY))
     knee = Joint("knee", JointType.REVOLUTE, "thigh", "shin", TILTED)
-    return fw.Mechanism(bodies, (*above, *hinges, knee))
+    return fw.describe(bodies, (*above, *hinges, knee))
 
 
 def rotation_quaternion(R: np.ndarray) -> np.ndarray:

@@ -243,7 +243,7 @@ def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path):
 def test_negative_numbers_of_joints_made_in_python_are_refused_by_name(key):
     joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **{key: -1.0})
     with pytest.raises(ModelError, match=f"joint 'j': the {key} is negative"):
-        fw.build(fw.Mechanism([fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))], [joint]))
+        fw.build(fw.describe([fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))], [joint]))
 
 
 def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom():
@@ -251,12 +251,12 @@ def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom():
     for kind, driven in ((JointType.REVOLUTE, "j"), (JointType.SPHERICAL, "j"), (JointType.REVOLUTE, "nowhere")):
         joints, actuators = [fw.Joint("j", kind, "world", "b", damping=2, effort=3)], [Actuator("a", driven, gear=2)]
         if (kind, driven) == (JointType.REVOLUTE, "j"):
-            robot = fw.build(fw.Mechanism([body], joints, actuators=actuators))
+            robot = fw.build(fw.describe([body], joints, actuators=actuators))
             assert robot.actuators == tuple(actuators)
             assert (robot.joints[0].damping, robot.joints[0].effort) == (2.0, 3.0)
         else:
             with pytest.raises(ModelError, match=f"actuator 'a': '{driven}' is no joint"):
-                fw.Mechanism([body], joints, actuators=actuators)
+                fw.describe([body], joints, actuators=actuators)
 
 
 # --- URDF: this package's own attributes and elements
@@ -271,10 +271,8 @@ def test_armature_and_springs_of_urdf_joints(tmp_path: Path) -> None:
 
 def test_the_largest_number_is_no_limit(tmp_path: Path) -> None:
     joint = urdf(tmp_path, '<limit lower="-1e30" upper="1e+30" effort="1e30" velocity="1e30"/>')
-    assert (joint.lower, joint.upper, joint.effort) == (-math.inf, math.inf, math.inf)
-    assert "velocity limits" not in dict(load_description(tmp_path / "robot.urdf").unused)
-    urdf(tmp_path, '<limit velocity="3"/>')
-    assert dict(load_description(tmp_path / "robot.urdf").unused)["velocity limits"] == "1 joint"
+    assert (joint.lower, joint.upper, joint.effort, joint.velocity) == (-math.inf, math.inf, math.inf, math.inf)
+    assert urdf(tmp_path, '<limit velocity="3"/>').velocity == 3.0
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,14 @@ def test_a_new_format_is_one_line_and_a_reader(monkeypatch):
     module = ModuleType("a_new_format")
     module.read = lambda path, options: Description(str(options), str(path), (Body("base"),), ())  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "a_new_format", module)
-    entry = Format("SDF", (".sdf",), "a_new_format", "read", options=("model",))
+    entry = Format("SDF", (".sdf",), "a_new_format", "read", options=("model",), root="sdf")
     monkeypatch.setattr(registry, "FORMATS", [*registry.FORMATS, entry])
     assert load_description("two.sdf", model="arm", mimic="follow").name == "{'model': 'arm'}"
+    assert load_description('<sdf version="1.7"/>', model="leg").source == "<string>"
     with pytest.raises(ModelError, match=r"\.sdf \(SDF\)"):
         load_description("robot.step")
+    with pytest.raises(ModelError, match=r"<sdf> \(SDF\)"):
+        load_description("<step/>")
 
 
 def test_an_option_that_no_format_takes_is_refused():

@@ -21,7 +21,7 @@ NAMES = [
 def gaps(name: str) -> tuple[fw.ClosedRobot, list[Misclosure]]:
     robot = fw.build(MECHANISMS[name](), execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
-    return robot, [a.gap for a in robot.loops.assemblies.values()]
+    return robot, [a.gap for a in robot._loops.assemblies.values()]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,9 +54,9 @@ def test_an_axis_the_wrong_way_round_is_half_a_turn_away(kind: str) -> None:
     joint = fw.Joint("turn", fw.JointType.REVOLUTE, "world", "a", axis=(1.0, 0.0, 0.0))
     more = fw.Joint("other", fw.JointType.SPHERICAL, "world", "b")
     loop = fw.Loop("end", LoopType(kind), "a", "b")
-    robot = fw.build(fw.Mechanism(bodies("a", "b"), [joint, more], loops=[loop]), execution="interpreted")
+    robot = fw.build(fw.describe(bodies("a", "b"), [joint, more], loops=[loop]), execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
-    [a] = robot.loops.assemblies.values()
+    [a] = robot._loops.assemblies.values()
     for angle in (np.pi, np.pi - 1e-3, 0.1):
         x = np.array([[angle, 0.0, 0.0, 0.0, 1.0]])
         assert np.linalg.norm(a.gap.residual(x)) == pytest.approx(angle, rel=1e-6)
@@ -66,10 +66,10 @@ def test_frames_that_are_anywhere_are_closed_at_zero_only() -> None:
     """A weld of a flying body to the ground: its residual is the pose's logarithm, position and turn."""
     joints = [fw.Joint("flight", fw.JointType.FLOATING, "world", "a"), fw.Joint("arm", fw.JointType.REVOLUTE, "a", "b")]
     at = Pose(p=(0.1, 0.2, 0.3))
-    made = fw.Mechanism(bodies("a", "b"), joints, loops=[fw.Loop("weld", LoopType.WELD, "world", "a", at)])
+    made = fw.describe(bodies("a", "b"), joints, loops=[fw.Loop("weld", LoopType.WELD, "world", "a", at)])
     robot = fw.build(dataclasses.replace(made), execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
-    [a] = robot.loops.assemblies.values()
+    [a] = robot._loops.assemblies.values()
     turn = np.array([0.3, -2.0, 0.5])
     angle = np.linalg.norm(turn)
     x = np.array([[0.1, 0.2, 0.7, *(np.sin(angle / 2) * turn / angle), np.cos(angle / 2)]])

@@ -36,12 +36,15 @@ def leg() -> fw.Robot:
 
 
 SPACES: dict[str, tuple[Callable[[], fw.Robot], list[Any]]] = {
-    "points": (quadruped, [fw.Contact(foot, "point") for foot in FEET]),
-    "one body": (quadruped, [fw.Contact("lf_foot", "point"), fw.Contact("lf_foot")]),
-    "dependent": (quadruped, [*(fw.Contact(foot) for foot in FEET)]),
-    "any rows": (quadruped, [fw.CenterOfMass(), fw.Contact("lf_foot", "point"), fw.Difference("rf_foot", "lh_foot", "point")]),
-    "own": (quadruped, [fw.Contact("rf_foot", "point"), fw.JacobianRows(own_rows)]),
-    "loops": (leg, [fw.Contact(robots.planar_leg_linkage().bodies[-1].name, rows=np.eye(6)[:1])]),
+    "points": (quadruped, [fw.BilateralContact(foot, "point") for foot in FEET]),
+    "one body": (quadruped, [fw.BilateralContact("lf_foot", "point"), fw.BilateralContact("lf_foot")]),
+    "dependent": (quadruped, [*(fw.BilateralContact(foot) for foot in FEET)]),
+    "any rows": (
+        quadruped,
+        [fw.CenterOfMass(), fw.BilateralContact("lf_foot", "point"), fw.Difference("rf_foot", "lh_foot", "point")],
+    ),
+    "own": (quadruped, [fw.BilateralContact("rf_foot", "point"), fw.JacobianRows(own_rows)]),
+    "loops": (leg, [fw.BilateralContact(robots.planar_leg_linkage().bodies[-1].name, rows=np.eye(6)[:1])]),
 }
 
 
@@ -81,7 +84,7 @@ def test_names_batches_and_targets() -> None:
 
 def test_stabilization_depends_on_the_state() -> None:
     robot = quadruped()
-    space = robot.operational_space([fw.Contact(foot, "point") for foot in FEET[:2]])
+    space = robot.operational_space([fw.BilateralContact(foot, "point") for foot in FEET[:2]])
     x = state(robot, 3)
     rng = np.random.default_rng(2)
     placements, gains = space.placements(x.q) + 0.01 * rng.standard_normal((2, 4, 4)), np.array([100.0, 20.0])
@@ -104,7 +107,7 @@ def test_agree_with_pinocchio() -> None:
     peer = example("talos")
     robot, model = peer.robot, peer.model
     names = ["left_sole_link", "right_sole_link"]
-    space = robot.operational_space([fw.Contact(name) for name in names])
+    space = robot.operational_space([fw.BilateralContact(name) for name in names])
     models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for name in names:
         frame = model.frames[model.getFrameId(name)]

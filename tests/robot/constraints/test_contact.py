@@ -14,7 +14,7 @@ from oracles.robots import example
 from oracles.states import random_states, state
 
 HAND, FINGER = "panda_hand", "panda_leftfinger"
-PAIR = (fw.Contact(HAND), fw.Contact(FINGER, "point"))
+PAIR = (fw.BilateralContact(HAND), fw.BilateralContact(FINGER, "point"))
 
 
 @pytest.fixture
@@ -37,22 +37,22 @@ def placed(x: float = 0.1) -> Any:
 
 
 def test_a_surface_holds_all_of_the_velocity_and_a_point_what_is_linear() -> None:
-    np.testing.assert_array_equal(fw.Contact(HAND).matrix, np.eye(6))
-    np.testing.assert_array_equal(fw.Contact(HAND, "point").matrix, np.eye(6)[:3])
-    assert [fw.Contact(HAND).size, fw.Contact(HAND, "point").size] == [6, 3]
+    np.testing.assert_array_equal(fw.BilateralContact(HAND).matrix, np.eye(6))
+    np.testing.assert_array_equal(fw.BilateralContact(HAND, "point").matrix, np.eye(6)[:3])
+    assert [fw.BilateralContact(HAND).size, fw.BilateralContact(HAND, "point").size] == [6, 3]
 
 
 @pytest.mark.parametrize("size", range(1, 13))
 def test_rows_are_taken_in_place_of_a_kinds(size: int) -> None:
     K = np.random.default_rng(size).standard_normal((size, 6))
-    c = fw.Contact(HAND, rows=K.tolist())
+    c = fw.BilateralContact(HAND, rows=K.tolist())
     assert c.size == size
     np.testing.assert_array_equal(c.matrix, K)
 
 
 def test_a_contact_does_not_change_with_the_arrays_it_is_made_of() -> None:
     K, T = np.eye(6), placed()
-    c = fw.Contact(HAND, rows=K, placement=T)
+    c = fw.BilateralContact(HAND, rows=K, placement=T)
     before = c.key
     K[:], T[:] = 7.0, 7.0
     assert c.key == before
@@ -64,10 +64,10 @@ def test_a_contact_does_not_change_with_the_arrays_it_is_made_of() -> None:
 def test_rows_are_of_the_frames_own_axes_and_origin(plain: fw.Robot) -> None:
     q = state(plain, 0).q
     J = plain.frame_jacobian(HAND, "local")(q)
-    np.testing.assert_allclose(plain.contact_jacobian(fw.Contact(HAND))(q), J, rtol=0.0, atol=1e-14)
-    np.testing.assert_allclose(plain.contact_jacobian(fw.Contact(HAND, "point"))(q), J[:3], rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(plain.contact_jacobian(fw.BilateralContact(HAND))(q), J, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(plain.contact_jacobian(fw.BilateralContact(HAND, "point"))(q), J[:3], rtol=0.0, atol=1e-14)
     K = np.arange(12.0).reshape(2, 6)
-    np.testing.assert_allclose(plain.contact_jacobian(fw.Contact(HAND, rows=K))(q), K @ J, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(plain.contact_jacobian(fw.BilateralContact(HAND, rows=K))(q), K @ J, rtol=0.0, atol=1e-12)
 
 
 def test_rows_of_a_placed_contact_are_of_its_axes_and_origin(plain: fw.Robot) -> None:
@@ -76,7 +76,9 @@ def test_rows_of_a_placed_contact_are_of_its_axes_and_origin(plain: fw.Robot) ->
     J = plain.frame_jacobian(HAND, "local")(q)
     linear, angular = J[:3] + np.cross(J[3:].T, T[:3, 3]).T, J[3:]
     expected = np.vstack([T[:3, :3].T @ linear, T[:3, :3].T @ angular])
-    np.testing.assert_allclose(plain.contact_jacobian(fw.Contact(HAND, placement=T))(q), expected, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(
+        plain.contact_jacobian(fw.BilateralContact(HAND, placement=T))(q), expected, rtol=0.0, atol=1e-14
+    )
 
 
 def test_constraint_rows_are_in_the_order_of_the_contacts(plain: fw.Robot) -> None:
@@ -94,23 +96,23 @@ def test_constraint_rows_are_in_the_order_of_the_contacts(plain: fw.Robot) -> No
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: fw.Contact(HAND, "line"), r"kind must be one of point, surface; got 'line'"),
-        (lambda: fw.Contact(HAND, ""), r"kind must be one of point, surface"),
-        (lambda: fw.Contact(HAND, rows=np.eye(5)), r"rows .*'panda_hand' .*\(m, 6\).*\(5, 5\)"),
-        (lambda: fw.Contact(HAND, rows=np.ones(6)), r"rows .*'panda_hand' .*\(m, 6\).*\(6,\)"),
-        (lambda: fw.Contact(HAND, rows=np.ones((2, 3, 6))), r"rows .*\(m, 6\).*\(2, 3, 6\)"),
-        (lambda: fw.Contact(HAND, rows=np.ones((0, 6))), r"rows .*m at least 1; got \(0, 6\)"),
-        (lambda: fw.Contact(HAND, rows=[]), r"rows .*\(m, 6\)"),
-        (lambda: fw.Contact(HAND, rows=np.full((1, 6), np.nan)), r"rows .*'panda_hand' .*finite"),
-        (lambda: fw.Contact(HAND, rows=np.diag([1.0, np.inf, 1.0, 1.0, 1.0, 1.0])), r"rows .*finite"),
-        (lambda: fw.Contact(HAND, placement=np.eye(3)), r"placement .*'panda_hand' .*\(4, 4\).*\(3, 3\)"),
-        (lambda: fw.Contact(HAND, placement=[0.1, 0.2, 0.3]), r"placement .*\(4, 4\).*\(3,\)"),
-        (lambda: fw.Contact(HAND, placement=placed(np.nan)), r"placement .*finite"),
-        (lambda: fw.Contact(HAND, placement=placed(np.inf)), r"placement .*finite"),
-        (lambda: fw.Contact(HAND, placement=2.0 * np.eye(4)), r"placement .*'panda_hand' .*a rotation"),
-        (lambda: fw.Contact(HAND, placement=np.diag([1.0, 1.0, -1.0, 1.0])), r"placement .*a rotation"),
-        (lambda: fw.Contact(HAND, placement=placed().T), r"placement .*0, 0, 0, 1 as its last row"),
-        (lambda: fw.Contact(HAND, placement=np.diag([1.0, 1.0, 1.0, 2.0])), r"placement .*0, 0, 0, 1 as its last row"),
+        (lambda: fw.BilateralContact(HAND, "line"), r"kind must be one of point, surface; got 'line'"),
+        (lambda: fw.BilateralContact(HAND, ""), r"kind must be one of point, surface"),
+        (lambda: fw.BilateralContact(HAND, rows=np.eye(5)), r"rows .*'panda_hand' .*\(m, 6\).*\(5, 5\)"),
+        (lambda: fw.BilateralContact(HAND, rows=np.ones(6)), r"rows .*'panda_hand' .*\(m, 6\).*\(6,\)"),
+        (lambda: fw.BilateralContact(HAND, rows=np.ones((2, 3, 6))), r"rows .*\(m, 6\).*\(2, 3, 6\)"),
+        (lambda: fw.BilateralContact(HAND, rows=np.ones((0, 6))), r"rows .*m at least 1; got \(0, 6\)"),
+        (lambda: fw.BilateralContact(HAND, rows=[]), r"rows .*\(m, 6\)"),
+        (lambda: fw.BilateralContact(HAND, rows=np.full((1, 6), np.nan)), r"rows .*'panda_hand' .*finite"),
+        (lambda: fw.BilateralContact(HAND, rows=np.diag([1.0, np.inf, 1.0, 1.0, 1.0, 1.0])), r"rows .*finite"),
+        (lambda: fw.BilateralContact(HAND, placement=np.eye(3)), r"placement .*'panda_hand' .*\(4, 4\).*\(3, 3\)"),
+        (lambda: fw.BilateralContact(HAND, placement=[0.1, 0.2, 0.3]), r"placement .*\(4, 4\).*\(3,\)"),
+        (lambda: fw.BilateralContact(HAND, placement=placed(np.nan)), r"placement .*finite"),
+        (lambda: fw.BilateralContact(HAND, placement=placed(np.inf)), r"placement .*finite"),
+        (lambda: fw.BilateralContact(HAND, placement=2.0 * np.eye(4)), r"placement .*'panda_hand' .*a rotation"),
+        (lambda: fw.BilateralContact(HAND, placement=np.diag([1.0, 1.0, -1.0, 1.0])), r"placement .*a rotation"),
+        (lambda: fw.BilateralContact(HAND, placement=placed().T), r"placement .*0, 0, 0, 1 as its last row"),
+        (lambda: fw.BilateralContact(HAND, placement=np.diag([1.0, 1.0, 1.0, 2.0])), r"placement .*0, 0, 0, 1 as its last row"),
     ],
 )
 def test_what_is_no_contact_is_refused_in_words(made: Any, words: str) -> None:
@@ -121,7 +123,7 @@ def test_what_is_no_contact_is_refused_in_words(made: Any, words: str) -> None:
 @pytest.mark.parametrize("function", ["delassus", "contact_jacobian"])
 def test_unknown_frames_are_named_with_those_there_are(panda: fw.Robot, function: str) -> None:
     with pytest.raises(ValueError, match=r"panda has no frame 'paw'; it has panda_link0, .*panda_hand"):
-        getattr(panda, function)([fw.Contact(HAND), fw.Contact("paw")])
+        getattr(panda, function)([fw.BilateralContact(HAND), fw.BilateralContact("paw")])
 
 
 @pytest.mark.parametrize("function", ["delassus", "contact_jacobian"])
@@ -134,7 +136,7 @@ def test_no_contacts_are_refused(panda: fw.Robot, function: str, none: Any) -> N
 @pytest.mark.parametrize("function", ["delassus", "contact_jacobian"])
 @pytest.mark.parametrize(("given", "kind"), [([HAND], "str"), (HAND, "str"), ([PAIR[0], None], "NoneType"), ([PAIR], "tuple")])
 def test_what_is_not_a_contact_is_refused(panda: fw.Robot, function: str, given: Any, kind: str) -> None:
-    with pytest.raises(TypeError, match=rf"{function} takes featherweight\.Contact.*; got {kind}$"):
+    with pytest.raises(TypeError, match=rf"{function} takes featherweight\.BilateralContact.*; got {kind}$"):
         getattr(panda, function)(given)
 
 
@@ -168,7 +170,7 @@ def test_functions_of_the_same_contacts_are_made_once(panda: fw.Robot, algorithm
     f = panda.delassus(PAIR, algorithm)
     assert panda.delassus(list(PAIR), algorithm) is f
     assert panda.delassus((c for c in PAIR), algorithm) is f
-    again = [fw.Contact(HAND, rows=np.eye(6)), fw.Contact(FINGER, "point", placement=np.eye(4))]
+    again = [fw.BilateralContact(HAND, rows=np.eye(6)), fw.BilateralContact(FINGER, "point", placement=np.eye(4))]
     assert panda.delassus(again, algorithm) is f
 
 
@@ -176,11 +178,11 @@ def test_functions_of_other_contacts_are_others(panda: fw.Robot) -> None:
     others = [
         PAIR,
         PAIR[::-1],
-        (PAIR[0], fw.Contact(FINGER)),
-        (PAIR[0], fw.Contact(HAND, "point")),
-        (PAIR[0], fw.Contact(FINGER, rows=2.0 * np.eye(6)[:3])),
-        (PAIR[0], fw.Contact(FINGER, "point", placement=placed(0.1))),
-        (PAIR[0], fw.Contact(FINGER, "point", placement=placed(0.2))),
+        (PAIR[0], fw.BilateralContact(FINGER)),
+        (PAIR[0], fw.BilateralContact(HAND, "point")),
+        (PAIR[0], fw.BilateralContact(FINGER, rows=2.0 * np.eye(6)[:3])),
+        (PAIR[0], fw.BilateralContact(FINGER, "point", placement=placed(0.1))),
+        (PAIR[0], fw.BilateralContact(FINGER, "point", placement=placed(0.2))),
         PAIR[:1],
     ]
     for algorithm in ("auto", "pv-osimr", "pv-osim"):
@@ -229,7 +231,7 @@ def test_a_call_may_insist_on_an_algorithm(plain: fw.Robot) -> None:
 
 
 def test_choosing_leaves_the_functions_of_one_algorithm_alone(plain: fw.Robot) -> None:
-    contacts = [fw.Contact(HAND, "point"), fw.Contact(FINGER)]
+    contacts = [fw.BilateralContact(HAND, "point"), fw.BilateralContact(FINGER)]
     one = plain.delassus(contacts, "pv-osimr")
     auto = plain.delassus(contacts)
     assert one.candidates == {} and auto.candidates
@@ -280,7 +282,7 @@ def test_functions_of_contacts_pickle_with_their_candidates(panda: fw.Robot) -> 
 
 
 def test_contacts_pickle(panda: fw.Robot) -> None:
-    c = fw.Contact(FINGER, "point", placement=placed(0.2))
+    c = fw.BilateralContact(FINGER, "point", placement=placed(0.2))
     again = pickle.loads(pickle.dumps(c))
     assert again.key == c.key
     assert panda.contact_jacobian(again) is panda.contact_jacobian(c)

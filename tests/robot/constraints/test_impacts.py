@@ -18,7 +18,7 @@ FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
 
 
 def feet(robot: fw.Robot) -> fw.OperationalSpace:
-    return robot.operational_space([fw.Contact(foot, "point") for foot in FEET])
+    return robot.operational_space([fw.BilateralContact(foot, "point") for foot in FEET])
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.4])
@@ -53,7 +53,9 @@ def check(robot: fw.Robot, space: fw.OperationalSpace, x: States, restitution: f
 @pytest.mark.parametrize("restitution", [0.3, 1.0])
 def test_newton_s_law_on_a_tree(restitution: float) -> None:
     robot = robot_of("panda", "interpreted")
-    space = robot.operational_space([fw.Contact("panda_link7", "point"), fw.Difference("panda_hand", "panda_link2", "point")])
+    space = robot.operational_space(
+        [fw.BilateralContact("panda_link7", "point"), fw.Difference("panda_hand", "panda_link2", "point")]
+    )
     check(robot, space, random_states(robot, 3), restitution)
 
 
@@ -61,7 +63,7 @@ def test_newton_s_law_on_a_tree(restitution: float) -> None:
 def test_newton_s_law_with_loops(name: str) -> None:
     robot = mechanism(name)
     last = robot.frames[-1].name
-    space = robot.operational_space([fw.Contact(last, rows=np.eye(6)[3:5] if name == "planar_leg" else np.eye(6)[3:])])
+    space = robot.operational_space([fw.BilateralContact(last, rows=np.eye(6)[3:5] if name == "planar_leg" else np.eye(6)[3:])])
     check(robot, space, regular_states(name), 0.5)
 
 
@@ -69,7 +71,7 @@ def test_rows_that_depend_on_each_other() -> None:
     """Two surfaces on one body: velocities as of one of them, and impulses that add up to its own."""
     robot = fw.build(chain(8, seed=1), execution="interpreted")
     x = random_states(robot, 2)
-    contact = fw.Contact("body7", "surface")
+    contact = fw.BilateralContact("body7", "surface")
     one, twice = robot.operational_space([contact]), robot.operational_space([contact, contact])
     a, b = one.impulse_dynamics(x.q, x.v), twice.impulse_dynamics(x.q, x.v)
     assert (a.least_squares, b.least_squares) == (False, True)
@@ -92,7 +94,7 @@ def test_strained_rows_are_warned_of() -> None:
         frames=(fw.Frame("end", "lower", fw.Pose(p=(1.0, 0.0, 0.0))),),
     )
     space = fw.build(made, execution="interpreted").operational_space(
-        [fw.Contact("end", rows=[[1, 1, 0, 0, 0, 0], [1, -1, 0, 0, 0, 0]])]
+        [fw.BilateralContact("end", rows=[[1, 1, 0, 0, 0, 0], [1, -1, 0, 0, 0, 0]])]
     )
     space.impulse_dynamics(np.array([0.2, 0.5]), np.ones(2))
     with pytest.warns(RuntimeWarning, match="nearly: their impulses are not reliable"):
@@ -103,7 +105,7 @@ def test_strained_rows_are_warned_of() -> None:
 
 def test_one_state_compiled_and_in_single_precision() -> None:
     robot = robot_of("double_pendulum")
-    space = robot.operational_space([fw.Contact(robot.frames[-1].name, rows=[[0, 0, 0, 1, 0, 0]])])
+    space = robot.operational_space([fw.BilateralContact(robot.frames[-1].name, rows=[[0, 0, 0, 1, 0, 0]])])
     q, v = np.array([0.3, 0.7]), np.array([1.0, -2.0])
     one, many = space.impulse_dynamics(q, v, 0.5), space.impulse_dynamics(np.array([q, q]), v, np.array([0.5, 0.0]))
     np.testing.assert_allclose(many.velocity[0], one.velocity, rtol=1e-12)

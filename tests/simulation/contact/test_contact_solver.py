@@ -1,16 +1,15 @@
-"""The solver as part of a compiled step: nothing is allocated."""
+"""The solver on arrays that are there: the same source as in a compiled step, here in plain Python.
+
+That it allocates nothing shows wherever steps are compiled (`compiled_loop`): without Numba's runtime, it could not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
 import numpy as np
 
 from featherweight.simulation.contact.contact_model import ContactModel
 from featherweight.simulation.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
-from featherweight.simulation.contact.contact_solver import SolverReport, resolve, solver_workspace
+from featherweight.simulation.contact.contact_solver import resolve, solver_workspace
 from featherweight.simulation.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
 from featherweight.simulation.contact.detection import ContactPoints
 from featherweight.simulation.contact.joint_rows import JointRows
@@ -18,13 +17,6 @@ from featherweight.simulation.scene import ContactSettings
 
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
 CORNERS = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)])
-
-
-def without_runtime(function: Callable[..., Any], *args: Any) -> Any:
-    """Called as machine code compiled without Numba's runtime, where nothing can be allocated."""
-    dispatcher = numba.njit(_nrt=False, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})(function)
-    dispatcher.compile(tuple(numba.typeof(a) for a in args))
-    return dispatcher(*args)
 
 
 def model(restitution: float) -> ContactModel:
@@ -36,7 +28,7 @@ def model(restitution: float) -> ContactModel:
     return ContactModel(np.array([6]), np.full(POINTS, 0.5), np.full(POINTS, restitution), rows, settings)
 
 
-def test_impulses_without_numbas_runtime() -> None:
+def test_impulses_that_stop_a_box_and_a_joint() -> None:
     """A box that falls on its corners, too deep, and bounces; a joint that is beyond its limit."""
     for restitution in (0.0, 0.5):
         points = ContactPoints(
@@ -52,11 +44,11 @@ def test_impulses_without_numbas_runtime() -> None:
         impulses = ContactImpulses(*(np.zeros((*s,)) for s in [(4, 3), (1, 6), (1,), (1, 6), (1,), (4, 3), (2,), (4, 3), (2,)]))
         given = model(restitution)
         factors = InverseFactors(J, Minv, np.eye(7)[6:])
-        without_runtime(write_delassus_by_inverse, given.width, points, factors, delassus, inverse_work(BODIES, 7, 7))
+        write_delassus_by_inverse(given.width, points, factors, delassus, inverse_work(BODIES, 7, 7))
         np.testing.assert_allclose(delassus.G, Minv, atol=1e-15)
         assert delassus.begin.tolist() == [0, 6]
         workspace = solver_workspace(6, 4, 7)  # more than are there
-        report: SolverReport = without_runtime(resolve, given, points, kinematics, delassus, impulses, workspace)
+        report = resolve(given, points, kinematics, delassus, impulses, workspace)
         assert report.residual <= report.allowed and report.overlap
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
         np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)  # the limit's, and friction's, which opposes it

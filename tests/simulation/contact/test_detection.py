@@ -19,7 +19,7 @@ def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None)
     names = list(dict.fromkeys(s.body for s in shapes if s.body != "world"))
     bodies = [fw.Body(n, fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))) for n in names]
     joints = [fw.Joint(f"{n}_joint", fw.JointType.FLOATING, "world", n) for n in names]
-    robot = fw.build(fw.Mechanism(bodies, joints, shapes=shapes), execution="interpreted")
+    robot = fw.build(fw.describe(bodies, joints, shapes=shapes), execution="interpreted")
     return make_scene(robot, TouchingParts((), (), ground, True, 0.8, 0.0, False, False))
 
 

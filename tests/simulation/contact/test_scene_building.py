@@ -15,14 +15,14 @@ from featherweight.simulation.contact.scene_building import make_scene
 from featherweight.simulation.scene import TouchingParts
 
 
-def parts(*spheres: fw.Sphere) -> TouchingParts:
+def parts(*spheres: fw.ContactSphere) -> TouchingParts:
     return TouchingParts(spheres, (), fw.Plane(), False, 0.8, 0.0, False, False)
 
 
 def test_spheres_in_frames_of_ones_own() -> None:
     robot = fw.build(chain(3, seed=1), execution="interpreted")
     T = np.array([[0.0, -1.0, 0.0, 0.1], [1.0, 0.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]])
-    spheres = [fw.Point("body2", (0.1, 0.0, 0.0)), fw.Sphere(fw.Frame("toe", "body2", T), 0.1, (1.0, 2.0, 3.0))]
+    spheres = [fw.ContactPoint("body2", (0.1, 0.0, 0.0)), fw.ContactSphere(fw.Frame("toe", "body2", T), 0.1, (1.0, 2.0, 3.0))]
     touching = make_scene(robot, parts(*spheres))
     assert (touching.bodies, touching.scene.body.tolist()) == (["body2"], [0, 0, -1])
     centers = touching.scene.placement[:2, 9:]
@@ -32,11 +32,11 @@ def test_spheres_in_frames_of_ones_own() -> None:
 def test_spheres_in_unknown_frames_are_refused() -> None:
     robot = fw.build(chain(3, seed=1), execution="interpreted")
     with pytest.raises(ValueError, match=r"no frame 'paw'; it has .*body2"):
-        make_scene(robot, parts(fw.Point("paw")))
+        make_scene(robot, parts(fw.ContactPoint("paw")))
     with pytest.raises(ValueError, match=r"the point on 'goal' is fixed to the world"):
-        make_scene(robot, parts(fw.Point(fw.Frame("goal", None))))
+        make_scene(robot, parts(fw.ContactPoint(fw.Frame("goal", None))))
     with pytest.raises(ValueError, match=r"radius of the sphere on 'toe' must be zero or more"):
-        fw.Sphere(fw.Frame("toe", "body2"), -1.0)
+        fw.ContactSphere(fw.Frame("toe", "body2"), -1.0)
 
 
 MJCF = """<mujoco>

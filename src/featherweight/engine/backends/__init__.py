@@ -11,8 +11,8 @@ from .protocol import Backend
 
 BACKENDS = {"traced": ".llvm.backend", "rolled": ".rolled", "interpreted": ".interpreted"}
 EXECUTIONS = ("auto", *BACKENDS)
-NEEDED = {"rolled": "Numba: pip install 'featherweight[rolled]'"}
-"""What a back end needs that does not come with this package."""
+NEEDED = {"rolled": ("Numba", "rolled")}
+"""What a back end needs that does not come with this package, and the extra that has it."""
 
 
 def backend(execution: str) -> Backend:

@@ -12,6 +12,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 TYPES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, tuple, type(None)})
 """What is surely no array on a device."""
 
+HOST = {1: "the processor", 3: "CUDA's pinned memory", 11: "ROCm's pinned memory"}
+"""DLPack's numbers of devices whose memory this machine's processors can read, as NumPy takes them."""
+
 OVERLAP_WORK = 1000  # steps of NumPy's search for an element that two arrays share: columns of one table share none
 
 
@@ -24,9 +27,15 @@ class HostArrays:
         if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
             raise ValueError(f"{what} has masked elements; fill them with numbers")
         try:
-            return np.asarray(x)
+            array = np.asarray(x) if type(x) in TYPES or not _offers_dlpack_only(x) else _by_dlpack(x, what)
         except ValueError as error:  # nested lists of unlike lengths
-            raise ValueError(f"{what} is not an array of numbers: {error}") from None
+            raise ValueError(f"{what} must be an array of real numbers: {error}") from None
+        except Exception as error:  # of another library's, which says what to do but not with which argument
+            error.add_note(f"It was given as {what}.")
+            raise
+        if array.ndim == 0 and array.dtype.kind == "O" and not isinstance(x, int):
+            raise TypeError(f"{what} must be an array of real numbers, or what NumPy makes one of; got {type(x).__name__}")
+        return array
 
     def result(self, x: Any, what: str) -> Array:
         if not isinstance(x, np.ndarray):
@@ -42,6 +51,24 @@ class HostArrays:
 
     def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
         return None
+
+
+def _offers_dlpack_only(x: Any) -> bool:
+    """Whether DLPack is all that an array has for NumPy, which would take it for one object."""
+    ways = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
+    return hasattr(x, "__dlpack__") and not any(hasattr(x, way) for way in ways)
+
+
+def _by_dlpack(x: Any, what: str) -> Array:
+    kind, number = x.__dlpack_device__()
+    if int(kind) not in HOST:
+        raise TypeError(
+            f"{what} is on a device (DLPack's kind {int(kind)}, number {number}); copy it to the processor's memory"
+        )
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError) as error:  # elements that NumPy has none of
+        raise TypeError(f"{what} cannot be taken by DLPack: {error}") from None
 
 
 def may_overlap(a: Array, b: Array) -> bool:

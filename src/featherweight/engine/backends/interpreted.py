@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program
+from ..program import Output, Program
 from ..traced import Traced
 from .host_arrays import Array, HostArrays
 
@@ -31,7 +31,7 @@ class PlainPython(HostArrays):
         states = [self._state([a[i].ravel() for a in rows]) for i in range(len(rows[0]))]
         flat = np.array(states, dtype=np.float64).reshape(len(rows[0]), sum(r.size for r in self.program.outputs))
         ends = np.cumsum([r.size for r in self.program.outputs])[:-1]
-        return delivered(self.program, np.split(flat, ends, axis=1), batch, dtype, out)
+        return delivered(self.program.outputs, np.split(flat, ends, axis=1), batch, dtype, out)
 
     def _state(self, inputs: Sequence[Array]) -> list[Any]:
         """The results of one state."""
@@ -51,14 +51,11 @@ def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -
 
 
 def delivered(
-    program: Program, results: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
+    outputs: Sequence[Output], results: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
 ) -> Sequence[Any]:
     """Results of all states, one after the other, as arrays (*batch, *core) of `dtype`, or in `out`."""
     with np.errstate(over="ignore"):  # single precision overflows to infinity, as it does where it is computed with
-        shaped = [
-            r.reshape(batch + output.shape).astype(dtype, copy=False)
-            for r, output in zip(results, program.outputs, strict=True)
-        ]
+        shaped = [r.reshape(batch + output.shape).astype(dtype, copy=False) for r, output in zip(results, outputs, strict=True)]
     if out is None:
         return [r if r.ndim else r[()] for r in shaped]
     for o, r in zip(out, shaped, strict=True):

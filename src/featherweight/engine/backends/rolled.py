@@ -63,7 +63,7 @@ class RolledLoops(HostArrays):
         self._fill(rows, results, 1 if threads == 1 else threads or processors())
         if straight and out is not None:
             return out
-        return delivered(self.program, results, batch, dtype, out)
+        return delivered(self.program.outputs, results, batch, dtype, out)
 
     def _fill(self, rows: list[Array], results: list[Array], threads: int) -> None:
         states, kernels = len(rows[0]), self.program.kernels

@@ -14,7 +14,7 @@ from .renaming import KINDS, all_names, with_names
 def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:
     """The description with another one whose ground lies at `placement` on a frame of the first; None is the ground."""
     if not isinstance(other, Contents):
-        raise TypeError(f"attached takes a description, as `read` and `Mechanism` give; got {other!r}")
+        raise TypeError(f"attached takes a description, as `read` and `describe` give; got {other!r}")
     d, added = grounded(d), on_bodies(grounded(other))
     if prefix:
         added = with_names(added, lambda name: prefix + name)

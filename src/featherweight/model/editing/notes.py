@@ -32,8 +32,13 @@ def missed(d: D, kind: str, names: Sequence[str], remedy: str) -> D:
 
 
 def warn(d: Contents, message: str) -> None:
-    """A ModelWarning that points at the line outside of this package from which the change was asked for."""
+    """A ModelWarning of this robot, as `warn_caller` gives it."""
+    warn_caller(f"{d.source}: {message}")
+
+
+def warn_caller(message: str) -> None:
+    """A ModelWarning that points at the line outside of this package that asked for what it warns of."""
     package, level, frame = __name__.partition(".")[0], 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         level, frame = level + 1, frame.f_back
-    warnings.warn(f"{d.source}: {message}", ModelWarning, stacklevel=level)
+    warnings.warn(message, ModelWarning, stacklevel=level)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ..types import Shape, ShapeType
+from .packages import NONE_GIVEN, Packages, package_of
 from .xml import shortened
 
-PACKAGES = ("package://", "model://")
-SEARCH_PATHS = (("ROS_PACKAGE_PATH", ""), ("AMENT_PREFIX_PATH", "share"))  # and where packages lie in their folders
+SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")  # of a URI
+QUOTED = 200  # characters of a mesh's name
 
 
 class Shapes(NamedTuple):
@@ -22,43 +24,52 @@ class Shapes(NamedTuple):
     unused: tuple[tuple[str, str], ...]
 
 
-def shapes_of_file(shapes: Iterable[Shape], unused: Counter[str]) -> Shapes:
+def shapes_of_file(
+    shapes: Iterable[Shape], unused: Counter[str], folder: Path | None = None, packages: Packages = NONE_GIVEN
+) -> Shapes:
     """The shapes with `unused`, which counts by kind what was left out, and with the mesh files that were not found."""
     shapes = tuple(shapes)
-    return Shapes(shapes, (*_missing_meshes(shapes), *((kind, f"{count}") for kind, count in unused.items() if count)))
+    missing = _missing_meshes(shapes, folder, packages)
+    return Shapes(shapes, (*missing, *((kind, f"{count}") for kind, count in unused.items() if count)))
 
 
-def find_mesh(filename: str, folder: Path) -> str:
+def find_mesh(filename: str, folder: Path | None, packages: Packages = NONE_GIVEN) -> str:
     """The absolute path of a mesh that a file in `folder` names; the name itself where there is none.
 
-    A package is looked for beside the folder, beside each of those that it lies in, in their share/ (as ROS installs them),
-    and then where ROS_PACKAGE_PATH and AMENT_PREFIX_PATH say.
+    A relative name lies in the folder, that of a package where `packages` say. Text that lies nowhere has no folder.
     """
-    for path in _candidates(filename, Path(os.path.abspath(folder))):
+    for path in _candidates(filename, None if folder is None else Path(os.path.abspath(folder)), packages):
         if os.path.isfile(path):  # of names that are too long for a path Path says OSError
             return os.path.abspath(path)
     return filename
 
 
-def _candidates(filename: str, folder: Path) -> Iterator[Path]:
-    prefix = next((p for p in PACKAGES if filename.startswith(p)), None)
-    if prefix is None:
-        yield folder / filename.removeprefix("file://")
+def _candidates(filename: str, folder: Path | None, packages: Packages) -> Iterator[Path]:
+    package = package_of(filename)
+    if package is not None:
+        yield from (found / package[1] for found in packages.folders(package[0], folder))
         return
-    inside = filename.removeprefix(prefix).lstrip("/")
-    package, _, rest = inside.partition("/")
-    for parent in (folder, *folder.parents):
-        yield parent / inside
-        yield parent / "share" / inside
-    for variable, below in SEARCH_PATHS:
-        for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
-            yield Path(entry) / below / inside
-            if Path(entry).name == package:
-                yield Path(entry) / rest
+    path = filename.removeprefix("file://")
+    if folder is not None:
+        yield folder / path
+    elif os.path.isabs(path):
+        yield Path(path)
 
 
-def _missing_meshes(shapes: Iterable[Shape]) -> Iterator[tuple[str, str]]:
+def _missing_meshes(shapes: Iterable[Shape], folder: Path | None, packages: Packages) -> Iterator[tuple[str, str]]:
     """How many mesh files of these shapes were not found, in words."""
     files = dict.fromkeys(s.path for s in shapes if s.type == ShapeType.MESH and s.path)
-    if missing := [f for f in files if not os.path.isfile(f)]:
-        yield "meshes not found", f"{len(missing)}, the first is '{shortened(missing[0])}'"
+    if missing := [f for f in files if not (os.path.isabs(f) and os.path.isfile(f))]:
+        first = f"'{shortened(missing[0], QUOTED)}'{_remedy(missing[0], folder, packages)}"
+        yield "meshes not found", f"{len(missing)}, the first is {first}"
+
+
+def _remedy(filename: str, folder: Path | None, packages: Packages) -> str:
+    """Where a missing mesh was sought, and what to do, where a user can do more than to supply the file."""
+    package = package_of(filename)
+    if package is not None:
+        near = None if folder is None else Path(os.path.abspath(folder))
+        found = next(packages.folders(package[0], near), None)
+        return f"; {packages.not_found(package[0], near)}" if found is None else f"; it is not in {found}"
+    relative = not os.path.isabs(filename) and not SCHEME.match(filename)
+    return "; the name is relative, and the text lies in no folder: pass folder=" if relative and folder is None else ""

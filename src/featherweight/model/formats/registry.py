@@ -1,8 +1,8 @@
 """The formats of robot files. A new one is a folder with a reader, and one line in `FORMATS`.
 
-A reader is a function of (path, options) that returns a `Description`; it raises ModelError for a file that cannot be used
-as it is, and OSError for one that cannot be opened. `options` are those that the format's line names, as far as the caller
-gave any. Its module is imported when a file of the format is read.
+A reader is a function of (source, options) that returns a `Description`; it raises ModelError for a file that cannot be used
+as it is, and OSError for one that cannot be opened. The source is a `RobotSource`: a path, or text in memory. `options` are
+those that the format's line names, as far as the caller gave any. Its module is imported when a file of the format is read.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..description import Description
 from ..types import ModelError
 
-Reader = Callable[[str | os.PathLike[str], Mapping[str, str]], Description]
+if TYPE_CHECKING:  # what opens files is imported when one is read, as readers are
+    from .packages import PackagePath
+    from .robot_source import RobotInput, RobotSource
+
+    Reader = Callable[[RobotSource, Mapping[str, str]], Description]
 
 
 class Format(NamedTuple):
-    """A file format: its name, the suffixes of its files, its reader, and the options that the reader takes."""
+    """A file format: its name, the suffixes of its files, its reader, the options that the reader takes, and the root element
+    by which text is known; none for what is no XML."""
 
     name: str
     suffixes: tuple[str, ...]
     module: str  # relative to this package
     function: str
     options: tuple[str, ...] = ()
+    root: str = ""
 
     def reader(self) -> Reader:
         function: Reader = getattr(import_module(self.module, __package__), self.function)
@@ -34,27 +39,54 @@ class Format(NamedTuple):
 
 
 FORMATS = [
-    Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",)),
-    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("unsupported",)),
+    Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",), root="robot"),
+    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("unsupported",), root="mujoco"),
 ]
 
+XACRO = ".xacro"  # files of any of these formats that are to be expanded
 
-def load_description(path: str | os.PathLike[str], **options: str) -> Description:
-    """Read a robot file in the format that its suffix stands for. An option has no effect on formats that do not take it.
 
-    Raises ModelError for a file that cannot be used as it is, FileNotFoundError where there is none, and TypeError for an
+def load_description(
+    given: RobotInput,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    package_path: PackagePath | None = None,
+    xacro_args: Mapping[str, Any] | None = None,
+    **options: str,
+) -> Description:
+    """Read a robot from a path, in the format that its suffix stands for, or from text, by its root element.
+
+    `folder`, `package_path` and `xacro_args` as for `featherweight.load`. An option has no effect on formats that do not take
+    it. Raises ModelError for a file that cannot be used as it is, FileNotFoundError where there is none, and TypeError for an
     option that no format takes.
     """
     if unknown := options.keys() - {key for format in FORMATS for key in format.options}:
         raise TypeError(f"no format of robot files has the option {min(unknown)!r}")
-    format = _format_of(path)
-    return format.reader()(path, {key: options[key] for key in format.options if key in options})
+    from .packages import Packages
+    from .robot_source import open_source
+
+    source = open_source(given, folder, Packages.of(package_path))
+    if xacro_args is not None or source.suffix == XACRO:
+        from .xacro_expansion import expanded
+
+        source = expanded(source, xacro_args or {})
+    format = _format_of_path(source) if source.text is None else _format_of_text(source)
+    return format.reader()(source, {key: options[key] for key in format.options if key in options})
 
 
-def _format_of(path: str | os.PathLike[str]) -> Format:
-    suffix = Path(path).suffix.lower()
+def _format_of_path(source: RobotSource) -> Format:
     for format in FORMATS:
-        if suffix in format.suffixes:
+        if source.suffix in format.suffixes:
             return format
-    known = ", ".join(f"{' or '.join(format.suffixes)} ({format.name})" for format in FORMATS)
-    raise ModelError(f"{os.fspath(path)}: unknown suffix {suffix!r}; a robot is read from {known}")
+    known = [f"{' or '.join(format.suffixes)} ({format.name})" for format in FORMATS]
+    name, suffix = source.name[-300:], source.suffix[:20]
+    raise ModelError(f"{name}: unknown suffix {suffix!r}; a robot is read from {', '.join(known)}, {XACRO}, or XML text")
+
+
+def _format_of_text(source: RobotSource) -> Format:
+    tag = source.root.tag.rpartition("}")[2]
+    for format in FORMATS:
+        if format.root == tag:
+            return format
+    known = ", ".join(f"<{format.root}> ({format.name})" for format in FORMATS if format.root)
+    raise ModelError(f"{source.name}: the root element is <{tag[:60]}>; that of a robot is {known}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,13 +10,14 @@ from xml.etree.ElementTree import Element
 
 from ..description import Description
 from ..types import ROOT_JOINT, Configuration, JointType, ModelError
-from .xml import attribute, parse_xml, read_numbers
+from .robot_source import RobotInput, open_source
+from .xml import attribute, read_numbers
 
 USED = {"group_state", "disable_collisions", "disable_default_collisions", "enable_collisions", "virtual_joint"}
 
 
-def with_srdf(description: Description, path: str | os.PathLike[str]) -> Description:
-    """The description with the configurations and the disabled collisions of an SRDF file added to its own.
+def with_srdf(description: Description, given: RobotInput) -> Description:
+    """The description with the configurations and the disabled collisions of an SRDF file, or its text, added to its own.
 
     A `<group_state>` gives the joints that it names: one number for one coordinate, (x, y, angle) or (x, y, cos, sin) for a
     planar joint, a quaternion (x, y, z, w) for a spherical one, position and quaternion for a floating one. `root_joint`, and
@@ -28,8 +28,8 @@ def with_srdf(description: Description, path: str | os.PathLike[str]) -> Descrip
     Raises ModelError, which names file and element, for a file that is damaged, or coordinates that do not fit a joint;
     OSError for one that cannot be opened.
     """
-    source = os.fspath(path)
-    robot = parse_xml(source)
+    file = open_source(given)
+    source, robot = file.name, file.root
     if robot.tag != "robot":
         raise ModelError(f"{source}: the root element is <{robot.tag}>, not <robot>; this is not an SRDF file")
     unused: dict[str, Counter[str]] = {}

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from xml.etree.ElementTree import Element, ParseError
+from xml.parsers.expat import ExpatError
 
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped, unused-ignore]
 from defusedxml import ElementTree as SafeElementTree
@@ -24,21 +26,33 @@ def require_regular(path: str, where: str = "") -> None:
         raise ModelError(f"{named_by}{path}: a pipe, socket or device, not a file; copy its contents to a file, and name that")
 
 
-def parse_xml(source: str) -> Element:
-    """The root element of an XML file; `ModelError` if it is damaged or defines entities."""
-    require_regular(source)
-    with open(source, "rb") as stream:
-        try:
-            root: Element = SafeElementTree.parse(stream).getroot()
-        except ParseError as error:
-            remedy = "repair it or export it anew"
-            raise ModelError(f"{source}: not an XML file, or cut short ({error}); {remedy}") from error
-        except DefusedXmlException as error:
-            remedy = "remove the entity declarations"
-            raise ModelError(f"{source}: XML that defines entities is not read ({error}); {remedy}") from error
-        except (ValueError, LookupError) as error:
-            raise ModelError(f"{source}: unreadable text encoding ({error}); save the file as UTF-8") from error
+def parse_xml(source: str, text: str | bytes | None = None) -> Element:
+    """The root element of an XML file, or of `text`, which is called `source`; `ModelError` if it is damaged or defines
+    entities. What a string declares as its encoding is of no account."""
+    root: Element
+    if text is None:
+        require_regular(source)
+        with open(source, "rb") as stream, xml_errors(source):
+            root = SafeElementTree.parse(stream).getroot()
+    else:
+        with xml_errors(source):
+            root = SafeElementTree.fromstring(text)
     return root
+
+
+@contextmanager
+def xml_errors(source: str) -> Iterator[None]:
+    """Errors of XML parsers, as ModelErrors that name the file and say what to do."""
+    try:
+        yield
+    except (ParseError, ExpatError) as error:
+        remedy = "repair it or export it anew"
+        raise ModelError(f"{source}: not an XML file, or cut short ({error}); {remedy}") from error
+    except DefusedXmlException as error:
+        remedy = "remove the entity declarations"
+        raise ModelError(f"{source}: XML that defines entities is not read ({error}); {remedy}") from error
+    except (ValueError, LookupError) as error:
+        raise ModelError(f"{source}: unreadable text encoding ({error}); save the file as UTF-8") from error
 
 
 def named(root: Element, tag: str, source: str) -> dict[str, Element]:
@@ -78,9 +92,9 @@ def attribute(element: Element, key: str, where: str) -> str:
     return text
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = 500) -> str:
     """What a message quotes: names may be data themselves, as in data: URIs."""
-    return text if len(text) <= 500 else f"{text[:400]} … {text[-80:]}"
+    return text if len(text) <= most else f"{text[: most - 100]} … {text[-80:]}"
 
 
 # --- numbers

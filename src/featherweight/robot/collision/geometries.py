@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...extras import install_command
 from ...model.types import Pose, Shape, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -18,7 +19,7 @@ def import_coal(what: str) -> Any:
     try:
         import coal
     except ImportError as error:
-        raise ImportError(f"{what} need coal: pip install 'featherweight[shapes]'") from error
+        raise ImportError(f"{what} need coal: {install_command('shapes')}") from error
     return coal
 
 
@@ -90,5 +91,5 @@ def mesh_vertices(shape: Shape) -> Array:
     try:
         from ...model.triangles import shape_meshes
     except ImportError as error:
-        raise ImportError(f"reading the mesh {shape.name!r} needs trimesh: pip install 'featherweight[shapes]'") from error
+        raise ImportError(f"reading the mesh {shape.name!r} needs trimesh: {install_command('shapes')}") from error
     return np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])

@@ -142,4 +142,4 @@ def _neighbours(robot: System) -> set[frozenset[str | None]]:
     joined = {frozenset((visible(j.parent), j.child)) for j in joints}
     if rule is NeighbourRule.MOVING:
         return {bodies for bodies in joined if None not in bodies}
-    return joined | {frozenset(ends) for ends in robot.loop_ends}
+    return joined | {frozenset(ends) for ends in robot._loop_ends}

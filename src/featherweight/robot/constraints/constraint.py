@@ -14,7 +14,7 @@ from ...engine.graph import Expression, Graph
 from ...engine.tape import record
 from ...model.model import Model, Placed
 from ...model.types import AnyFrame, Pose, frame_name
-from .contact import Contact, checked_rows, wrenches
+from .contact import BilateralContact, checked_rows, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,7 +50,7 @@ class CenterOfMass:
 class Difference:
     """Constraint rows (m, 6) on the (linear, angular) velocity of `frame` less that of `other`, in the axes of `frame`.
 
-    Each velocity is that of the frame's own origin. `kind` as for a contact. Raises ValueError as `Contact` does.
+    Each velocity is that of the frame's own origin. `kind` as for a contact. Raises ValueError as `BilateralContact` does.
     """
 
     frame: AnyFrame
@@ -60,7 +60,7 @@ class Difference:
     matrix: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matrix", Contact(self.frame, self.kind, self.rows).matrix)
+        object.__setattr__(self, "matrix", BilateralContact(self.frame, self.kind, self.rows).matrix)
 
     @property
     def size(self) -> int:
@@ -95,7 +95,7 @@ class JacobianRows:
         return f"rows by {getattr(self.function, '__name__', 'a function')}"
 
 
-Constraint = Contact | CenterOfMass | Difference | JacobianRows
+Constraint = BilateralContact | CenterOfMass | Difference | JacobianRows
 
 
 def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[Constraint, ...]:
@@ -106,7 +106,7 @@ def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[
     for c in every:
         if not isinstance(c, Constraint):
             raise TypeError(
-                f"{what} takes featherweight.Contact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
+                f"{what} takes featherweight.BilateralContact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
             )
     return every
 

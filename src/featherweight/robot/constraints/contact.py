@@ -23,8 +23,10 @@ EXACT = 1e-15  # of the terms of a sum, below which it is a rounding error of ze
 
 
 @dataclass(frozen=True, eq=False)
-class Contact:
-    """Constraint rows K on the velocity (linear, angular) of a frame, at its origin and in its own axes.
+class BilateralContact:
+    """What holds a frame, whichever way it is pulled: rows K on its velocity (linear, angular), at its origin in its own axes.
+
+    What may let go, with friction, is of simulations: `ContactPoint`, `ContactSphere`, and shapes.
 
     `kind` "point" is the linear velocity (3 rows), "surface" all of it (6 rows); `rows` (m, 6) are any others instead.
     `frame` is a frame's name, or a `Frame` of one's own; `placement` (4, 4) is the contact frame in it, if it is not that frame
@@ -48,7 +50,7 @@ class Contact:
         object.__setattr__(self, "pose", Pose() if self.placement is None else Pose.of(self.placement, f"placement of {self}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Contact, (self.frame, self.kind, self.rows, self.placement)
+        return BilateralContact, (self.frame, self.kind, self.rows, self.placement)
 
     @property
     def size(self) -> int:
@@ -80,7 +82,7 @@ class Resolved:
     """What the algorithms read, for contacts on frames that lie at `placed`."""
 
     def __init__(
-        self, model: Model, contacts: Sequence[Contact], placed: Sequence[Placed], topology: Topology | None = None
+        self, model: Model, contacts: Sequence[BilateralContact], placed: Sequence[Placed], topology: Topology | None = None
     ) -> None:
         self.sizes = [c.size for c in contacts]
         self._kinds = model.tree.kind

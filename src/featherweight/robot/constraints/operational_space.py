@@ -23,7 +23,7 @@ from ...model.types import Pose
 from ..dynamics_derivatives import Differentiable
 from .constrained_slopes import Constrained, constrained_slopes
 from .constraint import Constraint, ResolvedRows
-from .contact import Contact, Resolved
+from .contact import BilateralContact, Resolved
 from .redundancy import Independence
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -88,18 +88,18 @@ class OperationalSpace:
 
     @cached_property
     def _rows(self) -> ResolvedRows:
-        return ResolvedRows(self.robot.model, self.constraints, self.robot.placed, (self.robot.nq, self.robot.nv))
+        return ResolvedRows(self.robot.model, self.constraints, self.robot._placed, (self.robot.nq, self.robot.nv))
 
     @cached_property
-    def contacts(self) -> tuple[Contact, ...]:
+    def contacts(self) -> tuple[BilateralContact, ...]:
         """The constraints, if all are contacts; else none."""
-        contacts = tuple(c for c in self.constraints if isinstance(c, Contact))
+        contacts = tuple(c for c in self.constraints if isinstance(c, BilateralContact))
         return contacts if len(contacts) == len(self.constraints) else ()
 
     @cached_property
     def _contacts(self) -> Resolved:
-        placed = [self.robot.placed(c.frame) for c in self.contacts]
-        return Resolved(self.robot.model, self.contacts, placed, self.robot.topology)
+        placed = [self.robot._placed(c.frame) for c in self.contacts]
+        return Resolved(self.robot.model, self.contacts, placed, self.robot._topology)
 
     @property
     def _recursive(self) -> bool:
@@ -238,7 +238,7 @@ class OperationalSpace:
         doc = OperationalSpace.constrained_dynamics.__doc__ or ""
 
         def candidate(name: str, kernel: Any, first: Any) -> CompiledFunction:
-            return self.robot.bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
+            return self.robot._bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
 
         r, f = recursive, by_factors
         candidates = {}
@@ -266,7 +266,7 @@ class OperationalSpace:
         space, inputs = self._with(self._independence.constraints), (*self._inputs("qv"), Input("restitution", ()))
         out = (Output("velocity", (self.robot.nv,)), Output("impulse", (self.size,)), Output("strain", ()))
         constants, doc = (space._rows.rows, self._independence.reduction), OperationalSpace.impact.__doc__ or ""
-        return self.robot.bind("impact", by_factors.impulse, inputs, out, constants, doc=doc, algorithm="ltl")
+        return self.robot._bind("impact", by_factors.impulse, inputs, out, constants, doc=doc, algorithm="ltl")
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction:
@@ -319,13 +319,13 @@ class OperationalSpace:
         out = (Output("target", (self.size,)),)
         doc = OperationalSpace.stabilization.__doc__ or ""
         inputs = (*self._inputs("qv"), *given)
-        return self.robot.bind("stabilization", stabilization, inputs, out, constants, doc=doc)
+        return self.robot._bind("stabilization", stabilization, inputs, out, constants, doc=doc)
 
     def _frames(self, what: str) -> Placements:
         if not self.contacts:
-            others = [str(c) for c in self.constraints if not isinstance(c, Contact)]
+            others = [str(c) for c in self.constraints if not isinstance(c, BilateralContact)]
             raise ValueError(f"{what} is defined for contacts only; got {', '.join(others)}")
-        at = [(self.robot.placed(c.frame), c.pose) for c in self.contacts]
+        at = [(self.robot._placed(c.frame), c.pose) for c in self.contacts]
         poses: list[Pose] = [placed.pose @ pose for placed, pose in at]
         return Placements(tuple(p.row for p, _ in at), tuple(p.R for p in poses), tuple(p.p for p in poses))
 
@@ -361,14 +361,14 @@ class OperationalSpace:
         return cheapest(candidates)
 
     def _inputs(self, letters: str) -> tuple[Input, ...]:
-        velocity, x = self.robot.argument, Input("x", (self.size,))
+        velocity, x = self.robot._argument, Input("x", (self.size,))
         return tuple(x if k == "x" else velocity("tau" if k == "t" else k) for k in letters)
 
     def _function(
         self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: Out, algorithm: str = ""
     ) -> CompiledFunction:
         doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
-        return self.robot.bind(name, kernel, self._inputs(inputs), (Output(*out),), tuple(more), doc=doc, algorithm=algorithm)
+        return self.robot._bind(name, kernel, self._inputs(inputs), (Output(*out),), tuple(more), doc=doc, algorithm=algorithm)
 
 
 def _warn_of_strain(strain: Any, what: str) -> None:

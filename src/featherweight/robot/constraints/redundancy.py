@@ -12,7 +12,7 @@ from ...algorithms.contact.operational_space.reduction import Reduction
 from ...engine.function import CompiledFunction
 from ..system import System
 from .constraint import Constraint, ResolvedRows
-from .contact import Contact, wrenches
+from .contact import BilateralContact, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -57,8 +57,8 @@ def _by_bodies(
     on_body: dict[int, list[int]] = {}  # rows of contacts
     K = np.zeros((m, 6))
     for c, start, size in zip(constraints, begin, resolved.sizes, strict=False):
-        if isinstance(c, Contact):
-            placed = system.placed(c.frame)
+        if isinstance(c, BilateralContact):
+            placed = system._placed(c.frame)
             K[start : start + size] = wrenches(c.matrix, placed.pose @ c.pose)
             on_body.setdefault(placed.row, []).extend(range(start, start + size))
     kept = sorted(set(range(m)).difference(*on_body.values()))
@@ -106,9 +106,9 @@ def _with_rows(constraints: tuple[Constraint, ...], sizes: Sequence[int], rows: 
     for c, size in zip(constraints, sizes, strict=True):
         own = [r - begin for r in rows if begin <= r < begin + size]
         begin += size
-        if isinstance(c, Contact) and own:
-            left.append(Contact(c.frame, rows=c.matrix[own], placement=c.placement))
-        elif not isinstance(c, Contact):
+        if isinstance(c, BilateralContact) and own:
+            left.append(BilateralContact(c.frame, rows=c.matrix[own], placement=c.placement))
+        elif not isinstance(c, BilateralContact):
             left.append(c)
     return tuple(left)
 

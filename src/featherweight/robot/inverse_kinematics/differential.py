@@ -21,9 +21,9 @@ from ...algorithms.inverse_kinematics.task_rows import TaskList
 from ...algorithms.mechanisms.cluster_tree import constraint_count, moving
 from ...engine.function import CompiledFunction
 from ...engine.program import Output
+from ...extras import install_command
 from ..closed import ClosedRobot
 from ..robot import Robot
-from .limits import row_limits
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,9 +48,9 @@ class Differential:
         try:
             self._solve = import_module("daqp").solve
         except ImportError:
-            raise ImportError("InverseKinematics.velocity needs the package daqp: pip install 'featherweight[ik]'") from None
+            raise ImportError(f"InverseKinematics.velocity needs the package daqp: {install_command('ik')}") from None
         n = robot.model.nv
-        clusters = robot.mechanism.clusters if isinstance(robot, ClosedRobot) else ()
+        clusters = robot._mechanism.clusters if isinstance(robot, ClosedRobot) else ()
         self._columns = sorted(r for c in clusters for r in moving(c)) if clusters else list(range(n))
         rows = [r for c in clusters for r in c.independent] if clusters else self._columns
         self._independent = [self._columns.index(r) for r in rows]
@@ -67,7 +67,7 @@ class Differential:
 
     def _set_limits(self, robot: Robot) -> None:
         """Of the columns; those without limits, which are infinite, have any coordinate."""
-        lower, upper = row_limits(robot)
+        lower, upper = robot._row_limits()
         place = {robot.model.joints[j.index].v_slice.start: j.q_slice.start for j in robot.joints if j.type.nv == 1}
         limited = np.array([r in place for r in self._columns])
         self._coordinates = np.array([place.get(r, 0) for r in self._columns])

@@ -1,8 +1,7 @@
-"""Limits of joints, as rows of the tree and as coordinates have them, and random configurations within them."""
+"""Random configurations within the limits of joints."""
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
@@ -10,49 +9,10 @@ import numpy as np
 
 from ...model.configuration import Coordinates, interval
 from ...model.types import JointType
-from ..closed import ClosedRobot
 from ..robot import Robot
 from ..system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Bounds = tuple[tuple[float, ...], tuple[float, ...]]
-
-
-def row_limits(robot: Robot) -> Bounds:
-    """Lower and upper limits of the tree's rows; infinite ones for joints of several degrees of freedom.
-
-    A joint that others follow in proportion keeps their limits, too.
-    """
-    lower, upper = [-math.inf] * robot.model.nv, [math.inf] * robot.model.nv
-    for j in robot.model.joints:
-        if j.type.nv == 1:
-            lower[j.v_slice.start], upper[j.v_slice.start] = j.lower, j.upper
-    for f in _followers(robot):
-        if len(f.terms) != 1:
-            continue
-        [(leader, (slope, *curvature))] = f.terms
-        if slope != 0.0 and not curvature:
-            ends = sorted(((lower[f.row] - f.offset) / slope, (upper[f.row] - f.offset) / slope))
-            lower[leader], upper[leader] = max(lower[leader], ends[0]), min(upper[leader], ends[1])
-    return tuple(lower), tuple(upper)
-
-
-def _followers(robot: Robot) -> list[Any]:
-    """Those that follow others first, so that limits are handed on to the first of a chain."""
-    if not isinstance(robot, ClosedRobot):
-        return []
-    return [f for cluster in robot.mechanism.clusters for f in reversed(cluster.followers)]
-
-
-def coordinate_limits(robot: Robot) -> tuple[Array, Array]:
-    """Lower and upper limits (nq) of the coordinates of q."""
-    by_row = row_limits(robot)
-    lower, upper = np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)
-    for j in robot.joints:
-        row = robot.model.joints[j.index].v_slice.start
-        if j.type.nv == 1:
-            lower[j.q_slice], upper[j.q_slice] = by_row[0][row], by_row[1][row]
-    return lower, upper
 
 
 class Draws:
@@ -60,7 +20,7 @@ class Draws:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self.lower, self.upper = coordinate_limits(robot)
+        self.lower, self.upper = robot.lower, robot.upper
         self._anywhere = [j.q_slice for j in robot.joints if j.type in (JointType.FLOATING, JointType.PLANAR)]
 
     def within(self, q: Array) -> Array:

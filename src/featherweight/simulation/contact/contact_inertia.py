@@ -22,12 +22,12 @@ import numpy as np
 
 from ...engine.function import CompiledFunction
 from ...robot.constraints.constraint import JacobianRows
-from ...robot.constraints.contact import Contact
+from ...robot.constraints.contact import BilateralContact
 from ...robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-Method = Callable[[list[Contact], Array], Array]  # of contacts and q (batch, nq), to G (batch, m, m)
+Method = Callable[[list[BilateralContact], Array], Array]  # of contacts and q (batch, nq), to G (batch, m, m)
 
 KEPT_SETS = 64
 MOST_ROWS = 48
@@ -40,7 +40,7 @@ class ContactInertia:
     """
 
     def __init__(
-        self, robot: Robot, contacts: Sequence[Contact], joint_rows: Array, always: bool, algorithm: str | Method
+        self, robot: Robot, contacts: Sequence[BilateralContact], joint_rows: Array, always: bool, algorithm: str | Method
     ) -> None:
         self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
@@ -81,7 +81,7 @@ class ContactInertia:
         function, begin = self._sets[key]
         return function(q), begin
 
-    def _of_set(self, contacts: list[Contact]) -> Callable[[Array], Array]:
+    def _of_set(self, contacts: list[BilateralContact]) -> Callable[[Array], Array]:
         if not isinstance(self.algorithm, str):
             return partial(self.algorithm, contacts)
         rolled = Robot(self.robot.model, "rolled")  # a new one, which does not keep the sets that are dropped here

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.threads import processors, share_out
-from ...robot.constraints.contact import Contact
+from ...robot.constraints.contact import BilateralContact
 from ...robot.robot import Robot
 from ..compiling import compiled
 from ..failure import SimulationError
@@ -69,7 +69,7 @@ class ContactStage:
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
 
-    def _contacts_of_bodies(self) -> list[Contact]:
+    def _contacts_of_bodies(self) -> list[BilateralContact]:
         """The rows of each body: those of its one point, or all six."""
         contacts, scene, count = [], self.scene, self.touching.sphere_count
         in_pairs = set(scene.pair[scene.pair[:, 1] < count].ravel().tolist())
@@ -79,7 +79,7 @@ class ContactStage:
             T = np.eye(4)
             if lone:
                 T[:3, 3] = scene.placement[own[0], 9:]
-            contacts.append(Contact(name, "point" if lone else "surface", placement=T))
+            contacts.append(BilateralContact(name, "point" if lone else "surface", placement=T))
         return contacts
 
     def reset(self, q: Array) -> None:

@@ -13,7 +13,7 @@ from ...model.types import WORLD, Shape, ShapeType, frame_name
 from ...robot.collision.geometries import hull_vertices
 from ...robot.collision.shape_pairs import touching_pairs
 from ...robot.robot import Robot
-from ..scene import HeightField, Plane, Sphere, TouchingParts, common_coefficient
+from ..scene import ContactSphere, HeightField, Plane, TouchingParts, common_coefficient
 from .collision_scene import (
     BOX,
     CAPSULE,
@@ -117,7 +117,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     return assembled_scene(things, pairs, parts, count, drawn)
 
 
-def sphere_part(robot: Robot, s: Sphere) -> ScenePart:
+def sphere_part(robot: Robot, s: ContactSphere) -> ScenePart:
     """A sphere, or point, in its body's frame of the file."""
     f = robot.frame(s.frame)
     if f.body is None:
@@ -130,7 +130,7 @@ def sphere_part(robot: Robot, s: Sphere) -> ScenePart:
     return ScenePart(SPHERE, f.body, T, (s.radius, 0.0, 0.0), s.radius, name, s.friction, s.restitution, balls, link=link)
 
 
-def check_pair(spheres: Sequence[Sphere], things: Sequence[ScenePart], i: int, j: int) -> None:
+def check_pair(spheres: Sequence[ContactSphere], things: Sequence[ScenePart], i: int, j: int) -> None:
     """Raise ValueError for a pair of spheres that cannot move against each other."""
     if things[i].body == things[j].body:
         a, b = (f"the {_kind(spheres[k])} {k} on {frame_name(spheres[k].frame)!r}" for k in (i, j))
@@ -306,5 +306,5 @@ def hulls_of(things: Sequence[ScenePart]) -> Hulls:
     )  # fmt: skip
 
 
-def _kind(s: Sphere) -> str:
+def _kind(s: ContactSphere) -> str:
     return "sphere" if s.radius else "point"

@@ -13,7 +13,7 @@ from ...model.equivalent_box import body_inertias, equivalent_box
 from ...model.types import Shape, ShapeType
 from ...robot.collision.geometries import mesh_vertices
 from ...robot.robot import Robot
-from ..scene import Sphere
+from ..scene import ContactSphere
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,7 +21,7 @@ RIM = 12  # points on the rim of a cylinder
 DIRECTIONS = np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)])  # 26
 
 
-def spheres_of(robot: Robot) -> list[Sphere]:
+def spheres_of(robot: Robot) -> list[ContactSphere]:
     """Spheres and points with which a robot's shapes touch the ground, by its collision shapes.
 
     Spheres, capsules (two spheres) and boxes (their corners) touch a plane exactly; cylinders have points on their rims,
@@ -29,7 +29,7 @@ def spheres_of(robot: Robot) -> list[Sphere]:
     all bodies of a robot without any collision shapes, have the corners of the box with the body's inertia.
     """
     shapes = [(s.body, s) for s in robot.shapes if s.collision and s.body is not None and s.type is not ShapeType.PLANE]
-    spheres: list[Sphere] = []
+    spheres: list[ContactSphere] = []
     boxes = [] if shapes else [b.name for b in robot.bodies]
     for body, shape in shapes:
         try:
@@ -41,17 +41,17 @@ def spheres_of(robot: Robot) -> list[Sphere]:
         box = equivalent_box(inertias[body])
         if box is not None:
             pose = box.rotation, box.center
-            spheres += [Sphere(body, 0.0, _at(*pose, c)) for c in _corners(box.lengths)]
+            spheres += [ContactSphere(body, 0.0, _at(*pose, c)) for c in _corners(box.lengths)]
     return spheres
 
 
-def stand_ins(shape: Shape, body: str) -> list[Sphere]:
+def stand_ins(shape: Shape, body: str) -> list[ContactSphere]:
     """Spheres and points for one shape, on its moving body. Raises ValueError or ImportError for a mesh that cannot be read."""
     R, p = np.array(shape.placement.R), np.array(shape.placement.p)
     radius, points = local_stand_ins(shape)
     if shape.type is ShapeType.MESH:
-        return [Sphere(body, 0.0, tuple(x), shape.friction) for x in points]
-    return [Sphere(body, radius, _at(R, p, x), shape.friction) for x in points]
+        return [ContactSphere(body, 0.0, tuple(x), shape.friction) for x in points]
+    return [ContactSphere(body, radius, _at(R, p, x), shape.friction) for x in points]
 
 
 def local_stand_ins(shape: Shape) -> tuple[float, Any]:

@@ -54,6 +54,7 @@ class DriverDouble:
         self.told: list[tuple[Any, ...]] = []
         self.failing: dict[str, int] = {}
         self.contexts: list[int] = []
+        self.address = 0xADD
         self.memory: dict[int, Any] = {}
         self.launched: list[bytes] = []
         self.constants: set[tuple[str, str]] = set()
@@ -99,6 +100,9 @@ class DriverDouble:
 
     def _cuDriverGetVersion(self) -> int:
         return 13000
+
+    def _cuGetProcAddress(self, name: bytes, version: int, flags: str) -> tuple[int, int]:
+        return self.address, 0
 
     def _cuDeviceGetCount(self) -> int:
         return self.count

@@ -27,7 +27,7 @@ from engine.backends.cuda.driver_double import (
     DriverDouble,
 )
 from featherweight.engine.backends.cuda import driver
-from featherweight.engine.backends.cuda.driver import device, devices, ordinal_of
+from featherweight.engine.backends.cuda.driver import address, device, devices, ordinal_of
 
 
 def use_everything(double: DriverDouble) -> None:
@@ -48,6 +48,7 @@ def use_everything(double: DriverDouble) -> None:
         d.synchronize(what)
     d.milliseconds(begin, end)
     ordinal_of(pointer)
+    address("cuLaunchKernel")
     d.free(pointer, stream)
     d._pools = False
     d.free(d.allocate(8, stream), stream)
@@ -126,7 +127,7 @@ def test_without_the_bindings_the_error_says_what_to_install() -> None:
         [sys.executable, "-c", SCRIPT.replace("import sys", "import sys\nsys.modules['cuda.bindings'] = None", 1)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert run.stdout.startswith("ImportError CUDA needs the package cuda-bindings: pip install 'featherweight[cuda]' (")
+    assert run.stdout.startswith('ImportError CUDA needs the package cuda-bindings: pip install "featherweight[cuda]" (')
 
 
 def test_without_a_driver_the_error_says_so() -> None:

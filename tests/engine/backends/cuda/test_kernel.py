@@ -41,7 +41,7 @@ def of_a_tree() -> fw.Robot:
 
 
 def feet(robot: fw.Robot, kind: str) -> list[Any]:
-    return [fw.Contact(robot.frames[k].name, kind=kind) for k in (-1, -3)]
+    return [fw.BilateralContact(robot.frames[k].name, kind=kind) for k in (-1, -3)]
 
 
 Functions = Callable[[fw.Robot], list[CompiledFunction]]

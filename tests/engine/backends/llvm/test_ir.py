@@ -18,7 +18,7 @@ def text(f: Function) -> str:
 
 
 def compiled(f: Function, result: Any, *arguments: Any) -> Callable[..., Any]:
-    code = load_object(compile_object(text(f)))
+    code = load_object(compile_object(text(f)), f.name)
     function: Any = ctypes.CFUNCTYPE(result, *arguments)(code.address(f.name))
     function.code = code  # lives as long
     return function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -49,11 +50,41 @@ def test_functions_that_come_and_go_take_no_memory() -> None:
     assert counts[1] <= counts[0] + 8
 
 
-def test_a_symbol_without_an_address_is_an_error() -> None:
-    code = jit.load_object(jit.compile_object("define i32 @one() {\nret i32 1\n}"))
-    assert code.address("one") != 0
-    with pytest.raises(MemoryError, match="'two'"):
-        code.address("two")
+def test_code_that_cannot_be_loaded_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    one = jit.compile_object("define i32 @one() {\nret i32 1\n}")
+    assert jit.load_object(one, "one").address("one") != 0
+    with pytest.raises(MemoryError, match=r"machine code of two: .*not found"):
+        jit.Code(one, "two")
+    calls = jit.compile_object("declare i32 @fw_nobody()\ndefine i32 @one() {\n%x = call i32 @fw_nobody()\nret i32 %x\n}")
+    with pytest.raises(MemoryError, match="machine code of one"):
+        jit.Code(calls, "one")
+    assert "fw_nobody" in capfd.readouterr().err
+
+
+FULL_ADDRESS_SPACE = """
+import mmap
+import numpy as np
+import featherweight as fw
+
+def taken(mib):
+    return mmap.mmap(-1, int(mib * 2**20), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=0)  # MAP_NORESERVE
+
+f, x = fw.build(fw.generators.unbranched(40)).forward_dynamics, np.ones((2, 40))
+small = fw.build(fw.generators.unbranched(2)).forward_dynamics
+small(x[0, :2], x[0, :2], x[0, :2])
+below = [taken(mib) for mib in (64, 4, 1, 0.25) for _ in range(100)]  # fills what is free between libraries
+holes = [taken(0.0625) for _ in range(100)]
+gap = [taken(6 << 10) for _ in range(2)]
+del holes[-60::2]  # which constants fit into, and code does not
+print(np.isfinite(f(x, x, x)).all(), np.isfinite(f(x[0], x[0], x[0])).all())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="takes address space as Linux gives it")
+def test_code_and_its_constants_stay_together_in_a_full_address_space(tmp_path: Path) -> None:
+    there = {**os.environ, "FEATHERWEIGHT_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", FULL_ADDRESS_SPACE], capture_output=True, text=True, env=there)
+    assert done.stdout == "True True\n", done.stderr
 
 
 WITHOUT_MEMORY = """

@@ -94,6 +94,20 @@ def test_controls_of_keyframes_are_those_of_actuators_that_are_read(tmp_path: Pa
         description.save(tmp_path / "robot.srdf")
 
 
+def test_controls_are_found_behind_actuators_that_have_several(tmp_path: Path) -> None:
+    pid = '<actuator><pid joint="slider" kp="1"/><motor name="lift" joint="elbow"/></actuator>'
+    try:
+        model = mujoco.MjModel.from_xml_path(str(written(tmp_path, ARM, pid)))
+    except ValueError:
+        pytest.skip("this MuJoCo has no pid")
+    assert model.nu > 2
+    controls = np.where(np.arange(model.nu) == model.actuator_ctrladr[1], 3, 0)
+    key = f'<keyframe><key ctrl="{" ".join(map(str, controls))}"/></keyframe>'
+    description = fw.read(written(tmp_path, ARM, pid + key))
+    assert next(c for c in description.configurations if c.name == "key0").controls == (("lift", 3.0),)
+    assert "controls of keyframes" not in dict(description.unused)
+
+
 def test_controls_of_actuators_that_are_not_there_are_refused(tmp_path: Path) -> None:
     description = fw.read(written(tmp_path, ARM))
     wrong = replace(description, configurations=(fw.Configuration("home", (), (("lift", 1.0),)),))

@@ -15,6 +15,7 @@ import pytest
 from featherweight.model.description import Description
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD, Joint, JointType, ModelError, Pose
+from featherweight.robot.not_simulated import CHANGING_MOTION
 
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 MISSING = (
@@ -287,6 +288,49 @@ def test_everything_without_use_is_listed(tmp_path):
     }
 
 
+SOFT = """<mujoco><worldbody>
+  <geom name="floor" type="plane" size="1 1 1" {floor}/>
+  <body name="a"><joint name="j" range="0 1" limited="true" frictionloss="1" {joint}/><geom name="g" size=".1" {geom}/>
+    <body name="b"><joint name="k" solreflimit="1 1"/><geom size=".1"/></body></body></worldbody>
+  <tendon><fixed name="t" {tendon}><joint joint="j" coef="2"/></fixed></tendon>
+  <equality><joint joint1="j" joint2="k" {equality}/></equality>
+  <actuator><motor joint="j" {motor}/></actuator>
+  <contact><pair geom1="floor" geom2="g" {pair}/></contact></mujoco>"""
+HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
+
+
+@pytest.mark.parametrize(
+    ("where", "attribute", "kind"),
+    [
+        ("joint", 'solreflimit="0.1 1"', HOLDS),
+        ("joint", 'solimpfriction="0.5 0.95 0.001"', HOLDS),
+        ("joint", 'margin="0.1"', "limits that begin before their range ends (margin)"),
+        ("equality", 'solref="0.1 1"', HOLDS),
+        ("tendon", 'range="0 1" limited="true" solimplimit="0.5 0.95 0.001"', HOLDS),
+        ("tendon", 'actuatorfrcrange="-1 1"', "limits of the drives' force along tendons"),
+        ("tendon", 'stiffness="1 2"', "springs of tendons that yield, or of higher order"),
+        ("tendon", 'springyield="1" stiffness="1"', "springs of tendons that yield, or of higher order"),
+        ("tendon", 'damping="1 2"', "damping of tendons of higher order"),
+        ("motor", 'damping="1 2"', "damping of actuators of higher order"),
+        ("floor", 'surfacevel="1 0 0"', "surfaces that move on their bodies (surfacevel)"),
+        ("geom", 'adhesion="1"', "adhesion of contacts"),
+        ("pair", 'adhesion="1"', "adhesion of contacts"),
+    ],
+)
+def test_what_changes_motion_and_is_not_read_is_listed(tmp_path, where, attribute, kind):
+    path = tmp_path / "robot.xml"
+    parts = dict.fromkeys(("floor", "joint", "geom", "tendon", "equality", "motor", "pair"), "")
+    path.write_text(SOFT.format(**parts))
+    assert load_description(path).unused == ()
+    path.write_text(SOFT.format(**parts | {where: attribute}))
+    try:
+        mujoco.MjModel.from_xml_path(str(path))
+    except ValueError:
+        pytest.skip("this MuJoCo does not know it")
+    assert dict(load_description(path).unused) == {kind: "1"}
+    assert kind in CHANGING_MOTION
+
+
 # --- what is refused
 
 
@@ -331,6 +375,7 @@ def test_some_copies_are_made(tmp_path):
     assert len(robot.bodies) == 9
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among files")
 @pytest.mark.parametrize(
     ("rest", "tag"), [('<include file="pipe"/>', "include"), ('<asset><model name="m" file="pipe"/></asset>', "model")]
 )
@@ -409,5 +454,5 @@ def test_without_mujoco_the_message_says_what_to_install(tmp_path, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_mujoco)
-    with pytest.raises(ImportError, match=r"pip install featherweight\[mjcf\]"):
+    with pytest.raises(ImportError, match=r"pip install .*featherweight\[mjcf\]"):
         load_description(write(tmp_path, ""))

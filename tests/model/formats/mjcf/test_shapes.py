@@ -14,6 +14,7 @@ import featherweight as fw
 from featherweight import ModelError, ShapeType
 from featherweight.model.formats.registry import load_description
 
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among files")
 SINGLE = 1e-6  # MuJoCo keeps vertices in single precision
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 CORNERS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
@@ -316,11 +317,12 @@ WEIGHED = '<body name="b"><joint/><geom type="mesh" mesh="m"/></body>'
         ('vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 4"', "mesh 'm': 'face' names a vertex that is not there"),
         ('file="m.stl" refquat="0 0 0 0"', "mesh 'm': 'refquat' is zero"),
         (f'file="{"m" * 5000}.stl"', "body 'b': its inertia comes from mesh"),
-        ('file="pipe.stl"', r"mesh 'm': .*pipe\.stl: a pipe, socket or device"),
+        pytest.param('file="pipe.stl"', r"mesh 'm': .*pipe\.stl: a pipe, socket or device", marks=needs_pipes),
     ],
 )
 def test_meshes_that_cannot_be_are_refused_by_name(tmp_path: Path, asset: str, words: str) -> None:
-    os.mkfifo(tmp_path / "pipe.stl")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.stl")
     path = tmp_path / "robot.xml"
     path.write_text(f'<mujoco><asset><mesh name="m" {asset}/></asset><worldbody>{WEIGHED}</worldbody></mujoco>')
     with pytest.raises(ModelError, match=words):

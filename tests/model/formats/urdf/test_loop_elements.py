@@ -386,6 +386,9 @@ def test_a_coupling_may_be_a_polynomial_of_several_joints(tmp_path):
         (terms("ja"), "coupling 'cam': <term> has no attribute 'coefficients'"),
         (terms("ja 1 x"), "coupling 'cam': 'coefficients' is not a number: 'x'"),
         (terms("ja 1", more=' offset="x"'), "coupling 'cam': 'offset' is not a number"),
+        (terms("ja 1", more=' type="gear"'), "coupling 'cam': the attribute 'type' means nothing to one by <term>s"),
+        (terms("ja 1").replace("<term", '<ratio value="2"/><term'), "coupling 'cam': <ratio> means nothing to one by <term>s"),
+        (gear("g", "a", "b", "1").replace("<coupling", '<coupling offset="1"'), "coupling 'g': the attribute 'offset' means"),
     ],
 )
 def test_terms_that_mean_nothing_are_refused(tmp_path, inside, message):

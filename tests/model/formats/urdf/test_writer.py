@@ -191,7 +191,7 @@ def test_numbers_of_joints_and_drives_come_back(tmp_path: Path) -> None:
     motor = Actuator("motor", "elbow", 2.0, 3.0, (0.1, -3.0, -0.2), (-1.0, math.inf), (-5.0, 5.0))
     root = Joint("root", JointType.FIXED, None, "a")
     slide = Joint("slide", JointType.PRISMATIC, "b", "c", axis=(1.0, 0.0, 0.0))
-    made = fw.Mechanism([Body("a"), Body("b", Inertia(1.0)), Body("c", Inertia(2.0))], [root, joint, slide], actuators=[motor])
+    made = fw.describe([Body("a"), Body("b", Inertia(1.0)), Body("c", Inertia(2.0))], [root, joint, slide], actuators=[motor])
     again = saved(made, tmp_path)
     assert_same(again.joints[1:], (joint, slide))
     assert again.actuators == (motor,)

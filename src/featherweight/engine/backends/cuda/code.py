@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
+import numpy as np
 
 from ... import cache
 from ...threads import processors, share_out
@@ -86,12 +89,30 @@ def _inline(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
     passes.run(module, builder)
 
 
+class KernelRow(NamedTuple):
+    """What callers that are compiled start a kernel by; all zeros where there is none for a device."""
+
+    kernel: int
+    context: int
+    threads: int  # of a block
+    shared_bytes: int
+
+
 class Loaded(NamedTuple):
     """A kernel on a device, and how it is started."""
 
     kernel: DeviceKernel
     threads: int  # of a block
     shared_bytes: int
+
+    def launch(self, device: Device, stream: int, count: int, words: Sequence[int]) -> None:
+        """Begin with a thread for each of so many states or elements; parameters are words of eight bytes."""
+        blocks = -(-count // self.threads)
+        device.launch(self.kernel, blocks, self.threads, self.shared_bytes, stream, np.array(words, np.int64).tobytes())
+
+    def row(self, device: Device) -> KernelRow:
+        """It, as a word of each."""
+        return KernelRow(int(self.kernel.handle), device.context, self.threads, self.shared_bytes)
 
 
 class Candidate(NamedTuple):
@@ -160,3 +181,23 @@ class Kernels:
     def _loaded(self, choice: Choice) -> Loaded:
         number, cubin = choice
         return self.candidates[number].loaded(self.device, self.entry, cubin)
+
+
+class DeviceKernels(ABC):
+    """A kernel in each precision, on each device, compiled when it is first wanted there and kept on disk."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[int, str], Loaded] = {}
+        self._lock = threading.Lock()
+
+    def kernel(self, device: Device, precision: str) -> Loaded:
+        """What computes in a precision."""
+        key = device.ordinal, precision
+        with self._lock:
+            if key not in self._loaded:
+                self._loaded[key] = self._kernels(device, precision).chosen()
+            return self._loaded[key]
+
+    @abstractmethod
+    def _kernels(self, device: Device, precision: str) -> Kernels:
+        """The ways to write it."""

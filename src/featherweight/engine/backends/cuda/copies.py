@@ -70,7 +70,7 @@ def _converted(f: Function, value: str, source: np.dtype[Any], goal: np.dtype[An
 
 def copy_parameters(
     shape: Sequence[int], source: tuple[int, Sequence[int]], goal: tuple[int, Sequence[int]]
-) -> list[tuple[int, bytes]]:
+) -> list[tuple[int, list[int]]]:
     """How many elements each launch has, and its parameters, for an array of a shape: each side by its address and strides.
 
     Axes that are one on both sides are taken together; where more than `AXES` are left, there are several launches.
@@ -89,6 +89,5 @@ def copy_parameters(
     launches = []
     for index in np.ndindex(*(n for n, _, _ in outer)):
         moved = [sum(i * axis[side] for i, axis in zip(index, outer, strict=True)) for side in (1, 2)]
-        words = np.array([count, source[0] + moved[0], goal[0] + moved[1], *(x for axis in inner for x in axis)], np.int64)
-        launches.append((count, words.tobytes()))
+        launches.append((count, [count, source[0] + moved[0], goal[0] + moved[1], *(x for axis in inner for x in axis)]))
     return launches

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -19,7 +18,7 @@ from ..host_arrays import may_overlap
 from ..llvm.ir import Type
 from . import copies
 from .arrays import DeviceArray, Library, on_device
-from .code import Candidate, Kernels, Loaded
+from .code import Candidate, DeviceKernels, Kernels, Loaded
 from .dlpack import compact
 from .driver import Device
 from .emit_thread import PART
@@ -37,30 +36,21 @@ PRECISIONS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 SHARE = 8  # blocks that a multiprocessor is to hold at once: two warps for each of its schedulers
 
 
-def compile(program: Program, traced: Traced) -> DeviceCode:
-    """Kernels, compiled for a device at the first call there and kept on disk."""
-    return DeviceCode(program, traced)
-
-
-class DeviceCode:
+class DeviceCode(DeviceKernels):
     """A program as kernels, in each precision, on each device."""
 
     def __init__(self, program: Program, traced: Traced) -> None:
+        super().__init__()
         self.program, self._traced = program, traced
-        self._loaded: dict[tuple[int, str], Loaded] = {}
-        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> str:
+        """Hash of what kernels follow from, but for the device and the engine."""
+        return self._traced.identity
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
         """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
-        _launch(device, stream, self.kernel(device, PRECISIONS[dtype]), states, rows)
-
-    def kernel(self, device: Device, precision: str) -> Loaded:
-        """What computes in a precision, compiled when it is first wanted."""
-        key = device.ordinal, precision
-        with self._lock:
-            if key not in self._loaded:
-                self._loaded[key] = self._kernels(device, precision).chosen()
-            return self._loaded[key]
+        self.kernel(device, PRECISIONS[dtype]).launch(device, stream, states, _words(states, rows))
 
     def tune(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> Loaded:
         """The candidate that computes these states in the shortest time, from now on and in later processes."""
@@ -68,7 +58,7 @@ class DeviceCode:
         def milliseconds(loaded: Loaded) -> float:
             marks = [device.event(timing=True) for _ in range(RUNS + 1)]
             for mark in marks:
-                _launch(device, stream, loaded, states, rows)
+                loaded.launch(device, stream, states, _words(states, rows))
                 device.record(mark, stream)
             device.synchronize(marks[-1])
             return statistics.median(device.milliseconds(a, b) for a, b in pairwise(marks))
@@ -110,10 +100,9 @@ class DeviceCode:
         return tuple(staged)
 
 
-def _launch(device: Device, stream: int, loaded: Loaded, states: int, rows: Sequence[tuple[int, int]]) -> None:
-    words = np.array([states, *(word for row in rows for word in row)], np.int64)
-    blocks = -(-states // loaded.threads)
-    device.launch(loaded.kernel, blocks, loaded.threads, loaded.shared_bytes, stream, words.tobytes())
+def _words(states: int, rows: Sequence[tuple[int, int]]) -> list[int]:
+    """The kernel's parameters."""
+    return [states, *(word for row in rows for word in row)]
 
 
 class OnArrays(Generic[C]):
@@ -214,17 +203,14 @@ class OnArrays(Generic[C]):
         strides = np.broadcast_to(_shadow(source), goal.shape).strides
         loaded = copy_kernel(self.device, source.dtype, goal.dtype)
         for count, parameters in copies.copy_parameters(goal.shape, (source.pointer, strides), (goal.pointer, goal.strides)):
-            self.device.launch(loaded.kernel, -(-count // loaded.threads), loaded.threads, 0, self.stream, parameters)
+            loaded.launch(self.device, self.stream, count, parameters)
 
 
+@cache
 def copy_kernel(device: Device, source: np.dtype[Any], goal: np.dtype[Any]) -> Loaded:
     """What copies elements of one type to another."""
-    known: dict[tuple[str, str], Loaded] = vars(device).setdefault("copy_kernels", {})
-    key = source.str, goal.str
-    if key not in known:
-        candidate = Candidate(lambda: copies.emit_copy(source, goal, NVIDIA), copies.THREADS)
-        known[key] = Kernels(device, copies.ENTRY, [candidate], 1, "copy", *key).chosen()
-    return known[key]
+    candidate = Candidate(lambda: copies.emit_copy(source, goal, NVIDIA), copies.THREADS)
+    return Kernels(device, copies.ENTRY, [candidate], 1, "copy", source.str, goal.str).chosen()
 
 
 def row_of(a: DeviceArray, core: CoreShape, batch: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int] | None:

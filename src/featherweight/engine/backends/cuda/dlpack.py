@@ -136,7 +136,9 @@ def _address(form: type, what: str) -> int:
 @cache
 def _code() -> Any:
     """`delete_FORM` for what was handed on, and `discard_FORM` for capsules that nobody has used. It stays for good."""
-    code = load_object(compile_object(_LET_GO.format(**_python()) + "".join(map(_of_form, _FORMS.values()))))
+    symbols = [f"{what}_{form.__name__}" for form in _FORMS.values() for what in ("delete", "discard")]
+    ir = _LET_GO.format(**_python()) + "".join(map(_of_form, _FORMS.values()))
+    code = load_object(compile_object(ir), *symbols)
     _keep(code)
     return code
 

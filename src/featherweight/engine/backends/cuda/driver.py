@@ -19,6 +19,7 @@ import numpy as np
 from .driver_calls import MOST_ARGUMENT_BYTES, AssemblerLog, Context, LaunchParameters, bindings, call, constant, forked
 
 OPTIMIZATION = 4  # the assembler's highest level
+OLDEST_DRIVER = 12000  # 1000 major + 10 minor: whose functions compiled callers know
 POOLED_BYTES = 1 << 30  # of freed memory that a device's pool keeps: else the system gets it back at each synchronization
 
 _parameters = LaunchParameters()
@@ -32,6 +33,15 @@ def devices() -> int:
 def ordinal_of(pointer: int) -> int:
     """The number of the device that memory is on. Raises RuntimeError where it is not a device's."""
     return int(call("cuPointerGetAttribute", constant("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"), pointer))
+
+
+def address(name: str) -> int:
+    """Of a function of the driver, for callers that are compiled. Raises as `devices`, and RuntimeError where it has none."""
+    flags = constant("CUdriverProcAddress_flags", "CU_GET_PROC_ADDRESS_DEFAULT")
+    found = int(call("cuGetProcAddress", name.encode(), OLDEST_DRIVER, flags)[0] or 0)
+    if not found:
+        raise RuntimeError(f"CUDA's driver has no function {name}")
+    return found
 
 
 @cache
@@ -50,6 +60,7 @@ class Device:
         self.ordinal = ordinal
         self._handle = call("cuDeviceGet", ordinal)
         context = call("cuDevicePrimaryCtxRetain", self._handle)  # kept until the process ends, as others keep it
+        self.context = int(context)  # its address
         self.current = Context(context).current  # to be used in `with`, where the device must be the thread's current one
         self.name = call("cuDeviceGetName", 256, self._handle).partition(b"\0")[0].decode()
         self.capability = self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR")

@@ -13,6 +13,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ....extras import install_command
+
 LOG_BYTES = 16384  # of what the driver's assembler says
 MOST_ARGUMENT_BYTES = 4096  # of one launch, that every device takes
 
@@ -25,7 +27,7 @@ def bindings() -> Any:
     try:
         api = import_module("cuda.bindings.driver")
     except ImportError as error:
-        raise ImportError(f"CUDA needs the package cuda-bindings: pip install 'featherweight[cuda]' ({error})") from None
+        raise ImportError(f"CUDA needs the package cuda-bindings: {install_command('cuda')} ({error})") from None
     try:
         (status,) = api.cuInit(0)
     except RuntimeError as error:  # of the bindings: there is no such library

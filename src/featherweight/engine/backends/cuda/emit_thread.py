@@ -1,13 +1,13 @@
 """Straight-line LLVM IR of a trace for one state a thread, with values in registers as far as there are any.
 
 The operations are those of the other back end in the same order of rounding: a state gives the same bits on a device as on
-this machine. Where values do not fit the registers, they go to the thread's own memory by the rule that `Registers` follows,
-which needs a third of the traffic of what the device's assembler makes of such code by itself.
+this machine. Where values do not fit the registers, they may go to the thread's own memory by the rule that `Registers`
+follows: in forward dynamics the device's assembler makes two to three times the traffic by itself, in other functions less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ...trace import Trace
 from ..llvm.emit import Emitter, Kernel
@@ -39,6 +39,8 @@ def emit_thread(
 
 
 class _ThreadEmitter(Emitter):
+    freestanding = True
+
     def __init__(self, t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool, fma: bool) -> None:
         bases = [f"%in{k}" for k in range(len(t.inputs))] + [f"%out{k}" for k in range(len(sizes))]
         self.spaces = dict(zip(bases, spaces, strict=True))
@@ -66,10 +68,3 @@ class _ThreadEmitter(Emitter):
         place = self.first_room + len(self.rooms) + sum(map(len, self.free_rooms.values()))
         self.workspace = max(self.workspace, place + 1)
         return self.f.at(type.ir, "%ws", place, OWN)
-
-    def _write_zeros(self, zeros: Iterable[int]) -> None:
-        with self._function("zeros") as f:
-            for array, items in sorted(self._arrays_of(zeros).items()):
-                with f.loop(items) as i:
-                    self._store(f"%out{array}", i, self.type.constant(0.0), self.type)
-        self.functions.insert(0, self.functions.pop())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 from ...program import CoreShape, Input, Output
 from ...traced import Traced
 from ..llvm.ir import Type
-from .code import Candidate, Kernels, Loaded
+from .code import Candidate, DeviceKernels, Kernels
 from .device_code import PRECISIONS
 from .driver import Device
 from .emit_repetition import THREADS, emit_repetition
@@ -34,28 +33,21 @@ class CallShapes(NamedTuple):
         return (*(x.shape for x in self.inputs), *(y.shape for y in self.outputs))
 
 
-class RepeatedCode:
+class RepeatedCode(DeviceKernels):
     """A repetition as kernels, in each precision, on each device, compiled at the first launch there and kept on disk."""
 
     def __init__(self, repetition: Repetition) -> None:
+        super().__init__()
         self.repetition = repetition
-        self._loaded: dict[tuple[int, str], Loaded] = {}
-        self._lock = threading.Lock()
 
     @cached_property
     def _traced(self) -> list[Traced]:
         return [Traced(stage.program, bounded=False) for stage in self.repetition.stages]
 
-    def kernel(self, device: Device, precision: str) -> Loaded:
-        """What computes in a precision."""
-        key = device.ordinal, precision
-        with self._lock:
-            if key not in self._loaded:
-                identity = hashlib.sha256(repr(self.repetition.identity()).encode()).hexdigest()
-                candidates = [self._candidate(Type(precision, 1), keeps) for keeps in (True, False)]
-                kernels = Kernels(device, ENTRY, candidates, len(candidates), "repeated", identity, precision)
-                self._loaded[key] = kernels.chosen()
-            return self._loaded[key]
+    def _kernels(self, device: Device, precision: str) -> Kernels:
+        identity = hashlib.sha256(repr(self.repetition.identity()).encode()).hexdigest()
+        candidates = [self._candidate(Type(precision, 1), keeps) for keeps in (True, False)]
+        return Kernels(device, ENTRY, candidates, len(candidates), "repeated", identity, precision)
 
     def _candidate(self, type: Type, keeps: bool) -> Candidate:
         """Registers are left to the assembler, or not."""
@@ -85,9 +77,7 @@ class RepeatedCall:
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
         """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
-        loaded = self.code.kernel(device, PRECISIONS[dtype])
         given = dict(zip(self._given, rows, strict=False))
         all_rows = [*(given.get(name, (0, 0)) for name in self._names), *rows[len(self._given) :]]
-        words = np.array([states, self.kept, self.every, *(word for row in all_rows for word in row)], np.int64)
-        blocks = -(-states // loaded.threads)
-        device.launch(loaded.kernel, blocks, loaded.threads, loaded.shared_bytes, stream, words.tobytes())
+        words = [states, self.kept, self.every, *(word for row in all_rows for word in row)]
+        self.code.kernel(device, PRECISIONS[dtype]).launch(device, stream, states, words)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..host_arrays import Array, HostArrays
+from ..interpreted import delivered
 from .driver import Device, PinnedBuffer
 from .launchable import Launchable
 
@@ -40,12 +41,7 @@ class OnHost(HostArrays):
             least, most = PIECE_BYTES // max(row_bytes, 1), MOST_BYTES // max(row_bytes, 1)
             piece = min(states, max(least, min(LEAST_PIECE, most), 1))
             self._run_pieces(rows, results, np.dtype(dtype), states, piece)
-        shaped = [r.reshape(batch + o.shape) for r, o in zip(results, outputs, strict=True)]
-        if out is None:
-            return [r if r.ndim else r[()] for r in shaped]
-        for o, r in zip(out, shaped, strict=True):
-            np.copyto(o, r, casting="same_kind")
-        return out
+        return delivered(outputs, results, batch, dtype, out)
 
     @staticmethod
     def _rows(a: Array, core: tuple[int, ...], batch: tuple[int, ...], states: int) -> Array:

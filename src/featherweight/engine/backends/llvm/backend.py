@@ -42,6 +42,7 @@ class MachineCode(HostArrays):
         self._make_entry: Callable[[str], Entry]
         self._gufuncs: dict[str, Gufunc] = {}
         self._singles: dict[str, Code] = {}
+        self._loops: dict[str, Code] = {}
 
     def array(self, x: Any, what: str) -> Array:
         a = super().array(x, what)
@@ -70,7 +71,7 @@ class MachineCode(HostArrays):
                 lambda: compile_object(*self._emit_single(precision)),
                 "object", host(), self._traced.identity, "single", precision,
             )  # fmt: skip
-            single = load_object(code)
+            single = load_object(code, "single")
             if entry := self._entry(precision):  # first: other threads take what is in the table to be ready
                 entry.computes_one(single)
             self._singles[precision] = single
@@ -126,16 +127,36 @@ class MachineCode(HostArrays):
                 raise MemoryError(f"{self.program.name}: no memory for the workspace of a state")
         return _copied(results, out)
 
-    def _gufunc(self, precision: str) -> Gufunc:
-        """The gufunc for batches, whose loop the entry learns of."""
-        gufunc = self._gufuncs.get(precision)
-        if gufunc is None:
+    def _loop(self, precision: str) -> Code:
+        """The loop of a gufunc for batches."""
+        if precision not in self._loops:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
             kept = cache.kept(
                 lambda: compile_object(*emit_loop(self._traced.trace, shapes, type, fma)),
                 "object", host(), self._traced.identity, "loop", precision,
             )  # fmt: skip
-            code = load_object(kept)
+            self._loops[precision] = load_object(kept, "loop")
+        return self._loops[precision]
+
+    def code(self, precision: str, many: bool) -> Code:
+        """For callers that are compiled too: with "single" for one state, or "loop" for many, as NumPy calls it."""
+        return self._loop(precision) if many else self._single(precision)
+
+    @property
+    def identity(self) -> str:
+        """Hash of what the code follows from, but for the machine and the engine."""
+        return self._traced.identity
+
+    @property
+    def states_of_thread(self) -> int:
+        """States that are worth another thread."""
+        return -(-THREAD_GRAIN // max(self._work, 1))
+
+    def _gufunc(self, precision: str) -> Gufunc:
+        """The gufunc for batches, whose loop the entry learns of."""
+        gufunc = self._gufuncs.get(precision)
+        if gufunc is None:
+            code = self._loop(precision)
             gufunc = Gufunc(self.program, code, PRECISIONS[precision])
             if entry := self._entry(precision):
                 entry.computes_many(code, (2 * THREAD_GRAIN - 1) // max(self._work, 1))

@@ -26,7 +26,8 @@ PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float":
 @functools.cache
 def _entries() -> Code:
     """The entries for all precisions, which stay."""
-    code = load_object(cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout()))
+    kept = cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout())
+    code = load_object(kept, "interfaces", *(f"entry.{precision}" for precision in PRECISIONS))
     words = interfaces()
     ctypes.memmove(code.address("interfaces"), (ctypes.c_void_p * len(words))(*words), 8 * len(words))
     return code

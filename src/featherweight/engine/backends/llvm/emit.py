@@ -52,7 +52,8 @@ def emit_kernel(t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), grou
 class Emitter:
     """What a kernel is written by."""
 
-    name = "fw.kernel"
+    name, linkage = "fw.kernel", "hidden"
+    freestanding = False  # whether it calls no library, not even for zeros
 
     def __init__(self, t: Trace, type: Type, fma: bool, sizes: Sequence[int], group: int) -> None:
         self.trace, self.type = t, type
@@ -102,7 +103,7 @@ class Emitter:
         return PART if len(self.nodes) < LONG else SHORT_PART
 
     def _new_function(self, part: str) -> Function:
-        return Function("void", f"{self.name}.{part}", self.arguments, "hidden")
+        return Function("void", f"{self.name}.{part}", self.arguments, self.linkage)
 
     def _space(self, base: str) -> int:
         """The address space that a pointer leads to."""
@@ -238,7 +239,11 @@ class Emitter:
         """Arrays with outputs that are zero, before all others are written: LLVM thinks for hours about many stores of one."""
         with self._function("zeros") as f:
             for array, items in sorted(self._arrays_of(zeros).items()):
-                f.clear_bytes(f"%out{array}", items * self.type.bytes)
+                if self.freestanding:
+                    with f.loop(items) as index:
+                        self._store(f"%out{array}", index, self.type.constant(0.0), self.type)
+                else:
+                    f.clear_bytes(f"%out{array}", items * self.type.bytes)
         self.functions.insert(0, self.functions.pop())
 
     def _arrays_of(self, outputs: Iterable[int]) -> dict[int, int]:

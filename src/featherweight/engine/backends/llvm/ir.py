@@ -285,9 +285,9 @@ class Function:
         align, V = type.item_bytes, type.ir
         if count == type.lanes:
             return self.load(V, pointer, align=align)
-        name = f"@llvm.masked.load.{type.mangled}.p0"
-        self.declarations[f"declare {V} {name}(ptr, <{type.lanes} x i1>, {V})"] = None
-        return self.call(V, name, f"ptr align {align} {pointer}", type.first(count), f"{V} zeroinitializer")
+        name = f"@llvm.masked.load.{type.mangled}.p0"  # with the alignment as LLVM 20 has it; later ones understand that, too
+        self.declarations[f"declare {V} {name}(ptr, i32, <{type.lanes} x i1>, {V})"] = None
+        return self.call(V, name, f"ptr {pointer}", f"i32 {align}", type.first(count), f"{V} zeroinitializer")
 
     def store_first(self, type: Vector, value: str, pointer: str, count: int) -> None:
         """The first lanes to so many items of memory."""
@@ -296,8 +296,8 @@ class Function:
             self.store(V, value, pointer, align=align)
             return
         name = f"@llvm.masked.store.{type.mangled}.p0"
-        self.declarations[f"declare void {name}({V}, ptr, <{type.lanes} x i1>)"] = None
-        self.call("void", name, f"{V} {value}", f"ptr align {align} {pointer}", type.first(count))
+        self.declarations[f"declare void {name}({V}, ptr, i32, <{type.lanes} x i1>)"] = None
+        self.call("void", name, f"{V} {value}", f"ptr {pointer}", f"i32 {align}", type.first(count))
 
     def pair(self, kind: str, a: str, b: str) -> str:
         """The two as one value, of type { kind, kind }."""

@@ -12,10 +12,11 @@ import gc
 import hashlib
 import mmap
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, pairwise
+from itertools import accumulate, count, pairwise
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -147,34 +148,51 @@ def parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
 
 
 class Code:
-    """Machine code in this process. It is unloaded when nothing refers to this object: who keeps an address keeps the code."""
+    """Machine code in this process, of which some symbols have addresses: functions or data.
 
-    def __init__(self, object_code: bytes) -> None:
+    It is unloaded when nothing refers to this object: who keeps an address keeps the code. Raises MemoryError.
+    """
+
+    def __init__(self, object_code: bytes, *symbols: str) -> None:
         _ask_for_memory(BYTES_TO_LOAD, len(object_code))
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        library = llvm.JITLibraryBuilder().add_current_process()
         for part in _parts(object_code):
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
-        self._engine.finalize_object()
+            library.add_object_img(part)
+        for symbol in symbols:
+            library.export_symbol(symbol)
+        try:
+            with _linking:
+                self._library = library.link(_linker(), f"library {next(_numbers)}")
+        except RuntimeError as error:
+            raise MemoryError(f"LLVM does not load the machine code of {', '.join(symbols)}: {error}") from None
 
     def address(self, symbol: str) -> int:
-        """Of a function or of data; raises MemoryError where it has none."""
-        address = int(self._engine.get_global_value_address(symbol))
-        if address == 0:
-            raise MemoryError(f"no memory for the machine code of {symbol!r}")
-        return address
+        """Of a symbol that was asked for."""
+        return int(self._library[symbol])
 
 
+@functools.cache
+def _linker() -> llvm.LLJIT:
+    """LLVM's, which stays for good. JITLink lays out an object in one piece, however full the address space is.
+
+    It does not know all that objects of Windows have.
+    """
+    return llvm.create_lljit_compiler(_machine(), use_jit_link=sys.platform != "win32")
+
+
+_numbers = count()
+_linking = threading.Lock()
 _lock = threading.Lock()
 _loaded: WeakValueDictionary[bytes, Code] = WeakValueDictionary()  # by the hash of the object code
 
 
-def load_object(object_code: bytes) -> Code:
+def load_object(object_code: bytes, *symbols: str) -> Code:
     """The code in this process, where equal code is once. Raises MemoryError."""
     name = hashlib.sha256(object_code).digest()
     with _lock:
         code = _loaded.get(name)
         if code is None:
-            code = _loaded[name] = Code(object_code)
+            code = _loaded[name] = Code(object_code, *symbols)
         return code
 
 

@@ -19,10 +19,12 @@ def emit_lanes(t: LaneTrace, precision: str, fma: bool) -> Kernel:
 
     Its workspace is in scalars. Sines and cosines of inputs are computed as many at a time as there are lanes.
     """
-    return _LaneEmitter(t, precision, fma).kernel()
+    return LaneEmitter(t, precision, fma).kernel()
 
 
-class _LaneEmitter(Emitter):
+class LaneEmitter(Emitter):
+    """What such a kernel is written by."""
+
     def __init__(self, t: LaneTrace, precision: str, fma: bool) -> None:
         self.lane_trace, self.vectors = t, t.vectors
         self.seeds = len(t.trace.inputs) - 1  # the number of the input that they are

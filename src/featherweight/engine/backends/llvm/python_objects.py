@@ -6,6 +6,7 @@ import ctypes
 import functools
 import sys
 import sysconfig
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,31 +43,70 @@ def _word(x: Any, offset: int) -> int:
 
 @functools.cache
 def layouts_known() -> bool:
-    """Whether objects of this Python and this NumPy lie in memory as is said above."""
+    """Whether objects of this Python and this NumPy lie in memory as is said above. Where not, the general call answers."""
+    return not layout_difference()
+
+
+def layout_difference() -> str:
+    """The first thing that is not as is said above: what, where, what is there and what should be; nothing if all is."""
     if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython" or HEADER != 16:
-        return False
+        return "this Python is none of CPython's with a lock, on 64 bits"
+    for what, place, seen, wanted in _facts():
+        if seen != wanted:
+            return f"{what}: at {place} there is {seen}, and it should be {wanted}"
+    return ""
+
+
+def _facts() -> Iterator[tuple[str, int, Any, Any]]:
+    """What lies where: its name, the byte or the entry of a table, what is there and what should be.
+
+    What is a pointer comes before what it points to: who stops at a difference follows none that is wrong.
+    """
+    yield "NumPy's ABI", 0, ctypes.CFUNCTYPE(ctypes.c_uint)(array_api()[0])() >> 24, 2
     a = np.zeros((3, 5))
-    dims, strides = (ctypes.cast(_word(a, x), ctypes.POINTER(ctypes.c_ssize_t)) for x in (DIMS, STRIDES))
-    flags = ctypes.c_int.from_address(id(a) + FLAGS).value
-    pair, items = (a, dims), [a, dims]
+    yield "class of an array", TYPE, _word(a, TYPE), id(np.ndarray)
+    yield "data of an array", DATA, _word(a, DATA), a.ctypes.data
+    yield "number of axes", NDIM, _integer(a, NDIM), 2
+    yield "strides, behind the shape", STRIDES, _word(a, STRIDES), _word(a, DIMS) + 8 * a.ndim
+    axes = [ctypes.cast(_word(a, x), ctypes.POINTER(ctypes.c_ssize_t)) for x in (DIMS, STRIDES)]
+    for what, place, axis, wanted in zip(("shape", "strides"), (DIMS, STRIDES), axes, (a.shape, a.strides), strict=True):
+        yield what, place, (axis[0], axis[1]), wanted
+    yield "dtype of an array", DESCR, _word(a, DESCR), id(np.dtype(np.float64))
+    for what, bit, without in (
+        ("contiguous", CONTIGUOUS, a.T), ("aligned", ALIGNED, _unaligned()), ("writeable", WRITEABLE, _read_only(a)),
+    ):  # fmt: skip
+        yield f"flag {what}", FLAGS, (_integer(a, FLAGS) & bit, _integer(without, FLAGS) & bit), (bit, 0)
+    for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+        yield f"kind of {dtype}", KIND_OF_DESCR, _letter(dtype, KIND_OF_DESCR), "f"
+        yield f"order of {dtype}", ORDER_OF_DESCR, _letter(dtype, ORDER_OF_DESCR), "="
+        yield f"number of {dtype}", NUMBER_OF_DESCR, _integer(dtype, NUMBER_OF_DESCR), dtype.num
+    pair, items = (a, axes), [a, axes]
+    yield "size of a tuple", SIZE_OF_TUPLE, _word(pair, SIZE_OF_TUPLE), 2
+    for k, item in enumerate(pair):
+        yield "items of a tuple", ITEMS_OF_TUPLE, _word(pair, ITEMS_OF_TUPLE + 8 * k), id(item)
+    yield "size of a list", SIZE_OF_LIST, _word(items, SIZE_OF_LIST), 2
     listed = ctypes.cast(_word(items, ITEMS_OF_LIST), _Table)
-    return (
-        _word(a, TYPE) == id(np.ndarray)
-        and _word(a, DATA) == a.ctypes.data
-        and ctypes.c_int.from_address(id(a) + NDIM).value == 2
-        and (dims[0], dims[1], strides[0], strides[1]) == (3, 5, 40, 8)
-        and _word(a, DESCR) == id(np.dtype(np.float64))
-        and flags & (CONTIGUOUS | ALIGNED | WRITEABLE) == CONTIGUOUS | ALIGNED | WRITEABLE
-        and all(_described(np.dtype(x)) == ("f", "=", np.dtype(x).num) for x in (np.float32, np.float64))
-        and (_word(pair, SIZE_OF_TUPLE), _word(pair, ITEMS_OF_TUPLE), _word(pair, ITEMS_OF_TUPLE + 8)) == (2, id(a), id(dims))
-        and (_word(items, SIZE_OF_LIST), listed[0], listed[1]) == (2, id(a), id(dims))
-        and all(ctypes.c_double.from_address(id(x) + VALUE_OF_FLOAT).value == 0.5 for x in (0.5, np.float64(0.5)))
-    )
+    yield "items of a list", ITEMS_OF_LIST, (listed[0], listed[1]), (id(a), id(axes))
+    for x in (0.5, np.float64(0.5)):
+        yield f"value of a {type(x).__name__}", VALUE_OF_FLOAT, ctypes.c_double.from_address(id(x) + VALUE_OF_FLOAT).value, 0.5
 
 
-def _described(dtype: np.dtype[Any]) -> tuple[str, str, int]:
-    kind, order = (chr(ctypes.c_ubyte.from_address(id(dtype) + x).value) for x in (KIND_OF_DESCR, ORDER_OF_DESCR))
-    return kind, order, ctypes.c_int.from_address(id(dtype) + NUMBER_OF_DESCR).value
+def _unaligned() -> Any:
+    return np.zeros(9, np.uint8)[1:].view(np.float64)
+
+
+def _read_only(a: Any) -> Any:
+    view = a.view()
+    view.flags.writeable = False
+    return view
+
+
+def _integer(x: Any, offset: int) -> int:
+    return ctypes.c_int.from_address(id(x) + offset).value
+
+
+def _letter(x: Any, offset: int) -> str:
+    return chr(ctypes.c_ubyte.from_address(id(x) + offset).value)
 
 
 class Interfaces(NamedTuple):

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...contact_rules import ROLLING, SOFT, SPINNING, ContactPair, NeighbourRule
+from ...contact_rules import ADHESION, CONVEYING, ROLLING, SOFT, SPINNING, ContactPair, NeighbourRule
 from .numbers import disabled
-
-SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
+from .softness import differ_from_default
 
 
 def in_pairs(model: Any) -> set[int]:
@@ -46,7 +45,7 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
     condim = np.concatenate([model.geom_condim[touching], model.pair_dim])
     friction = model.pair_friction
     soft = [
-        np.count_nonzero(_differ(solref, SOLREF) | _differ(solimp, SOLIMP))
+        np.count_nonzero(differ_from_default(solref, solimp))
         for solref, solimp in (
             (model.geom_solref[touching], model.geom_solimp[touching]),
             (model.pair_solref, model.pair_solimp),
@@ -56,6 +55,11 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
         (SPINNING, np.count_nonzero(condim == 4)),
         (ROLLING, np.count_nonzero(condim == 6)),
         (SOFT, sum(soft)),
+        (CONVEYING, np.count_nonzero(_any_of(model, "geom_surfacevel")[touching])),
+        (
+            ADHESION,
+            np.count_nonzero(_any_of(model, "geom_adhesion")[touching]) + np.count_nonzero(_any_of(model, "pair_adhesion")),
+        ),
         ("contact pairs with two frictions, read as the first", np.count_nonzero(friction[:, 0] != friction[:, 1])),
         ("contact pairs of geoms that are left out", sum(not {i, j} <= shapes.keys() for i, j in _pairs(model))),
         (
@@ -71,5 +75,8 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
             yield kind, f"{int(number)}"
 
 
-def _differ(values: Any, default: tuple[float, ...]) -> Any:
-    return ~np.isclose(values, default).all(axis=1)
+def _any_of(model: Any, field: str) -> Any:
+    """For each geom or pair whether the field has an entry that is not zero; MuJoCo 3 has fewer fields."""
+    count = model.ngeom if field.startswith("geom") else model.npair
+    values = getattr(model, field, np.zeros(count))
+    return np.asarray(values).reshape(count, -1).any(axis=1) if count else np.zeros(0, dtype=bool)

@@ -179,6 +179,7 @@ class MujocoForces:
             ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
             ("springs of higher order", np.count_nonzero(_any(getattr(model, "jnt_stiffnesspoly", zero)))),
             ("damping of higher order", np.count_nonzero(_any(getattr(model, "dof_dampingpoly", zero)))),
+            ("damping of actuators of higher order", np.count_nonzero(_any(self._of_actuators("actuator_dampingpoly")))),
             ("effort limits that differ by direction, read as the greater", np.count_nonzero(uneven)),
         ):
             if number:

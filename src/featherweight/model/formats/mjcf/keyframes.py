@@ -21,10 +21,10 @@ def read_configurations(
     `joints` are the names and types of MuJoCo's joints by number, `actuators` the names of those that are read.
     """
     given = [model.key(k).name for k in range(model.nkey)]
-    names = Names(given)
+    names, first = Names(given), _first_controls(model)
     yield Configuration(names.new(START), _coordinates(model, model.qpos0, joints))
     for k, name in enumerate(given):
-        control = [(actuator, float(model.key_ctrl[k, a])) for a, actuator in actuators.items()]
+        control = [(actuator, float(model.key_ctrl[k, first[a]])) for a, actuator in actuators.items()]
         given_controls = tuple(control) if any(u for _, u in control) else ()
         yield Configuration(name or names.new(f"key{k}"), _coordinates(model, model.key_qpos[k], joints), given_controls)
 
@@ -42,12 +42,22 @@ def _coordinates(
     return tuple(found)
 
 
+def _first_controls(model: Any) -> Any:
+    """For each actuator the number of its first control; since MuJoCo 4 some have none, or several."""
+    return getattr(model, "actuator_ctrladr", np.arange(model.nu))
+
+
 def unused_of_keyframes(model: Any, actuators: Mapping[int, str]) -> Iterator[tuple[str, str]]:
     """What else keyframes hold, in words."""
-    others = [a for a in range(model.nu) if a not in actuators]
-    kinds = [("velocities", model.key_qvel), ("controls", model.key_ctrl[:, others]), ("activations", model.key_act)]
+    read = {int(_first_controls(model)[a]) for a in actuators}
+    others = [u for u in range(model.nu) if u not in read]
+    kinds = [
+        ("velocities of keyframes", model.key_qvel),
+        ("controls of keyframes", model.key_ctrl[:, others]),
+        ("activations of keyframes", model.key_act),
+    ]
     for kind, values in kinds:
         if count := np.count_nonzero(np.any(values, axis=1)):
-            yield f"{kind} of keyframes", f"{count}"
+            yield kind, f"{count}"
     if model.nkey and model.nmocap:
         yield "mocap poses of keyframes", f"{model.nkey}"

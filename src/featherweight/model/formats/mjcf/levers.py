@@ -14,6 +14,12 @@ from .numbers import disabled
 from .tendons import fixed_tendon, length_by_one_joint
 
 SCALARS = ("stiffness", "damping", "frictionloss", "armature")
+OF_LATER_VERSIONS = {
+    "limits of the drives' force along tendons": ("tendon_actfrclimited",),
+    "springs of tendons that yield, or of higher order": ("tendon_springyield", "tendon_stiffnesspoly"),
+    "damping of tendons of higher order": ("tendon_dampingpoly",),
+}
+"""Fields of tendons that are not read, by what they are in a report; MuJoCo 3.3 does not have all of them."""
 
 
 class Lever(NamedTuple):
@@ -105,3 +111,7 @@ class Tendons:
         slack = [t for t in self.levers if self._value("stiffness", t) and self._slack(t)]
         if slack:
             yield "springs of tendons that go slack", f"{len(slack)}"
+        for kind, fields in OF_LATER_VERSIONS.items():
+            values = [np.atleast_2d(getattr(model, field, np.zeros((model.ntendon, 1))).T).T for field in fields]
+            if count := sum(any(rows[t].any() for rows in values) for t in self.levers):
+                yield kind, f"{count}"

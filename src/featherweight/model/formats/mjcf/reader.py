@@ -11,11 +11,11 @@ import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ....extras import install_command
 from ...description import Description
 from ...types import (
     LARGEST,
@@ -33,6 +33,7 @@ from ...types import (
     matmul,
     transpose,
 )
+from ..robot_source import RobotSource
 from ..unsupported import REFUSE, Unsupported
 from ..xml import Names, shortened
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
@@ -48,12 +49,14 @@ from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
 from .numbers import as_pose, as_rotation, disabled, snap
 from .shapes import Drawing, read_shapes, take_appearance
+from .softness import unused_of_limits_and_equalities
 from .text import check_text
 
+NOWHERE = os.path.join(os.sep, "no folder")  # where the names of text without a folder lie
 FOREIGN = (ValueError, RuntimeError, MemoryError)  # what MuJoCo raises for a file that it cannot use
 
 
-def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
+def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report".
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
@@ -69,14 +72,14 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     armature of free joints, tendons and of actuators that drive no joint); `OSError` for one that cannot be opened;
     `ImportError` without the package `mujoco`.
     """
-    source, unsupported = os.fspath(path), Unsupported(options.get("unsupported", REFUSE))
+    source, unsupported = file.name, Unsupported(options.get("unsupported", REFUSE))
     try:
         import mujoco  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
-        raise ImportError("reading MJCF needs the package mujoco: pip install featherweight[mjcf]") from error
-    check_text(source)
+        raise ImportError(f"reading MJCF needs the package mujoco: {install_command('mjcf')}") from error
+    check_text(file)
     try:
-        spec = mujoco.MjSpec.from_file(source)
+        spec = _spec(mujoco, file)
     except FOREIGN as error:
         raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
     if disabled(mujoco, spec.option, "EQUALITY"):
@@ -85,11 +88,11 @@ def read_mjcf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     refuse_unsupported_equalities(mujoco, spec, source, unsupported)
     _refuse_flexes(spec, source)
     counts = _counts(spec)
-    drawings = take_appearance(mujoco, spec, source)
-    model = _compile(spec, source)
+    drawings = take_appearance(mujoco, spec, file)
+    model = _compile(spec, file)
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
-    return _Elements(mujoco, model, source, unsupported).description(spec.modelname or Path(source).stem, counts, drawings)
+    return _Elements(mujoco, model, file, unsupported).description(spec.modelname or file.stem, counts, drawings)
 
 
 def _one_line(error: Exception) -> str:
@@ -97,6 +100,15 @@ def _one_line(error: Exception) -> str:
 
 
 # --- the file before MuJoCo compiles it
+
+
+def _spec(mujoco: Any, file: RobotSource) -> Any:
+    """What MuJoCo reads. To it, text in memory is a file of its virtual file system, in the folder of relative names."""
+    if file.text is None:
+        return mujoco.MjSpec.from_file(file.name)
+    path = os.path.join(file.folder or NOWHERE, "text of a robot.xml")
+    text = file.text.encode() if isinstance(file.text, str) else file.text
+    return mujoco.MjSpec.from_file(path, include={path: text})
 
 
 def _refuse_flexes(spec: Any, source: str) -> None:
@@ -117,7 +129,7 @@ def _counts(spec: Any) -> list[tuple[str, str]]:
     return [(kind, f"{number}") for kind, number in kinds if number]
 
 
-def _compile(spec: Any, source: str) -> Any:
+def _compile(spec: Any, source: RobotSource) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they point out is checked here, with names
@@ -131,6 +143,8 @@ def _compile(spec: Any, source: str) -> Any:
             owners = ", ".join(f"'{body}'" for body in bodies)
             file = next(iter(files.values()))
             remedy = "supply the file, or give the body an <inertial>"
+            if source.folder is None:
+                remedy = f"the text lies in no folder, so pass folder=, {remedy}"
             problem = f"its inertia comes from mesh '{file}', which MuJoCo cannot use ({message})"
             raise ModelError(f"{source}: body {owners}: {problem}; {remedy}") from error
         raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}") from error
@@ -169,8 +183,9 @@ def _usable(x: Any) -> Any:
 class _Elements:
     """The compiled model, turned into bodies, joints and frames one MuJoCo body at a time."""
 
-    def __init__(self, mujoco: Any, model: Any, source: str, unsupported: Unsupported) -> None:
-        self.mujoco, self.model, self.source, self.unsupported = mujoco, model, source, unsupported
+    def __init__(self, mujoco: Any, model: Any, file: RobotSource, unsupported: Unsupported) -> None:
+        source = file.name
+        self.mujoco, self.model, self.file, self.source, self.unsupported = mujoco, model, file, source, unsupported
         names = [model.body(i).name for i in range(model.nbody)]
         self.body_names = Names([*names, WORLD])
         self.names = [WORLD, *(name or self.body_names.new(f"body{i}") for i, name in enumerate(names) if i)]
@@ -192,7 +207,7 @@ class _Elements:
         actuators = self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)])
         drives = {a: actuator.name for a, actuator in actuators.items()}
         names = {j: joint for j, (joint, _) in self.read_joints.items()}
-        shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names)
+        shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
         return Description(
             name,
             self.source,
@@ -207,6 +222,7 @@ class _Elements:
                 *self.forces.unused(),
                 *self.tendons.unused(),
                 *unused_of_contacts(self.mujoco, self.model, geoms),
+                *unused_of_limits_and_equalities(self.model),
                 *_unused(self.mujoco, self.model),
                 *unused_of_keyframes(self.model, drives),
             ),

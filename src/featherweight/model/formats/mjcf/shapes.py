@@ -18,6 +18,7 @@ import numpy as np
 
 from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
+from ..robot_source import RobotSource
 from ..xml import Names, require_regular
 from .contacts import in_pairs
 from .numbers import as_pose, as_rotation, disabled
@@ -57,7 +58,7 @@ class Drawing(NamedTuple):
 # --- before compiling
 
 
-def take_appearance(mujoco: Any, spec: Any, source: str) -> list[Drawing]:
+def take_appearance(mujoco: Any, spec: Any, source: RobotSource) -> list[Drawing]:
     """What all geoms look like; and take out of `spec` every reference to a file that no mass depends on.
 
     Geoms stay, as massless spheres, since contacts, tendons and actuators may name them.
@@ -80,7 +81,7 @@ def _color(rgba: Any) -> Color:
     return (r, g, b, a)
 
 
-def _mesh(mesh: Any, spec: Any, source: str) -> Mesh:
+def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh:
     stretch = as_vector(mesh.scale)
     path = _path(mesh, spec, source) if mesh.file else None
     where = f"{source}: mesh '{mesh.name}'"
@@ -111,7 +112,7 @@ def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
     return Pose(R, (x, y, z))
 
 
-def _height_grid(mujoco: Any, field: Any, spec: Any, source: str) -> HeightGrid | None:
+def _height_grid(mujoco: Any, field: Any, spec: Any, source: RobotSource) -> HeightGrid | None:
     """None for one whose file cannot be read. MuJoCo makes heights of it that go from zero to one."""
     alone, path = mujoco.MjSpec(), ""
     if field.file:
@@ -131,19 +132,19 @@ def _height_grid(mujoco: Any, field: Any, spec: Any, source: str) -> HeightGrid 
     return HeightGrid(up * rows.T.astype(np.float64), (2.0 * x, 2.0 * y, down))
 
 
-def _path(mesh: Any, spec: Any, source: str) -> str:
+def _path(mesh: Any, spec: Any, source: RobotSource) -> str:
     """A file is sought in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
     name, folder = _sought(mesh, spec, source)
-    path = find_mesh(name, folder)
+    path = find_mesh(name, folder, source.packages)
     return path if os.path.isabs(path) else mesh.file
 
 
-def _sought(mesh: Any, spec: Any, source: str) -> tuple[str, Path]:
+def _sought(mesh: Any, spec: Any, source: RobotSource) -> tuple[str, Path]:
     name = os.path.basename(mesh.file) if spec.strippath else mesh.file
     return name, Path(spec.modelfiledir or os.path.dirname(source)) / getattr(mesh, "compiler", spec.compiler).meshdir
 
 
-def _require_readable(mesh: Any, spec: Any, source: str) -> None:
+def _require_readable(mesh: Any, spec: Any, source: RobotSource) -> None:
     """Refuse a file that MuJoCo would not come back from."""
     name, folder = _sought(mesh, spec, source)
     path = os.path.join(folder, name)
@@ -153,7 +154,7 @@ def _require_readable(mesh: Any, spec: Any, source: str) -> None:
         raise ModelError(f"{source}: mesh '{mesh.name}': {problem}; give the body an <inertial>, or simplify the mesh")
 
 
-def _strip(mujoco: Any, spec: Any, source: str) -> None:
+def _strip(mujoco: Any, spec: Any, source: RobotSource) -> None:
     spec.compiler.fusestatic = False  # all bodies of the file keep their names
     spec.compiler.discardvisual = False  # and all geoms are there to be read
     file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
@@ -198,7 +199,9 @@ def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
 # --- after compiling
 
 
-def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str]) -> tuple[Shapes, dict[int, str]]:
+def read_shapes(
+    mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str], source: RobotSource
+) -> tuple[Shapes, dict[int, str]]:
     """One shape for each geom, in the order of the compiled model, and their names by the geoms' numbers; `bodies` are all
     names."""
     names = Names(model.geom(i).name for i in range(model.ngeom))
@@ -237,7 +240,8 @@ def read_shapes(mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Se
             priority=int(model.geom_priority[i]),
             heights=form.heights,
         )
-    return shapes_of_file(shapes.values(), unused), {i: shape.name for i, shape in shapes.items()}
+    found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)
+    return found, {i: shape.name for i, shape in shapes.items()}
 
 
 class _Form(NamedTuple):

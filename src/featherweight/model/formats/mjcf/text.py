@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import LARGEST, ModelError
+from ..robot_source import RobotSource
 from ..xml import parse_xml, require_regular, shortened
 
 PLACING = {"pos", "quat", "euler", "axisangle", "xyaxes", "zaxis", "axis", "range", "ref", "fromto", "size", "gravity"}
@@ -42,11 +44,11 @@ class _Place(NamedTuple):
         return f"{self.file}: <{self.element.tag}>{self.owner}"
 
 
-def check_text(source: str) -> None:
+def check_text(source: RobotSource) -> None:
     """Raise ModelError, with file and element, for a file that MuJoCo should not be given."""
-    root = parse_xml(source)
+    root = source.root
     if root.tag != "mujoco":
-        raise ModelError(f"{source}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
+        raise ModelError(f"{source.name}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
     copies = 0.0
     for place in _places(source, root):
         _check_numbers(place)
@@ -58,9 +60,9 @@ def check_text(source: str) -> None:
                 raise ModelError(f"{place.where}: {problem}; write fewer, or leave it out")
 
 
-def _places(source: str, root: Element) -> Iterator[_Place]:
+def _places(source: RobotSource, root: Element) -> Iterator[_Place]:
     """All elements of a file and of those that it includes or attaches, each file once."""
-    pending, seen = [_Place(source, root, "", 1.0)], {os.path.realpath(source)}
+    pending, seen = [_Place(source.name, root, "", 1.0)], {os.path.realpath(source.name)}
     while pending:
         place = pending.pop()
         element = place.element
@@ -70,11 +72,18 @@ def _places(source: str, root: Element) -> Iterator[_Place]:
         inside = place.copies * _count(place) if element.tag in TIMES else place.copies
         pending.extend(_Place(place.file, child, owner, inside) for child in element)
         if element.tag in ("include", "model") and element.get("file"):
-            other = os.path.join(os.path.dirname(source), element.get("file", ""))
+            other = _included(element, source, place)
             require_regular(other, place.where)
             if os.path.isfile(other) and os.path.realpath(other) not in seen and not other.endswith(".urdf"):
                 seen.add(os.path.realpath(other))
                 pending.append(_Place(other, parse_xml(other), owner, inside))
+
+
+def _included(element: Element, source: RobotSource, place: _Place) -> str:
+    file = element.get("file", "")
+    if source.folder is None and not os.path.isabs(file):
+        raise ModelError(f"{place.where}: '{shortened(file)}' is relative, and the text lies in no folder; pass folder=")
+    return os.fspath((source.folder or Path()) / file)
 
 
 def _check_numbers(place: _Place) -> None:

@@ -16,6 +16,7 @@ from ...types import LARGEST, Coupling, Joint, JointType, ModelError
 from ..xml import attribute, named, only, read_numbers, read_scalar, required
 
 COUPLING_TYPES = ("rolling", "gear", "belt")
+BETWEEN_LINKS = ("predecessor", "successor", "ratio")
 
 Row = dict[str, Fraction]
 """Factor of each joint, and the constant under the name "", of a sum that is zero. No factor is zero."""
@@ -88,6 +89,8 @@ def coupling_equations(robot: Element, paths: Paths, source: str) -> list[Equati
 
 def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equation:
     where = f"{source}: coupling '{name}'"
+    if other := [f"the attribute '{key}'" for key in ("joint", "offset") if key in element.attrib]:
+        _refuse_mixture(where, other[0], "one between links", "say so by <term>s")
     if (kind := element.get("type", "rolling")) not in COUPLING_TYPES:
         raise ModelError(f"{where}: unknown type '{kind}'; use one of {', '.join(COUPLING_TYPES)}, which mean the same")
     to_predecessor, to_successor = paths.between(element, where)
@@ -108,6 +111,9 @@ def written_couplings(robot: Element, joints: Iterable[Joint], source: str) -> l
 
 def _written(name: str, element: Element, by_name: Mapping[str, Joint], source: str) -> Coupling:
     where = f"{source}: coupling '{name}'"
+    other = ["the attribute 'type'"] if "type" in element.attrib else []
+    if other := other + [f"<{tag}>" for tag in BETWEEN_LINKS if element.find(tag) is not None]:
+        _refuse_mixture(where, other[0], "one by <term>s", "leave out the <term>s")
     written = ((attribute(t, "joint", where), read_numbers(t, "coefficients", where)) for t in element.findall("term"))
     terms = tuple((leader, tuple(coefficients)) for leader, coefficients in written)
     joint = attribute(element, "joint", where)
@@ -116,6 +122,10 @@ def _written(name: str, element: Element, by_name: Mapping[str, Joint], source: 
             raise ModelError(f"{where}: joint '{one}' is not defined; define it or correct the name")
         _require_one_coordinate(by_name[one], where)
     return Coupling(name, joint, terms, read_scalar(element, "offset", where) if "offset" in element.attrib else 0.0)
+
+
+def _refuse_mixture(where: str, what: str, kind: str, remedy: str) -> None:
+    raise ModelError(f"{where}: {what} means nothing to {kind}; remove it, or {remedy}")
 
 
 def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> list[Equation]:

@@ -6,15 +6,16 @@ import math
 from xml.etree.ElementTree import Element
 
 from ...types import Matrix, ModelError, Pose, Vector, matmul
-from ..xml import only, parse_xml, read_vector
+from ..robot_source import RobotSource
+from ..xml import only, read_vector
 
 
-def robot_element(source: str) -> Element:
+def robot_element(source: RobotSource) -> Element:
     """The <robot> of a URDF file."""
-    robot = parse_xml(source)
+    robot = source.root
     _drop_default_namespace(robot)
     if robot.tag != "robot":
-        raise ModelError(f"{source}: the root element is <{robot.tag}>, not <robot>; this is not a URDF file")
+        raise ModelError(f"{source.name}: the root element is <{robot.tag}>, not <robot>; this is not a URDF file")
     return robot
 
 

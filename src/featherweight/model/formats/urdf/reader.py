@@ -6,46 +6,38 @@ A link that no joint has for a child is the root. Nothing outside the file is op
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...checks import excess_moments
 from ...description import Description
 from ...types import LARGEST, Body, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
+from ..robot_source import RobotSource
 from ..xml import attribute, named, only, read_scalar, required
 from .drive_elements import read_actuators
 from .elements import read_axis, read_origin, robot_element
+from .known_elements import unknown_attributes, unknown_elements
 from .loop_elements import read_constraints
-from .shapes import read_shapes, unknown_elements
+from .shapes import read_shapes
 
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
-NO_LIMIT = ("1e30", "1e+30")  # as text, LARGEST
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
-
-# What may stand inside an element, and what is known but of no use to dynamics. Anything else is listed as unknown.
-LINK_TAGS = {"inertial", "visual", "collision"}
-JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"}
-ROBOT_TAGS = {"link", "joint", "loop", "coupling", "actuator", "simulation", "material", "transmission", "gazebo", "sensor"}
-INERTIAL_TAGS = {"origin", "mass", "inertia"}
-LOOP_TAGS = {"predecessor", "successor", "axis", "axis2"}
-COUPLING_TAGS = {"predecessor", "successor", "ratio", "term"}
 DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that are not negative
+UNEXPANDED = "pass xacro_args={}, if you trust the file, whose expressions run then; or run it through the xacro program first"
 MIMIC = ("follow", "independent", "refuse")
 
 
-def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Description:
+def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     """Read a URDF file, in SI units. The one option is `mimic`, "follow" unless given.
 
     Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
     Besides the joint types of URDF, `spherical` (or `ball`) is read. A joint with no lower or upper limit has an
-    infinite one, and so has one without effort, or with ±1e30. Damping and friction are those of <dynamics>, and so are
-    armature, stiffness and rest (of a spring), which are this package's own. Each <visual> and each
+    infinite one, and so has one without effort or velocity, or with ±1e30. Damping and friction are those of <dynamics>, and
+    so are armature, stiffness and rest (of a spring), which are this package's own. Each <visual> and each
     <collision> becomes a shape; a mesh file is looked for as `find_mesh` says, and need not be there. Joints that follow
     others by `<mimic>` become couplings, or with `mimic="independent"` move by themselves, or with `mimic="refuse"` are
     refused.
@@ -70,9 +62,9 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     Raises `ModelError`, which names file and element, for a file that is damaged, is not one tree of links beside its loops,
     or has couplings that cannot be solved; `OSError` for one that cannot be opened.
     """
-    source = os.fspath(path)
+    source = file.name
     mimic = options.get("mimic", "follow")
-    robot = robot_element(source)
+    robot = robot_element(file)
     if mimic not in MIMIC:
         raise ValueError(f"mimic must be one of {', '.join(MIMIC)}; got {mimic!r}")
     _refuse_unsupported(robot, source, mimic)
@@ -84,11 +76,11 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
     joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
     _require_one_tree(list(links), joints, source)
     closing = read_constraints(robot, joints, source, mimic == "follow")
-    shapes = read_shapes(robot, links, source)
+    shapes = read_shapes(robot, links, file)
     simulation = only(robot, "simulation", source)
     timed = simulation is not None and "timestep" in simulation.attrib
     return Description(
-        robot.get("name") or Path(source).stem,
+        robot.get("name") or file.stem,
         source,
         bodies,
         joints,
@@ -107,7 +99,7 @@ def read_urdf(path: str | os.PathLike[str], options: Mapping[str, str]) -> Descr
 def _refuse_unsupported(robot: Element, source: str, mimic: str) -> None:
     for element in robot.iter():
         if "xacro" in element.tag:
-            raise ModelError(f"{source}: <{element.tag}> is not expanded; run the file through the xacro program first")
+            raise ModelError(f"{source}: <{element.tag}> is not expanded; {UNEXPANDED}")
     for joint in robot.findall("joint") if mimic == "refuse" else []:
         if joint.find("mimic") is not None:
             remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
@@ -150,8 +142,10 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     dynamics: dict[str, Any] = {key: _nonnegative(element, "dynamics", key, 0.0, where) for key in DYNAMICS}
     springs = only(element, "dynamics", where)
     rest = read_scalar(springs, "rest", where) if springs is not None and "rest" in springs.attrib else joint.rest
-    effort = _unlimited(_nonnegative(element, "limit", "effort", joint.effort, where))
-    return replace(joint, axis=axis, lower=lower, upper=upper, rest=rest, effort=effort, **dynamics)
+    most: dict[str, Any] = {
+        key: _unlimited(_nonnegative(element, "limit", key, math.inf, where)) for key in ("effort", "velocity")
+    }
+    return replace(joint, axis=axis, lower=lower, upper=upper, rest=rest, **most, **dynamics)
 
 
 def _limits(joint: Element, where: str) -> tuple[float, float]:
@@ -234,9 +228,9 @@ def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tupl
     if tags["sensor"]:
         yield "sensors", f"{tags['sensor']}"
     yield from _unused_of_joints(robot)
-    if unknown := _listing((*_unknown_elements(robot), *unknown_elements(robot))):
+    if unknown := _listing(unknown_elements(robot)):
         yield "unknown elements", unknown
-    if unknown := _listing(_unknown_attributes(robot)):
+    if unknown := _listing(unknown_attributes(robot)):
         yield "unknown attributes", unknown
     bodies = tuple(bodies)
     excess = excess_moments([body.inertia for body in bodies])
@@ -249,48 +243,12 @@ def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
     for joint in robot.findall("joint"):
         ranged = JOINT_TYPES[joint.get("type", "")] in WITH_LIMITS
         for limit in joint.findall("limit"):
-            count["velocity"] += limit.get("velocity", NO_LIMIT[0]) not in NO_LIMIT
             count["range"] += not ranged and ("lower" in limit.attrib or "upper" in limit.attrib)
-    if count["velocity"]:
-        yield "velocity limits", _joints(count["velocity"])
     if count["range"]:
         yield "position limits of joints without limits", _joints(count["range"])
     for kind, tag in (("safety controllers", "safety_controller"), ("calibrations", "calibration")):
         if elements := robot.findall(f"joint/{tag}"):
             yield kind, _joints(len(elements))
-
-
-def _unknown_elements(robot: Element) -> Iterator[str]:
-    allowed = (
-        ("", ROBOT_TAGS),
-        ("link", LINK_TAGS),
-        ("joint", JOINT_TAGS),
-        ("link/inertial", INERTIAL_TAGS),
-        ("loop", LOOP_TAGS),
-        ("coupling", COUPLING_TAGS),
-    )
-    for path, known in allowed:
-        for element in robot.findall(path) if path else [robot]:
-            yield from (f"{element.tag}/{child.tag}" for child in element if child.tag not in known)
-
-
-def _unknown_attributes(robot: Element) -> Iterator[str]:
-    known = {
-        "link": {"name"},
-        "joint": {"name", "type", "independent"},
-        "joint/mimic": {"joint", "multiplier", "offset"},
-        "loop": {"name", "type"},
-        "coupling": {"name", "type", "joint", "offset"},
-        "simulation": {"timestep", "integrator"},
-        "actuator": {"name", "joint", "gear", "gain", "bias", "control", "force"},
-        "joint/limit": {"lower", "upper", "effort", "velocity"},
-        "joint/dynamics": {*DYNAMICS, "rest"},
-        "joint/origin": {"xyz", "rpy"},
-        "link/inertial/origin": {"xyz", "rpy"},
-    }
-    for path, keys in known.items():
-        for element in robot.findall(path):
-            yield from (f"{element.tag}@{key}" for key in element.attrib if key not in keys)
 
 
 def _joints(count: int) -> str:

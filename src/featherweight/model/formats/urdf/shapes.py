@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from xml.etree.ElementTree import Element
 
 from ...types import Color, ModelError, Shape, ShapeType
-from ..geometry import Shapes, find_mesh, shapes_of_file
+from ..geometry import Shapes, shapes_of_file
+from ..robot_source import RobotSource
 from ..xml import Names, attribute, only, read_scalar, read_tuple, read_vector
 from .elements import read_origin
+from .known_elements import GEOMETRIES
 
 Size = tuple[float, ...]
 
-GEOMETRY_TAGS = {"sphere", "box", "cylinder", "capsule", "mesh"}
 
-
-def read_shapes(robot: Element, links: Mapping[str, Element], source: str) -> Shapes:
+def read_shapes(robot: Element, links: Mapping[str, Element], file: RobotSource) -> Shapes:
     """One shape for each <visual> and each <collision>, in the file's order.
 
     A name is the file's; where it has none or it is taken, one is made up.
     """
-    colors, names, folder = _colors(robot, source), Names(), Path(source).parent
+    source = file.name
+    colors, names = _colors(robot, source), Names()
     shapes: list[Shape] = []
     unused: Counter[str] = Counter()
     for link, element in links.items():
@@ -30,17 +30,17 @@ def read_shapes(robot: Element, links: Mapping[str, Element], source: str) -> Sh
             if child.tag in ("visual", "collision"):
                 name = names.new(child.get("name") or f"{link}_{child.tag}")
                 where = f"{source}: link '{link}': {child.tag} '{name}'"
-                shape = _shape(name, link, child, folder, colors, where)
+                shape = _shape(name, link, child, file, colors, where)
                 shapes += [shape] if shape else []
                 unused["geometries of no known kind"] += shape is None
     unused["textures"] = len(robot.findall(".//material/texture"))
-    return shapes_of_file(shapes, unused)
+    return shapes_of_file(shapes, unused, file.folder, file.packages)
 
 
-def _shape(name: str, link: str, element: Element, folder: Path, colors: Mapping[str, Color], where: str) -> Shape | None:
+def _shape(name: str, link: str, element: Element, file: RobotSource, colors: Mapping[str, Color], where: str) -> Shape | None:
     """None for a geometry that is empty or unknown."""
     geometry = only(element, "geometry", where)
-    forms = [child for child in geometry if child.tag in GEOMETRY_TAGS] if geometry is not None else []
+    forms = [child for child in geometry if child.tag in GEOMETRIES] if geometry is not None else []
     if not forms:
         return None
     if len(forms) > 1:
@@ -55,7 +55,7 @@ def _shape(name: str, link: str, element: Element, folder: Path, colors: Mapping
         visual=element.tag == "visual",
         collision=element.tag == "collision",
         color=_color(element, colors, where),
-        path=find_mesh(attribute(forms[0], "filename", where).strip(), folder) if kind == ShapeType.MESH else None,
+        path=file.mesh(attribute(forms[0], "filename", where).strip()) if kind == ShapeType.MESH else None,
     )
 
 
@@ -135,15 +135,3 @@ def _own_color(material: Element, where: str) -> Color | None:
         return None
     r, g, b, a = (min(max(x, 0.0), 1.0) for x in read_tuple(color, "rgba", 4, where))
     return (r, g, b, a)
-
-
-# --- what is not known
-
-
-def unknown_elements(robot: Element) -> Iterator[str]:
-    """Elements inside geometries that say nothing to this reader."""
-    known = {"name", "origin", "geometry", "material"}
-    for tag in ("visual", "collision"):
-        for geometry in robot.findall(f"link/{tag}"):
-            yield from (f"{tag}/{child.tag}" for child in geometry if child.tag not in known)
-            yield from (f"geometry/{child.tag}" for child in geometry.findall("geometry/*") if child.tag not in GEOMETRY_TAGS)

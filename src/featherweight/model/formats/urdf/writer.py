@@ -112,10 +112,10 @@ def _joint(robot: Element, j: Joint) -> Element:
     if j.type in WITH_AXIS:
         SubElement(element, "axis", xyz=written(*j.axis))
     if j.type in WITH_LIMITS:  # other programs want all of them
-        numbers = {"lower": j.lower, "upper": j.upper, "effort": j.effort, "velocity": math.inf}
+        numbers = {"lower": j.lower, "upper": j.upper, "effort": j.effort, "velocity": j.velocity}
         SubElement(element, "limit", {key: written(x) for key, x in numbers.items()})
-    elif math.isfinite(j.effort):
-        SubElement(element, "limit", effort=written(j.effort), velocity=written(math.inf))
+    elif math.isfinite(min(j.effort, j.velocity)):
+        SubElement(element, "limit", effort=written(j.effort), velocity=written(j.velocity))
     dynamics = {key: getattr(j, key) for key in ("damping", "friction", "armature", "stiffness", "rest")}
     if any(dynamics.values()):
         SubElement(element, "dynamics", {key: written(x) for key, x in dynamics.items() if x or key in ("damping", "friction")})

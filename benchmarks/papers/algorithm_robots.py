@@ -1,0 +1,67 @@
+"""The robots and contacts of the tables in docs/algorithms."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from measure import FILES, ROBOTS
+from sathya2023_counts import chain_of_squares, stem_with_branches
+
+from featherweight import BilateralContact, Robot, build, generators, load, robots
+
+FILE = {"panda": "panda", "hyq": "hyq", "talos": "talos_reduced"}  # of example-robot-data
+CHAIN = "chain of "
+TREES = ("panda", "hyq", "talos", f"{CHAIN}10", f"{CHAIN}30")
+LOOPS = {
+    "four-bar": robots.four_bar,
+    "planar legs": robots.planar_leg_linkage,
+    "geared chain of 12": lambda: robots.geared_chain(12, random=0),
+    "Mini Cheetah": robots.mini_cheetah,
+    "Tello": robots.tello,
+}
+
+
+@cache
+def robot(name: str) -> Robot:
+    """One of TREES or LOOPS. Mimic joints move by themselves; chains have general geometry and inertias."""
+    if name.startswith(CHAIN):
+        return build(generators.chain(int(name.removeprefix(CHAIN))))
+    if name in LOOPS:
+        return build(LOOPS[name]())
+    path, base = FILES[FILE[name]]
+    return load(ROBOTS / path, base=base, mimic="independent")
+
+
+class Case(NamedTuple):
+    """A robot with contacts."""
+
+    robot: Robot
+    contacts: tuple[BilateralContact, ...]
+
+
+FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
+SOLES = ("left_sole_link", "right_sole_link")
+HANDS = ("gripper_left_base_link", "gripper_right_base_link")
+FRAMES = {
+    "panda, its hand": ("panda", "surface", ("panda_hand_tcp",)),
+    "hyq, four points": ("hyq", "point", FEET),
+    "talos, soles": ("talos", "surface", SOLES),
+    "talos, soles and hands": ("talos", "surface", SOLES + HANDS),
+}
+FRAME = {"panda": "panda_hand_tcp", "hyq": "lf_foot", "talos": "left_sole_link"}  # one of each
+MECHANISMS = {
+    "16 bodies in a row, every 4th": lambda: chain_of_squares(4),
+    "25 in a row, 4 branches at each end": lambda: stem_with_branches(25, 4),
+}
+CONTACTS = (*FRAMES, *MECHANISMS)
+
+
+@cache
+def case(name: str) -> Case:
+    """One of CONTACTS; a surface has six rows, a point three."""
+    if name in FRAMES:
+        of, kind, frames = FRAMES[name]
+        return Case(robot(of), tuple(BilateralContact(frame, kind) for frame in frames))
+    made = MECHANISMS[name]()
+    return Case(made.robot(), tuple(made.contacts()))

@@ -1,0 +1,265 @@
+"""Operations of the algorithms for some robots: the tables that the pages of docs/algorithms show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import drumwright2012
+import featherstone2005_humanoid as humanoid
+from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, TREES, case, robot
+from costs import Cost, cost
+from measure import markdown
+from sathya2023_counts import Polynomial
+
+from featherweight import FrameTask, InverseKinematics, Robot, build, generators
+from featherweight.algorithms import ltdl
+from featherweight.engine.function import CompiledFunction
+from featherweight.engine.operations import Operations
+from featherweight.model.topology import Topology
+from featherweight.robot import factorization
+
+Cells = dict[str, str]  # of one column, by row
+NONE = "—"
+SEVERAL_WAYS = (
+    "forward_dynamics",
+    "inverse_mass_matrix",
+    "kinetic_energy",
+    "coriolis_matrix",
+    "centroidal_momentum",
+    "centroidal_map_rate",
+    "inverse_dynamics_derivatives",
+    "forward_dynamics_derivatives",
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, made column by column."""
+
+    corner: str
+    columns: tuple[str, ...]
+    column: Callable[[str], Cells]
+    dear: tuple[str, ...] = ()  # columns that take seconds to count
+
+    def markdown(self) -> str:
+        return laid_out(self.corner, {name: self.column(name) for name in self.columns})
+
+
+def laid_out(corner: str, columns: dict[str, Cells]) -> str:
+    """Rows are in the order in which columns bring them up."""
+    rows = list(dict.fromkeys(row for cells in columns.values() for row in cells))
+    lines = [[row, *(cells.get(row, NONE) for cells in columns.values())] for row in rows]
+    return markdown([corner, *columns], lines)
+
+
+# columns
+
+
+def ways(get: Callable[[Robot], CompiledFunction]) -> Callable[[str], Cells]:
+    """A row for each algorithm of a function; the one that the library takes is in bold."""
+    return lambda name: counted_ways(get(robot(name)))
+
+
+def counted_ways(function: CompiledFunction, label: str = "") -> Cells:
+    return {
+        f"{label}`{algorithm}`": f"**{cost(o)}**" if algorithm == function.algorithm else str(cost(o))
+        for algorithm, o in function.candidates.items()
+    }
+
+
+def members(*names: str) -> Callable[[str], Cells]:
+    """A row for each function, as the library computes it."""
+    return lambda name: {f"`{member}`": str(cost(getattr(robot(name), member).operations)) for member in names}
+
+
+def all_ways(*names: str, of: Callable[[str], Any] = robot) -> Callable[[str], Cells]:
+    """A row for each algorithm of several functions, and for each function that has one way only."""
+
+    def column(name: str) -> Cells:
+        cells: Cells = {}
+        for member in names:
+            function = getattr(of(name), member)
+            alone = {f"`{member}`": str(cost(function.operations))}
+            cells |= counted_ways(function, f"`{member}`, ") if function.candidates else alone
+        return cells
+
+    return column
+
+
+def taken(name: str) -> Cells:
+    """The algorithm that the library takes for each function that has several."""
+    r = robot(name)
+    return {f"`{member}`": f"`{getattr(r, member).algorithm}`" for member in SEVERAL_WAYS}
+
+
+def space(name: str) -> Any:
+    made = case(name)
+    return made.robot.operational_space(made.contacts)
+
+
+def delassus(name: str) -> Cells:
+    made = case(name)
+    return counted_ways(made.robot.delassus(made.contacts))
+
+
+def of_frame(name: str) -> Cells:
+    r, frame = robot(name), FRAME[name]
+    names = ("frame_placement", "frame_jacobian", "frame_velocity", "frame_acceleration", "frame_jacobian_rate")
+    return {f"`{member}`": str(cost(getattr(r, member)(frame).operations)) for member in names}
+
+
+def solving(name: str) -> Cells:
+    """An iteration of inverse kinematics: a pose, but for a point foot its position."""
+    task = FrameTask(FRAME[name], "position" if name == "hyq" else "pose")
+    o = InverseKinematics(robot(name), task).iteration.operations
+    return {"an iteration": str(cost(o)), "roots": f"{o.sqrt}", "sines, cosines": f"{o.trig}"}
+
+
+# chains of n revolute joints on the ground, by formulas
+
+
+LENGTHS = (4, 6, 8, 10, 12)  # the papers' halves make whole counts of even n; shorter chains take less than the polynomials
+
+
+def formula(costs: Callable[[int], Cost]) -> str:
+    """Multiplications and additions for n joints: the polynomials through costs, which have to lie on them exactly."""
+    found = {n: costs(n) for n in LENGTHS}
+    m, a = (Polynomial({n: getattr(c, k) for n, c in found.items()}).text("n") for k in ("m", "a"))
+    return f"({m})m + ({a})a"
+
+
+def crba_of_chain(n: int) -> Cost:
+    """Featherstone (2005), equation (20)."""
+    return (n - 1) * (humanoid.RA + humanoid.RX_A) + D1_of_chain(n) * humanoid.VX_A
+
+
+def inverse_of_chain(n: int) -> Cost:
+    """Drumwright (2012), table 1."""
+    return drumwright2012.total(drumwright2012.TABLE1, n)
+
+
+def counted(get: Callable[[Robot], Operations]) -> str:
+    return formula(lambda n: cost(get(build(generators.chain(n)))))
+
+
+def chain_formulas(name: str) -> Cells:
+    """What the papers print, and what is counted."""
+    if name == "the papers":
+        return {
+            "RNEA": formula(lambda n: Cost(93 * n - 69, 81 * n - 66)),  # Featherstone (2005), section 6
+            "CRBA": formula(crba_of_chain),
+            "Θ(n²) inverse": formula(inverse_of_chain),
+        }
+    return {
+        "RNEA": counted(lambda r: r.inverse_dynamics.operations),
+        "CRBA": counted(lambda r: r.mass_matrix.operations),
+        "Θ(n²) inverse": counted(lambda r: r.inverse_mass_matrix.candidates["global"]),
+        "ABA": counted(lambda r: r.forward_dynamics.candidates["aba"]),
+    }
+
+
+def humanoid_and_chain(name: str) -> Cells:
+    """Featherstone (2005), section 6."""
+    mechanism, _, whose = name.partition(", ")
+    k = list(humanoid.MECHANISMS).index(mechanism)
+    found = {what: costs[k] for what, costs in humanoid.PAPER.items()} if whose == "the paper" else humanoid.ours(mechanism)
+    return {what: str(found[what]) for what in humanoid.PAPER}
+
+
+# sparse factors
+
+
+def sparse(name: str) -> Cells:
+    """Sizes of a tree, and what factors of its inertia matrix take, without the matrix and with it."""
+    parent = robot(name).model.tree.parent
+    depth = Topology(parent).depth
+    n = len(depth)
+    D1, D2 = sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
+    size = (factorization.packed_size(tuple(parent)),)
+    factors = factorization._matrix_function(ltdl.ltdl, tuple(parent), size).operations
+    solved = factorization._product(ltdl.solve, tuple(parent), 1).operations
+    return {
+        "n": f"{n}",
+        "D1": f"{D1:,}",
+        "D2": f"{D2:,}",
+        "zeros of M": f"{100 * (1 - (n + 2 * D1) / n**2):.0f} %",
+        "M = Lᵀ D L": with_divisions(factors),
+        "the same without branches": f"{D1_of_chain(n) + D2_of_chain(n):,}m + {D2_of_chain(n):,}a + {n - 1}d",
+        "M⁻¹ b": with_divisions(solved),
+    }
+
+
+def D1_of_chain(n: int) -> int:
+    return (n * n - n) // 2
+
+
+def D2_of_chain(n: int) -> int:
+    return (n**3 - n) // 6
+
+
+def with_divisions(o: Operations) -> str:
+    return f"{o.mul:,}m + {o.add:,}a + {o.div:,}d"
+
+
+# regressors, and joints one by one
+
+
+def regressors(name: str) -> Cells:
+    r = robot(name)
+    size = {"size of Y": f"{r.nv} × {10 * len(r.bodies)}"}
+    return size | members("inverse_dynamics_regressor", "kinetic_energy_regressor", "potential_energy_regressor")(name)
+
+
+def of_joint(kind: str) -> Cells:
+    """One body on a joint of one kind."""
+    r = build(generators.chain(1, joint=kind))
+    difference = r.difference.operations
+    return {"`integrate`": with_functions(r.integrate.operations), "`difference`": with_functions(difference)}
+
+
+def with_functions(o: Operations) -> str:
+    parts = [f"{o.mul}m", f"{o.add}a", f"{o.div}d", f"{o.sqrt} √", f"{o.trig} sin, cos"]
+    return " + ".join(x for x in parts if not x.startswith("0")) or "0"
+
+
+KINDS = ("revolute", "planar", "spherical", "floating")
+WAY = "algorithm"
+
+TABLES = {
+    "taken": Table("function", TREES, taken, TREES[2:]),
+    "chain-formulas": Table("", ("the papers", "ours"), chain_formulas),
+    "frames": Table("function", tuple(FRAME), of_frame),
+    "energies": Table(
+        "function, algorithm",
+        TREES,
+        all_ways("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
+    ),
+    "inverse-kinematics": Table("", tuple(FRAME), solving),
+    "inverse-dynamics": Table("function", TREES, members("inverse_dynamics", "bias_force", "gravity_force")),
+    "forward-dynamics": Table(WAY, TREES, ways(lambda r: r.forward_dynamics)),
+    "mass-matrix": Table("function", TREES, members("mass_matrix")),
+    "humanoid": Table("", tuple(f"{x}, {y}" for x in humanoid.MECHANISMS for y in ("the paper", "ours")), humanoid_and_chain),
+    "sparse-factors": Table("", TREES, sparse),
+    "inverse-mass-matrix": Table(WAY, TREES, ways(lambda r: r.inverse_mass_matrix), (f"{CHAIN}30",)),
+    "delassus": Table(WAY, CONTACTS, delassus, CONTACTS[3:]),
+    "operational-space": Table(
+        "function, algorithm",
+        tuple(FRAMES),
+        all_ways("jacobian", "inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
+        tuple(FRAMES)[3:],
+    ),
+    "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), ways(lambda r: r.forward_dynamics)),
+    "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),
+    "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
+    "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
+    "coriolis-matrix": Table(WAY, TREES, ways(lambda r: r.coriolis_matrix)),
+    "centroidal": Table(
+        "function, algorithm",
+        TREES,
+        all_ways("centroidal_map", "centroidal_momentum", "centroidal_map_rate", "centroidal_bias", "centroidal_inertia"),
+    ),
+    "regressors": Table("function", TREES, regressors),
+    "integration": Table("function", KINDS, of_joint),
+}

@@ -1,0 +1,107 @@
+"""Panda follows a motion under computed torques: what each term of the model is worth, and what an unknown load costs.
+
+    python examples/computed_torque.py [--output output]        pip install 'featherweight[demo,simulation]'
+
+Three controllers with the same stiffness follow the same motion, with an empty hand and with 1.5 kg in it that they do not know
+of; a fourth knows. The picture is computed_torque.png.
+"""
+
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+from guide_pictures import BLUE, COLORS, GROUND, RED, draw_bars, draw_curves, output_folder, panels, save
+
+import featherweight as fw
+
+PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+LOAD = fw.Inertia(1.5, (0.0, 0.0, 0.1), (2e-3, 0.0, 0.0, 2e-3, 0.0, 2e-3))  # in the hand's frame
+HOME = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8])  # [rad]
+BANDWIDTH = 20.0  # [rad/s]
+STEP, DURATION = 1e-3, 6.0  # [s]
+
+
+def arms():
+    """Panda with its fingers held, and the same with the load in its hand."""
+    empty = fw.read(PANDA).locked(FINGERS)
+    return fw.build(empty), fw.build(empty.with_payload("panda_hand", LOAD))
+
+
+def reference(t):
+    """q, v and a (..., 7) of sines that begin at rest at HOME."""
+    t = np.asarray(t)[..., None]
+    w = np.array([1.1, 1.6, 1.3, 2.0, 2.4, 1.8, 2.8])  # [rad/s]
+    size = np.array([0.7, 0.35, 0.5, 0.4, 0.6, 0.5, 0.8])  # [rad]
+    fade, d, dd = 1.0 - np.exp(-(t**2)), 2.0 * t * np.exp(-(t**2)), (2.0 - 4.0 * t**2) * np.exp(-(t**2))
+    s, c = size * np.sin(w * t), size * w * np.cos(w * t)
+    return HOME + fade * s, d * s + fade * c, dd * s + 2.0 * d * c - fade * w**2 * s
+
+
+def controllers(model):
+    """Joint forces by (q, v, wanted q, v, a): springs alone, with gravity, and with all terms of the model."""
+    kp, kd = BANDWIDTH**2, 2.0 * BANDWIDTH
+    inertia = np.diag(model.mass_matrix(HOME))  # so that springs are as stiff as in computed torque, near HOME
+
+    def springs(q, v, qd, vd, ad):
+        return inertia * (kp * (qd - q) + kd * (vd - v))
+
+    def with_gravity(q, v, qd, vd, ad):
+        return springs(q, v, qd, vd, ad) + model.gravity_force(q)
+
+    def computed_torque(q, v, qd, vd, ad):
+        return model.inverse_dynamics(q, v, ad + kp * (qd - q) + kd * (vd - v))
+
+    return {"springs": springs, "springs, gravity": with_gravity, "computed torque": computed_torque}
+
+
+def follow(robot, law, motion=reference, duration=DURATION):
+    """The motion of a robot under a controller, from where the wanted motion begins."""
+    q, v, _ = motion(0.0)
+    sim = fw.Simulation(robot, STEP, "rk4", q=q, v=v, joint_limits=False)  # rk4: steps add no error that could be seen
+    return sim.run(duration, lambda time, q, v: law(q, v, *motion(time)))
+
+
+def errors(robot, motion):
+    """Times, and distances (T,) of the hand from where it should be [m]."""
+    hand = robot.frame_placement("panda_hand")
+    off = hand(motion.q)[:, :3, 3] - hand(reference(motion.times)[0])[:, :3, 3]
+    return np.linalg.norm(off, axis=1)
+
+
+def solve(duration=DURATION):
+    """The times, and errors of the hand by (load, controller)."""
+    empty, loaded = arms()
+    laws = controllers(empty)
+    told = controllers(loaded)["computed torque"]
+    cases = {("empty", name): (empty, law) for name, law in laws.items()}
+    cases |= {("1.5 kg", name): (loaded, law) for name, law in laws.items()}
+    cases["1.5 kg", "the load known"] = loaded, told
+    motions = {case: follow(robot, law, duration=duration) for case, (robot, law) in cases.items()}
+    return motions["empty", "springs"].times, {case: errors(empty, motion) for case, motion in motions.items()}
+
+
+def main():
+    output = output_folder(__doc__)
+    times, off = solve()
+    rms = {case: 1e3 * np.sqrt(np.mean(e**2)) for case, e in off.items()}
+    for (load, name), e in rms.items():
+        print(f"{load:8s}{name:20s} hand off by {e:9.4f} mm rms")
+    figure, (curves, bars) = panels(2, width_ratios=(1.6, 1.0))
+    mm = {f"{name}, {load}": 1e3 * np.maximum(e, 1e-9) for (load, name), e in off.items() if name.startswith("computed")}
+    mm |= {
+        "springs, gravity, empty": 1e3 * off["empty", "springs, gravity"],
+        "load known": 1e3 * off["1.5 kg", "the load known"],
+    }
+    draw_curves(curves, times, mm, "How far the hand is off", "distance [mm]", (BLUE, RED, GROUND, COLORS[2]))
+    curves.set_yscale("log")
+    curves.set_ylim(1e-3, None)
+    names = ["springs", "springs, gravity", "computed torque"]
+    bars.set_yscale("log")
+    groups = {load: [rms[load, name] for name in names] for load in ("empty", "1.5 kg")}
+    draw_bars(bars, groups, names, "With and without the model", "rms [mm]", (GROUND, COLORS[3], BLUE))
+    save(figure, output / "computed_torque.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Two arms with hands from one arm and one hand: attach, lock, mirror, load, save.
+
+    python examples/editing_models.py [--output output]        pip install 'featherweight[demo]'
+
+A UR5 gets an Allegro hand, and its image in a mirror becomes the left arm. What each change does to the mass and to the torque
+of the shoulder is printed; the picture is editing_models.png.
+"""
+
+import sysconfig
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from guide_pictures import BLUE, COLORS, GROUND, RED, draw_bars, output_folder, panels, save
+
+import featherweight as fw
+
+ROBOTS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
+ARM, HAND = ROBOTS / "ur_description/urdf/ur5_robot.urdf", ROBOTS / "allegro_hand_description/urdf/allegro_right_hand.urdf"
+LOAD = fw.Inertia(0.5, (0.0, 0.0, 0.1), (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3))  # in the palm
+ARM_JOINTS = [f"{part}_joint" for part in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
+POSE = [-0.5, -0.9, 1.2, -0.6, 0.3, 0.2]  # of the arm [rad]
+
+
+def variants():
+    """Descriptions by name, each made from the one before."""
+    arm = fw.read(ARM)
+    armed = arm.attached(fw.read(HAND), frame="tool0", prefix="hand_")
+    fingers = {j.name: 0.3 for j in armed.joints if j.name.startswith("hand_") and j.type != fw.JointType.FIXED}
+    return {
+        "arm": arm,
+        "with a hand": armed,
+        "fingers locked": (locked := armed.locked(fingers)),
+        "with 0.5 kg": locked.with_payload("tool0", LOAD),
+    }
+
+
+def two_arms(one):
+    """The arm on the right of the plane y = 0, and its image on the left."""
+    nothing = fw.describe([], [], name="two_arms")
+    right = nothing.attached(one, placement=fw.Pose(p=(0.0, -0.3, 0.8)))
+    return nothing.attached(right, prefix="right_").attached(right.mirrored("y"), prefix="left_")
+
+
+def saved(description, folder):
+    """The description, written as URDF and read again."""
+    path = Path(folder, "mine.urdf")
+    description.save(path)
+    return fw.read(path)
+
+
+def lines(robot, q, side):
+    """Ends (n, 2, 3) of lines from the frames of the bodies of a side to those of their parents, where they have one."""
+    names = [(j.parent, j.child) for j in robot.joints if j.parent is not None and j.name.startswith(side)]
+    return np.array([robot.frame_placement(list(pair))(q)[:, :3, 3] for pair in names])
+
+
+def solve():
+    """By variant: mass [kg] and torque of the shoulder [N m]; and both arms in one pose, whose file came back as it was."""
+    numbers = {}
+    for name, description in variants().items():
+        robot = fw.build(description)
+        q = np.zeros(robot.nq)
+        q[:6] = POSE
+        numbers[name] = robot.mass, robot.gravity_force(q)[1]
+    with tempfile.TemporaryDirectory() as folder:
+        both = fw.build(saved(two_arms(variants()["with a hand"]), folder))
+    q = np.full(both.nq, 0.3)
+    for joint, angle in zip(ARM_JOINTS, POSE, strict=True):
+        for side in ("right", "left"):
+            q[both.joint(f"{side}_{joint}").q_slice] = angle
+    return SimpleNamespace(numbers=numbers, both=both, q=q)
+
+
+def main():
+    output = output_folder(__doc__)
+    found = solve()
+    for name, (mass, torque) in found.numbers.items():
+        print(f"{name:16s}{mass:8.3f} kg   shoulder holds {torque:8.3f} N m")
+    print(f"both arms: {found.both.nv} joints, {found.both.mass:.3f} kg")
+    figure, (front, bars) = panels(2, height=4.2)
+    for side, color in (("right", BLUE), ("left", RED)):
+        for ends in lines(found.both, found.q, side):
+            front.plot(*ends[:, 1:].T, "-o", color=color, lw=1.8, ms=2.0)
+        front.plot([], [], color=color, label=side)
+    front.axvline(0.0, color=GROUND, lw=1.0, ls="--", label="mirror")
+    front.set_aspect("equal")
+    front.invert_xaxis()
+    front.set(title="Two arms with hands, from one of each", xlabel="y [m]", ylabel="z [m]")
+    front.legend(frameon=False, fontsize=8.5)
+    groups = {name: [abs(torque)] for name, (_, torque) in found.numbers.items()}
+    draw_bars(bars, groups, ["torque of shoulder_lift_joint"], "What the shoulder holds", "torque [N m]", (BLUE, COLORS[2]))
+    save(figure, output / "editing_models.png")
+
+
+if __name__ == "__main__":
+    main()

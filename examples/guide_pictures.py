@@ -1,0 +1,71 @@
+"""What the pictures of the guides (docs/guides) have in common."""
+
+from pictures import BLUE, COLORS, FAINT, GROUND, RED, Figure, output_folder, save
+
+__all__ = ["BLUE", "COLORS", "FAINT", "GROUND", "RED", "draw_bars", "draw_curves", "output_folder", "panels", "save"]
+
+
+def panels(columns, rows=1, width=11.0, height=3.8, **options):
+    """A figure and its axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, **options)
+
+
+def draw_curves(ax, times, curves, title, label, colors=COLORS, **style):
+    """Values over time [s], by name."""
+    for (name, values), color in zip(curves.items(), colors, strict=False):
+        ax.plot(times, values, color=color, lw=1.3, label=name, **style)
+    ax.set(title=title, xlabel="time [s]", ylabel=label, xlim=(times[0], times[-1]))
+    ax.legend(frameon=False, fontsize=8.5)
+
+
+def draw_bars(ax, groups, names, title, label, colors=COLORS):
+    """Values of each name in each group: {group: (value of each name)}."""
+    width = 0.8 / len(names)
+    for k, (name, color) in enumerate(zip(names, colors, strict=False)):
+        x = [i + (k - 0.5 * (len(names) - 1)) * width for i in range(len(groups))]
+        bars = ax.bar(x, [values[k] for values in groups.values()], width, color=color, label=name)
+        ax.bar_label(bars, fmt="%.3g", fontsize=8.0, color=FAINT)
+    ax.set_xticks(range(len(groups)), list(groups))
+    ax.set(title=title, ylabel=label)
+    ax.margins(y=0.35)  # room for names above the bars
+    ax.legend(frameon=False, fontsize=8.5, loc="upper center", ncols=len(names), handlelength=1.0, columnspacing=1.0)
+
+
+def picture_of_balance(path, found, seen, corners):
+    """Talos at some instants, its centre of mass, the ground below it with corners of feet (2, 4, 3), and loads of feet."""
+    figure, ((body, center), (ground, loads)) = panels(2, 2, height=8.2, width_ratios=(1.0, 1.3))
+    draw_talos(body, found, [0, *(len(seen.times) * k // 6 for k in (2, 3, 4))], seen.times)
+    moved, asked = (1e3 * (x - seen.center[0]) for x in (seen.center, seen.asked))
+    names = {"x": 0, "y": 1, "z": 2}
+    title, label = "Centre of mass, from where it began; dotted: wanted", "displacement [mm]"
+    draw_curves(center, seen.times, {axis: moved[:, i] for axis, i in names.items()}, title, label)
+    center.plot(seen.times, asked, color="black", lw=1.0, ls=":")
+    for foot in corners[:, [0, 1, 3, 2, 0]]:
+        ground.fill(*foot[:, 1::-1].T, color="#e4e9ee", ec=GROUND)
+    ground.plot(*seen.zmp[:, ::-1].T, color=RED, lw=1.0, label="zero-moment point")
+    ground.plot(*seen.center[:, 1::-1].T, color=BLUE, lw=2.0, label="centre of mass")
+    ground.set_aspect("equal")
+    ground.invert_xaxis()
+    ground.set(title="Feet from above", xlabel="y [m]", ylabel="x [m]")
+    ground.legend(frameon=False, fontsize=8.5, loc="lower center")
+    named = dict(zip(("left", "right"), seen.loads.T, strict=True))
+    draw_curves(loads, seen.times[1:], named, "Upward force on the feet; dotted: planned", "force [N]")
+    loads.plot(seen.times[1:], found.control.planned, color="black", lw=1.0, ls=":")
+    save(figure, path)
+
+
+def draw_talos(ax, found, chosen, times):
+    """From behind, at some instants."""
+    limbs = [["base_link", *(f"leg_{s}_{k}_link" for k in (1, 3, 4, 5)), f"{s}_sole_link"] for s in ("left", "right")]
+    limbs += [["torso_2_link", *(f"arm_{s}_{k}_link" for k in (2, 4, 5))] for s in ("left", "right")]
+    limbs += [["base_link", "torso_2_link", "head_2_link"]]
+    for k, color in zip(chosen, (GROUND, BLUE, RED, COLORS[2]), strict=True):
+        for i, limb in enumerate(limbs):
+            points = found.robot.frame_placement(limb)(found.motion.q[k])[:, 1:3, 3]
+            ax.plot(*points.T, "-o", color=color, lw=1.6, ms=2.5, label=None if i else f"{times[k]:.2f} s")
+    ax.axhline(0.0, color=GROUND, lw=1.5)
+    ax.set_aspect("equal")
+    ax.invert_xaxis()
+    ax.set(title="Talos from behind", xlabel="y [m]", ylabel="z [m]")
+    ax.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -1,0 +1,120 @@
+"""The wheel and the source archive, built, looked into, installed and used: `make wheel`.
+
+    python release/check.py [--heavy] [EXTRA ...]        all extras of smoke.py unless some are named; "core" is none of them
+
+Each extra is installed from the wheel, alone, in an environment of its own, and used there from a folder outside the clone.
+What was built is in dist/, and is what a release publishes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import venv
+import zipfile
+from email import message_from_bytes
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
+HEAVY = ("jax", "torch", "cuda")  # hundreds of megabytes each
+OF_CLONES = ("docs", "examples", "solvers", "test")  # for what no wheel has
+PURE = "-py3-none-any.whl"
+IN_WHEEL = ("featherweight/py.typed", "featherweight/exporting/page.html", "featherweight/version.py")
+IN_ARCHIVE = (
+    "LICENSE",
+    "README.md",
+    "Makefile",
+    "pyproject.toml",
+    "constraints/oldest.txt",
+    "tests/conftest.py",
+    "tests/test_house.py",
+)
+
+
+def run(*command: str | Path, **options: object) -> None:
+    subprocess.run([str(x) for x in command], check=True, **options)  # type: ignore[call-overload]
+
+
+def build() -> tuple[Path, Path]:
+    """The wheel, made from the source archive, and the archive."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    run(sys.executable, "-m", "build", "--outdir", DIST, ROOT, stdout=subprocess.DEVNULL)
+    (wheel,), (archive,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, archive)
+    return wheel, archive
+
+
+def look_into_wheel(wheel: Path) -> None:
+    """All modules, the files that they read, the licence; nothing else; and metadata that agree with the name."""
+    assert wheel.name.endswith(PURE), f"{wheel.name} is not for all platforms"
+    with zipfile.ZipFile(wheel) as files:
+        names = set(files.namelist())
+        info = next(PurePosixPath(n).parent for n in names if n.endswith("/METADATA"))
+        metadata = message_from_bytes(files.read(f"{info}/METADATA"))
+    modules = {p.relative_to(ROOT / "src").as_posix() for p in (ROOT / "src/featherweight").rglob("*.py")}
+    missing = ({*IN_WHEEL, f"{info}/licenses/LICENSE"} | modules) - names
+    assert not missing, f"{wheel.name} lacks {sorted(missing)}"
+    foreign = {n for n in names if PurePosixPath(n).parts[0] not in ("featherweight", info.name)}
+    assert not foreign, f"{wheel.name} has {sorted(foreign)}"
+    assert f"-{metadata['Version']}-" in wheel.name
+    assert metadata["License-Expression"] == "Apache-2.0"
+
+
+def look_into_archive(archive: Path) -> None:
+    """What builds and tests the package; no more than a few megabytes."""
+    with tarfile.open(archive) as files:
+        names = {n.partition("/")[2] for n in files.getnames()}
+    tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests").rglob("*.py")}
+    missing = {*IN_ARCHIVE, *tests} - names
+    assert not missing, f"{archive.name} lacks {sorted(missing)}"
+    assert not any("__pycache__" in n or n.startswith((".git/", ".venv", "output")) for n in names)
+
+
+def use(wheel: Path, extra: str, folder: Path) -> None:
+    """Install the wheel with an extra in an environment of its own, and use it from outside the clone."""
+    environment = folder / extra
+    venv.create(environment, with_pip=False)
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    wanted = str(wheel) if extra == "core" else f"{wheel}[{extra}]"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted)
+    script = shutil.copy(ROOT / "release/smoke.py", folder)
+    cache = {"FEATHERWEIGHT_CACHE": str(folder / "cache")}
+    run(python, "-I", script, extra, cwd=folder, env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | cache)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("extras", nargs="*", metavar="EXTRA")
+    parser.add_argument("--heavy", action="store_true", help=f"also {', '.join(HEAVY)}")
+    asked = parser.parse_args()
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    left_out = OF_CLONES if asked.heavy else (*OF_CLONES, *HEAVY)
+    extras = asked.extras or ["core", *(x for x in listed if x not in left_out)]
+    wheel, archive = build()
+    look_into_wheel(wheel)
+    look_into_archive(archive)
+    for file in (wheel, archive):
+        print(f"{file.name}: {file.stat().st_size / 1e6:.2f} MB")
+    failed = []
+    for extra in extras:
+        begun = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                use(wheel, extra, Path(folder))
+            except subprocess.CalledProcessError:
+                failed.append(extra)
+        print(f"    {extra}: {time.perf_counter() - begun:.0f} s", flush=True)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

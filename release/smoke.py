@@ -1,0 +1,238 @@
+"""What each extra adds, used once, on an installed package: `python smoke.py EXTRA`, in an environment with that extra alone.
+
+`core` is the package without extras: its dynamics are compared with its mass matrix; it must import nothing but what it
+requires; and each other use of the table must fail there with an ImportError that names its extra.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import urllib.request
+import warnings
+from collections.abc import Callable
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+warnings.filterwarnings("error", category=DeprecationWarning, module=r"featherweight(\.|$)")
+
+import featherweight as fw  # noqa: E402  # warnings of its import count, too
+
+REQUIRED = {"numpy", "llvmlite", "defusedxml", "featherweight"}
+MJCF = '<mujoco><worldbody><body><joint name="hinge"/><geom size="0.1"/></body></worldbody></mujoco>'
+
+
+def installed_modules() -> set[str]:
+    """The packages, of those that are installed, of which something is imported."""
+    found = {
+        name.partition(".")[0]
+        for name, module in sys.modules.items()
+        if "site-packages" in str(getattr(module, "__file__", ""))
+    }
+    return found & metadata.packages_distributions().keys()
+
+
+def arm() -> fw.Robot:
+    return fw.build(fw.generators.chain(6, seed=1))
+
+
+def urdf(folder: Path) -> Path:
+    """A robot's file, with a box and a ball that may touch."""
+    shapes = ('<sphere radius="0.1"/>', '<box size="0.2 0.2 0.2"/>', '<sphere radius="0.1"/>')
+    links = "".join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        f"<visual><geometry>{shape}</geometry></visual><collision><geometry>{shape}</geometry></collision></link>"
+        for k, shape in enumerate(shapes)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/><origin xyz="0 0 0.5"/>'
+        '<axis xyz="1 0 0"/></joint>'
+        for k in range(2)
+    )
+    path = folder / "robot.urdf"
+    path.write_text(f'<robot name="robot">{links}{joints}</robot>')
+    return path
+
+
+def same(x: Any, y: Any) -> None:
+    np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-9, atol=1e-9)
+
+
+def states(robot: fw.Robot, *size: int) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    q = robot.random_configuration(rng, size=size[0]) if size else robot.random_configuration(rng)
+    return q, rng.standard_normal((*size, robot.nv)), rng.standard_normal((*size, robot.nv))
+
+
+def core(folder: Path) -> None:
+    """M a = tau - bias, for one state and many, on robots as code and from a file, with loops and without."""
+    assert installed_modules() <= REQUIRED, f"importing featherweight imports {installed_modules() - REQUIRED}"
+    loaded = fw.load(urdf(folder), base="floating")
+    for robot in (arm(), loaded, fw.build(fw.robots.tello())):
+        for size in ((), (1000,)):
+            q, v, tau = states(robot, *size)
+            a = robot.forward_dynamics(q, v, tau)
+            same((robot.mass_matrix(q) @ a[..., None])[..., 0], tau - robot.bias_force(q, v))
+    fw.export(arm().forward_dynamics, str(folder / "exported"))
+    for name in fw.__all__:
+        getattr(fw, name)
+    for extra in USES.keys() - UNASKED:
+        refused_by_name(extra, USES[extra], folder)
+    assert installed_modules() <= REQUIRED, f"featherweight imports {installed_modules() - REQUIRED}"
+
+
+def refused_by_name(extra: str, use: Callable[[Path], None], folder: Path) -> None:
+    """Without its extra, a use says how to get it."""
+    try:
+        use(folder)
+    except ImportError as error:
+        if f'pip install "featherweight[{extra}]"' not in str(error):
+            raise AssertionError(f"without {extra}: {error}") from error
+    else:
+        raise AssertionError(f"{extra} is not needed for what it is there for")
+
+
+def mjcf(folder: Path) -> None:
+    path = folder / "robot.xml"
+    path.write_text(MJCF)
+    robot = fw.load(path)
+    same(robot.mass_matrix([0.3]), [[robot.mass * 0.1**2 * 0.4]])  # a ball of radius 0.1 about its centre
+
+
+def rolled(folder: Path) -> None:
+    description = fw.generators.chain(6, seed=1)
+    state = states(arm())
+    same(fw.build(description, execution="rolled").inverse_dynamics(*state), arm().inverse_dynamics(*state))
+
+
+def simulation(folder: Path) -> None:
+    """A ball falls on the ground and stays there."""
+    ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
+    robot = fw.build(ball, base="floating")
+    q = robot.neutral()
+    q[2] = 0.15
+    sim = fw.Simulation(robot, step=1e-3, q=q, spheres=[fw.Sphere("ball", 0.1)], ground=fw.Plane())
+    sim.run(0.5)
+    assert abs(sim.q[2] - 0.1) < 1e-3, sim.q
+    assert fw.identification.base_parameters(arm()).values.size > 0
+
+
+def ik(folder: Path) -> None:
+    robot = arm()
+    q, _, _ = states(robot)
+    hand = robot.bodies[-1].name
+    solver = fw.InverseKinematics(robot, fw.FrameTask(hand, "position"))
+    target = robot.frame_placement(hand)(q)[:3, 3]
+    same(solver.velocity(q, target, dt=0.01), 0.0 * q)
+
+
+def shapes(folder: Path) -> None:
+    robot = fw.load(urdf(folder))
+    assert robot.in_collision([[3.1, 0.0], [0.1, 0.0]]).tolist() == [True, False]
+
+
+def cli(folder: Path) -> None:
+    main = import_module("featherweight.cli").main
+    said: list[str] = []
+    write, sys.stderr = sys.stderr, _Lines(said)
+    try:
+        status = main(["ops", str(urdf(folder))])
+    finally:
+        sys.stderr = write
+    if status:
+        raise ImportError("".join(said))
+
+
+class _Lines:
+    """Keeps what is written."""
+
+    def __init__(self, said: list[str]) -> None:
+        self.write, self.flush = said.append, lambda: None
+
+
+def dask(folder: Path) -> None:
+    array = import_module("dask.array")
+    robot = arm()
+    state = states(robot, 100)
+    lazy = robot.forward_dynamics(*(array.from_array(x, chunks=(50, -1)) for x in state))
+    same(lazy.compute(), robot.forward_dynamics(*state))
+
+
+def learning(folder: Path) -> None:
+    import_module("featherweight.gym")
+    envs = import_module("gymnasium").make_vec("featherweight/Hopper-v0", num_envs=2)
+    seen, _ = envs.reset(seed=0)
+    assert envs.step(envs.action_space.sample())[0].shape == seen.shape
+
+
+def window(folder: Path) -> None:
+    shown = import_module("featherweight.viewer").Window(fw.load(urdf(folder)), port=0)
+    with urllib.request.urlopen(shown.url, timeout=10) as page:
+        assert page.status == 200
+    shown.close()
+
+
+def render(folder: Path) -> None:
+    picture = import_module("featherweight.viewer").picture(fw.load(urdf(folder)), size=(64, 48))
+    assert picture.shape == (48, 64, 3)
+    assert picture.std() > 0
+
+
+def casadi(folder: Path) -> None:
+    wrap = import_module("featherweight.casadi").wrap
+    robot = arm()
+    q, v, tau = states(robot)
+    same(wrap(robot.forward_dynamics)(q, v, tau).full()[:, 0], robot.forward_dynamics(q, v, tau))
+
+
+def demo(folder: Path) -> None:
+    path = import_module("featherweight.cli.demo").talos_path()
+    robot = fw.load(path, base="floating")
+    assert robot.nv > 30
+
+
+def jax(folder: Path) -> None:
+    wrap = import_module("featherweight.jax").wrap
+    import_module("jax").config.update("jax_enable_x64", True)
+    robot = arm()
+    same(wrap(robot.forward_dynamics)(*states(robot)), robot.forward_dynamics(*states(robot)))
+
+
+def torch(folder: Path) -> None:
+    wrap = import_module("featherweight.torch").wrap
+    robot = arm()
+    tensors = map(import_module("torch").as_tensor, states(robot))
+    same(wrap(robot.forward_dynamics)(*tensors), robot.forward_dynamics(*states(robot)))
+
+
+def cuda(folder: Path) -> None:
+    """On a machine without a device, the error is that of the driver."""
+    robot = arm()
+    try:
+        same(robot.forward_dynamics(*states(robot, 10), device="cuda"), robot.forward_dynamics(*states(robot, 10)))
+    except RuntimeError as error:
+        if "driver" not in str(error) and "device" not in str(error):
+            raise
+
+
+USES: dict[str, Callable[[Path], None]] = {
+    use.__name__: use
+    for use in (mjcf, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, demo, jax, torch, cuda)
+}
+
+UNASKED = {"dask", "demo"}  # who has Dask's arrays has Dask, and the demo's command asks for [cli] first
+
+
+def main(extra: str) -> None:
+    prefix = Path(sys.prefix).resolve()
+    assert prefix in Path(fw.__file__).resolve().parents, f"{fw.__file__} is not what is installed in {prefix}"
+    with tempfile.TemporaryDirectory() as folder:
+        (core if extra == "core" else USES[extra])(Path(folder))
+    print(f"{extra}: works")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

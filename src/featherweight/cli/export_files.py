@@ -1,0 +1,169 @@
+"""The command that writes functions as files for other programs and machines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..engine.function import CompiledFunction
+from ..exporting.browser_page import web_page
+from ..exporting.export_targets import TARGETS
+from ..exporting.library import KINDS, export
+from ..model.types import ModelError
+from ..robot.robot import Robot
+from .console import make_console
+from .options import (
+    Base,
+    BaseOption,
+    Mimic,
+    MimicOption,
+    PackagePathOption,
+    Reading,
+    RobotPath,
+    UnsupportedElements,
+    UnsupportedOption,
+    XacroOption,
+    load_robot,
+)
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files go.", show_default=False)]
+FunctionsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Functions, with commas; frame_placement:FRAME takes a frame, and NAME.derivative, NAME.pullback are derivatives.",
+    ),
+]
+FilesOption = Annotated[str, typer.Option(metavar="KINDS", help=f"Of {', '.join(KINDS)}; with commas.")]
+TargetOption = Annotated[str, typer.Option(metavar="MACHINE", help=f"host, {', '.join(TARGETS)}.")]
+
+
+DERIVED = ("derivative", "pullback", "pushforward")
+OF_LIBRARIES = ("functions", "files", "target", "precision", "prefix", "interface")
+
+
+class Precision(StrEnum):
+    """Of numbers."""
+
+    DOUBLE = "double"
+    FLOAT = "float"
+
+
+class Interface(StrEnum):
+    """How functions are called."""
+
+    C = "c"
+    CASADI = "casadi"
+
+
+def export_files(
+    context: typer.Context,
+    robot: RobotPath,
+    folder: FolderArgument,
+    base: BaseOption = Base.FIXED,
+    mimic: MimicOption = Mimic.FOLLOW,
+    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
+    package_path: PackagePathOption = None,
+    xacro_arg: XacroOption = None,
+    functions: FunctionsOption = "forward_dynamics,inverse_dynamics",
+    files: FilesOption = "static,source",
+    target: TargetOption = "host",
+    precision: Annotated[Precision, typer.Option(help="Of numbers.")] = Precision.DOUBLE,
+    prefix: Annotated[str, typer.Option(help="What the functions' names in C begin with.")] = "",
+    interface: Annotated[Interface, typer.Option(help="How functions are called.")] = Interface.C,
+    web: Annotated[bool, typer.Option("--web", help="Write a page where the robot moves, and no library.")] = False,
+) -> None:
+    """Write functions of a robot as C source, object code and libraries, for this machine or another; or as a web page."""
+    if web:
+        _refuse(context, OF_LIBRARIES)
+    loaded = load_robot(robot, base, Reading(package_path, xacro_arg, mimic, unsupported))
+    if web:
+        _show([_page(loaded, folder)])
+        return
+    kinds = [kind.strip() for kind in files.split(",") if kind.strip()]
+    chosen = _chosen(loaded, functions)
+    try:
+        paths = export(
+            chosen,
+            folder,
+            robot=loaded,
+            files=kinds,
+            target=target,
+            precision=precision.value,
+            prefix=prefix,
+            interface=interface.value,
+        )
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(str(error)) from error
+    _show(paths)
+
+
+def _refuse(context: typer.Context, names: Iterable[str]) -> None:
+    """Raises ModelError for options of libraries that are given with --web."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    given = [f"--{name}" for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
+    if given:
+        raise ModelError(f"--web writes a page, which has no {', '.join(given)}: leave out one or the other")
+
+
+def _chosen(robot: Robot, names: str) -> dict[str, CompiledFunction]:
+    """Functions by their names in C. Raises ModelError where two names become one."""
+    chosen: dict[str, CompiledFunction] = {}
+    meant: dict[str, str] = {}
+    for name in dict.fromkeys(filter(None, map(str.strip, names.split(",")))):
+        c_name = _c_name(name)
+        if c_name in chosen:
+            raise ModelError(
+                f"functions {meant[c_name]!r} and {name!r} would both be called {c_name}: export them by two commands"
+            )
+        meant[c_name], chosen[c_name] = name, find_function(robot, name)
+    return chosen
+
+
+def _page(robot: Robot, folder: Path) -> Path:
+    """A page named as the robot is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return web_page(robot, folder / f"{_c_name(robot.name) or 'robot'}.html")
+    except (TypeError, ValueError) as error:
+        raise ModelError(str(error)) from error
+
+
+def _show(paths: Iterable[Path]) -> None:
+    console = make_console()
+    for path in paths:
+        console.print(f"{path}  {path.stat().st_size} bytes", soft_wrap=True)
+
+
+def find_function(robot: Robot, name: str) -> CompiledFunction:
+    """A function of the robot by its name, with the frame that it takes and the derivative that is meant.
+
+    Raises ModelError for names that are none.
+    """
+    own, colon, frame = name.partition(":")
+    own, _, derived = own.partition(".")
+    if frame.rpartition(".")[2] in DERIVED:  # names of frames have dots, too
+        frame, _, derived = frame.rpartition(".")
+    f = None if own.startswith("_") else getattr(robot, own, None)
+    if colon and isinstance(f, CompiledFunction):
+        raise ModelError(f"function {name!r}: {own} takes no frame")
+    try:
+        f = f(frame) if frame and callable(f) and not isinstance(f, CompiledFunction) else f
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"function {name!r}: {error}") from error
+    if not isinstance(f, CompiledFunction):
+        raise ModelError(f"robot {robot.name!r} has no function {name!r}; it has {', '.join(robot.functions)}")
+    if not derived:
+        return f
+    if derived not in DERIVED:
+        raise ModelError(f"function {name!r}: of functions there are derivative, pullback and pushforward")
+    return f.derivative() if derived == "derivative" else getattr(f, derived)
+
+
+def _c_name(name: str) -> str:
+    return re.sub(r"\W+", "_", name, flags=re.ASCII)

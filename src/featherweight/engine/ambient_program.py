@@ -1,0 +1,100 @@
+"""Programs whose points of manifolds are arrays like any other, for libraries that differentiate arrays of numbers.
+
+Their tangents are changes dx of the array. One that leads away from the manifold counts by its projection P dx, the nearest
+change that does not: P = R (Rᵀ R)⁻¹ Rᵀ for the rates R v of the manifold (`Input.rate`). Its transpose is P too, so cotangents
+are tangent to the manifold, and <x_bar, dx> = <v_bar, v> wherever dx = R v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .derivative_program import units
+from .differentiation import is_zero
+from .lane_trace import LaneTrace
+from .program import Input, Output, Program, WrappedProgram
+
+Scalar = Any
+
+
+@dataclass(frozen=True)
+class AmbientProgram(WrappedProgram):
+    """The same function, with derivatives by changes of its arrays, of its arrays."""
+
+    program: Program
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """In their order, to which derivatives add further ones: none is optional any more."""
+        return tuple(x._replace(optional=False, rate=x.rate and TangentProjection.of(x.rate)) for x in self.program.inputs)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return tuple(y._replace(along=None) for y in self.program.outputs)
+
+    def identity(self) -> tuple[Any, ...]:
+        return self.program.identity()
+
+    def flat(self, *inputs: list[Scalar]) -> list[Scalar]:
+        return self.program.flat(*inputs)
+
+    def in_lanes(self, lanes: int) -> LaneTrace | None:
+        return self.program.in_lanes(lanes)
+
+
+@dataclass(frozen=True)
+class TangentProjection(WrappedProgram):
+    """The part of a change of a point that is tangent to its manifold, whose rates `program` has."""
+
+    program: Program
+
+    @classmethod
+    def of(cls, rate: Program) -> TangentProjection:
+        return rate if isinstance(rate, TangentProjection) else cls(rate)
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        x = self.program.inputs[0]
+        return x, Input("change", x.shape)
+
+    def identity(self) -> tuple[Any, ...]:
+        return "projection", self.program.identity()
+
+    def flat(self, *inputs: list[Scalar]) -> list[Scalar]:
+        x, change = inputs
+        columns = [self.program.flat(x, unit) for unit in units(self.program.inputs[1].size)]
+        sparse = [{i: r for i, r in enumerate(column) if not is_zero(r)} for column in columns]
+        along = solved([[_dot(a, b) for b in sparse] for a in sparse], [_dot(a, dict(enumerate(change))) for a in sparse])
+        return [sum((r[i] * v for r, v in zip(sparse, along, strict=True) if i in r), 0.0) for i in range(len(change))]
+
+
+def _dot(a: dict[int, Scalar], b: dict[int, Scalar]) -> Scalar:
+    return sum((a[i] * b[i] for i in a if i in b), 0.0)
+
+
+def solved(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
+    """x of A x = b, for a positive definite A, by L D Lᵀ; zeros that are known to be are not computed with."""
+    n, x = len(b), list(b)
+    L: list[dict[int, Scalar]] = [{} for _ in range(n)]  # row by row
+    inverse: list[Scalar] = []  # of D
+    for i in range(n):
+        row: dict[int, Scalar] = {}  # of L D
+        for j in range(i):
+            y = A[i][j] - sum((row[k] * L[j][k] for k in row if k in L[j]), 0.0)
+            if not is_zero(y):
+                row[j] = y
+        L[i] = {j: y * inverse[j] for j, y in row.items()}
+        inverse.append(1.0 / (A[i][i] - sum((row[j] * L[i][j] for j in row), 0.0)))
+        x[i] = x[i] - sum((L[i][j] * x[j] for j in L[i]), 0.0)
+    x = [y * d for y, d in zip(x, inverse, strict=True)]
+    for i in reversed(range(n)):
+        for j, y in L[i].items():
+            x[j] = x[j] - y * x[i]
+    return x
+
+
+def is_ambient(program: Program) -> bool:
+    """Whether derivatives of a program are by changes of arrays, of arrays, already."""
+    manifolds = [x for x in program.inputs if x.rate and not isinstance(x.rate, TangentProjection)]
+    return not manifolds and not any(y.along for y in program.outputs)

@@ -1,0 +1,94 @@
+"""Tasks for robots of one's own: descriptions with all that an environment needs, and functions in place of methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..model.description import Description
+from ..model.types import ROOT_JOINT, WORLD, Actuator, Configuration, Joint, JointType, Shape, ShapeType
+from .snapshot import Snapshot
+from .task import Task, Terms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DRIVEN = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
+FLOOR, HOME = "floor", "qpos0"
+
+
+@dataclass(frozen=True)
+class RobotTask(Task):
+    """A task by functions of `Snapshot`s, for a robot of one's own.
+
+    `reward(before, after, action)` (robots,) is that of a step, actions are (robots, nu). `ends(now)` (robots,) bool, none
+    unless given, says which episodes terminate, and `observe(now)` (robots, numbers) what is seen, qpos and qvel unless given.
+    Functions at the top of a module go to other processes.
+    """
+
+    xml_file: Any = None
+    frame_skip: int = 5
+    reset_noise_scale: float = 0.01
+    reward: Callable[[Snapshot, Snapshot, Array], Array] | None = None
+    ends: Callable[[Snapshot], Array] | None = None
+    observe: Callable[[Snapshot], Array] | None = None
+
+    def observation(self, now: Snapshot) -> Array:
+        return np.concatenate([now.qpos, now.qvel], axis=-1) if self.observe is None else np.asarray(self.observe(now), float)
+
+    def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
+        return {
+            "reward": np.zeros(len(after.q)) if self.reward is None else np.asarray(self.reward(before, after, action), float)
+        }
+
+    def terminated(self, now: Snapshot) -> Array:
+        return super().terminated(now) if self.ends is None else np.asarray(self.ends(now), bool)
+
+    def whereabouts(self, now: Snapshot) -> Terms:
+        return {}
+
+    def motion(self, before: Snapshot, after: Snapshot) -> Terms:
+        return {}
+
+
+def furnished(
+    description: Description, floating: bool, floor: bool, home: Mapping[str, float | Sequence[float]] | None
+) -> Description:
+    """The robot with a free-flyer, a floor at z = 0, and a configuration to begin at, where these are asked for; and with
+    a drive of each joint, where its file has none: action 1 is the joint's effort.
+
+    Raises ValueError for what is there already, or cannot be.
+    """
+    d = description
+    if floating:
+        d = replace(d, joints=_with_free_flyer(d))
+    if floor:
+        if any(s.type is ShapeType.PLANE and s.body in (None, WORLD) for s in d.shapes):
+            raise ValueError(f"{d.source}: it has a floor; leave out floor=True")
+        d = replace(d, shapes=(*d.shapes, Shape(FLOOR, None, ShapeType.PLANE, ())))
+    if home is not None:
+        coordinates = tuple((name, tuple(np.atleast_1d(np.asarray(x, float)).tolist())) for name, x in home.items())
+        others = tuple(c for c in d.configurations if c.name != HOME)
+        d = replace(d, configurations=(*others, Configuration(HOME, coordinates)))
+    return d if d.actuators else replace(d, actuators=_drives(d))
+
+
+def _with_free_flyer(d: Description) -> tuple[Joint, ...]:
+    children = {j.child for j in d.joints if j.parent not in (None, WORLD)}
+    roots = [b.name for b in d.bodies if b.name not in children]
+    if len(roots) != 1 or any(j.child in roots and j.type is not JointType.FIXED for j in d.joints):
+        raise ValueError(f"{d.source}: floating=True needs one root body that is fixed to the world; got {', '.join(roots)}")
+    flyer = Joint(ROOT_JOINT, JointType.FLOATING, None, roots[0])
+    return (flyer, *(j for j in d.joints if j.child != roots[0]))
+
+
+def _drives(d: Description) -> tuple[Actuator, ...]:
+    following = {c.joint for c in d.couplings} | set(d.dependent)
+    driven = [j for j in d.joints if j.type in DRIVEN and j.name not in following]
+    if unknown := [j.name for j in driven if not 0.0 < j.effort < math.inf]:
+        raise ValueError(
+            f"{d.source}: it has no actuators, and joints without an effort: {', '.join(unknown)}. Give description.actuators"
+        )
+    return tuple(Actuator(j.name, j.name, gear=j.effort, control=(-1.0, 1.0)) for j in driven)

@@ -1,0 +1,127 @@
+"""The header of exported functions: what they take and give, for readers and for compilers."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..engine.program import Input, Output
+from ..version import __version__
+from .routine import Routine
+
+_UNITS = {  # of a joint's q and v
+    "revolute": ("rad", "rad/s"),
+    "continuous": ("rad", "rad/s"),
+    "prismatic": ("m", "m/s"),
+    "floating": ("x y z [m], quaternion x y z w", "linear [m/s], angular [rad/s], in the body's frame"),
+    "spherical": ("quaternion x y z w", "rad/s, in the body's frame"),
+    "planar": ("x y [m], cosine and sine of the angle", "m/s in the body's frame, rad/s"),
+}
+_CONVENTIONS = """\
+SI units. Arrays are numbers one after the other, matrices row by row. Spatial vectors are (linear, angular). A function \
+reads its arguments, writes its results and uses its workspace of NAME_WORKSPACE_BYTES; nothing else: no memory is allocated, \
+nothing is kept between calls, and threads may call it at once, each with a workspace of its own, which may begin at any \
+address. Arguments, results and the workspace may not overlap. It returns 0, or 1 where there is no workspace but has to be \
+one."""
+
+
+class Described(Protocol):
+    """What a header says of a robot."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def mass(self) -> float: ...
+    @property
+    def gravity(self) -> tuple[float, float, float]: ...
+    @property
+    def joints(self) -> Sequence[Any]: ...
+
+
+def title_of(name: str, target: str, robot: Described | None) -> str:
+    """The comment that files begin with."""
+    lines = [f"{name}: written by Featherweight {__version__}{target}."]
+    if robot is not None:
+        g = ", ".join(f"{x:g}" for x in robot.gravity)
+        lines += [
+            "",
+            f"Robot: {robot.name}, {robot.mass:.6g} kg, gravity ({g}) m/s^2. Its joints, in the order of q and v:",
+            "",
+        ]
+        lines += _joint_lines(robot.joints)
+    return _comment(lines)
+
+
+def header(name: str, title: str, routines: Sequence[Routine], precision: str, workspaces: Mapping[str, int]) -> str:
+    """The text of a header; `workspaces` are the bytes that each routine needs."""
+    guard = guard_of(name)
+    lines = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    lines += [_comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
+    for r in routines:
+        lines += [_comment(_about(r)), *_macros(r, workspaces[r.name]), declaration(r, precision) + ";"]
+        lines += [f"int {r.name}_workspace_bytes(void);", ""]
+    lines += ["#ifdef __cplusplus", "}", "#endif", f"#endif /* {guard} */", ""]
+    return "\n".join(lines)
+
+
+def guard_of(name: str) -> str:
+    """What a header defines so that it is read once."""
+    return f"{name.upper()}_H"
+
+
+def declaration(r: Routine, precision: str) -> str:
+    """Of a routine in C."""
+    names = r.c_names
+    inputs = [f"const {precision} *{n}" for n in names[: len(r.inputs)]]
+    outputs = [f"{precision} *{n}" for n in names[len(r.inputs) :]]
+    return f"int {r.name}({', '.join([*inputs, *outputs, 'void *workspace'])})"
+
+
+def _macros(r: Routine, workspace: int) -> list[str]:
+    sizes = [x.size for x in r.inputs] + [y.size for y in r.outputs]
+    lines = [f"#define {r.name.upper()}_{n.upper()}_SIZE {size}" for n, size in zip(r.c_names, sizes, strict=True)]
+    return [*lines, f"#define {r.name.upper()}_WORKSPACE_BYTES {workspace}"]
+
+
+def _about(r: Routine) -> list[str]:
+    """What the function computes, and the shapes of its arguments and results."""
+    paragraph = re.split(r"\n\s*\n", r.doc.strip())[0]
+    lines = textwrap.wrap(" ".join(paragraph.split()), 110)
+    names = r.c_names
+    for x, name in zip(r.inputs, names, strict=False):
+        lines.append(f"    {name}: {_shape(x)}")
+    for y, name in zip(r.outputs, names[len(r.inputs) :], strict=True):
+        lines.append(f"    {name}: {_shape(y)}, result")
+    return lines
+
+
+def _shape(x: Input | Output) -> str:
+    return " x ".join(map(str, x.shape)) if x.shape else "one number"
+
+
+def _joint_lines(joints: Sequence[Any]) -> list[str]:
+    rows = [("joint", "type", "q", "v", "units")]
+    for j in joints:
+        units = "; ".join(_UNITS.get(str(j.type), ()))
+        rows.append((_readable(j.name), str(j.type), _indices(j.q_slice), _indices(j.v_slice), units))
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    return ["    " + "  ".join([*(x.ljust(n) for x, n in zip(row, widths, strict=False)), row[4]]).rstrip() for row in rows]
+
+
+def _indices(s: slice) -> str:
+    first, last = s.start, s.stop - 1
+    return "-" if last < first else f"[{first}]" if first == last else f"[{first}..{last}]"
+
+
+def _comment(lines: Sequence[str]) -> str:
+    """A comment of C, in which no text ends it, and whose letters every compiler reads."""
+    plain = [_readable(line) for line in lines]
+    return "\n".join(["/* " + plain[0], *(f" * {line}".rstrip() for line in plain[1:])]) + " */"
+
+
+def _readable(line: str) -> str:
+    """One line of ASCII, without what ends comments; other letters by their numbers, as they are in C's strings."""
+    text = " ".join(line.splitlines()).replace("²", "^2").replace("³", "^3").encode("ascii", "backslashreplace").decode()
+    return re.sub(r"\?\?+", "?", text).replace("*/", "* /").replace("/*", "/ *")

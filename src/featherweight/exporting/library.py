@@ -1,0 +1,152 @@
+"""`export`: compiled functions as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..engine.function import CompiledFunction
+from .archive import static_library
+from .c_names import check_file_name, plain_name
+from .c_source import c_source
+from .casadi_code import compile_for_casadi
+from .export_targets import ExportTarget, find_target
+from .header import Described, guard_of, header, title_of
+from .linking import link_shared, shared_suffix
+from .object_code import ObjectCode, compile_routine
+from .routine import Routine, routines
+
+KINDS = ("source", "object", "static", "shared", "cmake")
+
+
+class _Texts(NamedTuple):
+    """What all files of a library begin with, and are called."""
+
+    name: str
+    title: str
+    precision: str
+
+
+def export(
+    functions: CompiledFunction | Iterable[CompiledFunction] | Mapping[str, CompiledFunction],
+    folder: str | Path,
+    *,
+    name: str | None = None,
+    robot: Described | None = None,
+    files: Sequence[str] = ("static", "source"),
+    target: str | ExportTarget = "host",
+    precision: str = "double",
+    prefix: str = "",
+    interface: str = "c",
+) -> list[Path]:
+    """Write compiled functions as files for other programs and other machines; returns the paths, the header first.
+
+    Each function becomes `int NAME(const double *argument, ..., double *result, ..., void *workspace)`, one state a call, that
+    allocates nothing, keeps nothing and calls nothing, not even the C library. A dict gives the names; else they are the
+    functions' own. `prefix` goes before them all, `name` names the files: the robot's name by default, or "featherweight".
+
+    `files` are of these kinds, and a header NAME.h is always there:
+
+        "source"    NAME.c, C99 for any compiler
+        "object"    FUNCTION.o, machine code for the target
+        "static"    libNAME.a, of these objects
+        "shared"    libNAME.so (.dylib, .wasm), of these objects; WebAssembly, and Linux on x86-64 and AArch64, need no linker
+        "cmake"     CMakeLists.txt with a library NAME: the source compiled, else the static library
+
+    `target` is "host", a name of `featherweight.exporting.export_targets.TARGETS`, or an `ExportTarget`; the source is the same
+    for all. `precision` is "double" or "float". A `robot` lends the comments its joints. On this machine the objects give the
+    bits that the functions give for one state; the source agrees to rounding.
+
+    `interface="casadi"` writes what `casadi.external` takes in place of plain C, with Jacobians: see `casadi_code`.
+
+    Raises ValueError for names, kinds and targets that are none, and for functions too large to be traced; TypeError for what
+    is no compiled function; OSError where the folder cannot be written to.
+    """
+    kinds = _kinds(files, interface, precision)
+    chosen = find_target(target, precision)
+    exported = routines(functions, prefix)
+    texts = _texts(name, robot, chosen, precision, exported)
+    if interface == "casadi":
+        return _write(Path(folder), _binaries(kinds, compile_for_casadi(functions, chosen, prefix), texts, chosen))
+    contents: dict[str, bytes] = {}
+    objects: dict[str, ObjectCode] = {}
+    workspaces = dict.fromkeys((r.name for r in exported), 0)
+    if {"object", "static", "shared"} & {*kinds}:
+        objects = {r.name: compile_routine(r, chosen, precision) for r in exported}
+        workspaces |= {n: o.workspace for n, o in objects.items()}
+    if "source" in kinds:
+        text, needed = c_source(exported, precision, f"{texts.name}.h", texts.title)
+        workspaces = {n: max(size, needed[n]) for n, size in workspaces.items()}
+        contents[f"{texts.name}.c"] = text.encode()
+    head = header(texts.name, texts.title, exported, precision, workspaces)
+    contents |= _binaries(kinds, objects, texts, chosen)
+    if "cmake" in kinds:
+        contents["CMakeLists.txt"] = _cmake(texts.name, kinds).encode()
+    return _write(Path(folder), {f"{texts.name}.h": head.encode(), **contents})
+
+
+def _kinds(files: Sequence[str], interface: str, precision: str) -> Sequence[str]:
+    """Raises ValueError for what is none."""
+    kinds = [files] if isinstance(files, str) else list(files)
+    if unknown := {*kinds} - {*KINDS}:
+        raise ValueError(f"export: files are {', '.join(KINDS)}; got {min(unknown)!r}")
+    if not kinds:
+        raise ValueError(f"export: ask for files of one kind at least: {', '.join(KINDS)}")
+    if interface not in ("c", "casadi"):
+        raise ValueError(f"export: interface must be c or casadi; got {interface!r}")
+    if interface == "casadi" and (precision != "double" or {"source", "cmake"} & {*kinds}):
+        raise ValueError("export: CasADi takes objects and libraries in double precision; ask for files='shared'")
+    if kinds == ["cmake"]:
+        raise ValueError("export: a CMakeLists.txt takes the source or a static library beside it; ask for one of them too")
+    return kinds
+
+
+def _texts(
+    name: str | None, robot: Described | None, target: ExportTarget, precision: str, exported: Sequence[Routine]
+) -> _Texts:
+    taken = [r.name for r in exported]
+    chosen = name or plain_name(robot.name if robot is not None else "", taken) or "featherweight"
+    check_file_name(chosen)
+    if {chosen, guard_of(chosen)} & {*taken}:
+        raise ValueError(f"export: the library and a function are both called {chosen!r}: give the library another name")
+    what = "" if target.name == "host" else f" for {target.name} ({target.what})" if target.what else f" for {target.name}"
+    return _Texts(chosen, title_of(chosen, what, robot), precision)
+
+
+def _binaries(kinds: Sequence[str], objects: Mapping[str, ObjectCode], texts: _Texts, target: ExportTarget) -> dict[str, bytes]:
+    contents: dict[str, bytes] = {}
+    named = {f"{n}.o": o for n, o in objects.items()}
+    if "object" in kinds:
+        contents |= {n: o.data for n, o in named.items()}
+    if "static" in kinds:
+        members = {n: o.data for n, o in named.items()}
+        contents[f"lib{texts.name}.a"] = static_library(members, {n: o.symbols for n, o in named.items()})
+    if "shared" in kinds:
+        file = f"lib{texts.name}{shared_suffix(target)}"
+        symbols = [s for o in objects.values() for s in o.symbols]
+        contents[file] = link_shared([o.data for o in objects.values()], file, target, symbols)
+    return contents
+
+
+def _cmake(name: str, kinds: Sequence[str]) -> str:
+    """A project that others add by add_subdirectory."""
+    lines = ["cmake_minimum_required(VERSION 3.13)", f"project({name} C)", ""]
+    if "source" in kinds:
+        lines += [f"add_library({name} STATIC {name}.c)", f"set_target_properties({name} PROPERTIES C_STANDARD 99)"]
+        lines += ["if(NOT MSVC)", f"  target_compile_options({name} PRIVATE -O2 -fno-math-errno)"]
+        lines += [f"  target_link_libraries({name} PUBLIC m)", "endif()"]
+        visible = "PUBLIC"
+    else:
+        lines += [f"add_library({name} STATIC IMPORTED GLOBAL)"]
+        lines += [f"set_target_properties({name} PROPERTIES IMPORTED_LOCATION ${{CMAKE_CURRENT_SOURCE_DIR}}/lib{name}.a)"]
+        visible = "INTERFACE"
+    lines += [f"target_include_directories({name} {visible} ${{CMAKE_CURRENT_SOURCE_DIR}})", ""]
+    return "\n".join(lines)
+
+
+def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    return [folder / name for name in contents]

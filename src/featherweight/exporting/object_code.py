@@ -1,0 +1,101 @@
+"""Object code of routines for a target: straight-line code with a plain C entry, which calls nothing and keeps nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..engine.backends.llvm.emit import Emitter, Kernel
+from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
+from ..engine.backends.llvm.jit import emitted, parsed
+from ..engine.backends.llvm.lanes import LaneEmitter
+from ..engine.backends.llvm.trig import sincos_ir
+from .elf import Elf
+from .export_targets import ITEM_BYTES, ExportTarget
+from .routine import Routine
+from .wasm import needed_functions
+
+
+class ObjectCode(NamedTuple):
+    """What LLVM made of a routine."""
+
+    data: bytes
+    symbols: tuple[str, ...]  # that it has for others
+    workspace: int  # bytes that a call needs
+
+
+Entry = Callable[[Routine, Kernel, Type], Sequence[Function]]
+"""Functions that others call, around the parts of a kernel."""
+
+
+def compile_routine(routine: Routine, target: ExportTarget, precision: str, entry: Entry | None = None) -> ObjectCode:
+    """One object file. Raises RuntimeError where it would need functions of a library."""
+    type = Type(precision, 1)
+    kernel = _kernel(routine, target, precision)
+    functions = (entry or c_entry)(routine, kernel, type)
+    machine = target.machine()
+    with parsed(_module(kernel, functions, target, type), machine) as module:
+        data = emitted(machine, module)
+    if needed := _needed(data):
+        raise RuntimeError(
+            f"{routine.name}: code for {target.name} ({target.triple}, {target.cpu}) would call {', '.join(needed)}; "
+            f"the processor has no instructions for {precision}: choose the other precision or other features"
+        )
+    return ObjectCode(data, tuple(f.name for f in functions), workspace_bytes(kernel, precision))
+
+
+def workspace_bytes(kernel: Kernel, precision: str) -> int:
+    """Of a kernel, with what it takes to begin where a cache line does."""
+    return kernel.workspace * ITEM_BYTES[precision] + CACHE_LINE if kernel.workspace else 0
+
+
+def _kernel(routine: Routine, target: ExportTarget, precision: str) -> Kernel:
+    """As the function itself is compiled for one state, so that the bits are the same on the same processor."""
+    lanes = target.lanes(precision)
+    vectors = routine.in_lanes(lanes) if lanes > 1 else None
+    sizes = [y.size for y in routine.outputs]
+    emitter = (
+        LaneEmitter(vectors, precision, target.fma)
+        if vectors
+        else Emitter(routine.trace, Type(precision, 1), target.fma, sizes, lanes)
+    )
+    emitter.linkage, emitter.freestanding = "internal", True
+    return emitter.kernel()
+
+
+def _module(kernel: Kernel, functions: Sequence[Function], target: ExportTarget, type: Type) -> str:
+    declared = dict.fromkeys([*kernel.declarations, *(d for f in functions for d in f.declarations)])
+    texts = [*kernel.definitions, *map(str, functions)]
+    for width in kernel.sincos_lanes:
+        sincos = sincos_ir(type.precision, width, target.fma)
+        declared |= dict.fromkeys(sincos.declarations)
+        texts.append(sincos.definition)
+    wide = f' "prefer-vector-width"="{8 * target.vector_bytes}"' if target.vector_bytes else ""
+    lines = [*declared, *texts, f"attributes #0 = {{ noinline nounwind{wide} }}"]
+    return "\n".join(lines).replace("define hidden", "define internal")
+
+
+def c_entry(routine: Routine, kernel: Kernel, type: Type) -> list[Function]:
+    """`int NAME(const T *argument, ..., T *result, ..., void *workspace)`, which gives 0; 1 where there is no workspace."""
+    arguments = [f"ptr %a{k}" for k in range(len(routine.inputs))] + [f"ptr %r{k}" for k in range(len(routine.outputs))]
+    f = Function("i32", routine.name, [*arguments, "ptr %workspace"], linkage="external")
+    workspace = "null"
+    if kernel.workspace:
+        f.branch(f.equal("%workspace", "null", "ptr"), "none", "some")
+        f.label("none")
+        f.ret("i32", "1")
+        f.label("some")
+        workspace = f.aligned("%workspace")
+    for part in kernel.parts:
+        f.call("void", f"@{part}", *arguments, f"ptr {workspace}")
+    f.ret("i32", "0")
+    size = Function("i32", f"{routine.name}_workspace_bytes", [], linkage="external")
+    size.ret("i32", str(workspace_bytes(kernel, type.precision)))
+    return [f, size]
+
+
+def _needed(data: bytes) -> list[str]:
+    """Functions that an object file needs from elsewhere; none is known of formats other than ELF and WebAssembly."""
+    if data[:4] == b"\x7fELF":
+        return Elf(data).undefined
+    return needed_functions(data) if data[:4] == b"\0asm" else []

@@ -1,0 +1,87 @@
+"""What is exported: a compiled function under a name that C takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from ..engine.function import CompiledFunction
+from ..engine.lane_trace import LaneTrace
+from ..engine.program import Input, Output
+from ..engine.trace import Trace
+from .c_names import RESERVED, check_distinct, check_name
+
+
+class Routine(NamedTuple):
+    """A function with a C name, as a trace from arguments to results."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    trace: Trace
+    in_lanes: Callable[[int], LaneTrace | None]
+    doc: str = ""
+
+    @property
+    def c_names(self) -> list[str]:
+        """Of its arguments and its results in C, different in capitals too, and none a word of C's or a local variable's."""
+        names: list[str] = []
+        for own in [*(x.name for x in self.inputs), *(y.name for y in self.outputs)]:
+            name = re.sub(r"\W|^(?=\d)", "_", own, flags=re.ASCII)
+            local = re.fullmatch(r"[stc]\d+|w", name)
+            name = f"{name}_" if local or name in RESERVED else name
+            while name.upper() in map(str.upper, names):
+                name += "_out"
+            names.append(name)
+        return names
+
+    @property
+    def defined(self) -> list[str]:
+        """Names that its header and its object file give to others."""
+        macros = [*(f"{n}_SIZE" for n in self.c_names), "WORKSPACE_BYTES"]
+        return [self.name, f"{self.name}_workspace_bytes", *(f"{self.name}_{m}".upper() for m in macros)]
+
+
+def routines(
+    functions: CompiledFunction | Iterable[CompiledFunction] | Mapping[str, CompiledFunction], prefix: str = ""
+) -> list[Routine]:
+    """Functions as routines; raises as `named_functions` does, and ValueError for functions that are too large, and for names
+    of which something else is made, too."""
+    made = [_routine(name, f) for name, f in named_functions(functions, prefix)]
+    check_distinct({r.name: r.defined for r in made})
+    return made
+
+
+def named_functions(
+    functions: CompiledFunction | Iterable[CompiledFunction] | Mapping[str, CompiledFunction], prefix: str = ""
+) -> list[tuple[str, CompiledFunction]]:
+    """Functions with the names that they get, their own if no others are given.
+
+    Raises TypeError for other things, ValueError for names that are taken or that C does not take.
+    """
+    if isinstance(functions, CompiledFunction):
+        functions = [functions]
+    pairs = list(functions.items()) if isinstance(functions, Mapping) else [(getattr(f, "name", ""), f) for f in functions]
+    if not pairs:
+        raise ValueError("export: give one function at least")
+    named: dict[str, CompiledFunction] = {}
+    for own, f in pairs:
+        if not isinstance(f, CompiledFunction):
+            what = f" for {own!r}" if own else ""
+            raise TypeError(f"export: functions must be compiled functions of a robot; got {type(f).__name__}{what}")
+        name = check_name(prefix + own, "the function")
+        if name in named:
+            raise ValueError(f"export: two functions are called {name!r}: give them as a dict of names and functions")
+        named[name] = f
+    return list(named.items())
+
+
+def _routine(name: str, f: CompiledFunction) -> Routine:
+    if f.too_large:
+        raise ValueError(f"export: {f.name} is too large to be traced, so it has no code of its own to export")
+    p = f.program
+    empty = [x.name for x in p.inputs if x.size == 0] + [y.name for y in p.outputs if y.size == 0]
+    if empty:
+        raise ValueError(f"export: {f.name} has {empty[0]} without elements, which C has no arrays for")
+    return Routine(name, p.inputs, p.outputs, f.trace, p.in_lanes, f.__doc__ or "")

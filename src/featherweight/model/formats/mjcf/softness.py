@@ -1,0 +1,34 @@
+"""How soft limits, dry friction and equalities of MJCF files are, which all hold exactly here, and where limits begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...contact_rules import SOFT_HOLDS
+
+SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
+
+
+def differ_from_default(solref: Any, solimp: Any) -> Any:
+    """Of each row."""
+    return ~(np.isclose(solref, SOLREF).all(axis=1) & np.isclose(solimp, SOLIMP).all(axis=1))
+
+
+def unused_of_limits_and_equalities(model: Any) -> Iterator[tuple[str, str]]:
+    """In words; what is not limited, has no dry friction or is inactive does not count."""
+    held = (
+        (model.jnt_limited, model.jnt_solref, model.jnt_solimp),
+        (model.dof_frictionloss, model.dof_solref, model.dof_solimp),
+        (model.tendon_limited, model.tendon_solref_lim, model.tendon_solimp_lim),
+        (model.tendon_frictionloss, model.tendon_solref_fri, model.tendon_solimp_fri),
+        (model.eq_active0, model.eq_solref, model.eq_solimp),
+    )
+    soft = sum(np.count_nonzero(differ_from_default(ref, imp)[np.asarray(there) != 0]) for there, ref, imp in held)
+    early = np.count_nonzero(model.jnt_margin[model.jnt_limited != 0])
+    early += np.count_nonzero(model.tendon_margin[model.tendon_limited != 0])
+    for kind, number in ((SOFT_HOLDS, soft), ("limits that begin before their range ends (margin)", early)):
+        if number:
+            yield kind, f"{int(number)}"

@@ -1,0 +1,146 @@
+"""What robots are read from: files by their paths, text in strings or bytes, and open files."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+from xml.etree.ElementTree import Element
+
+from ..types import ModelError
+from .geometry import find_mesh
+from .packages import NONE_GIVEN, Packages
+from .xml import parse_xml, require_regular, shortened
+
+RobotInput = str | os.PathLike[str] | bytes | IO[str] | IO[bytes]
+
+BLANK = " \t\r\n\ufeff"  # what may stand before XML, and means nothing: also a byte order mark
+QUOTED = 60  # characters of text that is neither XML nor a path
+
+
+@dataclass(frozen=True)
+class RobotSource:
+    """What a reader reads: a file, or text in memory. As a path and as a string it is its name.
+
+    `name` is how errors begin: the path, or "<string>". `folder` is where relative names of meshes and includes lie; None for
+    text of which nobody said it. `text` is None for a file that is still on the disk.
+    """
+
+    name: str
+    folder: Path | None
+    packages: Packages = NONE_GIVEN
+    text: str | bytes | None = None
+
+    def __fspath__(self) -> str:
+        return self.name
+
+    __str__ = __fspath__
+
+    @property
+    def suffix(self) -> str:
+        return Path(self.name).suffix.lower()
+
+    @property
+    def stem(self) -> str:
+        """For robots without a name."""
+        return "robot" if self.name.startswith("<") else Path(self.name).stem
+
+    @cached_property
+    def root(self) -> Element:
+        """The root element; raises ModelError for what is no XML, OSError for a file that cannot be opened."""
+        return parse_xml(self.name, self.text)
+
+    def content(self) -> str | bytes:
+        """The text, read from the file where it is not in memory."""
+        if self.text is not None:
+            return self.text
+        require_regular(self.name)
+        return Path(self.name).read_bytes()
+
+    def mesh(self, filename: str) -> str:
+        """The absolute path of a mesh that the file names; the name itself where there is none."""
+        return find_mesh(filename, self.folder, self.packages)
+
+
+def open_source(
+    given: RobotInput | RobotSource, folder: str | os.PathLike[str] | None = None, packages: Packages = NONE_GIVEN
+) -> RobotSource:
+    """What a user gives to be read: a path, XML as text (a string that begins with "<") or as bytes, or an open file.
+
+    `folder` is where relative names lie, in place of the file's own folder. An open file is read to its end, from where it
+    is, and not closed; its folder is that of its `name`, if that is the path of a file.
+
+    Raises ModelError for what can be none of these, OSError for a folder or an open file that is not for reading, TypeError
+    for objects of other kinds.
+    """
+    if isinstance(given, RobotSource):
+        return given
+    where = None if folder is None else _folder(folder)
+    if isinstance(given, bytes | bytearray | memoryview):
+        return RobotSource("<bytes>", where, packages, _xml(bytes(given), "<bytes>"))
+    if isinstance(given, str) and given.lstrip(BLANK).startswith("<"):
+        return RobotSource("<string>", where, packages, given.lstrip(BLANK))
+    if isinstance(given, str | os.PathLike):
+        path = _path(given)
+        if where is None:
+            return RobotSource(path, Path(path).parent, packages)
+        return RobotSource(path, where, packages, RobotSource(path, where).content())
+    if hasattr(given, "read"):
+        return _read(given, where, packages)
+    raise TypeError(f"a robot is read from a path, XML text, bytes or an open file, not from {type(given).__name__}")
+
+
+def _folder(folder: str | os.PathLike[str]) -> Path:
+    path = os.path.abspath(os.fspath(folder))
+    if not os.path.isdir(path):
+        raise ModelError(f"folder: {shortened(path)}: no such folder; give the one that relative names of the text lie in")
+    return Path(path)
+
+
+def _path(given: str | os.PathLike[str]) -> str:
+    path = os.fspath(given)
+    if not path.strip(BLANK):
+        raise ModelError("an empty string is neither XML nor the path of a file; give one of them")
+    if "\n" in path or not _may_be_a_path(path):
+        quoted = f"{path[:QUOTED]!r}{' …' if len(path) > QUOTED else ''}, {len(path)} characters,"
+        raise ModelError(f"{quoted} is neither XML, which begins with '<', nor the path of a file; give one of them")
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, "a folder, not a file; name the robot's file in it", path)
+    return path
+
+
+def _may_be_a_path(path: str) -> bool:
+    try:
+        os.stat(path)
+    except ValueError:  # with a zero, or half a surrogate pair
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True
+
+
+def _read(stream: Any, folder: Path | None, packages: Packages) -> RobotSource:
+    path = getattr(stream, "name", None)
+    name = shortened(path) if isinstance(path, str) and path else "<file>"
+    if folder is None and isinstance(path, str) and os.path.isfile(path):
+        folder = Path(os.path.abspath(path)).parent
+    try:
+        text = stream.read()
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{name}: unreadable text encoding ({error.reason}); open it in binary mode, 'rb'") from error
+    if not isinstance(text, str | bytes):
+        raise TypeError(f"{name}: read() of an open file gives str or bytes, not {type(text).__name__}")
+    return RobotSource(name, folder, packages, _xml(text, name))
+
+
+def _xml(text: str | bytes, name: str) -> str | bytes:
+    """The text without blanks before it; ModelError for text that is no XML at a glance."""
+    begun = text.lstrip(BLANK) if isinstance(text, str) else text.lstrip(BLANK.encode())
+    if not begun:
+        raise ModelError(f"{name}: nothing to read; give the text of a file, and of an open file one that is not at its end")
+    if not ("<" in begun if isinstance(begun, str) else b"<" in begun):
+        raise ModelError(f"{name}: no XML, which begins with '<'; give the text of a file, or its path as a str")
+    return begun

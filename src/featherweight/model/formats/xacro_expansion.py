@@ -1,0 +1,176 @@
+"""xacro files, expanded by the package xacro (PyPI), which is that of ROS and needs nothing else of it.
+
+It evaluates expressions of the file as Python, and does not keep them from running what they like: a function inside an
+expression reaches all of Python. So only files are expanded that say by their name what they are, or that the caller trusts.
+It keeps what it does in global variables, so that files are expanded one after another.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from defusedxml import minidom as safe_minidom  # type: ignore[import-untyped, unused-ignore]
+
+from ..editing.notes import warn_caller
+from ..types import ModelError
+from .robot_source import RobotSource
+from .xml import require_regular, shortened, xml_errors
+
+NAMESPACE = "http://www.ros.org/wiki/xacro"
+DECLARATION = "xmlns:xacro"
+QUOTED = 300  # characters of what xacro says
+
+_LOCK = threading.Lock()
+
+
+def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
+    """The source with macros, expressions, conditions and includes worked out; `arguments` are those of <xacro:arg>.
+
+    `$(find NAME)` is the package's folder, as `Packages` find it. Warns (ModelWarning) of what xacro warns of, and of arguments
+    that the file does not ask for. Raises ModelError, which names the file, for one that cannot be expanded, OSError for one
+    that cannot be opened, and ImportError without the package xacro.
+    """
+    try:
+        import xacro  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        from xacro import substitution_args
+    except ImportError as error:
+        file = source.name if source.suffix == ".xacro" else "FILE.xacro"
+        raise ImportError(
+            f"{source}: expanding it needs the package xacro: pip install 'featherweight[xacro]'; "
+            f"or expand it elsewhere, by `xacro {file} > robot.urdf`, and read what comes out"
+        ) from error
+    if not isinstance(arguments, Mapping):
+        raise TypeError(f'xacro_args is a dictionary, as in {{"arm": "left"}}, not {type(arguments).__name__}')
+    taken = _Arguments({name: _written(value) for name, value in arguments.items()})
+    document = _document(source.content(), source.name)
+    warned: dict[str, None] = {}  # in order, each once
+    with _LOCK, _our_own(xacro, substitution_args, source, warned):
+        try:
+            xacro.process_doc(document, mappings=taken)
+            text = _text(document)
+        except MemoryError:
+            raise
+        except Exception as error:  # expressions raise what they like
+            raise _refusal(xacro, error, source) from error
+    for message in warned:
+        warn_caller(f"{source}: xacro: {message}")
+    if unknown := taken.given - taken.asked:
+        warn_caller(f"{source}: xacro_args: it does not ask for {sorted(unknown)}, but for {sorted(taken.asked) or 'none'}")
+    return replace(source, text=text)
+
+
+class _Arguments(dict[str, str]):
+    """What xacro looks up by $(arg NAME), and sets where it has a default; remembers what it was asked for."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        super().__init__(given)
+        self.given, self.asked = {*given}, set[str]()
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+
+def _written(value: Any) -> str:
+    """As on xacro's command line, where truth is a word."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _document(content: str | bytes, name: str) -> Any:
+    with xml_errors(name):
+        return safe_minidom.parseString(content)
+
+
+def _text(document: Any) -> str:
+    """Without xacro's namespace, which no element has any more, and not all formats allow."""
+    for element in document.getElementsByTagNameNS(NAMESPACE, "*"):
+        raise ModelError(f"<{element.tagName}> is left: elements of this namespace need the prefix xacro, as in <xacro:macro>")
+    if document.documentElement.hasAttribute(DECLARATION):
+        document.documentElement.removeAttribute(DECLARATION)
+    text: str = document.toxml()
+    return text
+
+
+@contextmanager
+def _our_own(xacro: Any, substitution_args: Any, source: RobotSource, warned: dict[str, None]) -> Iterator[None]:
+    """While it lasts, xacro finds packages and files as `source` does, opens no pipes and no XML that defines entities, and
+    writes down in `warned` what it would print."""
+    in_folder = xacro.abs_filename_spec
+
+    def find(name: str) -> str:
+        folder = next(source.packages.folders(name, near), None)
+        if folder is None:
+            raise ModelError(source.packages.not_found(name, near))
+        return os.fspath(folder)
+
+    def absolute(name: str) -> str:
+        path: str = in_folder(name)
+        if not os.path.isabs(path):
+            raise ModelError(f"'{shortened(name)}' is relative, and the text lies in no folder; pass folder=")
+        return path
+
+    def parse(_: object, path: str) -> Any:
+        require_regular(path)
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            xacro.filestack.pop()  # it is not yet in that file
+            raise xacro.XacroException(exc=error) from error
+        return _document(content, path)
+
+    def warn(*words: object, **_: object) -> None:
+        message = " ".join(map(str, words))
+        warned[shortened(f"{_inside(xacro, message)}{message}", QUOTED)] = None
+
+    near = None if source.folder is None else Path(os.path.abspath(source.folder))
+    main = os.path.join(near or "", os.path.basename(source.name))
+    functions = {"abs_filename_spec": absolute, "parse": parse, "warning": warn, "print_location": lambda: None}
+    changes: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (vars(xacro), {**functions, "filestack": [main], "macrostack": []}),
+        (vars(substitution_args), {"_eval_find": find}),
+    ]
+    before = [(names, {key: names[key] for key in new}) for names, new in changes]
+    try:
+        for names, new in changes:
+            names.update(new)
+        yield
+    finally:
+        for names, old in before:
+            names.update(old)
+
+
+def _refusal(xacro: Any, error: BaseException, source: RobotSource) -> ModelError:
+    """The error as one of ours."""
+    cause = error
+    while isinstance(cause, xacro.XacroException) and isinstance(cause.exc, Exception):
+        cause = cause.exc
+    message = str(cause) if isinstance(cause, ModelError) else shortened(_words(xacro, error), QUOTED) or type(cause).__name__
+    if isinstance(cause, RecursionError):
+        message += "; does a macro call itself, or a file include itself?"
+    return ModelError(f"{source}: xacro: {_inside(xacro, message)}{message}")
+
+
+def _inside(xacro: Any, message: str) -> str:
+    """How a message begins: the macro and the included file that xacro is in."""
+    inside = [f"macro '{macro.body.getAttribute('name')}'" for macro in xacro.macrostack[-1:]]
+    inside += [file for file in xacro.filestack[1:][-1:] if file not in message]
+    return f"in {' of '.join(inside)}: " if inside else ""
+
+
+def _words(xacro: Any, error: object) -> str:
+    """What an error of xacro's says, once: it repeats the errors that it comes from."""
+    if not isinstance(error, xacro.XacroException):
+        return "" if error is None else " ".join(str(error).split())
+    own = str(error.args[0] or "")
+    parts = ("" if own.startswith("<class ") else own, _words(xacro, error.exc), error.suffix or "")
+    return " ".join(" ".join(parts).split())

@@ -1,0 +1,205 @@
+"""What a robot is made of, and the limits of its joints, as vectors: of coordinates in the order of q, others in that of v."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
+from ..model.types import Actuator, Shape
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Bounds = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+class Proportion(NamedTuple):
+    """The coordinate of a row of the tree is `slope` times that of a leader, and an offset."""
+
+    row: int
+    leader: int
+    slope: float
+    offset: float
+
+
+class ModelView:
+    """A model, as users see it."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    # the model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def nq(self) -> int:
+        """Length of a configuration."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom."""
+        return self.model.nv
+
+    @property
+    def joints(self) -> tuple[MovingJoint, ...]:
+        """Moving joints, with the slices of q and v that are theirs."""
+        return self.model.joints
+
+    @property
+    def clusters(self) -> tuple[tuple[str, ...], ...]:
+        """The names of joints that loops and couplings let move together only: each by itself, where there are none."""
+        return tuple((joint.name,) for joint in self.joints)
+
+    @property
+    def bodies(self) -> tuple[MovingBody, ...]:
+        """Moving bodies; links that are fixed to one another are one body."""
+        return self.model.bodies
+
+    @property
+    def frames(self) -> tuple[ModelFrame, ...]:
+        """Named frames: every link of the file, and what else it names."""
+        return self.model.frames
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """What the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
+        return self.model.shapes
+
+    @property
+    def _loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
+        """The moving bodies that each loop joins, None for the ground."""
+        return ()
+
+    def joint(self, name: str) -> MovingJoint:
+        """The moving joint of that name. Raises ValueError where there is none."""
+        found: MovingJoint = _named(name, self.joints, f"{self.name} has no moving joint")
+        return found
+
+    def body(self, name: str) -> MovingBody:
+        """The moving body of that name, or the one that a link of that name is fixed to.
+
+        Raises ValueError for a name that is none, and for links that are fixed to the ground.
+        """
+        links = {link: body for body in self.bodies for link in body.links}
+        return links[name] if name in links else _named(name, self.bodies, f"{self.name} has no moving body")
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """Drives on joints, in the order of the file."""
+        return self.model.actuators
+
+    @property
+    def mass(self) -> float:
+        """Total mass of the moving bodies [kg]."""
+        return self.model.mass
+
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """In the world [m/s²]."""
+        g = self.model.tree.gravity
+        return (g[0], g[1], g[2])
+
+    def report(self) -> dict[str, str]:
+        """What the file holds that nothing here uses."""
+        return dict(self.model.unused)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the robot has loops or couplings."""
+        return False
+
+    # limits
+
+    @cached_property
+    def lower(self) -> Array:
+        """The least coordinates (nq) [rad, m], in the order of q; -inf where a joint has no limit, or several coordinates.
+
+        A joint that others follow in proportion keeps their limits, too.
+        """
+        return _read_only(self._coordinate_limits[0])
+
+    @cached_property
+    def upper(self) -> Array:
+        """The greatest coordinates (nq) [rad, m], as `lower`."""
+        return _read_only(self._coordinate_limits[1])
+
+    @cached_property
+    def velocity_limit(self) -> Array:
+        """The greatest velocities (nv) [rad/s, m/s], in the order of v; infinite where the file has none, or 0.
+
+        A joint that others follow in proportion keeps their limits, too. Nothing cuts velocities to these.
+        """
+        return _read_only(self._velocity_limits())
+
+    @cached_property
+    def effort_limit(self) -> Array:
+        """The greatest joint forces (nv) [N m, N], in the order of v; infinite where the file has none, or 0.
+
+        Simulations cut joint forces to these.
+        """
+        return _read_only(self._of_independent(self._greatest("effort")))
+
+    def _row_limits(self) -> Bounds:
+        """Lower and upper limits of the tree's rows; infinite ones for joints of several degrees of freedom."""
+        lower, upper = [-math.inf] * self.model.nv, [math.inf] * self.model.nv
+        for j in self.model.joints:
+            if j.type.nv == 1:
+                lower[j.v_slice.start], upper[j.v_slice.start] = j.lower, j.upper
+        for row, leader, slope, offset in self._proportions():
+            ends = sorted(((lower[row] - offset) / slope, (upper[row] - offset) / slope))
+            lower[leader], upper[leader] = max(lower[leader], ends[0]), min(upper[leader], ends[1])
+        return tuple(lower), tuple(upper)
+
+    @cached_property
+    def _coordinate_limits(self) -> tuple[Array, Array]:
+        by_row = self._row_limits()
+        lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
+        for j in self.joints:
+            row = self.model.joints[j.index].v_slice.start
+            if j.type.nv == 1:
+                lower[j.q_slice], upper[j.q_slice] = by_row[0][row], by_row[1][row]
+        return lower, upper
+
+    def _velocity_limits(self) -> Array:
+        most = self._greatest("velocity")
+        for row, leader, slope, _ in self._proportions():
+            most[leader] = min(most[leader], most[row] / abs(slope))
+        return self._of_independent(most)
+
+    def _greatest(self, what: str) -> Array:
+        """The greatest "effort" or "velocity" of each row of the tree; infinite where the file has none, or 0, by which files
+        mean that they do not know it.
+        """
+        values = np.array([getattr(j, what) for j in self.model.joints for _ in range(j.type.nv)], dtype=float)
+        return np.where(values > 0.0, values, np.inf)
+
+    def _of_independent(self, by_row: Array) -> Array:
+        """Of values of the tree's rows, those (nv) of the independent ones."""
+        own = np.full(self.nv, np.inf)
+        for whole, j in zip(self.model.joints, self.joints, strict=True):
+            if j.v_slice.stop > j.v_slice.start:
+                own[j.v_slice] = by_row[whole.v_slice][: j.v_slice.stop - j.v_slice.start]
+        return own
+
+    def _proportions(self) -> list[Proportion]:
+        """Joints that follow one other, those first that follow others which follow, too."""
+        return []
+
+
+def _named(name: str, things: Sequence[Any], problem: str) -> Any:
+    for x in things:
+        if x.name == name:
+            return x
+    raise ValueError(f"{problem} {name!r}; it has {', '.join(x.name for x in things)}")
+
+
+def _read_only(x: Array) -> Array:
+    x.flags.writeable = False
+    return x

@@ -1,0 +1,152 @@
+"""Motions of more robots than one machine is for: parameter sweeps and random beginnings, portion by portion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from threading import local
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.lazy import lazy
+from ..engine.lazy_blocks import Result, Sent, of_blocks
+from .arguments import check_count, numbers
+from .simulation import Simulation
+
+Array = Any  # NumPy's or Dask's
+VARIED = tuple(signature(Simulation.vary).parameters)[1:]  # what robots may differ in
+
+
+class Motions(NamedTuple):
+    """States (robots, states, nq), (robots, states, nv) and which robots (robots,) could not take a step and have stopped."""
+
+    q: Array
+    v: Array
+    failed: Array
+
+
+def sweep(
+    make: Callable[[], Simulation],
+    q: Array,
+    v: Array = None,
+    steps: int | None = None,
+    *,
+    tau: Array = None,
+    control: Array = None,
+    external_forces: Array = None,
+    every: int = 1,
+    vary: Mapping[str, Array] | None = None,
+) -> Motions:
+    """Motions of robots from q (robots, nq) and v (robots, nv), of the simulation that `make` makes, as by its `rollout`.
+
+        motions = featherweight.sweep(make, q, v, steps=1000, every=1000, vary={"friction": factors})
+
+    Of NumPy's arrays they are computed here, all at once. Where some are Dask arrays, so are the results, computed when they
+    are asked for, wherever Dask's workers are: chunks of robots are portions, each one rollout. `make` is sent to them, and
+    each thread of theirs calls it once; let it say `threads=1` where there are as many of them as processors, and
+    `on_failure="stop"`, without which one robot's SimulationError is that of all.
+
+    tau, control and external_forces are for each step, (robots or 1, steps, ...). What is given in `vary` is an argument of
+    `Simulation.vary`, with a row for each robot. A portion has the same bits wherever and however often it is computed.
+
+    Raises ValueError for shapes that do not fit and names in `vary` that are none, TypeError for a `make` that makes no
+    Simulation; `rollout` and `vary` raise for the rest, with a portion's first robot as 0.
+    """
+    vary = dict(vary or {})
+    if unknown := vary.keys() - VARIED:
+        raise ValueError(f"vary has no {min(unknown)!r}; it has {', '.join(VARIED)}")
+    check_count("every", every, 1)
+    inputs = {"tau": tau, "control": control, "external_forces": external_forces}
+    given = {"q": q, "v": v, **inputs, **vary}
+    arrays = {name: numbers(name, x) if lazy(x) is None else lazy(x) for name, x in given.items() if x is not None}
+    steps = _number_of_steps({name: x for name, x in arrays.items() if name in inputs}, steps)
+    _check_rows(arrays, once=inputs.keys())
+    if all(isinstance(x, np.ndarray) for x in arrays.values()):
+        return _roll_out(_made(make), arrays, vary.keys(), steps, every)
+    return Motions(*_later(make, arrays, tuple(vary), steps, every))
+
+
+def _made(make: Callable[[], Simulation]) -> Simulation:
+    if not callable(make):
+        raise TypeError(f"make must be a function that makes a Simulation; got {type(make).__name__}")
+    made = make()
+    if not isinstance(made, Simulation):
+        raise TypeError(f"make must make a Simulation; it made {type(made).__name__}")
+    return made
+
+
+def _number_of_steps(inputs: Mapping[str, Any], steps: int | None) -> int:
+    """As the inputs tell, or as given."""
+    for name, x in inputs.items():
+        if x.ndim < 3:
+            raise ValueError(f"{name} must have axes of robots, steps and elements; got shape {x.shape}")
+        if steps is not None and x.shape[1] != steps:
+            raise ValueError(f"{name} is for {x.shape[1]} steps; got steps={steps}")
+        steps = x.shape[1]
+    if steps is None:
+        raise ValueError("give steps=, or tau, control or external_forces for each step")
+    check_count("steps", steps, 1)
+    return steps
+
+
+def _check_rows(arrays: Mapping[str, Any], once: Any) -> None:
+    """A row for each robot, or one for all of inputs that are given `once`."""
+    robots = arrays["q"].shape[0] if arrays["q"].ndim == 2 else None
+    if robots is None or np.isnan(robots):
+        raise ValueError(f"q must have shape (robots, nq), their number known; got {arrays['q'].shape}")
+    for name, x in arrays.items():
+        if x.ndim < 1 or x.shape[0] not in ((robots, 1) if name in once else (robots,)):
+            raise ValueError(f"{name} must have a row for each of {robots} robots; got shape {x.shape}")
+
+
+def _roll_out(simulation: Simulation, arrays: Mapping[str, Any], varied: Any, steps: int, every: int) -> Motions:
+    """The motions of one portion."""
+    if varied:
+        simulation.vary()  # of another number of robots before
+        simulation.reset(arrays["q"], arrays.get("v"))
+        simulation.vary(**{name: arrays[name] for name in varied})
+    rest = {name: x for name, x in arrays.items() if name not in varied}
+    q, v = simulation.rollout(rest.pop("q"), rest.pop("v", None), steps, every=every, **rest)
+    return Motions(q, v, simulation.failed)
+
+
+class _OfThread(local):
+    """What each thread has made for itself: simulations hold states."""
+
+    simulation: Simulation | None = None
+
+    def made(self, make: Callable[[], Simulation]) -> Simulation:
+        if self.simulation is None:
+            self.simulation = _made(make)
+        return self.simulation
+
+
+class Portions(Sent):
+    """Rollouts of portions, whose arrays are given in the order of `names`."""
+
+    __name__ = "sweep"
+
+    def __init__(
+        self, make: Callable[[], Simulation], names: tuple[str, ...], varied: tuple[str, ...], steps: int, every: int
+    ) -> None:
+        super().__init__(make, names, varied, steps, every)
+        self._make, self._names, self._how, self._mine = make, names, (varied, steps, every), _OfThread()
+
+    def __call__(self, *blocks: Any) -> Any:
+        arrays = dict(zip(self._names, blocks, strict=True))
+        return _roll_out(self._mine.made(self._make), arrays, *self._how)
+
+
+def _later(
+    make: Callable[[], Simulation], arrays: Mapping[str, Any], varied: tuple[str, ...], steps: int, every: int
+) -> list[Any]:
+    """Dask arrays of q, v and failed."""
+    robot = _made(make).robot
+    for name, size in (("q", robot.nq), ("v", robot.nv)):
+        if name in arrays and arrays[name].shape[1:] != (size,):
+            raise ValueError(f"{name} must have shape (robots, {size}); got {arrays[name].shape}")
+    states = 1 + steps // every
+    results = Result("q", (states, robot.nq), float), Result("v", (states, robot.nv), float), Result("failed", (), np.bool_)
+    call = Portions(make, tuple(arrays), varied, steps, every)
+    return of_blocks(call, "sweep", [(x, x.shape[1:]) for x in arrays.values()], results)

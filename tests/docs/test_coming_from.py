@@ -1,0 +1,95 @@
+"""The tables of names for users of other libraries: both columns are computed, and compared."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import featherweight as fw
+
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "coming_from.md").read_text()
+SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
+ROW = re.compile(r"^\| (`[^|]*) \| ([^|]*) \|$", re.MULTILINE)
+CODE = re.compile(r"`([^`]+)`")
+
+
+def computed(section: str) -> list[tuple[str, str]]:
+    """Rows whose cells are one piece of code each that takes something: theirs and ours."""
+    rows = [(CODE.fullmatch(a), CODE.fullmatch(b)) for a, b in ROW.findall(SECTIONS[section])]
+    return [(a[1], b[1]) for a, b in rows if a and b and b[1].startswith("robot.")]
+
+
+def value(code: str, names: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
+    """Of the last of several statements: arrays, as flat as they can be compared."""
+    *before, last = code.split("; ")
+    for statement in before:
+        exec(statement, names)
+    result = eval(last, names)
+    return [np.array(x) for x in (result if isinstance(result, tuple) else (result,))]
+
+
+@pytest.fixture(scope="module")
+def with_pinocchio() -> dict[str, Any]:
+    path = str(DOCS / "files" / "arm.urdf")
+    robot, model = fw.load(path, base="floating"), pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
+    rng = np.random.default_rng(1)
+    q, q1 = robot.random_configuration(rng, size=2)
+    v, a, tau = rng.normal(size=(3, robot.nv))
+    data, frame = model.createData(), model.getFrameId("hand")
+    return {"pin": pin, "np": np, **locals()}
+
+
+@pytest.fixture(scope="module")
+def with_mujoco() -> dict[str, Any]:
+    path = str(DOCS / "files" / "arm.xml")
+    robot, model = fw.load(path), mujoco.MjModel.from_xml_path(path)
+    rng = np.random.default_rng(1)
+    q = robot.random_configuration(rng)
+    v, a, tau = rng.normal(size=(3, robot.nv))
+    data, site = mujoco.MjData(model), model.site("hand").id
+    data.qpos, data.qvel, data.qfrc_applied = q, v, tau
+    mujoco.mj_forward(model, data)
+    full, six, jacp, jacr = np.zeros((4, 4)), np.zeros(6), np.zeros((3, 4)), np.zeros((3, 4))
+    x, y = np.zeros((2, 4)), rng.normal(size=(2, 4))
+    return {"mujoco": mujoco, "np": np, **locals()}
+
+
+def compare(theirs: str, ours: str, names: dict[str, Any]) -> None:
+    """To what is lost by rounding in a robot of a few joints."""
+    for x, y in zip(value(theirs, names), value(ours, names), strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), computed("Pinocchio"))
+def test_pinocchio_computes_the_same(theirs: str, ours: str, with_pinocchio: dict[str, Any]) -> None:
+    compare(theirs, ours, dict(with_pinocchio))
+
+
+@pytest.mark.parametrize(("theirs", "ours"), computed("MuJoCo"))
+def test_mujoco_computes_the_same(theirs: str, ours: str, with_mujoco: dict[str, Any]) -> None:
+    compare(theirs, ours, dict(with_mujoco))
+
+
+def test_all_tables_are_read() -> None:
+    """No row is passed over because it is written otherwise."""
+    assert len(computed("Pinocchio")) >= 30 and len(computed("MuJoCo")) >= 14
+    rows = [row for section in SECTIONS.values() for row in ROW.findall(section)]
+    assert len(rows) == len(re.findall(r"^\| `[^|]*\|[^|]*\|$", TEXT, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", sorted({*re.findall(r"`-?((?:featherweight|pin|mujoco|robot)\.[\w.]+)", TEXT)}))
+def test_a_name_is_one(name: str, with_pinocchio: dict[str, Any]) -> None:
+    """In every table: what a name stands for is there."""
+    found: Any = {"featherweight": fw, "pin": pin, "mujoco": mujoco, "robot": with_pinocchio["robot"]}[name.partition(".")[0]]
+    for part in name.split(".")[1:]:
+        if isinstance(found, pin.Data | pin.Model):
+            break
+        found = getattr(found, part)

@@ -1,0 +1,369 @@
+"""The pages on robot files say what the loaders read, no less and no more: both are taken apart, and compared."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.model.formats import srdf
+from featherweight.model.formats.mjcf.levers import OF_LATER_VERSIONS, SCALARS
+from featherweight.model.formats.registry import FORMATS
+from featherweight.model.formats.urdf.couplings import COUPLING_TYPES
+from featherweight.model.formats.urdf.known_elements import ROBOT, Known
+from featherweight.model.formats.urdf.loop_elements import LOOP_TYPES
+from featherweight.model.formats.urdf.reader import JOINT_TYPES
+from featherweight.robot.not_simulated import CHANGING_MOTION
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "formats"
+FOLDER = Path(inspect.getfile(srdf)).parent
+TABLED = "MuJoCo 4.0"  # the version that the tables of the page are of
+ACCESSORS = {"attribute", "only", "required", "named", "read_scalar", "read_numbers", "read_tuple", "read_vector", "read_axis"}
+ACCESSORS |= {"get", "find", "findall", "_nonnegative", "_range", "link"}
+
+
+# --- pages
+
+
+def page(name: str) -> str:
+    """The words of a page, without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", (PAGES / f"{name}.md").read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def spans(text: str) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+def rows(text: str, *heads: str) -> Iterator[list[str]]:
+    """The cells of rows of all tables that begin with these heads."""
+    inside: bool | None = None  # of a table, and of one with these heads
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.startswith("|"):
+            inside = None
+        elif inside is None:
+            inside = cells[: len(heads)] == list(heads)
+        elif inside and not set(line) <= set("|- "):
+            yield cells
+
+
+def listed(text: str, *heads: str) -> set[tuple[str, str]]:
+    """Pairs of element and attribute that tables have; the attribute is empty where a row has none."""
+    return {(e, a) for cells in rows(text, *heads) for e in spans(cells[0]) for a in spans(cells[1]) or [""]}
+
+
+# --- loaders
+
+
+def sources(*patterns: str, but: Sequence[str] = ()) -> list[ast.Module]:
+    files = sorted(f for pattern in patterns for f in FOLDER.glob(pattern) if f.name not in but)
+    return [ast.parse(f.read_text(encoding="utf-8")) for f in files]
+
+
+def strings(node: ast.AST) -> set[str]:
+    return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def looked_up(modules: Sequence[ast.Module]) -> set[str]:
+    """Names of elements and attributes that a loader of XML asks for: constants given to the functions that look them up."""
+    found: set[str] = set()
+    for node in (n for module in modules for n in ast.walk(module)):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ACCESSORS:
+                asked = node.args[:1] if name == "get" else node.args  # the second is what it gives without
+                paths = [text for a in asked for text in plain(a)]
+                found |= {part for path in paths for part in re.split(r"[/.]+", path) if part}
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)) and "attrib" in ast.unparse(node):
+            found |= strings(node.left)
+    return found
+
+
+def plain(node: ast.AST) -> set[str]:
+    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) else set()
+
+
+def pairs_of(known: Known, tag: str) -> set[tuple[str, str]]:
+    """All pairs of element and attribute that a URDF file may have."""
+    own = {(tag, key) for key in known.attributes}
+    return own.union(*(pairs_of(inside, name) for name, inside in known.inside.items()))
+
+
+def opaque(known: Known) -> set[str]:
+    return {name for name, inside in known.inside.items() if inside.opaque}.union(*map(opaque, known.inside.values()))
+
+
+def tags(known: Known) -> set[str]:
+    return {*known.inside}.union(*map(tags, known.inside.values()))
+
+
+# --- all formats
+
+
+def test_every_format_has_a_page_that_the_index_names_with_its_suffixes_and_options() -> None:
+    index = page("index")
+    for format in FORMATS:
+        assert f"({format.name.lower()}.md)" in index and (PAGES / f"{format.name.lower()}.md").is_file()
+        assert {*format.suffixes, *format.options} <= {*spans(index)}
+    named = {name for function in (fw.read, fw.load, fw.build) for name in inspect.signature(function).parameters}
+    documented = {spans(cells[0])[0] for cells in rows(index, "argument")}
+    assert documented == named - {"path", "description"}
+    for cells in rows(index, "argument"):
+        for function in spans(cells[1]):
+            assert spans(cells[0])[0] in inspect.signature(getattr(fw, function)).parameters
+
+
+def test_links_between_files_lead_somewhere() -> None:
+    for file in [*PAGES.glob("*.md"), *(ROOT / "docs" / "how_it_works").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8")):
+            assert (file.parent / target).exists(), (file.name, target)
+
+
+# --- URDF
+
+
+def test_the_table_of_urdf_is_what_the_loader_knows() -> None:
+    table = listed(page("urdf"), "element", "attribute", "meaning")
+    known = pairs_of(ROBOT, "robot")
+    assert table - known == set() and known - table == set()
+    prose = {*spans(page("urdf"))}
+    assert opaque(ROBOT) <= prose
+    assert {f"<{tag}>" for tag in tags(ROBOT) - {e for e, _ in table} - opaque(ROBOT)} <= prose
+
+
+def test_the_urdf_loader_looks_up_what_it_knows_and_nothing_else() -> None:
+    modules = sources("urdf/*.py", but=("writer.py", "shape_elements.py", "as_links.py", "known_elements.py"))
+    asked = {name for name in looked_up(modules) if name.isidentifier()}
+    names = tags(ROBOT) | {key for _, key in pairs_of(ROBOT, "robot")} | {"robot"}
+    assert asked - names == set()
+    mentioned = asked.union(*map(strings, modules))
+    not_asked_for = {"version", "filename"} | opaque(ROBOT)
+    assert names - mentioned - not_asked_for <= {kind.value for kind in fw.ShapeType}  # found by their type
+
+
+def test_types_of_urdf_joints_loops_and_couplings_are_on_the_page() -> None:
+    text = page("urdf")
+    tables = [{s for cells in rows(text, "type", second) for s in spans(cells[0])} for second in ("`q`", "leaves free")]
+    assert tables == [{*JOINT_TYPES}, {*LOOP_TYPES}]
+    assert {*COUPLING_TYPES} <= {*spans(text)}
+
+
+@pytest.mark.parametrize("tag", sorted(tags(ROBOT) - opaque(ROBOT)))
+def test_urdf_attributes_beyond_the_table_are_reported(tag: str, tmp_path: Path) -> None:
+    """The table cannot say too little: an attribute that it does not have is listed, at whatever element."""
+    path = tmp_path / "robot.urdf"
+    path.write_text(EVERYTHING)
+    assert "unknown" not in " ".join(dict(fw.read(path).unused))
+    assert f"<{tag} " in EVERYTHING
+    path.write_text(EVERYTHING.replace(f"<{tag} ", f'<{tag} surely_not="1" '))
+    assert f"{tag}@surely_not" in dict(fw.read(path).unused)["unknown attributes"]
+
+
+INERTIAL = (
+    '<inertial ><origin xyz="0 0 0" rpy="0 0 0"/><mass value="1"/>'
+    '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+)
+DRAWN = '<origin xyz="0 0 0" rpy="0 0 0"/><geometry >{}</geometry>'
+EVERYTHING = f"""<robot name="r" version="1.0">
+  <material name="m"><color rgba="1 1 1 1"/><texture filename="t.png"/></material>
+  <link name="base">
+    <visual name="a">{DRAWN.format('<box size="1 1 1"/>')}<material name="m"/></visual>
+    <collision name="b">{DRAWN.format('<sphere radius="1"/>')}</collision>
+    <collision name="c">{DRAWN.format('<cylinder radius="1" length="1"/>')}</collision>
+    <collision name="d">{DRAWN.format('<capsule radius="1" length="1"/>')}</collision>
+    <collision name="e">{DRAWN.format('<mesh filename="m.stl" scale="1 1 1"/>')}</collision>
+  </link>
+  <link name="x">{INERTIAL}</link><link name="y">{INERTIAL}</link>
+  <link name="z">{INERTIAL}</link><link name="w">{INERTIAL}</link>
+  <joint name="jx" type="revolute" independent="true"><parent link="base"/><child link="x"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1e30"/>
+    <dynamics damping="1" friction="1" armature="1" stiffness="1" rest="0"/></joint>
+  <joint name="jy" type="continuous"><parent link="base"/><child link="y"/></joint>
+  <joint name="jz" type="continuous"><parent link="base"/><child link="z"/>
+    <mimic joint="jx" multiplier="1" offset="0"/></joint>
+  <joint name="jw" type="spherical"><parent link="base"/><child link="w"/></joint>
+  <loop name="l" type="universal"><predecessor link="x"><origin xyz="0 0 0"/></predecessor>
+    <successor link="w"><origin xyz="0 0 0"/></successor><axis xyz="0 0 1"/><axis2 xyz="1 0 0"/></loop>
+  <coupling name="f" joint="jy" offset="0"><term joint="jx" coefficients="1"/></coupling>
+  <coupling name="g" type="gear"><predecessor link="x"/><successor link="y"/><ratio value="1"/></coupling>
+  <actuator name="m" joint="jx" gear="1" gain="1" bias="0 0 0" control="-1 1" force="-1 1"/>
+  <simulation timestep="0.1" integrator="rk4"/>
+</robot>"""
+
+
+# --- SRDF
+
+
+def test_the_table_of_srdf_is_what_the_loader_looks_up() -> None:
+    table = listed(page("srdf"), "element", "attribute")
+    asked = looked_up(sources("srdf.py")) - {"SRDF elements", ""} | srdf.USED
+    named = {name for pair in table for name in pair}
+    assert named == {name for name in asked if name.isidentifier() and not name.startswith("conf")} | {"link1", "link2"}
+    assert {element for element, _ in table} >= srdf.USED
+
+
+# --- MJCF
+
+
+def schema() -> dict[str, set[str]]:
+    """Attributes by path, as "tendon/fixed/joint", of the version of MuJoCo that is there."""
+    found: dict[str, set[str]] = {}
+    path: list[str] = []
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        depth, words = (len(line) - len(line.lstrip())) // 3, line.split()
+        if len(words) > 1 and re.fullmatch(r"\([!*?R]\)", words[1]):
+            path = [*path[:depth], words[0].replace("(world)", "")]
+            words = words[2:]
+        found.setdefault("/".join(path), set()).update(words)
+    return found
+
+
+def attributes(element: str, known: dict[str, set[str]]) -> set[str]:
+    """Of all elements whose path ends so."""
+    return set().union(*(keys for path, keys in known.items() if f"/{path}".endswith(f"/{element}")))
+
+
+def mjcf_table() -> set[tuple[str, str]]:
+    return listed(page("mjcf"), "element", "attribute")
+
+
+def current() -> bool:
+    assert TABLED in page("mjcf")
+    return mujoco.__version__.startswith(TABLED.split()[1])
+
+
+def test_elements_and_attributes_of_mjcf_are_those_of_mujoco() -> None:
+    if not current():
+        pytest.skip(f"the page is of {TABLED}")
+    known = schema()
+    unknown = {(e, a) for e, a in mjcf_table() if a and a not in attributes(e, known)}
+    assert unknown == set()
+    assert {e for e, _ in mjcf_table() if not any(f"/{path}".endswith(f"/{e}") for path in known)} == set()
+
+
+NOT_LOOKED_INTO = ("visual", "statistic", "camera", "light", "sensor", "texture", "skin", "material", "custom", "extension")
+NOT_LOOKED_INTO += (
+    "flexcomp",
+    "flex",
+    "deformable",
+    "plugin",
+    "spatial",
+    "attach",
+    "model",
+    "config",
+    "tuple",
+    "default",
+    "worldbody",
+)
+LISTED_WHOLE = {"intvelocity", "orientation", "pid", "damper", "cylinder", "muscle", "adhesion", "dcmotor"}
+
+
+def test_no_attribute_of_what_mujoco_reads_is_missing() -> None:
+    if not current():
+        pytest.skip(f"the page is of {TABLED}")
+    table = mjcf_table()
+    missing = {
+        (path, key)
+        for path, keys in schema().items()
+        for key in keys - {"name", "class"}
+        if not {*NOT_LOOKED_INTO, *LISTED_WHOLE} & {*path.split("/")}
+        if not any(f"/{path}".endswith(f"/{e}") and a == key for e, a in table)
+    }
+    assert missing == set()
+
+
+STRUCTURE = re.compile(r"(adr|num|bodyid|parentid|weldid|obj[12]id|objtype|eq_type|data)$|^plugin$")
+
+
+def fields_read() -> set[str]:
+    """Fields of MuJoCo's compiled model that the loader names, as attributes or in tables of words."""
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    named = {f"tendon_{what}" for what in SCALARS}.union(*OF_LATER_VERSIONS.values())
+    for module in sources("mjcf/*.py"):
+        named |= strings(module) | {n.attr for n in ast.walk(module) if isinstance(n, ast.Attribute)}
+    return {n for n in named if isinstance(getattr(model, n, None), np.ndarray) and not n.startswith("_")}
+
+
+def test_every_field_of_the_compiled_model_that_is_read_is_on_the_page_and_no_other() -> None:
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    text = page("mjcf")
+    column = {s for cells in rows(text, "element", "attribute", "what it is here") for s in spans(cells[3])}
+    fields = {s for s in column if isinstance(getattr(model, s, None), np.ndarray)}
+    structure = {f for f in fields_read() if STRUCTURE.search(f)}
+    prose = {*spans(text)}
+    assert fields_read() - structure - prose == set()
+    assert fields - fields_read() == set()
+    if current():
+        options = {s for s in column - fields if hasattr(model.opt, s) or hasattr(model, s)}
+        assert column == fields | options
+
+
+def flags_read() -> set[str]:
+    """What the loader asks `disabled` for."""
+    found: set[str] = set()
+    for node in (n for module in sources("mjcf/*.py") for n in ast.walk(module)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("disabled", "_off"):
+            found |= {s for a in node.args for s in plain(a)}
+    return {f.lower() for f in found} | {"constraint"}
+
+
+def test_flags_that_are_read_are_on_the_page() -> None:
+    documented = {a for cells in rows(page("mjcf"), "element", "attribute", "what it is here") for a in spans(cells[1])
+                  if "flag" in spans(cells[0])}  # fmt: skip
+    older = {"passive"}  # before MuJoCo 3.4, one for springs and dampers
+    assert flags_read() - older == documented - {"override"}
+    assert older <= {*spans(page("mjcf"))}
+
+
+# --- reports
+
+
+def kinds_in(*patterns: str) -> set[str]:
+    """Kinds of what is listed: first of the pairs that functions of this purpose yield, and keys of counts."""
+    found: set[str] = set()
+    for module in sources(*patterns):
+        for function in (n for n in ast.walk(module) if isinstance(n, ast.FunctionDef)):
+            if re.search("unused|counts|missing_meshes", function.name):
+                for pair in (n for n in ast.walk(function) if isinstance(n, ast.Tuple) and len(n.elts) == 2):
+                    found |= plain(pair.elts[0])
+    return {kind for kind in found if re.fullmatch(r"[a-z][^/]* .*|[a-z]+s", kind)}
+
+
+@pytest.mark.parametrize(("name", "patterns"), [("urdf", ("urdf/*.py", "geometry.py")), ("mjcf", ("mjcf/*.py", "geometry.py"))])
+def test_every_kind_that_a_loader_lists_is_on_its_page(name: str, patterns: tuple[str, ...]) -> None:
+    kinds = kinds_in(*patterns)
+    assert len(kinds) > 8
+    assert kinds - {*spans(page(name))} == set()
+
+
+def test_kinds_on_the_page_of_mjcf_are_those_of_the_package_and_those_that_change_motion_are_marked() -> None:
+    words = set().union(*map(strings, sources("*.py", "mjcf/*.py", "../contact_rules.py")))
+    table = [(spans(cells[0]), cells[1]) for cells in rows(page("mjcf"), "kind")]
+    assert {kind for kinds, _ in table for kind in kinds} - words == set()
+    assert {kind for kinds, mark in table if mark.startswith("yes") for kind in kinds} == {*CHANGING_MOTION}
+
+
+# --- angles
+
+
+@pytest.mark.parametrize("error", [0.0, 4.9e-12, 9e-12, 1.1e-11, 1e-6])
+def test_angles_snap_as_the_page_says(error: float, tmp_path: Path) -> None:
+    assert "within 1e-11 of a multiple of π/2" in page("urdf")
+    path = tmp_path / "robot.urdf"
+    for turns in (1, 2, 3, -1):
+        angle = turns * np.pi / 2 + error
+        path.write_text(
+            f'<robot><link name="a"/><link name="b">{INERTIAL}</link><joint name="j" type="fixed"><parent link="a"/>'
+            f'<child link="b"/><origin rpy="{angle!r} 0 0"/></joint></robot>'.replace("np.float64(", "").replace(")", "")
+        )
+        R: Any = fw.read(path).joints[0].placement.R
+        assert ({abs(x) for row in R for x in row} == {0.0, 1.0}) == (error < 1e-11)

@@ -1,0 +1,73 @@
+"""What the pages say runs: every block of Python, those of a page after one another, where the files that they name are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from docs.page_blocks import blocks, run
+
+ROOT = Path(__file__).parents[2]
+FILES = ROOT / "docs" / "files"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_CODE = [page for page in PAGES if any(blocks(page.read_text()))]
+
+
+def name(page: Path) -> str:
+    """With what sends it to the process that compiles simulations, where there are several (conftest.py)."""
+    return page.relative_to(ROOT).as_posix() + (" simulation" if "Simulation(" in page.read_text() else "")
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=name)
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With PICTURES=1 the pictures that it makes, and shows, are kept beside it."""
+    shutil.copytree(FILES, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    for left_out in run(page, page.read_text()):
+        print(left_out)
+    for picture in tmp_path.glob("*.png") if os.environ.get("PICTURES") else ():
+        shutil.copy(picture, page.parent)
+
+
+def test_blocks_run_in_order_with_what_is_hidden_and_without_what_is_left_out(tmp_path: Path) -> None:
+    text = """
+<!-- run first:
+x = 1
+-->
+
+```python
+y = x + 1
+```
+
+<!-- not run: there is no moon -->
+
+```python
+moon = land()
+```
+
+1. A list
+
+   ```python
+   z = moon.size
+   ```
+
+```python
+import torch_that_is_not_there  # a module of no bridge: an error
+```
+"""
+    assert [block.line for block in blocks(text)] == [2, 7, 13, 19, 23]
+    with pytest.raises(ModuleNotFoundError) as error:
+        run(tmp_path / "page.md", text)
+    assert error.traceback[-1].lineno + 1 == 23
+    assert run(tmp_path / "page.md", text.replace("import torch_that", "# ")) == [
+        "page.md:13: there is no moon",
+        "page.md:19: there is no moon",
+    ]
+
+
+def test_a_block_that_fails_fails(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        run(tmp_path / "page.md", "```python\nassert 1 == 2\n```\n")

@@ -1,0 +1,155 @@
+"""Robots of one's own as environments: registered, alone and many at once, as Gymnasium asks for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
+
+import featherweight as fw  # noqa: E402
+from featherweight import gym  # noqa: E402
+
+WHEEL = fw.Inertia(1.0, (0.0, 0.0, -0.3), (0.02, 0.0, 0.0, 0.02, 0.0, 0.02))
+
+
+def cart_pole(effort: float = 20.0) -> fw.Description:
+    cart = fw.Joint("slide", fw.JointType.PRISMATIC, None, "cart", axis=(1.0, 0.0, 0.0), effort=effort)
+    pole = fw.Joint("hinge", fw.JointType.CONTINUOUS, "cart", "pole", axis=(0.0, 1.0, 0.0), effort=0.5)
+    return fw.describe([fw.Body("cart", WHEEL), fw.Body("pole", WHEEL)], [cart, pole], name="cart_pole")
+
+
+def upright(before: Any, after: Any, action: Any) -> Any:
+    return -np.cos(after.q[:, 1]) - 0.01 * np.square(action).sum(axis=-1)
+
+
+def too_far(now: Any) -> Any:
+    return abs(now.q[:, 0]) > 0.011
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered() -> None:
+    gym.register("own/CartPole-v0", cart_pole(), gym.RobotTask(reward=upright, ends=too_far), max_episode_steps=40)
+
+
+@pytest.mark.filterwarnings("ignore:.*infinity.*")
+def test_a_robot_of_ones_own_is_an_environment() -> None:
+    env = gymnasium.make("own/CartPole-v0")
+    assert env.spec.max_episode_steps == 40
+    assert env.action_space == gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32) and env.observation_space.shape == (4,)
+    check_env(env.unwrapped, skip_render_check=True)
+    env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(np.zeros(2, np.float32))
+    assert reward == pytest.approx(-np.cos(observation[1])) and not terminated and not truncated
+    assert info == {"reward": reward, "simulation_failed": False}
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_many_are_as_gymnasium_runs_them_one_by_one(mode: AutoresetMode) -> None:
+    ours = gymnasium.make_vec("own/CartPole-v0", num_envs=3, autoreset_mode=mode, max_episode_steps=9)
+    theirs = SyncVectorEnv([lambda: gymnasium.make("own/CartPole-v0", max_episode_steps=9)] * 3, autoreset_mode=mode)
+    assert isinstance(ours, gym.RobotVectorEnv)
+    rng, ends = np.random.default_rng(0), np.zeros(2, int)
+    np.testing.assert_allclose(ours.reset(seed=3)[0], theirs.reset(seed=3)[0], rtol=1e-12)
+    for _ in range(40):
+        actions = rng.uniform(-1.0, 1.0, (3, 2)).astype(np.float32)
+        a, b = ours.step(actions), theirs.step(actions)
+        for x, y in zip(a[:4], b[:4], strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+        ends += [a[2].sum(), a[3].sum()]
+        if "final_obs" in a[4]:
+            for x, y in zip(a[4]["final_obs"][a[4]["_final_obs"]], b[4]["final_obs"][b[4]["_final_obs"]], strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+    assert (ends > 0).all()
+
+
+URDF = """<robot name="cart_pole">
+  <link name="rail"/>
+  <link name="cart"><inertial><origin xyz="0 0 -0.3"/><mass value="1"/>{inertia}</inertial></link>
+  <link name="pole"><inertial><origin xyz="0 0 -0.3"/><mass value="1"/>{inertia}</inertial></link>
+  <joint name="slide" type="prismatic"><parent link="rail"/><child link="cart"/><axis xyz="1 0 0"/>
+    <limit effort="20" velocity="9" lower="-9" upper="9"/></joint>
+  <joint name="hinge" type="continuous"><parent link="cart"/><child link="pole"/><axis xyz="0 1 0"/>
+    <limit effort="0.5" velocity="9"/></joint>
+</robot>""".format(inertia='<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>')
+
+
+def test_a_file_is_an_environment_in_every_way_of_running_many(tmp_path: Path) -> None:
+    """By itself, one by one and in processes: the same seeds and actions give the same."""
+    path = tmp_path / "cart_pole.urdf"
+    path.write_text(URDF)
+    gym.register("own/File-v0", path, gym.RobotTask(reward=upright, ends=too_far), max_episode_steps=5)
+    outcomes = []
+    for mode in ("vector_entry_point", "sync", "async"):
+        envs = gymnasium.make_vec("own/File-v0", num_envs=2, vectorization_mode=mode)
+        envs.reset(seed=4)
+        steps = [envs.step(np.full((2, 2), 0.3, np.float32))[:4] for _ in range(7)]
+        outcomes.append([np.stack(x) for x in zip(*steps, strict=True)])
+        envs.close()
+        envs.close()  # does no harm
+    assert outcomes[0][3].any()  # a limit of time
+    for other in outcomes[1:]:
+        for x, y in zip(outcomes[0], other, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+def test_many_are_drawn_one_by_one() -> None:
+    """As Gymnasium has it: a picture of each, which is what it looks like by itself."""
+    envs = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=2, render_mode="rgb_array", size=(40, 30))
+    alone = gymnasium.make("featherweight/Hopper-v0", render_mode="rgb_array", width=40, height=30)
+    envs.reset(seed=3)
+    alone.reset(seed=3)
+    first, second = envs.render()
+    np.testing.assert_array_equal(first, alone.render())
+    assert first.shape == second.shape == (30, 40, 3) and first.dtype == np.uint8 and np.ptp(first) > 0
+    assert envs.render_mode == "rgb_array" and "rgb_array" in envs.metadata["render_modes"]
+    quiet = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=2)
+    assert quiet.render() is None
+    with pytest.raises(ValueError, match="rgb_array"):
+        gymnasium.make_vec("featherweight/Hopper-v0", num_envs=2, render_mode="human")
+
+
+def test_some_begin_anew_by_a_mask() -> None:
+    envs = gymnasium.make_vec("own/CartPole-v0", num_envs=3, autoreset_mode=AutoresetMode.DISABLED)
+    envs.reset(seed=0)
+    moved = envs.step(np.ones((3, 2), np.float32))[0]
+    observation, _ = envs.reset(seed=[7, 8, 9], options={"reset_mask": np.array([False, True, False])})
+    np.testing.assert_array_equal(observation[[0, 2]], moved[[0, 2]])
+    np.testing.assert_array_equal(observation[1], gymnasium.make("own/CartPole-v0").reset(seed=8)[0])
+
+
+def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
+    """Its root is freed and a floor put below it; it begins where it is told."""
+    ball = fw.Shape("skin", "ball", fw.ShapeType.SPHERE, (0.1,))
+    bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004))), fw.Body("arm", WHEEL)]
+    hinge = fw.Joint("hinge", fw.JointType.REVOLUTE, "ball", "arm", axis=(1.0, 0.0, 0.0), effort=1.0)
+    robot = fw.describe(bodies, [hinge], name="ball", shapes=[ball])
+    home = {"root_joint": [0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 1.0], "hinge": 3.0}
+    gym.register(
+        "own/Ball-v0", robot, gym.RobotTask(frame_skip=50, reset_noise_scale=0.0), floating=True, floor=True, home=home
+    )
+    env = gymnasium.make("own/Ball-v0")
+    q = env.reset(seed=0)[0][:8]
+    np.testing.assert_allclose(q, [0.0, 0.0, 0.15, 1.0, 0.0, 0.0, 0.0, 3.0])  # quaternions in MuJoCo's order
+    heights = [env.step(np.zeros(1, np.float32))[0][2] for _ in range(10)]
+    assert heights[-1] == pytest.approx(0.1, abs=1e-3)
+    description = env.unwrapped.vector.task.xml_file
+    with pytest.raises(ValueError, match="leave out floor"):
+        gym.register("own/Ball-v1", description, gym.RobotTask(), floor=True)
+    with pytest.raises(ValueError, match="one root body that is fixed"):
+        gym.register("own/Ball-v1", description, gym.RobotTask(), floating=True)
+
+
+def test_what_is_no_robot_for_an_environment_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"joints without an effort: slide\. Give description\.actuators"):
+        gym.register("own/Other-v0", cart_pole(effort=np.inf), gym.RobotTask())
+    with pytest.raises(TypeError, match=r"featherweight\.read"):
+        gym.register("own/Other-v0", fw.build(cart_pole()), gym.RobotTask())  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        gym.register("own/Other-v0", "nowhere.urdf", gym.RobotTask())
+    assert "own/Other-v0" not in gymnasium.registry
