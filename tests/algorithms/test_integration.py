@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.model.configuration import difference
 from featherweight.model.generators import from_parents
 
 KINDS = (fw.JointType.FLOATING, fw.JointType.SPHERICAL, fw.JointType.PLANAR, fw.JointType.REVOLUTE)
@@ -22,8 +23,8 @@ def robot() -> fw.Robot:
 
 def test_the_difference_of_random_configurations_is_that_of_the_model(robot: fw.Robot) -> None:
     q = robot.random_configuration(0, 30)
-    np.testing.assert_allclose(robot._difference(q, q[::-1]), robot.difference(q, q[::-1]), rtol=0.0, atol=2e-14)
-    trace = robot._difference.trace
+    np.testing.assert_allclose(robot.difference(q, q[::-1]), difference(robot._coordinates, q, q[::-1]), rtol=0.0, atol=2e-14)
+    trace = robot.difference.trace
     for a, b in zip(q[:5], q[::-1][:5], strict=True):
         np.testing.assert_allclose(fw.evaluate(trace, [a.tolist(), b.tolist()]), robot.difference(a, b), rtol=0.0, atol=2e-14)
 
@@ -35,4 +36,4 @@ def test_the_difference_undoes_integrate(robot: fw.Robot, turn: float) -> None:
     for j in robot.joints:
         if j.type in (fw.JointType.FLOATING, fw.JointType.PLANAR):
             v[:, j.v_slice.start] = rng.standard_normal(20)
-    np.testing.assert_allclose(robot._difference(q, robot._integrate(q, v)), v, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(robot.difference(q, robot.integrate(q, v)), v, rtol=1e-14, atol=1e-14)

@@ -491,7 +491,7 @@ def test_single_precision(name: str) -> None:
 
 def test_a_file_s_mechanism_on_a_floating_base(loaded: fw.Robot) -> None:
     """The base is a cluster of its own; with it at rest the bars move as on the ground."""
-    robot = fw.build(loaded.loops.d, "floating", execution="interpreted")  # type: ignore[attr-defined]
+    robot = fw.build(loaded._loops.d, "floating", execution="interpreted")  # type: ignore[attr-defined]
     assert isinstance(robot, fw.ClosedRobot)
     assert (loaded.nq, loaded.nv) == (3, 1) and (robot.nq, robot.nv) == (10, 7)
     q = robot.random_configuration(0)

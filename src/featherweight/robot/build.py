@@ -76,7 +76,7 @@ def load(
     AMENT_PREFIX_PATH say, then in the folder of the file and in those around it. Meshes that are not found are listed in
     `robot.report()`, with where they were sought.
 
-    xacro files are expanded by the package xacro (`pip install featherweight[xacro]`); `xacro_args` are their arguments, as in
+    xacro files are expanded by the package xacro (the extra of that name); `xacro_args` are their arguments, as in
     {"arm": "left"}. Text, and files by other names, are expanded if `xacro_args` are given, {} if need be. xacro runs the
     expressions of a file as Python, which can do whatever you can: expand only files that you trust.
 

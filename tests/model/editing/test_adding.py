@@ -1,4 +1,4 @@
-"""What is added to a description: loops, couplings and closures as `Mechanism` takes them, and payloads exactly."""
+"""What is added to a description: loops, couplings and closures as `describe` takes them, and payloads exactly."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_names_that_both_have_are_refused_with_a_remedy() -> None:
 
 
 def test_what_is_no_description_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"attached takes a description, as `read` and `Mechanism` give; got 'hand.urdf'"):
+    with pytest.raises(TypeError, match=r"attached takes a description, as `read` and `describe` give; got 'hand.urdf'"):
         chain(2).attached("hand.urdf")  # type: ignore[arg-type]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from defusedxml import minidom as safe_minidom  # type: ignore[import-untyped, unused-ignore]
 
+from ...extras import install_command
 from ..editing.notes import warn_caller
 from ..types import ModelError
 from .robot_source import RobotSource
@@ -42,7 +43,7 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
     except ImportError as error:
         file = source.name if source.suffix == ".xacro" else "FILE.xacro"
         raise ImportError(
-            f"{source}: expanding it needs the package xacro: pip install 'featherweight[xacro]'; "
+            f"{source}: expanding it needs the package xacro: {install_command('xacro')}; "
             f"or expand it elsewhere, by `xacro {file} > robot.urdf`, and read what comes out"
         ) from error
     if not isinstance(arguments, Mapping):

@@ -46,7 +46,7 @@ def feet(robot: fw.Robot, kind: str) -> list[Any]:
 
 Functions = Callable[[fw.Robot], list[CompiledFunction]]
 CASES: dict[str, tuple[Callable[[], fw.Robot], Functions]] = {
-    "tree": (of_a_tree, lambda r: [r.forward_dynamics, r.inverse_mass_matrix, r._integrate, r._difference, r.mass_matrix]),
+    "tree": (of_a_tree, lambda r: [r.forward_dynamics, r.inverse_mass_matrix, r._integrate, r.difference, r.mass_matrix]),
     "derivatives": (lambda: fw.build(random_tree(2, seed=1)), lambda r: [
         r.inverse_dynamics.derivative(), r.forward_dynamics.pushforward, r.forward_dynamics.pullback]),
     "panda": (lambda: example("panda"), lambda r: [
@@ -93,7 +93,7 @@ def test_all_ways_to_write_a_kernel_give_the_same(
     for f, dtype in (
         (robot.forward_dynamics, np.float64),
         (robot.inverse_dynamics, np.float32),
-        (robot._difference, np.float64),
+        (robot.difference, np.float64),
     ):
         assert_same(f.copy(), *(x.astype(dtype) for x in states_of(robot, f, 140)))
 
