@@ -21,6 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value, at most, for constraints that follow from others but for what is tolerated
 GAP = 10.0  # between singular values that count and those that do not
+TIE = 1e-6  # of the greatest value: what rounding may make of equal ones, and of the configurations where they are taken
 APART = 0.5  # [rad] in all between configurations at which constraints are tried that are left out
 
 
@@ -38,7 +39,7 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
         weak = [k for k in range(1, rank) if greatest[k] < min(WEAK, 10.0 * p.tolerance / assembly.length)]
         k = max(weak, key=lambda k: greatest[k - 1] / greatest[k], default=rank)
         if k < rank and greatest[k - 1] > GAP * greatest[k]:
-            best = int(np.argmax([v[k - 1] for v in values]))
+            best = first_of_best([float(v[k - 1]) for v in values])
             rows = _pivots(scaled[best], k)
             if _follow(assembly, x, rows):
                 return rows, np.asarray(J[best])
@@ -61,7 +62,7 @@ def _pivots(K: Array, rank: int) -> list[int]:
     left, chosen = K.copy(), []
     for _ in range(rank):
         lengths = np.linalg.norm(left, axis=1)
-        chosen.append(int(lengths.argmax()))
+        chosen.append(first_of_best(lengths.tolist()))
         unit = left[chosen[-1]] / lengths[chosen[-1]]
         left = left - np.outer(left @ unit, unit)
     return sorted(chosen)
@@ -81,15 +82,22 @@ def smallest(K: Array) -> float:
     return float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 0.0
 
 
+def first_of_best(values: Sequence[float]) -> int:
+    """Of values that are the greatest but for rounding, the first: symmetric mechanisms are the same on all machines."""
+    least = max(values) * (1.0 - TIE)
+    return next(k for k, value in enumerate(values) if value >= least)
+
+
 def determined(K: Array, groups: Sequence[Sequence[int]]) -> list[int]:
     """Columns that the rows of K determine well: those of earlier groups first, each the best beside those before."""
     chosen: list[int] = []
     for group in groups:
         left = list(group)
         while left and len(chosen) < len(K):
-            best = max(left, key=lambda c: smallest(K[:, [*chosen, c]]))
-            if smallest(K[:, [*chosen, best]]) < 1e-6 * np.abs(K).max():
+            values = [smallest(K[:, [*chosen, c]]) for c in left]
+            if max(values) < 1e-6 * np.abs(K).max():
                 break
+            best = left[first_of_best(values)]
             chosen.append(best)
             left.remove(best)
     return chosen
