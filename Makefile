@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test coverage trial examples jax torch casadi dask bench bench-gpu papers docs pictures lint hooks wheel workflows clean
+.PHONY: demo test coverage trial examples jax torch casadi dask bench bench-gpu papers docs figures pictures lint hooks wheel workflows clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -42,9 +42,13 @@ dask: $(VENV)-dask/.made
 docs: $(VENV)-docs/.made
 	$(VENV)-docs/bin/sphinx-build --fail-on-warning --nitpicky --quiet -b html docs build/docs
 
-# The pictures that the code of a page makes, anew.
-pictures: $(VENV)/.test
-	PICTURES=1 $(BIN)/pytest tests/docs/test_pages.py
+# The pictures of the pages, anew, a quarter of an hour; ONLY="demo.png identify.png" draws these, and those that take longer.
+pictures: $(VENV)/.test $(VENV)-casadi/.made $(VENV)-torch/.made $(VENV)-dask/.made
+	$(BIN)/python docs/pictures.py $(ONLY)
+
+# Measures what the README and docs/how_fast.md show, in one run of a quarter of an hour, on a machine that does nothing else.
+figures: $(VENV)-figures/.made
+	$(VENV)-figures/bin/python benchmarks/figures.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -108,6 +112,11 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/.demo
+
+$(VENV)-figures/.made: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-figures
+	$(VENV)-figures/bin/python -m pip install --quiet --editable '.[test]' pin-pink mink roboticstoolbox-python
+	touch $@
 
 $(VENV)-examples/.made: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-examples

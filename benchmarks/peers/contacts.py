@@ -61,7 +61,7 @@ def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> 
     p, pv, ptau = (x[:, 0].copy() for x in (pair.pq, pair.pv, pair.pu))
     states = [tuple(np.ascontiguousarray(x) for x in state) for state in zip(pair.pq.T, pair.pv.T, pair.pu.T, strict=True)]
     expected, accelerations = np.array(peer.delassus(p)), np.array(peer.dynamics(p, pv, ptau))
-    errors = [_error(delassus(q), expected), _error(dynamics(q, v, tau)[pair.order[1]], accelerations)]
+    errors = [_error(delassus(q), expected), _error(dynamics(q, v, tau).acceleration[pair.order[1]], accelerations)]
     print(f"{what}: agree to {errors[0]:.1e}, by {delassus.algorithm!r}, and {errors[1]:.1e}, by {dynamics.algorithm!r}")
     matrices, results = delassus(pair.q), dynamics(pair.q, pair.v, pair.u)
     calls: list[tuple[str, str, Call, Call, int, float]] = [

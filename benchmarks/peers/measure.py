@@ -75,7 +75,7 @@ def peak_flops() -> Callable[[], float]:
         ]
     )
     host()
-    code = load_object(compile_object(ir))
+    code = load_object(compile_object(ir), "peak")
     run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(code.address("peak"))
     x = np.full(lanes, 1e-3)
 
@@ -91,6 +91,11 @@ def machine() -> str:
     """One line about where this was measured."""
     h = host()
     return f"{h.cpu}, {8 * h.vector_bytes}-bit vectors, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+
+
+def beside(ours: float, theirs: float) -> str:
+    """A cell of a table: our time, a peer's, and how many times ours goes into it; numbers of three digits."""
+    return f"{ours:#.3g} / {theirs:#.3g}, **{theirs / ours:.2g} ×**"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -36,7 +36,12 @@ def save_picture(path: Path, robot: Robot, q: Array, timings: Sequence[Timing], 
         timed.set_title("Time for one state")
         for ax in (counted, timed):
             ax.legend(loc="upper left", bbox_to_anchor=(-0.42, -0.12), ncols=3)
-        figure.savefig(path)
+        figure.savefig(path, metadata={"Description": operations_shown(robot)})
+
+
+def operations_shown(robot: Robot) -> str:
+    """What the chart of operations says, a line for each function: in the file too, for those who cannot see it."""
+    return "\n".join(f"{name}: {f.operations}" for name, f in robot.functions.items())
 
 
 def _heading(figure: Figure, robot: Robot, states_per_second: float, threads: int) -> None:

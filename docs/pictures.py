@@ -1,0 +1,58 @@
+"""Draws the pictures of the pages anew: `make pictures`, or `python docs/pictures.py [PICTURE ...]` for some.
+
+Pictures of examples have their names. The one that takes half an hour is drawn only if it is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAPERS = "benchmarks/papers/make_report.py --output docs/papers"
+ALGORITHMS = "benchmarks/papers/algorithm_pages.py"
+FILMS = "benchmarks/peers/make_pictures.py --output docs"
+MADE_BY = {
+    "demo.png": "-m featherweight demo --output docs",
+    "start.png": "-m pytest tests/docs/test_pages.py -k start",
+    "talos_falls.gif": FILMS,
+    "centipede_walks.gif": FILMS,
+    "gpu_instructions.png": "benchmarks/gpu/instructions.py docs/gpu_instructions.png",
+}
+FOLDERS = {"algorithms": ALGORITHMS, "papers": PAPERS}
+ENVIRONMENTS = {"reach_with_casadi": "casadi", "learn_through_dynamics": "torch", "reachable_workspace": "dask"}
+LONG = {"learn_to_hop.png"}
+
+
+def pictures() -> list[str]:
+    """All that there are, by their paths in the folder of the pages."""
+    return sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*") if p.suffix in (".png", ".gif"))
+
+
+def command(picture: str) -> tuple[str, str]:
+    """What draws a picture, by an interpreter of Python, and the environment that has it: "" is that of the tests."""
+    path = Path(picture)
+    if picture in MADE_BY:
+        return MADE_BY[picture], ""
+    if path.parent.name in FOLDERS:
+        return FOLDERS[path.parent.name], ""
+    return f"examples/{path.stem}.py --output docs", ENVIRONMENTS.get(path.stem, "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pictures", nargs="*", help=f"by their paths in docs (default: all but {', '.join(LONG)})")
+    chosen = parser.parse_args().pictures or [p for p in pictures() if p not in LONG]
+    path = os.pathsep.join(str(ROOT / "benchmarks" / folder) for folder in ("peers", "papers"))
+    for line, environment in dict.fromkeys(map(command, chosen)):
+        python = ROOT / f".venv-{environment}" / "bin" / "python" if environment else sys.executable
+        print(f"{python} {line}", flush=True)
+        subprocess.run([python, *line.split()], cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "PICTURES": "1"}, check=True)
+
+
+if __name__ == "__main__":
+    main()
