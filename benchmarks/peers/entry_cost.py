@@ -19,9 +19,9 @@ from featherweight.spatial import sincos
 
 POINTS = 20_000
 RANGES: dict[str, Callable[[np.random.Generator], Any]] = {
-    "|x| ≤ π/4": lambda rng: rng.uniform(-np.pi / 4, np.pi / 4, POINTS),
-    "|x| ≤ 10": lambda rng: rng.uniform(-10, 10, POINTS),
-    "|x| ≤ 1e5": lambda rng: rng.uniform(-1e5, 1e5, POINTS),
+    "abs x ≤ π/4": lambda rng: rng.uniform(-np.pi / 4, np.pi / 4, POINTS),
+    "abs x ≤ 10": lambda rng: rng.uniform(-10, 10, POINTS),
+    "abs x ≤ 1e5": lambda rng: rng.uniform(-1e5, 1e5, POINTS),
     "next to kπ/2 ≤ 1e5": lambda rng: np.nextafter(
         rng.integers(-63_000, 63_000, POINTS) * (np.pi / 2), rng.choice([-np.inf, np.inf], POINTS)
     ),
