@@ -23,7 +23,7 @@ html_theme = "furo"
 html_title = f"Featherweight {version}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
-html_css_files = ["formulas.css"]
+html_css_files = ["formulas.css", "code.css"]
 html_copy_source = False
 html_show_sphinx = False
 
