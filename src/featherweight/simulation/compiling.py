@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..engine.cache_folder import log
 from .machine_code import package_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,6 +18,44 @@ FAST = {"contract", "nsz"}
 CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # functions that only compiled ones call
 
 _untaught: list[tuple[Any, Any, dict[str, Any]]] = []  # functions, what is compiled for them, and how
+
+
+class Compilation:
+    """How long this process has compiled functions of simulations, beside the steps that most take (`compiled_loop`).
+
+    It is said once, since a step may wait for it that is taken in another way than those before.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._begun: list[float] = []  # functions compile those that they call
+        self._said = self._listening = False
+
+    def listen(self) -> None:
+        """From now on, once."""
+        if self._listening:
+            return
+        self._listening = True
+        from numba.core import event
+
+        event.Listener.register(Compilation)
+        event.register("numba:compile", self)
+
+    def notify(self, event: Any) -> None:
+        """What Numba calls before it compiles a function that is not on the disk, and after."""
+        if not event.data["dispatcher"].py_func.__module__.startswith(__package__):
+            return
+        if event.is_start:
+            if not self._said:
+                log.warning("featherweight: compiling further parts of simulations, once for this machine: up to a minute")
+            self._said = True
+            self._begun.append(time.perf_counter())
+        elif self._begun:
+            begun = self._begun.pop()
+            self.seconds += 0.0 if self._begun else time.perf_counter() - begun
+
+
+compilation = Compilation()
 
 
 def jitable(function: F) -> F:
@@ -64,6 +104,7 @@ def _dispatcher(function: Any) -> Any:
     import numba
 
     teach_numba()
+    compilation.listen()
     options: dict[str, Any] = dict(nogil=True, error_model="numpy", fastmath=FAST)
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
