@@ -54,7 +54,8 @@ def ways(name: str, function: str, precision: str) -> list[Way]:
     for title, candidate in zip(WAYS, kernels.candidates[: kernels.compared], strict=True):
         cubin, use = assembled(assembly(candidate.ir(), CAPABILITY))
         counted = disassembled(cubin)
-        assert counted is not None
+        if counted is None:
+            raise SystemExit("nvdisasm is not there: pip install nvidia-cuda-nvdisasm")
         found.append(Way(title, use, counted))
     return found
 
