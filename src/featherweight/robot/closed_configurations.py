@@ -57,16 +57,16 @@ class ClosedConfigurations(ClosedSteps):
         and within joint limits where such configurations are found.
         """
         rng = np.random.default_rng(rng)
-        shape = configuration.shape_of(size)
-        wanted = int(np.prod(shape, dtype=int))
-        q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
+        q = configuration.random_configuration(self._coordinates, self.nq, rng, size)
+        flat = q.reshape(-1, self.nq)
+        wanted = len(flat)
         for a in self._loops.assemblies.values():
             regular = REGULAR / len(self._loops.assemblies)
             x, left = a.search(a.anywhere(rng), wanted, first=1, accept=lambda x, a=a, most=regular: a.singularity(x) < most)
             if len(x) < wanted:
                 raise ValueError(f"{self._not_found(a, left)}; {len(x)} of {wanted} were found in general position")
-            q[:, a.gap.places] = x
-        return q.reshape(*shape, self.nq)
+            flat[:, a.gap.places] = x
+        return q
 
     def _not_found(self, a: Assembly, left: Array | None) -> str:
         text = f"{self.name}: no closed configuration was found"
