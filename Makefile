@@ -45,6 +45,7 @@ docs: $(VENV)-docs/.made
 # The pictures of the pages, anew, a quarter of an hour; ONLY="demo.png identify.png" draws these, and those that take longer.
 pictures: $(VENV)/.test $(VENV)-casadi/.made $(VENV)-torch/.made $(VENV)-dask/.made
 	$(BIN)/python -m pip install --quiet 'nvidia-cuda-nvdisasm>=13'
+	$(VENV)-dask/bin/python -m pip install --quiet zarr
 	$(BIN)/python docs/pictures.py $(ONLY)
 
 # Measures what the README and docs/how_fast.md show, in one run of a quarter of an hour, on a machine that does nothing else.

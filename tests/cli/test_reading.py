@@ -7,8 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 
 from featherweight import cli
+from featherweight.cli.options import Mimic, RobotFile, of_robot_file
 
 BOT = """<robot name="bot" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="side" default="right"/>
   <link name="base"/><link name="$(arg side)_leg"><inertial><mass value="2"/>
@@ -50,6 +52,24 @@ def test_a_minus_is_standard_input(
     assert "meshes not found" not in out
     assert cli.main([command, "-"]) == 1
     assert "nothing to read" in capsys.readouterr().err
+
+
+def test_commands_have_the_options_of_a_file_and_their_own_of_which_those_of_one_name_count() -> None:
+    calls = []
+
+    def command(file: RobotFile, base: str = "mine", number: int = 3) -> None:
+        calls.append((file, base, number))
+
+    app = typer.Typer()
+    app.command()(of_robot_file(command))
+    for arguments in (["bot.urdf"], ["bot.urdf", "--number", "4", "--mimic", "independent", "--xacro-arg", "a=b"]):
+        app(arguments, standalone_mode=False)
+    assert calls == [
+        (RobotFile(Path("bot.urdf")), "mine", 3),
+        (RobotFile(Path("bot.urdf"), mimic=Mimic.INDEPENDENT, xacro_arg=["a=b"]), "mine", 4),
+    ]
+    names = [x.name for x in typer.main.get_command(app).params]
+    assert [name for name in names if name in (*RobotFile._fields, "number")] == [*RobotFile._fields, "number"]
 
 
 def test_wrong_options_are_one_line_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

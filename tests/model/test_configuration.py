@@ -344,6 +344,22 @@ def test_random_configurations_come_from_the_seed():
         assert random_configuration(coords, nq, size=size).shape == (*shape, nq)
 
 
+def test_a_seed_stands_for_the_same_numbers_always():
+    """Programs that were run with a seed come out the same: drawn by group, and of a group's joints one after the other."""
+    types = (JointType.REVOLUTE, JointType.FLOATING, JointType.PRISMATIC, JointType.PLANAR, JointType.SPHERICAL)
+    coords, rng = coordinates(*types), np.random.default_rng(11)
+    one_dof, spherical = rng.random(2), rng.standard_normal(4)
+    angle, planar = rng.uniform(-math.pi, math.pi), rng.uniform(-1.0, 1.0, 2)
+    floating = rng.uniform(-1.0, 1.0, 3), rng.standard_normal(4)
+    expected = [
+        *(-math.pi + 2.0 * math.pi * one_dof[:1], floating[0], floating[1] / np.linalg.norm(floating[1])),
+        *(2.0 * one_dof[1:] - 1.0, planar, [math.cos(angle), math.sin(angle)], spherical / np.linalg.norm(spherical)),
+    ]
+    np.testing.assert_allclose(
+        random_configuration(coords, lengths(coords)[0], 11), np.concatenate(expected), rtol=1e-15, atol=1e-15
+    )
+
+
 def test_random_coordinates_fill_their_limits():
     revolute, prismatic, inf, pi = JointType.REVOLUTE, JointType.PRISMATIC, math.inf, math.pi
     for kind, limits, (low, high) in (

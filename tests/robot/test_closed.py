@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -247,6 +248,31 @@ def test_couplings_alone_leave_no_residual() -> None:
     assert robot.residual(robot.random_configuration(0)).shape == (0,)
     assert robot.residual(robot.random_configuration(0, 7)).shape == (7, 0)
     assert robot.random_configuration(0, np.int64(3)).shape == (3, 1)
+
+
+@pytest.mark.parametrize("name", ["geared", "four_bar"])
+def test_configurations_are_arrays_of_their_own(name: str) -> None:
+    """What is written into one changes neither the argument that it was made of nor the next one."""
+    robot = built(name)
+    for q in (robot.random_configuration(0), robot.random_configuration(0, (2, 3)), robot.random_configuration(0, 0)):
+        given = q.copy()
+        closed = robot.close(q)
+        np.testing.assert_allclose(closed, given, atol=1e-12)
+        closed += 1.0
+        np.testing.assert_array_equal(q, given)
+    for make in (robot.neutral, lambda: robot.random_configuration(0)):
+        first = make()
+        kept = first.copy()
+        first += 1.0
+        np.testing.assert_array_equal(make(), kept)
+
+
+@pytest.mark.parametrize("name", ["geared", "four_bar"])
+def test_configurations_of_a_wrong_length_are_not_closed(name: str) -> None:
+    robot = built(name)
+    for shape in ((), (2 * robot.nq,), (robot.nq, 1), (0,)):
+        with pytest.raises(ValueError, match=rf"q must have shape \(\.\.\., {robot.nq}\); got {re.escape(str(shape))}"):
+            robot.close(np.zeros(shape))
 
 
 def slopes(f: Callable[[np.ndarray], np.ndarray], n: int, small: float = 1e-5) -> np.ndarray:

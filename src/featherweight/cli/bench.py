@@ -11,32 +11,12 @@ from ..engine.threads import processors
 from . import tables
 from .console import make_console, progress
 from .measure import time_functions
-from .options import (
-    Base,
-    BaseOption,
-    Mimic,
-    MimicOption,
-    OutputOption,
-    PackagePathOption,
-    Reading,
-    RepeatsOption,
-    RobotPath,
-    ThreadsOption,
-    UnsupportedElements,
-    UnsupportedOption,
-    XacroOption,
-    load_robot,
-    stem_of,
-)
+from .options import OutputOption, RepeatsOption, RobotFile, ThreadsOption, of_robot_file
 
 
+@of_robot_file
 def bench_robot(
-    robot: RobotPath,
-    base: BaseOption = Base.FIXED,
-    mimic: MimicOption = Mimic.FOLLOW,
-    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
-    package_path: PackagePathOption = None,
-    xacro_arg: XacroOption = None,
+    file: RobotFile,
     batch: Annotated[int, typer.Option(min=1, help="States of one call.")] = 4096,
     threads: ThreadsOption = None,
     repeats: RepeatsOption = 15,
@@ -45,13 +25,13 @@ def bench_robot(
     """Measure the time of each function for one state, and draw it."""
     from .charts import save_timings  # brings matplotlib
 
-    loaded = load_robot(robot, base, Reading(package_path, xacro_arg, mimic, unsupported))
+    loaded = file.load()
     console = make_console()
     used = threads or processors()
     output.mkdir(parents=True, exist_ok=True)
     with progress(console, "measuring", len(loaded.functions)) as step:
         timings = time_functions(loaded, batch, used, repeats, step)
     console.print(tables.timings_table(timings, batch, used), "", sep="\n")
-    path = output / f"bench_{stem_of(robot)}.png"
+    path = output / f"bench_{file.stem}.png"
     save_timings(path, loaded, timings, batch, used)
     console.print(f"Chart: {path}", soft_wrap=True)

@@ -17,19 +17,7 @@ from ..exporting.library import KINDS, export
 from ..model.types import ModelError
 from ..robot.robot import Robot
 from .console import make_console
-from .options import (
-    Base,
-    BaseOption,
-    Mimic,
-    MimicOption,
-    PackagePathOption,
-    Reading,
-    RobotPath,
-    UnsupportedElements,
-    UnsupportedOption,
-    XacroOption,
-    load_robot,
-)
+from .options import RobotFile, of_robot_file
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files go.", show_default=False)]
 FunctionsOption = Annotated[
@@ -61,15 +49,11 @@ class Interface(StrEnum):
     CASADI = "casadi"
 
 
+@of_robot_file
 def export_files(
+    file: RobotFile,
     context: typer.Context,
-    robot: RobotPath,
     folder: FolderArgument,
-    base: BaseOption = Base.FIXED,
-    mimic: MimicOption = Mimic.FOLLOW,
-    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
-    package_path: PackagePathOption = None,
-    xacro_arg: XacroOption = None,
     functions: FunctionsOption = "forward_dynamics,inverse_dynamics",
     files: FilesOption = "static,source",
     target: TargetOption = "host",
@@ -81,7 +65,7 @@ def export_files(
     """Write functions of a robot as C source, object code and libraries, for this machine or another; or as a web page."""
     if web:
         _refuse(context, OF_LIBRARIES)
-    loaded = load_robot(robot, base, Reading(package_path, xacro_arg, mimic, unsupported))
+    loaded = file.load()
     if web:
         _show([_page(loaded, folder)])
         return

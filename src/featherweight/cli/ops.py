@@ -10,19 +10,7 @@ from ..model.types import ModelError
 from ..robot.constraints.contact import BilateralContact
 from . import tables
 from .console import make_console
-from .options import (
-    Base,
-    BaseOption,
-    Mimic,
-    MimicOption,
-    PackagePathOption,
-    Reading,
-    RobotPath,
-    UnsupportedElements,
-    UnsupportedOption,
-    XacroOption,
-    load_robot,
-)
+from .options import RobotFile, of_robot_file
 
 ContactOption = Annotated[
     list[str] | None,
@@ -30,17 +18,13 @@ ContactOption = Annotated[
 ]
 
 
+@of_robot_file
 def count_operations(
-    robot: RobotPath,
-    base: BaseOption = Base.FIXED,
-    mimic: MimicOption = Mimic.FOLLOW,
-    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
-    package_path: PackagePathOption = None,
-    xacro_arg: XacroOption = None,
+    file: RobotFile,
     contact: ContactOption = None,
 ) -> None:
     """Count the operations of each function exactly."""
-    loaded = load_robot(robot, base, Reading(package_path, xacro_arg, mimic, unsupported))
+    loaded = file.load()
     console = make_console()
     try:
         delassus = loaded.delassus([BilateralContact(frame) for frame in contact]) if contact else None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import IO, Annotated, Any, NamedTuple
+from typing import IO, Annotated, Any, Concatenate, NamedTuple, ParamSpec, get_type_hints
 
 import typer
 
@@ -37,42 +40,57 @@ class UnsupportedElements(StrEnum):
     REPORT = REPORT
 
 
+P = ParamSpec("P")
+
 STANDARD_INPUT = Path("-")
 
-RobotPath = Annotated[
-    Path,
-    typer.Argument(metavar="ROBOT", help="A .urdf, .xml (MJCF) or .xacro file; - for standard input.", show_default=False),
-]
-PackagePathOption = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="DIR", help="Where package://NAME/ is: a package, or what packages lie in; may be repeated."),
-]
-XacroOption = Annotated[
-    list[str] | None,
-    typer.Option("--xacro-arg", metavar="NAME=VALUE", help="An argument of a xacro file; may be repeated."),
-]
-BaseOption = Annotated[Base, typer.Option(help="What carries the root: nothing, or a free-flyer.")]
-MimicOption = Annotated[Mimic, typer.Option(help="URDF joints that follow others: they do, or move by themselves.")]
-UnsupportedOption = Annotated[
-    UnsupportedElements, typer.Option(help="What MJCF files ask for and is not supported: an error, or left out and listed.")
-]
 OutputOption = Annotated[Path, typer.Option(metavar="DIR", help="Where the picture goes.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Threads of a batch.", show_default="all processors")]
 RepeatsOption = Annotated[int, typer.Option(min=1, help="Measurements of which the median is taken.")]
 
 
-class Reading(NamedTuple):
-    """What of the options says how files are read."""
+class RobotFile(NamedTuple):
+    """The robot that a command is for: its file, what carries it, how the file is read; each a parameter of the command."""
 
-    package_path: list[Path] | None
-    xacro_arg: list[str] | None
-    mimic: Mimic
-    unsupported: UnsupportedElements
+    robot: Annotated[
+        Path,
+        typer.Argument(metavar="ROBOT", help="A .urdf, .xml (MJCF) or .xacro file; - for standard input.", show_default=False),
+    ]
+    base: Annotated[Base, typer.Option(help="What carries the root: nothing, or a free-flyer.")] = Base.FIXED
+    mimic: Annotated[Mimic, typer.Option(help="URDF joints that follow others: they do, or move by themselves.")] = Mimic.FOLLOW
+    unsupported: Annotated[
+        UnsupportedElements,
+        typer.Option(help="What MJCF files ask for and is not supported: an error, or left out and listed."),
+    ] = UnsupportedElements.REFUSE
+    package_path: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Where package://NAME/ is: a package, or what packages lie in; may be repeated."),
+    ] = None
+    xacro_arg: Annotated[
+        list[str] | None,
+        typer.Option("--xacro-arg", metavar="NAME=VALUE", help="An argument of a xacro file; may be repeated."),
+    ] = None
 
-    def keywords(self, path: Path) -> dict[str, Any]:
+    def load(self) -> Robot:
+        """The robot; raises ModelError for a file that cannot be used."""
+        return load(self._opened(), self.base.value, **self._keywords())
+
+    def read(self) -> Description:
+        """What is in the file; raises ModelError where it cannot be used."""
+        return read(self._opened(), **self._keywords())
+
+    @property
+    def stem(self) -> str:
+        """For the names of files that are written."""
+        return "robot" if self.robot == STANDARD_INPUT else self.robot.stem
+
+    def _opened(self) -> Path | IO[bytes]:
+        return sys.stdin.buffer if self.robot == STANDARD_INPUT else self.robot
+
+    def _keywords(self) -> dict[str, Any]:
         """Those of `load` and `read`; relative names of standard input are those of the shell."""
         return {
-            "folder": "." if path == STANDARD_INPUT else None,
+            "folder": "." if self.robot == STANDARD_INPUT else None,
             "package_path": self.package_path,
             "xacro_args": None if self.xacro_arg is None else dict(map(_assignment, self.xacro_arg)),
             "mimic": self.mimic.value,
@@ -80,28 +98,32 @@ class Reading(NamedTuple):
         }
 
 
+def of_robot_file(command: Callable[Concatenate[RobotFile, P], None]) -> Callable[..., None]:
+    """A command of a `RobotFile` and parameters of its own, as one of the file's parameters and its own, as Typer sees them.
+
+    Where both have one of a name, it is the command's own.
+    """
+    _, *parameters = signature(command, eval_str=True).parameters.values()
+    own = {x.name: x.replace(kind=Parameter.KEYWORD_ONLY) for x in parameters}
+    hints, defaults = get_type_hints(RobotFile, include_extras=True), RobotFile._field_defaults
+    of_file = {
+        name: Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, Parameter.empty), annotation=hints[name])
+        for name in RobotFile._fields
+    }
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        file = RobotFile(**{name: given.pop(name) for name in of_file if name not in own})
+        command(file, **given)  # type: ignore[call-arg]
+
+    shown = {**of_file, **own}
+    called.__signature__ = Signature(list(shown.values()))  # type: ignore[attr-defined]
+    called.__annotations__ = {name: x.annotation for name, x in shown.items()}
+    return called
+
+
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise ModelError(f"--xacro-arg {text}: it is not NAME=VALUE")
     return name.removesuffix(":"), value  # xacro's own command line writes NAME:=VALUE
-
-
-def opened(path: Path) -> Path | IO[bytes]:
-    """The file, or standard input."""
-    return sys.stdin.buffer if path == STANDARD_INPUT else path
-
-
-def load_robot(path: Path, base: Base, reading: Reading) -> Robot:
-    """The robot of a file; raises ModelError where it cannot be used."""
-    return load(opened(path), base.value, **reading.keywords(path))
-
-
-def read_robot(path: Path, reading: Reading) -> Description:
-    """What is in a file; raises ModelError where it cannot be used."""
-    return read(opened(path), **reading.keywords(path))
-
-
-def stem_of(path: Path) -> str:
-    """For the names of files that are written."""
-    return "robot" if path == STANDARD_INPUT else path.stem

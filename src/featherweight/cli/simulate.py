@@ -21,20 +21,7 @@ from ..simulation.compiling import compilation
 from ..simulation.contact.standins import spheres_of
 from ..simulation.defaults import shapes_have_something_to_touch
 from .console import make_console, wait_for_interrupt
-from .options import (
-    Base,
-    Mimic,
-    MimicOption,
-    OutputOption,
-    PackagePathOption,
-    Reading,
-    RobotPath,
-    UnsupportedElements,
-    UnsupportedOption,
-    XacroOption,
-    read_robot,
-    stem_of,
-)
+from .options import Base, OutputOption, RobotFile, of_robot_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -42,15 +29,12 @@ FRAMES = 60  # states kept for a second
 DAMPED = 0.02  # [s] damping of joints that are held, over their stiffness
 
 
+@of_robot_file
 def drop_robot(
-    robot: RobotPath,
+    file: RobotFile,
     base: Annotated[
         Base | None, typer.Option(help="What carries the root.", show_default="a free-flyer, if the root can fly")
     ] = None,
-    mimic: MimicOption = Mimic.FOLLOW,
-    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
-    package_path: PackagePathOption = None,
-    xacro_arg: XacroOption = None,
     seconds: Annotated[float, typer.Option("--time", min=1e-3, help="How long [s].")] = 2.0,
     step: Annotated[float, typer.Option(min=1e-6, help="Length of a step [s].")] = 1e-3,
     height: Annotated[float, typer.Option(min=0.0, help="From which it falls [m].")] = 0.2,
@@ -65,14 +49,14 @@ def drop_robot(
     from .charts import save_energy  # brings matplotlib
 
     console = make_console()
-    description = read_robot(robot, Reading(package_path, xacro_arg, mimic, unsupported))
+    description = file.read()
     loaded = _built(with_springs(description, hold), base)
     try:
         sim, touching = _scene(loaded, step, height, {"friction": friction, "restitution": restitution})
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
         _compile(sim, console)
     except (ValueError, SimulationError) as error:
-        raise ModelError(f"{robot}: {error}") from error
+        raise ModelError(f"{file.robot}: {error}") from error
     begun, compiled = time.perf_counter(), compilation.seconds
     motion, energies, failed = _simulate(sim, seconds, console)
     compiling = compilation.seconds - compiled
@@ -83,13 +67,13 @@ def drop_robot(
         f"{len(sim.contacts()[0])} contacts at the end"
     )
     output.mkdir(parents=True, exist_ok=True)
-    path = output / f"simulate_{stem_of(robot)}.png"
+    path = output / f"simulate_{file.stem}.png"
     save_energy(path, loaded.name, motion.times, energies)
     console.print(f"Chart: {path}", soft_wrap=True)
     if view or save is not None:
         _show(loaded, motion, view, save)
     if failed is not None:
-        raise ModelError(f"{robot}: {failed}")
+        raise ModelError(f"{file.robot}: {failed}")
 
 
 def _built(description: Description, base: Base | None) -> Robot:

@@ -11,30 +11,14 @@ from ..model.types import ModelError
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .console import make_console, wait_for_interrupt
-from .options import (
-    Base,
-    BaseOption,
-    Mimic,
-    MimicOption,
-    PackagePathOption,
-    Reading,
-    RobotPath,
-    UnsupportedElements,
-    UnsupportedOption,
-    XacroOption,
-    load_robot,
-)
+from .options import RobotFile, of_robot_file
 
 FILMS, FILM_RATE = (".gif", ".mp4"), 25.0  # frames a second
 
 
+@of_robot_file
 def view_robot(
-    robot: RobotPath,
-    base: BaseOption = Base.FIXED,
-    mimic: MimicOption = Mimic.FOLLOW,
-    unsupported: UnsupportedOption = UnsupportedElements.REFUSE,
-    package_path: PackagePathOption = None,
-    xacro_arg: XacroOption = None,
+    file: RobotFile,
     trajectory: Annotated[
         Path | None, typer.Option(metavar="FILE", help="States to play: an .npz file with times, q, v, and contacts.")
     ] = None,
@@ -51,7 +35,7 @@ def view_robot(
     ] = None,
 ) -> None:
     """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
-    loaded = load_robot(robot, base, Reading(package_path, xacro_arg, mimic, unsupported))
+    loaded = file.load()
     motion = None if trajectory is None else Trajectory.load(trajectory, loaded)
     height: Any = "below" if ground is None else ground
     console = make_console()

@@ -68,8 +68,8 @@ def random_configuration(
     rng = np.random.default_rng(rng)
     shape = shape_of(size)
     q = np.zeros((*shape, nq))
-    for group, rows, _, low, high in _members(coords):
-        q[..., rows] = group.sample(rng, low, high, (*shape, len(rows)))
+    for group, rows, _, low, width in _members(coords):
+        q[..., rows] = group.sample(rng, low, width, (*shape, len(rows)))
     return q
 
 
@@ -204,18 +204,18 @@ class Joints(tuple[Coordinates, ...]):
                 q = np.array([range(j.q.start, j.q.stop) for j in joints])
                 v = np.array([range(j.v.start, j.v.stop) for j in joints])
                 low, high = np.array([interval(joint) for joint in joints]).T
-                found.append(Members(group, q, v, low, high))
+                found.append(Members(group, q, v, low.copy(), high - low))
         return found
 
 
 class Members(NamedTuple):
-    """A group, the indices (k, ·) of its k joints into q and into v, and where random coordinates of each lie."""
+    """A group, the indices (k, ·) of its k joints into q and into v, and least random coordinates and how far they go."""
 
     group: _Group
     q: npt.NDArray[np.intp]
     v: npt.NDArray[np.intp]
     low: Array
-    high: Array
+    width: Array
 
 
 def _members(coords: Sequence[Coordinates]) -> list[Members]:
@@ -312,26 +312,33 @@ def _se2_adjoint(v: Array) -> tuple[Array, Array]:
 # ---- samples
 
 
-def _so3_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
+def _so3_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:
     x = rng.standard_normal((*shape, 4))
-    return np.asarray(x / np.sqrt((x * x).sum(axis=-1, keepdims=True)))
+    x /= np.sqrt(np.add.reduce(x * x, axis=-1, keepdims=True))
+    return x
 
 
-def _se3_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    return np.concatenate([rng.uniform(-1, 1, (*shape, 3)), _so3_sample(rng, low, high, shape)], axis=-1)
+def _se3_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:
+    q = np.empty((*shape, 7))
+    q[..., :3] = rng.uniform(-1.0, 1.0, (*shape, 3))
+    q[..., 3:] = _so3_sample(rng, low, width, shape)
+    return q
 
 
-def _se2_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
+def _se2_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:
     angle = rng.uniform(-math.pi, math.pi, shape)
     return np.concatenate([rng.uniform(-1, 1, (*shape, 2)), np.stack([np.cos(angle), np.sin(angle)], -1)], axis=-1)
 
 
-def _line_sample(rng: np.random.Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    return np.asarray(low + (high - low) * rng.random(shape))[..., None]  # `uniform` refuses limits of 0 and -0
+def _line_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:
+    x = rng.random(shape)  # `uniform` refuses limits of 0 and -0
+    x *= width
+    x += low
+    return x[..., None]
 
 
 class _Group(NamedTuple):
-    """A Lie group: its joints, identity, samples (rng, lower, upper, shape), q · exp(v), log(q0⁻¹ · q1), ad and the angle."""
+    """A Lie group: its joints, identity, samples (rng, low, width, shape), q · exp(v), log(q0⁻¹ · q1), ad and the angle."""
 
     types: tuple[JointType, ...]
     neutral: tuple[float, ...]

@@ -102,7 +102,7 @@ class Model:
 
     @property
     def nq(self) -> int:
-        return sum(j.type.nq for j in self.joints)
+        return self.joints[-1].q_slice.stop if self.joints else 0
 
     @property
     def nv(self) -> int:

@@ -57,30 +57,32 @@ class ClosedConfigurations(ClosedSteps):
         and within joint limits where such configurations are found.
         """
         rng = np.random.default_rng(rng)
-        shape = configuration.shape_of(size)
-        wanted = int(np.prod(shape, dtype=int))
-        q = np.asarray(configuration.random_configuration(self._coordinates, self.nq, rng, wanted))
+        q = configuration.random_configuration(self._coordinates, self.nq, rng, size)
+        flat = q.reshape(-1, self.nq)
+        wanted = len(flat)
         for a in self._loops.assemblies.values():
             regular = REGULAR / len(self._loops.assemblies)
             x, left = a.search(a.anywhere(rng), wanted, first=1, accept=lambda x, a=a, most=regular: a.singularity(x) < most)
             if len(x) < wanted:
                 raise ValueError(f"{self._not_found(a, left)}; {len(x)} of {wanted} were found in general position")
-            q[:, a.gap.places] = x
-        return q.reshape(*shape, self.nq)
+            flat[:, a.gap.places] = x
+        return q
 
     def _not_found(self, a: Assembly, left: Array | None) -> str:
         text = f"{self.name}: no closed configuration was found"
         return text if left is None else f"{text}: the best of the attempts that failed leaves {a.told(left)} open"
 
     def close(self, q: Any, keep: Iterable[str] | None = None, attempts: int = ATTEMPTS) -> Array:
-        """The configuration (..., nq) near q in which all loops are closed.
+        """The configuration (..., nq) near q in which all loops are closed, a new array.
 
         `keep` names joints of loops that stay where they are; the independent ones unless given. Of several ways to assemble a
         mechanism, the guess q says which: Newton's method closes the loops from there, and only where that fails, least squares
         do from up to `attempts` starting points, q and others around it, of which the nearest result is taken. Raises
-        ValueError, which says how far loops stay open, if none is found.
+        ValueError, which says how far loops stay open, if none is found, and for a q of a wrong length.
         """
         q = np.asarray(q, dtype=np.float64)
+        if q.shape[-1:] != (self.nq,):
+            raise ValueError(f"{self.name}: q must have shape (..., {self.nq}); got {q.shape}")
         rows = self._dependent_rows
         if keep is not None:
             held = {r for name in keep for r in self._rows_of(name)}
@@ -152,10 +154,9 @@ class ClosedConfigurations(ClosedSteps):
 
     def _newton(self, q: Array, rows: list[int]) -> tuple[Array, Array]:
         """Configurations after Newton's method with some rows moved, and which of them are closed."""
-        done = np.zeros(len(q), dtype=bool)
+        q, done, exact = q.copy(), np.zeros(len(q), dtype=bool), self._exact
         if not self._dependent_rows:
             return q, ~done
-        q, exact = q.copy(), self._exact
         left = np.arange(len(q))
         for _ in range(NEWTON_STEPS):
             phi = self.residual(q[left])

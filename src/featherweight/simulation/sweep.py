@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping
 from inspect import signature
 from threading import local
@@ -43,15 +44,16 @@ def sweep(
         motions = featherweight.sweep(make, q, v, steps=1000, every=1000, vary={"friction": factors})
 
     Of NumPy's arrays they are computed here, all at once. Where some are Dask arrays, so are the results, computed when they
-    are asked for, wherever Dask's workers are: chunks of robots are portions, each one rollout. `make` is sent to them, and
-    each thread of theirs calls it once; let it say `threads=1` where there are as many of them as processors, and
-    `on_failure="stop"`, without which one robot's SimulationError is that of all.
+    are asked for, wherever Dask's workers are: chunks of robots are portions, each one rollout. `make` is sent to them, by
+    cloudpickle, so that it may be a lambda or a local function, and each thread of theirs calls it once; let it say `threads=1`
+    where there are as many of them as processors, and `on_failure="stop"`, without which one robot's SimulationError is that
+    of all.
 
     tau, control and external_forces are for each step, (robots or 1, steps, ...). What is given in `vary` is an argument of
     `Simulation.vary`, with a row for each robot. A portion has the same bits wherever and however often it is computed.
 
     Raises ValueError for shapes that do not fit and names in `vary` that are none, TypeError for a `make` that makes no
-    Simulation; `rollout` and `vary` raise for the rest, with a portion's first robot as 0.
+    Simulation, or that cannot be sent; `rollout` and `vary` raise for the rest, with a portion's first robot as 0.
     """
     vary = dict(vary or {})
     if unknown := vary.keys() - VARIED:
@@ -149,4 +151,11 @@ def _later(
     states = 1 + steps // every
     results = Result("q", (states, robot.nq), float), Result("v", (states, robot.nv), float), Result("failed", (), np.bool_)
     call = Portions(make, tuple(arrays), varied, steps, every)
+    try:
+        pickle.dumps(call)
+    except Exception as error:  # of any kind: those of objects' own __reduce__, too
+        raise TypeError(
+            f"make is to be sent to Dask's workers, and cannot be: {error}; let it open files, and make what else does not "
+            "travel, inside"
+        ) from error
     return of_blocks(call, "sweep", [(x, x.shape[1:]) for x in arrays.values()], results)

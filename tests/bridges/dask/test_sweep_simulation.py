@@ -88,6 +88,35 @@ def test_what_is_wrong_with_a_sweep_is_told_at_once() -> None:
                 fw.sweep(no_function, x, steps=5)  # type: ignore[arg-type]
 
 
+def test_what_cannot_be_sent_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    """By the name of the argument, and with what pickle says about it; with NumPy's arrays nothing is sent."""
+    q = starts()[0]
+    file = tmp_path / "results"
+    with file.open("w") as written, file.open("rb") as read:
+        for held, message in ((threading.Lock(), "lock"), (written, "not opened for reading"), (read, "BufferedReader")):
+
+            def holding(held: Any = held) -> fw.Simulation:
+                return make()
+
+            with pytest.raises(TypeError, match=f"^make is to be sent to Dask's workers, and cannot be: .*{message}.*inside$"):
+                fw.sweep(holding, *chunked(q), steps=2)
+            assert fw.sweep(holding, q, steps=2).q.shape == (ROBOTS, 3, 2)
+
+
+def test_lambdas_and_local_functions_are_sent() -> None:
+    import cloudpickle
+
+    q, step = starts()[0], 4e-3
+
+    def local() -> fw.Simulation:
+        return fw.Simulation(make().robot, step, threads=1)
+
+    for maker in (lambda: make(), local):
+        there = cloudpickle.loads(cloudpickle.dumps(fw.sweep(maker, *chunked(q), steps=2).q))
+        with dask.config.set(scheduler="threads"):
+            np.testing.assert_array_equal(there.compute(), fw.sweep(maker, q, steps=2).q)
+
+
 def kill_after(folder: Path, pids: list[int], portions: int) -> None:
     """One process, once some portions have been begun."""
     while len(list(folder.iterdir())) < portions:

@@ -196,7 +196,7 @@ class Loops(Declared):
 
     @property
     def nq(self) -> int:
-        return max((c.q.stop for c in self.coordinates), default=0)
+        return self.coordinates[-1].q.stop if self.coordinates else 0
 
     def moved(self, q: Array, rows: Sequence[int], step: Array) -> Array:
         """Configurations (..., nq) after steps (..., rows) of the joints in q that these rows of the tree belong to."""

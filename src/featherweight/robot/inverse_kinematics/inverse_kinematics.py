@@ -20,12 +20,11 @@ from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
 from .differential import Differential, VelocityProblem
-from .limits import Draws
+from .limits import Draws, Seed, generator_of
 from .targets import packed
 from .tasks import FrameTask, IkTask, checked_tasks, error_names, slots_of, specs_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Seed = int | np.random.Generator
 
 SHARE, ADDED = 0.03, 1e-6  # damping: share of squared errors, and what is added to it
 MEASURES = ("miss", "left", "cost", "step")
@@ -126,7 +125,7 @@ class InverseKinematics:
         broadcast, also with those of `q0` (..., nq), where the search begins: at random configurations unless given. An attempt
         ends after so many `iterations` (ten times as many where tasks are to be kept as well as can be; in batches, every third
         looks), or where errors stay; up to so many `restarts` follow from random configurations, with floating bases where q0
-        has them. The same `seed` gives the same results.
+        has them. The same `seed` gives the same results, from other numbers than it gives `random_configuration`.
 
         Raises ValueError for targets or q0 of a wrong shape, or that are not finite or no rotations, naming the task.
         """
@@ -144,7 +143,7 @@ class InverseKinematics:
         for restarts in range(limits.attempts):
             q = start
             if q is None or restarts:
-                rng = rng or np.random.default_rng(seed)
+                rng = rng or generator_of(seed)
                 q = self._draws(rng, 1, None if start is None else start[None])[0]
             q, count, cost = attempt(self.iteration, q, target, limits)
             total += count
@@ -167,7 +166,7 @@ class InverseKinematics:
                 ) from None
             start = np.broadcast_to(start, (*batch, self.robot.nq)).reshape(-1, self.robot.nq)
         flat = np.ascontiguousarray(np.broadcast_to(targets, (*batch, targets.shape[-1])).reshape(-1, targets.shape[-1]))
-        rng = np.random.default_rng(seed)
+        rng = generator_of(seed)
         first = self._draws(rng, len(flat), None) if start is None else start
 
         def draw(problems: Array) -> Array:

@@ -13,6 +13,16 @@ from ..robot import Robot
 from ..system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Seed = int | np.random.Generator
+
+STREAM = tuple(b"IK")  # of a seed: `random_configuration` has another, so that no search begins where a target was drawn
+
+
+def generator_of(seed: Seed) -> np.random.Generator:
+    """The generator itself, or one for the seed."""
+    if isinstance(seed, (int, np.integer)):
+        return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=STREAM))
+    return np.random.default_rng(seed)
 
 
 class Draws:

@@ -6,6 +6,7 @@ import math
 from xml.etree.ElementTree import Element
 
 from ...types import Matrix, ModelError, Pose, Vector, matmul
+from ..right_angles import right_angles
 from ..robot_source import RobotSource
 from ..xml import only, read_vector
 
@@ -31,14 +32,10 @@ def _drop_default_namespace(robot: Element) -> None:
 
 
 def _cos_sin(angle: float) -> tuple[float, float]:
-    """Cosine and sine, exact at multiples of pi/2 to within 1e-11.
-
-    Files write 1.57079632679 and mean a right angle. Exact zeros keep axes that ought to be parallel parallel, and let
-    terms vanish that rounding would keep alive.
-    """
-    quarter = round(angle / (math.pi / 2))
-    if abs(angle - quarter * (math.pi / 2)) < 1e-11:
-        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarter % 4]
+    """Cosine and sine, exact for right angles."""
+    count = right_angles(angle, math.pi / 2)
+    if count is not None:
+        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[count % 4]
     return math.cos(angle), math.sin(angle)
 
 

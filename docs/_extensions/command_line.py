@@ -1,0 +1,126 @@
+"""The page of the command line, made of the program as it is: commands, their arguments and options, and an example of each.
+
+    ```{command-line}
+    featherweight inspect robot.urdf
+    ```
+
+has the examples, a line for each command. A command without one, and one that the program does not take, are errors when the
+site is built (`--fail-on-warning`).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from enum import Enum
+from types import NoneType
+from typing import Any, get_args
+
+from docstrings import markdown
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from typer.main import get_command
+from typer.models import OptionInfo, ParameterInfo
+from typer.utils import get_params_from_function
+
+from featherweight.cli.app import app as program
+
+_log = logging.getLogger(__name__)
+_NAME = "featherweight"
+_KINDS = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directive."""
+    app.add_directive("command-line", CommandLine)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class CommandLine(SphinxDirective):  # type: ignore[misc]  # as in api.py
+    """All commands."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """A section for each command."""
+        examples = {_words(line)[0]: line for line in self.content}
+        lines = [line for name, callback in _commands() for line in _section(name, callback, examples.get(name, ""))]
+        for wrong in filter(None, map(_refusal, self.content)):
+            _log.warning("the program does not take %s", wrong, location=self.get_location())
+        for bare in [name for name, _ in _commands() if name not in examples]:
+            _log.warning("the command %s has no example", bare, location=self.get_location())
+        made = nodes.Element()
+        self.state.nested_parse(StringList(lines, self.get_source_info()[0]), self.content_offset, made, match_titles=1)
+        children: list[nodes.Node] = made.children
+        return children
+
+
+def _commands() -> Iterator[tuple[str, Any]]:
+    """Names and functions, in the order of `--help`."""
+    for command in program.registered_commands:
+        yield str(command.name), command.callback
+
+
+def _words(line: str) -> list[str]:
+    """What follows the program's name."""
+    return shlex.split(line, comments=True)[1:]
+
+
+def _refusal(line: str) -> str:
+    """The line, and what the program says about it if it does not take it."""
+    command: Any = get_command(program)
+    name, *arguments = _words(line)
+    try:
+        command.commands[name].make_context(name, arguments)
+    except Exception as error:  # Typer's, which have no public name
+        return f"{line!r}: {error!r}"
+    return ""
+
+
+def _section(name: str, callback: Any, example: str) -> Iterator[str]:
+    parameters = [(x.name, x.annotation, x.default) for x in get_params_from_function(callback).values()]
+    known = [(key, annotation, info) for key, annotation, info in parameters if isinstance(info, ParameterInfo)]
+    needed = [info.metavar for _, _, info in known if not isinstance(info, OptionInfo)]
+    yield from (f"## {_NAME} {name}", "", *markdown(callback.__doc__ or "", lambda name: None), "")
+    yield from ("```text", " ".join([_NAME, name, *map(str, needed), "[OPTIONS]"]), "```", "")
+    yield from ("| | | unless given |", "|---|---|---|")
+    for key, annotation, info in known:
+        yield f"| {_shown(key, annotation, info)} | {_help(info)} | {_default(info)} |"
+    yield from ("", "For example:", "", "```text", example, "```", "")
+
+
+def _shown(key: str, annotation: Any, info: ParameterInfo) -> str:
+    """Its names, and what its value is."""
+    if not isinstance(info, OptionInfo):
+        return f"`{info.metavar}`"
+    names = ", ".join(info.param_decls or [f"--{key.replace('_', '-')}"])
+    value = "" if annotation is bool else info.metavar or _kind(annotation)
+    return f"`{f'{names} {value}'.strip()}`".replace("|", "\\|")
+
+
+def _kind(annotation: Any) -> str:
+    """What is to be written for a value of this type, which may be None or several."""
+    kind = next((x for x in get_args(annotation) if x is not NoneType), annotation)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return "|".join(str(x.value) for x in kind)
+    return _KINDS[kind]
+
+
+def _help(info: ParameterInfo) -> str:
+    text = " ".join(markdown(info.help or "", lambda name: None)).replace("|", "\\|")
+    limits = ("at least", info.min), ("at most", info.max)
+    ends = [f"{which} {limit:g}" for which, limit in limits if limit is not None]
+    return f"{text} ({', '.join(ends)})" if ends else text
+
+
+def _default(info: ParameterInfo) -> str:
+    """What it is where it is not given; nothing, for what is then left out."""
+    if isinstance(info.show_default, str):
+        return info.show_default
+    default = info.default.value if isinstance(info.default, Enum) else info.default
+    if default is ...:
+        return "must be given"
+    return "" if default is None or default is False or default == "" else f"`{default}`"
