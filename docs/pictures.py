@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,7 @@ def command(picture: str) -> tuple[str, str]:
         return MADE_BY[picture], ""
     if path.parent.name in FOLDERS:
         return FOLDERS[path.parent.name], ""
-    return f"examples/{path.stem}.py --output docs", ENVIRONMENTS.get(path.stem, "")
+    return f"examples/{path.stem}.py --output output", ENVIRONMENTS.get(path.stem, "")
 
 
 def main() -> None:
@@ -52,6 +53,9 @@ def main() -> None:
         python = ROOT / f".venv-{environment}" / "bin" / "python" if environment else sys.executable
         print(f"{python} {line}", flush=True)
         subprocess.run([python, *line.split()], cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "PICTURES": "1"}, check=True)
+    for picture in chosen:
+        if command(picture)[0].startswith("examples/"):  # which write more than pictures
+            shutil.copy(ROOT / "output" / picture, DOCS / picture)
 
 
 if __name__ == "__main__":
