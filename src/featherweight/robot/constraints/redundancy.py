@@ -31,7 +31,7 @@ class Independence:
         system: System,
         constraints: tuple[Constraint, ...],
         resolved: ResolvedRows,
-        jacobian: Callable[[tuple[Constraint, ...]], CompiledFunction],
+        jacobian: Callable[[tuple[Constraint, ...]], CompiledFunction[Any]],
     ) -> None:
         kept, spread, gather, notes = _by_bodies(system, constraints, resolved)
         if not kept:
