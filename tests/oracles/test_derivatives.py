@@ -91,7 +91,7 @@ def test_frames(name: str) -> None:
 # Fifty digits: for every kind of joint, and through loops
 
 
-def directional(f: CompiledFunction, robot: fw.Robot, x: States, k: int, unit: Array) -> Array:
+def directional(f: CompiledFunction[Any], robot: fw.Robot, x: States, k: int, unit: Array) -> Array:
     """The derivative of f along a unit of argument k, by central differences with a step of 1e-20."""
     with mpmath.workdps(50):
         numbers = Arithmetic(mpmath.mpf, mpmath.sqrt, mpmath.sin, mpmath.cos)

@@ -32,7 +32,7 @@ CLOSED = 1e-9
 
 def at(robot: fw.Robot, name: str, x: States) -> Array:
     """A function of the robot at many states, by its trace."""
-    f: CompiledFunction = getattr(robot, name)
+    f: CompiledFunction[Any] = getattr(robot, name)
     return evaluated(f, *(getattr(x, a.name) for a in f.program.inputs))[0]
 
 
@@ -40,7 +40,7 @@ def times(A: Array, x: Array) -> Array:
     return np.asarray(np.einsum("...ij,...j->...i", A, x))
 
 
-def rate_along(f: CompiledFunction, x: States) -> Array:
+def rate_along(f: CompiledFunction[Any], x: States) -> Array:
     """The rate of a function of q along v."""
     return evaluated(f.pushforward, x.q, x.v)[0]
 

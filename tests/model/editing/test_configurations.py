@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -104,7 +106,7 @@ def test_renamed_and_of_another_type() -> None:
     assert "revolute" not in dict(ball.configurations[0].coordinates)
 
 
-def test_saved_beside_the_urdf(tmp_path) -> None:
+def test_saved_beside_the_urdf(tmp_path: Path) -> None:
     d = chain()
     with pytest.warns(ModelWarning, match=r"configurations home and disabled collisions: save an \.srdf file"):
         d.save(tmp_path / "chain.urdf")

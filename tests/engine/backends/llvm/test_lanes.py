@@ -66,7 +66,7 @@ def tupled(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-def check(f: CompiledFunction, arguments: list[Any], dtype: Any = np.float64) -> None:
+def check(f: CompiledFunction[Any], arguments: list[Any], dtype: Any = np.float64) -> None:
     arguments = [np.asarray(x, dtype) for x in arguments]
     one = tupled(f(*arguments))
     assert_same(one, [x[0] for x in tupled(f(*(x[None] for x in arguments)))], dtype)
