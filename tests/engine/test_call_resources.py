@@ -152,7 +152,7 @@ def test_results_live_on_their_own(many: CompiledFunction[Any]) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
 def test_without_memory_for_the_results_an_error_is_raised() -> None:
     resource = pytest.importorskip("resource")
-    f = CompiledFunction(SEVERAL, "traced")
+    f: CompiledFunction[Any] = CompiledFunction(SEVERAL, "traced")
     f(*arguments((2,)))
     child = os.fork()
     if child == 0:
@@ -200,9 +200,12 @@ def test_threads_of_the_caller_may_race_from_the_first_call_on(execution: str) -
     wanted, wanted_batch, loaded = reference(*args), reference(*batch), reference(*args, load=np.ones(3))
     for _ in range(3):
         f = CompiledFunction(SEVERAL, execution)
-        barrier, wrong = threading.Barrier(8), []
+        barrier = threading.Barrier(8)
+        wrong: list[BaseException] = []
 
-        def work(f: CompiledFunction[Any] = f, barrier: threading.Barrier = barrier, wrong: list[Any] = wrong) -> None:
+        def work(
+            f: CompiledFunction[Any] = f, barrier: threading.Barrier = barrier, wrong: list[BaseException] = wrong
+        ) -> None:
             try:
                 barrier.wait()
                 for _ in range(30):

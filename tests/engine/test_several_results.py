@@ -81,7 +81,7 @@ def test_results_of_all_ranks_and_of_no_elements(execution: str, batch: tuple[in
     tolerance = 4 * np.finfo(dtype).eps * 10  # three sums of numbers below ten
     args = values(batch, dtype)
     for program in (RANKS, FULL):
-        f = CompiledFunction(program, execution)
+        f: CompiledFunction[Any] = CompiledFunction(program, execution)
         wanted = dict(zip(("total", "empty", "B", "T"), expected(*args), strict=True))
         for threads in (None, 1, 3):
             results = f(*args, threads=threads)

@@ -273,8 +273,9 @@ def test_a_loop_between_links_that_a_fixed_joint_joins_is_refused() -> None:
 def test_marks_name_joints(mark: str) -> None:
     """A misspelt mark would choose other coordinates without a word."""
     made = bars(independent=(), dependent=())
+    marks: dict[str, Any] = {mark: ("jiont1",)}
     with pytest.raises(ModelError) as error:
-        fw.build(dataclasses.replace(made, **{mark: ("jiont1",)}))
+        fw.build(dataclasses.replace(made, **marks))
     assert "jiont1" in str(error.value)
 
 

@@ -33,7 +33,7 @@ def D2(parents: list[int]) -> int:
 
 
 def parents_of(robot: Description) -> list[int]:
-    return [-1 if j.parent == WORLD else int(j.parent.removeprefix("body")) for j in robot.joints]
+    return [-1 if j.parent == WORLD else int(str(j.parent).removeprefix("body")) for j in robot.joints]
 
 
 def depth_first(parents: list[int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,13 @@ from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, 
 
 HINGE, SLIDE, BALL = fw.JointType.REVOLUTE, fw.JointType.PRISMATIC, fw.JointType.SPHERICAL
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def closed(description: fw.Description, **options: Any) -> fw.ClosedRobot:
+    """A robot with loops or couplings, which `build` only says to be a robot."""
+    robot = fw.build(description, **options)
+    assert isinstance(robot, fw.ClosedRobot)
+    return robot
 
 
 def body(name: str, mass: float = 1.0) -> fw.Body:

@@ -11,7 +11,7 @@ import featherweight as fw
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import evaluate
 
-Array = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]  # of doubles, but for what is tested in single precision
 
 ROUNDING = 1e-10
 """Largest difference, relative to the norm of one state's result, that rounding explains.

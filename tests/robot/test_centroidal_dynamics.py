@@ -195,7 +195,7 @@ def test_compiled_batches_and_single_precision() -> None:
 def test_without_mass_there_is_no_centre_of_it() -> None:
     """Rotors alone."""
     made = chain(2)
-    nothing = fw.Inertia(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)  # type: ignore[arg-type]
+    nothing = fw.Inertia(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
     bodies = tuple(dataclasses.replace(b, inertia=nothing) for b in made.bodies)
     joints = tuple(dataclasses.replace(j, armature=1.0) for j in made.joints)
     robot = fw.build(dataclasses.replace(made, bodies=bodies, joints=joints))

@@ -7,13 +7,14 @@ import pickle
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import featherweight as fw
 from featherweight.robots.linkages import four_bar_configuration
-from oracles.mechanisms import MECHANISMS, bodies
+from oracles.mechanisms import MECHANISMS, bodies, closed
 
 HINGE = fw.JointType.REVOLUTE
 
@@ -208,7 +209,7 @@ def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], messag
         fw.describe(bodies("arm", "hand"), joints, independent=independent)  # type: ignore[arg-type]
 
 
-def follower(coefficients: tuple[float, ...], **leader: float) -> fw.Description:
+def follower(coefficients: tuple[float, ...], **leader: Any) -> fw.Description:
     """A wheel that follows a joint which moves no mass itself."""
     wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     joints = [fw.Joint("a", HINGE, None, "crank", **leader), fw.Joint("b", HINGE, None, "wheel")]
@@ -243,7 +244,7 @@ def test_a_joint_without_mass_that_follows_leaves_the_spanning_tree_without_mult
 
 
 def test_couplings_alone_leave_no_residual() -> None:
-    robot = fw.build(follower((1.0,)))
+    robot = closed(follower((1.0,)))
     assert robot.residual(robot.random_configuration(0)).shape == (0,)
     assert robot.residual(robot.random_configuration(0, 7)).shape == (7, 0)
     assert robot.random_configuration(0, np.int64(3)).shape == (3, 1)

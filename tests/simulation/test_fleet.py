@@ -187,4 +187,4 @@ def test_springs_and_drives_differ_by_factors() -> None:
 def test_variations_that_make_no_sense_are_refused(given: dict[str, object], message: str) -> None:
     sim = falling(2)
     with pytest.raises(ValueError, match=message):
-        sim.vary(**given)  # type: ignore[arg-type]
+        sim.vary(**given)

@@ -153,7 +153,7 @@ def quiet_matrix(x: Array) -> Any:
 
 
 def records(x: Array) -> Any:
-    return np.rec.fromarrays([x, x], names="a,b")
+    return np.rec.fromarrays([x, x], [("a", x.dtype), ("b", x.dtype)])
 
 
 def native(x: Array) -> Array:
@@ -183,7 +183,7 @@ KINDS: dict[str, Callable[[Array], Any]] = {
     "list of arrays": lambda x: list(x) if x.ndim else x[()],
     "deque": lambda x: deque(x.tolist()) if x.ndim else x,
     "range": lambda x: range(x.shape[0]) if x.ndim == 1 else x,
-    "memoryview": lambda x: memoryview(native(x)),
+    "memoryview": lambda x: native(x).data,
     "array.array": lambda x: array.array("d", x.tolist()) if x.ndim == 1 else x,
     "array.array of singles": lambda x: array.array("f", x.tolist()) if x.ndim == 1 else x,
     "ctypes": lambda x: (ctypes.c_double * len(x))(*x.tolist()) if x.ndim == 1 else x,
@@ -275,7 +275,7 @@ def call(f: CompiledFunction[Any], arguments: list[Any], rng: np.random.Generato
     return f(*arguments[:k], **named, **options)
 
 
-def refusal(attempt: Callable[[], Any], what: object) -> Exception:
+def refusal(attempt: Callable[..., Any], what: object) -> Exception:
     """The TypeError or ValueError that a call raises."""
     try:
         attempt()
@@ -383,7 +383,7 @@ FAULTS: dict[str, Callable[[Array], Any]] = {
     "one axis more": lambda x: x[..., None],
     "one state more": lambda x: np.full((2, *x.shape), 7.0),
     "list": lambda x: x.tolist(),
-    "memoryview": memoryview,
+    "memoryview": lambda x: x.data,
     "broadcast": lambda x: np.broadcast_to(7.0, x.shape),
     "no array": WithArray,
 }

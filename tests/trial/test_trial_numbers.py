@@ -238,7 +238,7 @@ def test_states_of_a_batch_do_not_see_each_other(rounds: Rounds) -> None:
         f = CompiledFunction(random_function(robot, rng).program, "traced")
         if f.too_large:
             continue
-        states, dtype = int(rng.integers(2, 40)), rng.choice([np.float64, np.float32])
+        states, dtype = int(rng.integers(2, 40)), (np.float64, np.float32)[rng.integers(2)]
         arguments = [
             (robot.random_configuration(rng, states) if a.name == "q" else rng.standard_normal((states, *a.shape))).astype(
                 dtype

@@ -166,4 +166,5 @@ def test_a_process_has_one_of_each_function_that_is_sent_to_it(one: CompiledFunc
 
 def test_results_have_the_same_names_in_every_process(one: CompiledFunction[Any]) -> None:
     x = da.zeros((6, N), chunks=3)
-    assert one(x, x).name == swinging(N)(x, x).name != swinging(N)(x, x + 1.0).name
+    again: CompiledFunction[Any] = swinging(N)
+    assert one(x, x).name == again(x, x).name != again(x, x + 1.0).name

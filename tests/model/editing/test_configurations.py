@@ -9,7 +9,18 @@ import pytest
 
 import featherweight as fw
 from featherweight.model.description import Description
-from featherweight.model.types import Body, Configuration, Frame, Inertia, Joint, JointType, ModelWarning, Pose
+from featherweight.model.types import (
+    Body,
+    Configuration,
+    Frame,
+    Inertia,
+    Joint,
+    JointType,
+    ModelWarning,
+    Pose,
+    as_matrix,
+    as_vector,
+)
 
 KINDS = (JointType.FLOATING, JointType.REVOLUTE, JointType.SPHERICAL, JointType.PLANAR, JointType.PRISMATIC)
 
@@ -26,7 +37,7 @@ def chain(seed: int = 0) -> Description:
     def pose() -> Pose:
         R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
         R *= np.sign(np.linalg.det(R))
-        return Pose(tuple(map(tuple, R.tolist())), tuple(rng.standard_normal(3).tolist()))
+        return Pose(as_matrix(R), as_vector(rng.standard_normal(3)))
 
     names = [f"body{k}" for k in range(len(KINDS))]
     joints = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -241,7 +242,8 @@ def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("key", ["armature", "damping", "friction", "stiffness", "effort"])
 def test_negative_numbers_of_joints_made_in_python_are_refused_by_name(key: str) -> None:
-    joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **{key: -1.0})
+    wrong: dict[str, Any] = {key: -1.0}
+    joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **wrong)
     with pytest.raises(ModelError, match=f"joint 'j': the {key} is negative"):
         fw.build(fw.describe([fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))], [joint]))
 

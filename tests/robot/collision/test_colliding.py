@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight import JointType, Shape, ShapeType
+from featherweight.model.types import as_matrix
 from oracles import robots
 
 SOLID = fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
@@ -145,7 +146,7 @@ def arm(*shapes: Shape, **more: object) -> fw.Robot:
     return fw.build(fw.describe(bodies, joints, shapes=shapes, **more), execution="interpreted")  # type: ignore[arg-type]
 
 
-TILTED = fw.Pose(tuple(map(tuple, Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_matrix().tolist())), (0.1, -0.2, 0.05))
+TILTED = fw.Pose(as_matrix(Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_matrix()), (0.1, -0.2, 0.05))
 SHAPES = (
     Shape("base", "a", ShapeType.CAPSULE, (0.15, 0.5), TILTED),
     Shape("base2", "a", ShapeType.SPHERE, (0.2,), fw.Pose(p=(0.0, 0.3, 0.0))),

@@ -170,7 +170,8 @@ def install(monkeypatch: Any) -> HostDevice:
 
 def computed(f: CompiledFunction[Any], *args: Any, **named: Any) -> Any:
     """A function's results on the device, on this machine."""
-    result = f(*map(Array, args), **{name: Array(x) for name, x in named.items()})
+    there: dict[str, Any] = {name: Array(x) for name, x in named.items()}
+    result: Any = f(*map(Array, args), **there)
     return type(result)(*map(seen, result)) if isinstance(result, tuple) else seen(result)
 
 

@@ -46,7 +46,7 @@ def mujoco_at(path: Path, seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
     return model, data
 
 
-def placed(data: mujoco.MjData, body: str, frame: Pose) -> tuple[np.ndarray, np.ndarray]:
+def placed(data: mujoco.MjData, body: str | None, frame: Pose) -> tuple[np.ndarray, np.ndarray]:
     """Orientation and origin of a frame on a body, in the world."""
     R, p = data.body(body).xmat.reshape(3, 3), data.body(body).xpos
     return R @ np.array(frame.R), p + R @ np.array(frame.p)
@@ -80,7 +80,7 @@ def test_frames_of_loops_are_apart_by_the_residual_of_mujoco(tmp_path: Path, equ
         assert half_angle > 0.1
 
 
-def ends(loop: Loop) -> tuple[tuple[str, Pose], tuple[str, Pose]]:
+def ends(loop: Loop) -> tuple[tuple[str | None, Pose], tuple[str | None, Pose]]:
     return (loop.predecessor, loop.predecessor_frame), (loop.successor, loop.successor_frame)
 
 

@@ -66,7 +66,7 @@ def motion(joint: Joint, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     elif joint.type == JointType.REVOLUTE:
         R = turned(axis, q[0] - joint.zero)
     elif joint.type != JointType.FIXED:
-        w, *v = q[-4:]
+        w, v = q[-4], q[-3:]
         length = np.linalg.norm(v)
         R = turned(v / length, 2 * math.atan2(length, w))
     if joint.type == JointType.FLOATING:
@@ -74,8 +74,8 @@ def motion(joint: Joint, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return R, p + anchor - R @ anchor
 
 
-def poses(robot: Description, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    found = {WORLD: (np.eye(3), np.zeros(3))}
+def poses(robot: Description, q: np.ndarray) -> dict[str | None, tuple[np.ndarray, np.ndarray]]:
+    found: dict[str | None, tuple[np.ndarray, np.ndarray]] = {WORLD: (np.eye(3), np.zeros(3))}
     for joint in robot.joints:
         used, q = np.split(q, [joint.type.nq])
         for R, p in (joint.placement, motion(joint, used)):

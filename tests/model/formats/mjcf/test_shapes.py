@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import mujoco
@@ -19,7 +20,7 @@ SINGLE = 1e-6  # MuJoCo keeps vertices in single precision
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 CORNERS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
 TETRAHEDRON = "".join(f"v {x} {y} {z}\n" for x, y, z in CORNERS) + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
-SIZES = {
+SIZES: dict[mujoco.mjtGeom, tuple[ShapeType, Callable[[np.ndarray], np.ndarray]]] = {
     mujoco.mjtGeom.mjGEOM_SPHERE: (ShapeType.SPHERE, lambda s: s[:1]),
     mujoco.mjtGeom.mjGEOM_BOX: (ShapeType.BOX, lambda s: 2 * s),
     mujoco.mjtGeom.mjGEOM_CYLINDER: (ShapeType.CYLINDER, lambda s: s[:2] * [1, 2]),

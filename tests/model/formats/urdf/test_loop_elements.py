@@ -15,7 +15,7 @@ from featherweight.model.formats.registry import load_description
 from featherweight.model.types import Coupling, Loop, LoopType, ModelError, Pose
 
 
-def load(folder: Path, inside: str, **options: str) -> Description:
+def load(folder: Path, inside: str, **options: Any) -> Description:
     path = folder / "robot.urdf"
     path.write_text(f'<robot name="r">{inside}</robot>')
     return load_description(path, **options)

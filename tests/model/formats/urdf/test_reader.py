@@ -38,8 +38,8 @@ def matrix(inertia: Inertia) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def inertial(mass: str = "1", **changes: str) -> str:
-    moments = dict.fromkeys(("ixx", "iyy", "izz"), "1") | dict.fromkeys(("ixy", "ixz", "iyz"), "0") | changes
+def inertial(mass: str = "1", **changes: str | None) -> str:
+    moments = {**dict.fromkeys(("ixx", "iyy", "izz"), "1"), **dict.fromkeys(("ixy", "ixz", "iyz"), "0"), **changes}
     attributes = " ".join(f'{key}="{value}"' for key, value in moments.items() if value is not None)
     return f'<link name="base"><inertial><mass value="{mass}"/><inertia {attributes}/></inertial></link>'
 

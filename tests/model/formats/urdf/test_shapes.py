@@ -65,7 +65,7 @@ def test_bodies_poses_sizes_and_meshes_are_pinocchios(file: str, collision: bool
     theirs = {g.name: g for g in pinocchio.buildGeomFromUrdf(model, path, kind, [str(SHARE)]).geometryObjects}
     robot = fw.load(path, mimic="independent")
     joint_of = {j.child: j.name for j in robot.joints} | {None: "universe"}
-    seen: dict[str, int] = {}
+    seen: dict[str | None, int] = {}
     for link, ours in zip(load_description(path).shapes, robot.shapes, strict=True):
         if ours.collision != collision:
             continue
