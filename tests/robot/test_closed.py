@@ -196,7 +196,7 @@ def test_files_with_loops_are_loaded(tmp_path: Path) -> None:
         ({"joints": "two"}, "body 'arm' hangs on two joints; make one of them a Loop"),
     ],
 )
-def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], message: str) -> None:
+def test_the_builder_refuses_what_does_not_fit(change: dict[str, Any], message: str) -> None:
     a = fw.Joint("a", HINGE, "world", "arm")
     others = {
         "twice": [a, fw.Joint("a", HINGE, "arm", "hand")],
@@ -206,7 +206,7 @@ def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], messag
     joints = others[str(change["joints"])] if "joints" in change else [a, fw.Joint("b", HINGE, "arm", "hand")]
     independent = change.get("independent", ())
     with pytest.raises(fw.ModelError, match=message):
-        fw.describe(bodies("arm", "hand"), joints, independent=independent)  # type: ignore[arg-type]
+        fw.describe(bodies("arm", "hand"), joints, independent=independent)
 
 
 def follower(coefficients: tuple[float, ...], **leader: Any) -> fw.Description:

@@ -48,8 +48,9 @@ class CompiledFunction(Generic[R]):
     says how many threads share a large batch (all processors by default). The GIL is released while it computes. NaN in a
     state gives NaN in that state's results and nowhere else.
 
-    Type checkers take results for NumPy's arrays, or for what R says. Arguments that are Dask's, CuPy's, PyTorch's or JAX's
-    arrays give those, and a function of scalars a float for one state: say so with `typing.cast`.
+    Type checkers are told that the result is a NumPy array, or what stands in brackets: `CompiledFunction[Any]` where it is a
+    float for one state, or where fields follow from arguments. Arrays of other libraries give such arrays, which `typing.cast`
+    can say.
 
     Raises TypeError for a wrong number or name of arguments and ValueError for a wrong shape, naming the argument.
     """
