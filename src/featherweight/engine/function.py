@@ -48,9 +48,8 @@ class CompiledFunction(Generic[R]):
     says how many threads share a large batch (all processors by default). The GIL is released while it computes. NaN in a
     state gives NaN in that state's results and nowhere else.
 
-    Type checkers are told that the result is a NumPy array, or what stands in brackets: `CompiledFunction[Any]` where it is a
-    float for one state, or where fields follow from arguments. Arrays of other libraries give such arrays, which `typing.cast`
-    can say.
+    For type checkers the result is a NumPy array, or what stands in brackets: `CompiledFunction[Any]` where it is a float for
+    one state, and of functions made while a program runs. Given arrays of other libraries it is theirs: `typing.cast` says so.
 
     Raises TypeError for a wrong number or name of arguments and ValueError for a wrong shape, naming the argument.
     """

@@ -97,7 +97,7 @@ class InverseKinematics:
         return self._function(iteration.iterate, (caution,), outputs, settings)
 
     @cached_property
-    def errors(self) -> CompiledFunction[Any]:
+    def errors(self) -> CompiledFunction:
         """Function of q and flat targets (see `flat_targets`): the lengths of errors (k), in the order of `error_names`."""
         return self._function(iteration.task_errors, (), (Output("errors", (len(self.error_names),)),))
 
