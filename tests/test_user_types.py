@@ -24,7 +24,9 @@ import numpy as np
 import featherweight as fw
 
 robot = fw.load("arm.urdf")
-space = robot.operational_space(fw.BilateralContact("hand"))
+held = [fw.BilateralContact("hand"), fw.CenterOfMass()]
+space = robot.operational_space(held)
+tasks = [fw.FrameTask("hand"), fw.PostureTask(priority=1)]
 sim = fw.Simulation(robot)
 q, v = robot.random_configuration(0), np.zeros(robot.nv)
 """
@@ -40,6 +42,7 @@ TYPES = {
     "robot.parametric(robot.forward_dynamics_derivatives)(q, v, v).da_dv": ARRAY,
     "space.forward_dynamics_derivatives(q, v, v).dforce_dq": ARRAY,
     "space.forward_dynamics(q, v, v).force": ARRAY,
+    "fw.InverseKinematics(robot, tasks).solve(np.eye(4)).q": ARRAY,
     "sim.run(1.0).q": ARRAY,
     "robot.kinetic_energy(q, v)": "Any",  # a float of one state
     "robot.together(robot.mass_matrix, robot.bias_force)(q, v)": "Any",

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 
 import featherweight as fw
-from featherweight.robot.constraints.constraint import Constraint
+from featherweight.robot.constraints.contact import Constraint
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import watched_frames
 from oracles.spanning import maps, mechanism, rate, regular_states, spanning

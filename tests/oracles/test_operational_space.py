@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 
 import featherweight as fw
-from featherweight.robot.constraints.constraint import Constraint
+from featherweight.robot.constraints.contact import Constraint
 from oracles import pinocchio_models
 from oracles.pinocchio_models import Peer
 from oracles.robots import NAMES, example, robot_of

@@ -22,7 +22,8 @@ from ..model.types import JointType
 from .centroidal_dynamics import Centroidal
 from .closing.soundness import require_mass
 from .collision.colliding import Colliding
-from .constraints.constraint import Constraint, checked
+from .constraints.constraint import checked
+from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
 from .dynamics_terms import DynamicsTerms
 from .factorization import Factorization, packed_size

@@ -22,7 +22,7 @@ from ...model.tree import Placements
 from ...model.types import Pose
 from ..dynamics_derivatives import Differentiable
 from .constrained_slopes import Constrained, constrained_slopes
-from .constraint import Constraint, ResolvedRows
+from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, Resolved
 from .redundancy import Independence
 
@@ -71,7 +71,7 @@ class OperationalSpace:
     What needs independent rows raises ValueError, when it is first asked for, if they are not.
     """
 
-    def __init__(self, robot: Differentiable, constraints: tuple[Constraint, ...]) -> None:
+    def __init__(self, robot: Differentiable, constraints: tuple[KnownConstraint, ...]) -> None:
         self.robot = robot
         self.constraints = constraints
         self._delassus: dict[str, CompiledFunction[Any]] = {}
@@ -118,7 +118,7 @@ class OperationalSpace:
     def _independence(self) -> Independence:
         return Independence(self.robot, self.constraints, self._rows, lambda some: self._with(some).jacobian)
 
-    def _with(self, constraints: tuple[Constraint, ...]) -> OperationalSpace:
+    def _with(self, constraints: tuple[KnownConstraint, ...]) -> OperationalSpace:
         """The same for other constraints of the robot."""
         return self if constraints is self.constraints else OperationalSpace(self.robot, constraints)
 
