@@ -55,6 +55,7 @@ WRONG = {
 
 
 def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
     script = tmp_path / "script.py"
     script.write_text(BEGINNING + "".join(f"reveal_type({x})\n" for x in (*TYPES, *WRONG)))
     arguments = ["--strict", "--config-file=", f"--cache-dir={CACHE}", "--no-color-output", "script.py"]
