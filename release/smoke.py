@@ -157,7 +157,7 @@ def dask(folder: Path) -> None:
     array = import_module("dask.array")
     robot = arm()
     state = states(robot, 100)
-    lazy = robot.forward_dynamics(*(array.from_array(x, chunks=(50, -1)) for x in state))
+    lazy: Any = robot.forward_dynamics(*(array.from_array(x, chunks=(50, -1)) for x in state))
     same(lazy.compute(), robot.forward_dynamics(*state))
 
 

@@ -36,7 +36,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadScopeScheduling
 
-    class Scopes(LoadScopeScheduling):
+    class Scopes(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         _split_scope = staticmethod(scope)
 
         def _assign_work_unit(self, node: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
     bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004))), fw.Body("arm", WHEEL)]
     hinge = fw.Joint("hinge", fw.JointType.REVOLUTE, "ball", "arm", axis=(1.0, 0.0, 0.0), effort=1.0)
     robot = fw.describe(bodies, [hinge], name="ball", shapes=[ball])
-    home = {"root_joint": [0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 1.0], "hinge": 3.0}
+    home: dict[str, float | Sequence[float]] = {"root_joint": [0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 1.0], "hinge": 3.0}
     gym.register(
         "own/Ball-v0", robot, gym.RobotTask(frame_skip=50, reset_noise_scale=0.0), floating=True, floor=True, home=home
     )

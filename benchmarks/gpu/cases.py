@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
     robot: str
     name: str
-    function: CompiledFunction
+    function: CompiledFunction[Any]
     states: tuple[Array, ...]  # DISTINCT of each argument, in double precision
     goals: Mapping[str, float] = {}  # of a named tuple: never changed
     batch: int = BATCH
@@ -55,7 +55,7 @@ def load(name: str, folder: Path) -> fw.Robot:
     return fw.load(folder / file, base, mimic="independent")
 
 
-def states(robot: fw.Robot, function: CompiledFunction, n: int = DISTINCT) -> tuple[Array, ...]:
+def states(robot: fw.Robot, function: CompiledFunction[Any], n: int = DISTINCT) -> tuple[Array, ...]:
     """Random states for a function: configurations where it takes some, numbers otherwise."""
     rng = np.random.default_rng(0)
     made = []
@@ -75,7 +75,7 @@ def cases(given: argparse.Namespace) -> Cases:
     return Cases(found, skipped)
 
 
-def _case(name: str, robot: fw.Robot, what: str, function: CompiledFunction, **more: Any) -> Case:
+def _case(name: str, robot: fw.Robot, what: str, function: CompiledFunction[Any], **more: Any) -> Case:
     return Case(name, what, function, states(robot, function), **more)
 
 

@@ -58,7 +58,7 @@ class Figure(NamedTuple):
         return "yes" if self.rate >= self.goal and not self.wrong else "no"
 
 
-def fitting(function: CompiledFunction, precision: str, batch: int) -> int:
+def fitting(function: CompiledFunction[Any], precision: str, batch: int) -> int:
     """A batch whose arrays are not too large, by halves."""
     while batch > 1 and batch * moved(function, precision) > RESULTS:
         batch //= 2
@@ -169,7 +169,7 @@ def starts(case: Case, lib: Library, times: int = 3) -> Iterator[Start]:
         yield Start(precision, statistics.median(cold), statistics.median(kept), goal)
 
 
-def _first_call(function: CompiledFunction, arrays: list[Any], lib: Library) -> float:
+def _first_call(function: CompiledFunction[Any], arrays: list[Any], lib: Library) -> float:
     begun = time.perf_counter()
     function(*arrays)
     lib.synchronize()

@@ -87,7 +87,7 @@ def assembled(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> tuple[byt
     return cubin, Use(*sums)
 
 
-def kernel(function: CompiledFunction, precision: str) -> tuple[bytes, Use]:
+def kernel(function: CompiledFunction[Any], precision: str) -> tuple[bytes, Use]:
     """Of a function, as a first call would choose it: the shortest code."""
     model: Any = Model()
     kernels = DeviceCode(function.program, function._traced)._kernels(model, precision)
@@ -108,7 +108,7 @@ def robot(name: str, folder: Path = ROBOTS) -> fw.Robot | fw.ClosedRobot:
     return fw.load(folder / file, base, mimic="independent")
 
 
-def functions(name: str, derivatives: bool, folder: Path = ROBOTS) -> Iterator[tuple[str, CompiledFunction]]:
+def functions(name: str, derivatives: bool, folder: Path = ROBOTS) -> Iterator[tuple[str, CompiledFunction[Any]]]:
     """The functions of a robot by name."""
     for wanted in FUNCTIONS:
         function = getattr(robot(name, folder), wanted)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cases import Case, cases, options
 from measure import markdown
@@ -71,13 +71,13 @@ class Work(NamedTuple):
     shared: float  # bytes to and from the block's
 
 
-def moved(function: CompiledFunction, precision: str) -> int:
+def moved(function: CompiledFunction[Any], precision: str) -> int:
     """Bytes of the arguments and results of one state."""
     program = function.program
     return BYTES[precision] * (sum(x.size for x in program.inputs) + sum(y.size for y in program.outputs))
 
 
-def counted(function: CompiledFunction, precision: str) -> Work:
+def counted(function: CompiledFunction[Any], precision: str) -> Work:
     """From exact operation counts: at least so much."""
     o = function.operations
     least = max(o.mul, o.add)
@@ -86,7 +86,7 @@ def counted(function: CompiledFunction, precision: str) -> Work:
     return Work(least + special, double, special, moved(function, precision), 0, 0)
 
 
-def assembled(function: CompiledFunction, precision: str, code: Instructions) -> Work:
+def assembled(function: CompiledFunction[Any], precision: str, code: Instructions) -> Work:
     """From machine code for one state."""
     return Work(code.total, code.double, code.special, moved(function, precision), code.local_bytes, code.shared_bytes)
 

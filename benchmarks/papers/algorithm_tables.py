@@ -57,12 +57,12 @@ def laid_out(corner: str, columns: dict[str, Cells]) -> str:
 # columns
 
 
-def ways(get: Callable[[Robot], CompiledFunction]) -> Callable[[str], Cells]:
+def ways(get: Callable[[Robot], CompiledFunction[Any]]) -> Callable[[str], Cells]:
     """A row for each algorithm of a function; the one that the library takes is in bold."""
     return lambda name: counted_ways(get(robot(name)))
 
 
-def counted_ways(function: CompiledFunction, label: str = "") -> Cells:
+def counted_ways(function: CompiledFunction[Any], label: str = "") -> Cells:
     return {
         f"{label}`{algorithm}`": f"**{cost(o)}**" if algorithm == function.algorithm else str(cost(o))
         for algorithm, o in function.candidates.items()

@@ -56,7 +56,7 @@ GEARED, BELT = Chain("GT", robots.geared_chain, SEED), Chain("PBT", robots.belt_
 CHAINS = (GEARED, BELT, Chain("GT in a plane", robots.geared_chain, None), Chain("PBT in a plane", robots.belt_chain, None))
 
 
-def functions(chain: Chain, n: int) -> dict[str, CompiledFunction]:
+def functions(chain: Chain, n: int) -> dict[str, CompiledFunction[Any]]:
     """Forward dynamics, and the inverse operational-space inertia of the tip, by algorithm."""
     r = chain.robot(n)
     tip = BilateralContact(f"link-{n - 1}")

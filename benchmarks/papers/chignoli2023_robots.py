@@ -149,7 +149,7 @@ class Compared(NamedTuple):
     """A function, and the robot whose states it takes."""
 
     robot: Robot
-    function: CompiledFunction
+    function: CompiledFunction[Any]
 
 
 def compared(what: str, name: str, feet: int | None = 1) -> dict[str, Compared]:
@@ -175,7 +175,7 @@ def compared(what: str, name: str, feet: int | None = 1) -> dict[str, Compared]:
     }
 
 
-def cost(function: CompiledFunction) -> int:
+def cost(function: CompiledFunction[Any]) -> int:
     """Operations as the library weighs them to choose an algorithm: a division or a root counts as eight."""
     return weighed(function.operations)
 

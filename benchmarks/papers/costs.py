@@ -46,7 +46,7 @@ def cost(operations: Operations) -> Cost:
     return Cost(operations.mul + operations.div, operations.add)
 
 
-def rotation_cost(function: CompiledFunction) -> Cost:
+def rotation_cost(function: CompiledFunction[Any]) -> Cost:
     """What a function of a floating-base robot spends on the entries of the base's rotation matrix.
 
     The papers take rotation matrices as given; ours begins with a quaternion. The entries are computed once more from the
@@ -103,7 +103,7 @@ def ltdl_with_divisions_in_situ(parent: Sequence[int], H: Any) -> None:
             i = parent[i]
 
 
-def operations_with_divisions(function: CompiledFunction) -> Operations:
+def operations_with_divisions(function: CompiledFunction[Any]) -> Operations:
     """What a function would take if sparse factors had a division for each entry, as in the papers."""
 
     def factorize(parent: Sequence[int], H: Any) -> list[Any]:
@@ -122,12 +122,12 @@ def product_operations(kernel: Callable[..., None], parent: Sequence[int], unit:
     return factorization._product(kernel, tuple(parent), int(unit)).operations
 
 
-def candidate(function: CompiledFunction, algorithm: str) -> CompiledFunction:
+def candidate(function: CompiledFunction[Any], algorithm: str) -> CompiledFunction:
     """One of the algorithms that a function was chosen from."""
     return function._candidates[algorithm]
 
 
-def dynamics(robot: Robot) -> dict[str, CompiledFunction]:
+def dynamics(robot: Robot) -> dict[str, CompiledFunction[Any]]:
     """The functions that the papers count, by the names of their algorithms."""
     forward = robot.forward_dynamics
     return {

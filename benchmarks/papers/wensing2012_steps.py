@@ -102,14 +102,14 @@ def merged(costs: dict[str, Cost]) -> dict[str, Cost]:
     return {step: costs.get(step, Cost(0, 0)) + costs.get(step + ON_BASE, Cost(0, 0)) for step in STEPS}
 
 
-def _diagonal(made: CompiledFunction, t: Trace) -> list[int]:
+def _diagonal(made: CompiledFunction[Any], t: Trace) -> list[int]:
     """The nodes of entries in diagonal blocks."""
     owner = made.program.kernels[0].constants[1].owner
     pairs = ((r, s) for r in range(len(owner)) for s in range(len(owner)))
     return [x[0] for (r, s), x in zip(pairs, t.outputs, strict=True) if owner[r] == owner[s] and isinstance(x, tuple)]
 
 
-def _labelled(made: CompiledFunction, hooks: Iterable[Hook]) -> tuple[Trace, list[str], Any]:
+def _labelled(made: CompiledFunction[Any], hooks: Iterable[Hook]) -> tuple[Trace, list[str], Any]:
     """A function's trace, each node's step, and the Jacobian's array as it is in the end, where there is one."""
     begins: list[tuple[int, str]] = [(0, "inertias")]
     seen: list[Any] = [None]

@@ -10,6 +10,8 @@ writes into arrays made before (`out=`), as Pinocchio does, or makes new ones.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pinocchio as pin
 from measure import machine, markdown, median_times, options
@@ -21,7 +23,7 @@ from featherweight import CompiledFunction
 GOAL = 4.0
 
 
-def all_terms(robot: fw.Robot) -> list[CompiledFunction]:
+def all_terms(robot: fw.Robot) -> list[CompiledFunction[Any]]:
     """The functions that give the terms."""
     return [
         robot.mass_matrix,

@@ -88,7 +88,7 @@ class Comparison(NamedTuple):
     """A function of ours and the method of `Peer` that does the same."""
 
     name: str
-    function: CompiledFunction
+    function: CompiledFunction[Any]
     method: Callable[..., Any]
     goals: tuple[float, float]  # one call, batch
     arguments: int = 3
@@ -107,7 +107,7 @@ def comparisons(pair: Pair) -> Iterable[Comparison]:
     yield Comparison("frame velocity", velocity, Peer.velocity, KINEMATICS, 2)
 
 
-def ways(function: CompiledFunction, arguments: Sequence[Array]) -> tuple[Call, Call]:
+def ways(function: CompiledFunction[Any], arguments: Sequence[Array]) -> tuple[Call, Call]:
     """Calls of the first state, and of all, into arrays made before."""
     first = [x[0].copy() for x in arguments]
     one, many = blank(function(*first)), blank(function(*arguments))
@@ -178,9 +178,9 @@ class Derived(NamedTuple):
     """A function that is made of another, and how many times as long it may take."""
 
     name: str
-    made: CompiledFunction
+    made: CompiledFunction[Any]
     more: tuple[Array, ...]  # arguments, besides those of the other
-    function: CompiledFunction
+    function: CompiledFunction[Any]
     goal: float | None = None
 
 

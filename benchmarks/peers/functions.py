@@ -31,7 +31,7 @@ HEADER = ["robot", "function", "algorithm", *BESIDE, *(f"batch: {x}" for x in BE
 class Comparison(NamedTuple):
     """A function of ours, what Pinocchio's user calls, and where the result then is, its columns in Pinocchio's order."""
 
-    function: CompiledFunction
+    function: CompiledFunction[Any]
     call: Callable[[Any, Any, Array, Array], Any]  # of model, data, q, v
     result: Callable[[Any], Array]  # of data
 

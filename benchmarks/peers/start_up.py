@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 import numpy as np
 from measure import FILES, ROBOTS, machine, markdown, median_times
@@ -42,7 +43,7 @@ def in_processes(code: str, *arguments: str, times: int = 9) -> float:
     return statistics.median(map(float, results))
 
 
-def cold(function: CompiledFunction, batch: bool, times: int = 5) -> float:
+def cold(function: CompiledFunction[Any], batch: bool, times: int = 5) -> float:
     """Median time from a function that was never called to its first result, with an empty cache [s]."""
     inputs = [np.ones(a.shape) for a in function.program.inputs]
     if batch:

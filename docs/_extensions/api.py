@@ -152,7 +152,7 @@ class Entry:
         shapes, f = compiled
         return "method", f"{self.name}({_arguments(shapes, f)}) -> '{_SHAPE}{_results(shapes, f)}'", {}, self._doc(get)
 
-    def _compiled(self) -> tuple[Example, CompiledFunction] | None:
+    def _compiled(self) -> tuple[Example, CompiledFunction[Any]] | None:
         """What is computed by a member that is a compiled function of an example."""
         shapes = example(self.owner)
         value = getattr(shapes.object, self.name.rpartition(".")[2]) if shapes else None
@@ -163,7 +163,7 @@ class Entry:
         bound = self.owner is not None and not isinstance(x, staticmethod)
         parameters, returns = signature(function, bound)
         text = self._doc(function)
-        shapes = example(self.owner) if returns == "CompiledFunction" else None
+        shapes = example(self.owner) if returns.startswith("CompiledFunction") else None
         if shapes and (f := shapes.made(getattr(shapes.object, function.__name__), required(function))):
             takes = ", ".join(f"{name}: {shape}" for name, shape, optional in shapes.takes(f) if not optional)
             text = [f"Gives a function ({takes}) → {_results(shapes, f)}.", "", *text]
@@ -185,7 +185,7 @@ class Entry:
         return list(markdown(inspect.getdoc(x) or "", public_names.lookup(context, self.module)))
 
 
-def _arguments(shapes: Example, f: CompiledFunction) -> str:
+def _arguments(shapes: Example, f: CompiledFunction[Any]) -> str:
     """As in a signature: optional arguments are given by name."""
     takes = shapes.takes(f)
     given = [f"{name}: '{_SHAPE}{shape}'" for name, shape, optional in takes if not optional]
@@ -193,7 +193,7 @@ def _arguments(shapes: Example, f: CompiledFunction) -> str:
     return ", ".join([*given, *(["*"] if named else []), *named])
 
 
-def _results(shapes: Example, f: CompiledFunction) -> str:
+def _results(shapes: Example, f: CompiledFunction[Any]) -> str:
     return ", ".join(f"{name}: {shape}" for name, shape in shapes.gives(f))
 
 

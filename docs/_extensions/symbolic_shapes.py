@@ -29,14 +29,14 @@ class Example(NamedTuple):
         assert all(n in _COMMON or n in self.sizes for n in numbers), f"no name for one of {sizes}"
         return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
-    def takes(self, f: CompiledFunction) -> list[tuple[str, str, bool]]:
+    def takes(self, f: CompiledFunction[Any]) -> list[tuple[str, str, bool]]:
         """Names and shapes of a function's arguments, and whether they may be left out."""
         whole = f
         for option in f.program.options:
             whole = whole.variant(option)
         return [(x.name, self.shape(x.shape), x.name in f.program.options) for x in whole.program.inputs]
 
-    def gives(self, f: CompiledFunction) -> list[tuple[str, str]]:
+    def gives(self, f: CompiledFunction[Any]) -> list[tuple[str, str]]:
         """Names and shapes of a function's results."""
         return [(y.name, self.shape(y.shape)) for y in f.program.outputs]
 

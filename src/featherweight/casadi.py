@@ -28,7 +28,7 @@ from .exporting.shared_library import link
 
 
 def wrap(
-    f: CompiledFunction, name: str | None = None, *, hessian: bool = False, jacobian: CompiledFunction | None = None
+    f: CompiledFunction[Any], name: str | None = None, *, hessian: bool = False, jacobian: CompiledFunction[Any] | None = None
 ) -> Any:
     """A `casadi.Function` that is f for one state, with the exact Jacobian, its sparsity, and gradients.
 
@@ -75,7 +75,7 @@ def wrap(
 class CalledBack(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
     """A function that CasADi calls through Python, where it cannot load our machine code."""
 
-    def __init__(self, name: str, f: CompiledFunction, made: list[CasadiFunction], which: int = 0) -> None:
+    def __init__(self, name: str, f: CompiledFunction[Any], made: list[CasadiFunction], which: int = 0) -> None:
         super().__init__()
         self.made, self.which, self.f = made, which, f
         self.own = made[which]

@@ -35,7 +35,7 @@ def test_they_add_up_to_the_robot() -> None:
     links = Links(description, robot)
     assert links.names == ["base", "arm", "tool"]
     q, v = robot.random_configuration(rng=0), np.random.default_rng(1).standard_normal(robot.nv)
-    found = np.array(fw.evaluate(links.about_center_of_mass.trace, [q, v]), dtype=float)
+    found = np.array(fw.evaluate(links.about_center_of_mass.trace, [q, v]), dtype=np.float64)
     center, inertia, velocity = found[:3], found[3:33].reshape(3, 10), found[33:].reshape(3, 6)
     np.testing.assert_allclose(center, fw.evaluate(robot.center_of_mass.trace, [q]), rtol=0, atol=1e-14)
     np.testing.assert_allclose(inertia[:, 9], [2.0, 1.0, 0.5])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_kernels_of_mechanisms_take_the_operations_of_the_trees_where_nothing_cl
         space.stabilization,
     ]
     for function in functions:
-        program = function.program
+        program: Any = function.program
         assert program.constants[0] is robot.model.tree
         kernel = counterpart(program.kernel)
         of_clusters = replace(program, kernel=kernel, constants=(mechanism, *program.constants[1:]))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -93,7 +94,8 @@ def test_inspect_shows_what_acts_in_joints_and_leaves_out_what_is_nowhere(
 @pytest.mark.parametrize("command", [c.name for c in app.registered_commands])
 def test_help_holds_every_word_of_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Also in brackets, such as units."""
-    chosen = typer.main.get_command(app).commands[command]
+    group: Any = typer.main.get_command(app)
+    chosen = group.commands[command]
     assert cli.main([command, "--help"]) == 0
     shown = "".join(capsys.readouterr().out.split())
     assert len(chosen.params) > 0

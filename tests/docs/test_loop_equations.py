@@ -12,6 +12,7 @@ from featherweight.algorithms.kinematics import joint_transforms
 from featherweight.algorithms.mechanisms.maps import maps, spanning_configuration
 from featherweight.algorithms.mechanisms.spanning import closing_matrix
 from featherweight.robot.robot import Robot
+from oracles.mechanisms import closed as built
 
 LINKAGES = {"four-bar": fw.robots.four_bar, "planar legs": fw.robots.planar_leg_linkage}
 Matrix = Any
@@ -19,7 +20,7 @@ Matrix = Any
 
 def closed(name: str) -> tuple[Any, Robot, Matrix]:
     """The robot, the tree that spans it, and a closed configuration of that."""
-    robot = fw.build(LINKAGES[name]())
+    robot = built(LINKAGES[name]())
     tree = Robot(robot.model)
     q = robot.random_configuration(rng=2)
     assert np.abs(robot.residual(q)).max() < 1e-9
@@ -102,7 +103,7 @@ def test_operational_space() -> None:
     ahead, behind = (np.asarray(space.jacobian(robot.integrate(q, s * v))) for s in (step, -step))
     bent = (ahead - behind) @ v / (2 * step)
     x, b = rng.standard_normal((2, len(D)))
-    exact = dict(rtol=1e-7, atol=1e-9)
+    exact: dict[str, Any] = dict(rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(space.inertia(q), inverse, **exact)
     np.testing.assert_allclose(space.apply_delassus(q, x), D @ x, **exact)
     np.testing.assert_allclose(space.consistent_inverse(q), bar, **exact)

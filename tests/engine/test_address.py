@@ -15,6 +15,7 @@ def called(function: fw.CompiledFunction, *arguments: np.ndarray) -> np.ndarray:
     result = np.full(function.program.outputs[0].shape, np.nan)
     arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (*arguments, result)]
     pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
+    assert function.address is not None
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.address)(ctypes.addressof(pointers))
     return arrays[-1]
 

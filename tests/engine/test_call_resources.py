@@ -34,7 +34,7 @@ def many() -> CompiledFunction:
     return CompiledFunction(SEVERAL, "traced")
 
 
-def calls(f: CompiledFunction) -> dict[str, Callable[[], Any]]:
+def calls(f: CompiledFunction[Any]) -> dict[str, Callable[[], Any]]:
     """A call of each way through the entry."""
     x, s, A = arguments()
     X, S, AA = arguments((4,))
@@ -58,7 +58,7 @@ def calls(f: CompiledFunction) -> dict[str, Callable[[], Any]]:
     }
 
 
-def failures(f: CompiledFunction) -> dict[str, Callable[[], Any]]:
+def failures(f: CompiledFunction[Any]) -> dict[str, Callable[[], Any]]:
     x, s, A = arguments()
     wrong = (np.zeros(()), np.zeros(4), np.zeros((3, 2)))
     return {
@@ -79,7 +79,7 @@ def resident() -> int:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("kind", [*calls(swinging(1)), *failures(swinging(1))])
-def test_no_call_leaks(kind: str, many: CompiledFunction) -> None:
+def test_no_call_leaks(kind: str, many: CompiledFunction[Any]) -> None:
     times = 100_000 if kind in calls(many) and kind != "general" else 10_000  # what Python answers takes longer
     call = (calls(many) | failures(many))[kind]
 
@@ -99,7 +99,7 @@ def test_no_call_leaks(kind: str, many: CompiledFunction) -> None:
     assert resident() - memory < 16 * times + 1_000_000  # 16 bytes is the least that malloc gives
 
 
-def test_references_are_as_many_as_before(many: CompiledFunction) -> None:
+def test_references_are_as_many_as_before(many: CompiledFunction[Any]) -> None:
     x, s, A = arguments()
     listed, whole, out = x.tolist(), 123_456_789, outs()
     seen = [x, s, A, listed, listed[0], whole, out, *out, np.dtype(np.float64), np.dtype(np.float32), type(many(x, s, A))]
@@ -120,7 +120,7 @@ def test_references_are_as_many_as_before(many: CompiledFunction) -> None:
     assert after == before
 
 
-def test_results_are_held_by_their_tuple_only(many: CompiledFunction) -> None:
+def test_results_are_held_by_their_tuple_only(many: CompiledFunction[Any]) -> None:
     result = many(*arguments())
     held = sys.getrefcount(result), [sys.getrefcount(result[k]) for k in range(3)]
     assert held == (2, [2, 2, 2])  # the call of getrefcount is one
@@ -131,7 +131,7 @@ def test_results_are_held_by_their_tuple_only(many: CompiledFunction) -> None:
     assert of_class_then == of_class + len(more)
 
 
-def test_results_live_on_their_own(many: CompiledFunction) -> None:
+def test_results_live_on_their_own(many: CompiledFunction[Any]) -> None:
     wanted = [np.array(r) for r in many(*arguments())]
     kept = [many(*arguments()) for _ in range(200)]
     gc.collect()
@@ -152,7 +152,7 @@ def test_results_live_on_their_own(many: CompiledFunction) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
 def test_without_memory_for_the_results_an_error_is_raised() -> None:
     resource = pytest.importorskip("resource")
-    f = CompiledFunction(SEVERAL, "traced")
+    f: CompiledFunction[Any] = CompiledFunction(SEVERAL, "traced")
     f(*arguments((2,)))
     child = os.fork()
     if child == 0:
@@ -177,7 +177,7 @@ def test_without_memory_for_the_results_an_error_is_raised() -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("batch", [(), (1,), (2,), (7,), (8,), (9,), (17,), (3, 3)])
 def test_nothing_outside_the_arrays_is_touched(
-    batch: tuple[int, ...], dtype: type, at_end: bool, many: CompiledFunction
+    batch: tuple[int, ...], dtype: type, at_end: bool, many: CompiledFunction[Any]
 ) -> None:
     args = arguments(batch, dtype)
     wanted = many(*args)
@@ -200,9 +200,12 @@ def test_threads_of_the_caller_may_race_from_the_first_call_on(execution: str) -
     wanted, wanted_batch, loaded = reference(*args), reference(*batch), reference(*args, load=np.ones(3))
     for _ in range(3):
         f = CompiledFunction(SEVERAL, execution)
-        barrier, wrong = threading.Barrier(8), []
+        barrier = threading.Barrier(8)
+        wrong: list[BaseException] = []
 
-        def work(f: CompiledFunction = f, barrier: threading.Barrier = barrier, wrong: list[Any] = wrong) -> None:
+        def work(
+            f: CompiledFunction[Any] = f, barrier: threading.Barrier = barrier, wrong: list[BaseException] = wrong
+        ) -> None:
             try:
                 barrier.wait()
                 for _ in range(30):
@@ -225,7 +228,7 @@ def test_threads_of_the_caller_may_race_from_the_first_call_on(execution: str) -
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork beside threads
-def test_a_forked_child_goes_on(one: CompiledFunction) -> None:
+def test_a_forked_child_goes_on(one: CompiledFunction[Any]) -> None:
     x = RNG.standard_normal((30_000, N))
     wanted = one(x, x, threads=4)
     child = os.fork()
@@ -256,7 +259,7 @@ def test_pickles_are_the_function_before_and_after_its_first_call(execution: str
     assert_same(given(*arguments(), np.ones(3)), loaded)
 
 
-def test_functions_that_are_gone_leave_the_others(many: CompiledFunction) -> None:
+def test_functions_that_are_gone_leave_the_others(many: CompiledFunction[Any]) -> None:
     wanted = many(*arguments())
     for _ in range(5):
         CompiledFunction(SEVERAL, "traced")(*arguments())

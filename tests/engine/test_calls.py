@@ -88,21 +88,21 @@ def layouts(x: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("batch", [(), (1,), (2,), (9,), (70,), (3, 5)])
-def test_arrays_of_every_kind_give_the_same_bits(batch: tuple[int, ...], many: CompiledFunction) -> None:
+def test_arrays_of_every_kind_give_the_same_bits(batch: tuple[int, ...], many: CompiledFunction[Any]) -> None:
     plain = arguments(batch)
     wanted = many(*plain)
     for k in range(3):
-        for kind, same in layouts(plain[k]).items():
+        for same in layouts(plain[k]).values():
             for rest in (plain, tuple(x.copy(order="F") for x in plain)):
                 args = (*rest[:k], same, *rest[k + 1 :])
                 assert_same(many(*args), wanted)
                 given = outs(batch)
-                assert_same(many(*args, out=given), wanted), kind
+                assert_same(many(*args, out=given), wanted)
                 assert_same(given, wanted)
 
 
 @pytest.mark.parametrize("batch", [(), (1,), (9,), (3, 5)])
-def test_single_precision_of_all_or_of_some(batch: tuple[int, ...], many: CompiledFunction) -> None:
+def test_single_precision_of_all_or_of_some(batch: tuple[int, ...], many: CompiledFunction[Any]) -> None:
     x, s, A = arguments(batch, np.float32)
     wanted = many(x, s, A)
     assert all(np.asarray(r).dtype == np.float32 for r in wanted)
@@ -126,7 +126,7 @@ def test_single_precision_of_all_or_of_some(batch: tuple[int, ...], many: Compil
 
 
 @pytest.mark.parametrize("states", [1, 2, 7, 8, 9, 33])
-def test_a_state_gives_the_same_bits_alone_in_batches_and_with_singles(states: int, many: CompiledFunction) -> None:
+def test_a_state_gives_the_same_bits_alone_in_batches_and_with_singles(states: int, many: CompiledFunction[Any]) -> None:
     x, s, A = arguments((states,))
     wanted = many(x, s, A)
     for i in range(states):
@@ -144,7 +144,7 @@ def test_a_state_gives_the_same_bits_alone_in_batches_and_with_singles(states: i
         assert_same([r[i] for r in grid], many(x[i], s, A[0]))
 
 
-def test_names_in_any_order_and_mixed_with_places(many: CompiledFunction) -> None:
+def test_names_in_any_order_and_mixed_with_places(many: CompiledFunction[Any]) -> None:
     x, s, A = arguments()
     wanted = many(x, s, A)
     for args, named in (
@@ -164,7 +164,7 @@ def test_names_in_any_order_and_mixed_with_places(many: CompiledFunction) -> Non
     assert_same(again, many(*X))
 
 
-def test_numbers_of_every_kind_in_lists(one: CompiledFunction) -> None:
+def test_numbers_of_every_kind_in_lists(one: CompiledFunction[Any]) -> None:
     y = np.ones(N)
     wanted = one(np.array([1.0, 2.0, 0.0, 1.0]), y)
     for x in (
@@ -179,7 +179,7 @@ def test_numbers_of_every_kind_in_lists(one: CompiledFunction) -> None:
         np.testing.assert_array_equal(one([whole, 0, 0, 0], y), one(np.array([float(whole), 0, 0, 0]), y))
 
 
-def test_numbers_of_classes_of_their_own(one: CompiledFunction) -> None:
+def test_numbers_of_classes_of_their_own(one: CompiledFunction[Any]) -> None:
     class Real(float):
         pass
 
@@ -192,7 +192,7 @@ def test_numbers_of_classes_of_their_own(one: CompiledFunction) -> None:
     np.testing.assert_array_equal(one([Whole(3), 2, 3, 4], y), one([3, 2, 3, 4], y))
 
 
-def test_memory_maps_and_matrices(one: CompiledFunction, tmp_path: Path) -> None:
+def test_memory_maps_and_matrices(one: CompiledFunction[Any], tmp_path: Path) -> None:
     x = RNG.standard_normal((6, N))
     x.tofile(tmp_path / "x")
     mapped = np.memmap(tmp_path / "x", np.float64, "r", shape=(6, N))
@@ -209,7 +209,7 @@ def test_memory_maps_and_matrices(one: CompiledFunction, tmp_path: Path) -> None
     np.testing.assert_array_equal(result, one(x[:1], x[0]))
 
 
-def test_batches_without_states(many: CompiledFunction) -> None:
+def test_batches_without_states(many: CompiledFunction[Any]) -> None:
     for batch in ((0,), (3, 0), (0, 2)):
         results = many(*arguments(batch))
         assert [r.shape for r in results] == [batch, (*batch, 3), (*batch, 3, 2)]
@@ -222,7 +222,7 @@ def test_batches_without_states(many: CompiledFunction) -> None:
 
 @pytest.mark.parametrize("batch", [(), (1,), (9,), (3, 4)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, ">f8", np.longdouble, np.float16, complex])
-def test_results_go_to_arrays_of_every_kind(batch: tuple[int, ...], dtype: Any, many: CompiledFunction) -> None:
+def test_results_go_to_arrays_of_every_kind(batch: tuple[int, ...], dtype: Any, many: CompiledFunction[Any]) -> None:
     args = arguments(batch)
     wanted = many(*args)
     table = np.full((*batch, 12), np.nan, dtype)  # columns of one table: they lie between each other, and share nothing
@@ -242,7 +242,7 @@ def test_results_go_to_arrays_of_every_kind(batch: tuple[int, ...], dtype: Any, 
 
 
 @pytest.mark.parametrize("batch", [(), (1,), (9,), (70,)])
-def test_results_may_lie_on_arguments(batch: tuple[int, ...], many: CompiledFunction) -> None:
+def test_results_may_lie_on_arguments(batch: tuple[int, ...], many: CompiledFunction[Any]) -> None:
     x, s, A = arguments(batch)
     wanted = many(x, s, A)
     area = np.concatenate([x.ravel(), A.ravel()])
@@ -257,7 +257,7 @@ def test_results_may_lie_on_arguments(batch: tuple[int, ...], many: CompiledFunc
     assert_same(many(on_x, s, on_A, out=given), wanted)
 
 
-def wrong_calls() -> list[tuple[str, Callable[[CompiledFunction], Any], type[Exception], list[str]]]:
+def wrong_calls() -> list[tuple[str, Callable[[CompiledFunction[Any]], Any], type[Exception], list[str]]]:
     x, s, A = arguments()
     X, S, _ = arguments((5,))
     read_only = np.zeros(3)
@@ -333,7 +333,7 @@ def wrong_calls() -> list[tuple[str, Callable[[CompiledFunction], Any], type[Exc
 @pytest.mark.parametrize(("call", "error", "words"), [pytest.param(*c[1:], id=c[0]) for c in wrong_calls()])
 @pytest.mark.parametrize("execution", ["traced", "interpreted"])
 def test_errors_name_the_argument(
-    execution: str, call: Any, error: type[Exception], words: list[str], many: CompiledFunction
+    execution: str, call: Any, error: type[Exception], words: list[str], many: CompiledFunction[Any]
 ) -> None:
     f = many if execution == "traced" else CompiledFunction(SEVERAL, execution)
     with pytest.raises(error) as caught:
@@ -342,7 +342,7 @@ def test_errors_name_the_argument(
         assert word in str(caught.value)
 
 
-def test_what_another_library_says_of_an_argument_names_it(many: CompiledFunction) -> None:
+def test_what_another_library_says_of_an_argument_names_it(many: CompiledFunction[Any]) -> None:
     class Recorded:
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
             raise RuntimeError("it is recorded; detach it first")

@@ -139,7 +139,8 @@ def test_threads_wait_for_a_result_that_lies_on_an_argument() -> None:
 
 def test_numbers_lists_and_names_are_taken() -> None:
     f = swinging(3)
-    x, y = [1.0, 2.0, 3.0], (4, 5, 6)
+    x: Any = [1.0, 2.0, 3.0]
+    y = (4, 5, 6)
     wanted = expected(np.array(x), np.array(y))
     for result in (f(x, y), f(y=y, x=x), f(np.array([1, 2, 3]), y=np.array(y, np.int8)), f(np.float32(x), np.array(y))):
         assert result.dtype == np.float64

@@ -81,7 +81,7 @@ def test_results_of_all_ranks_and_of_no_elements(execution: str, batch: tuple[in
     tolerance = 4 * np.finfo(dtype).eps * 10  # three sums of numbers below ten
     args = values(batch, dtype)
     for program in (RANKS, FULL):
-        f = CompiledFunction(program, execution)
+        f: CompiledFunction[Any] = CompiledFunction(program, execution)
         wanted = dict(zip(("total", "empty", "B", "T"), expected(*args), strict=True))
         for threads in (None, 1, 3):
             results = f(*args, threads=threads)
@@ -164,7 +164,7 @@ def state(robot: Any, batch: tuple[int, ...] = (), dtype: Any = np.float64) -> d
     return {name: np.asarray(x, dtype) for name, x in ({"q": q} | more).items()}
 
 
-def given(function: CompiledFunction, values: dict[str, Any]) -> dict[str, Any]:
+def given(function: CompiledFunction[Any], values: dict[str, Any]) -> dict[str, Any]:
     return {a.name: values[a.name] for a in function.program.inputs}
 
 
@@ -251,7 +251,7 @@ def test_options_of_parts_are_options_of_the_whole(way: str) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * np.abs(b).max())
 
 
-def union(choice: tuple[CompiledFunction, ...]) -> Operations:
+def union(choice: tuple[CompiledFunction[Any], ...]) -> Operations:
     """What the functions take together, counted in a graph of their own."""
     g = Graph()
     nodes: set[int] = set()

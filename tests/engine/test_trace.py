@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ def evaluate(t: Trace, arguments: Sequence[Sequence[float]]) -> list[float]:
     value: dict[int, float] = {}
     for i in t.live:
         x = [value[j] for j in g.operands(i)]
-        value[i] = {
+        computed: dict[int, Callable[..., float]] = {
             INPUT: lambda i=i, x=x: arguments[int(g.a[i])][g.b[i]],
             CONSTANT: lambda i=i, x=x: g.a[i],
             ADD: lambda i=i, x=x: x[0] + x[1],
@@ -31,7 +31,8 @@ def evaluate(t: Trace, arguments: Sequence[Sequence[float]]) -> list[float]:
             SQRT: lambda i=i, x=x: math.sqrt(x[0]),
             SIN: lambda i=i, x=x: math.sin(x[0]),
             COS: lambda i=i, x=x: math.cos(x[0]),
-        }[g.op[i]]()
+        }
+        value[i] = computed[g.op[i]]()
     return [x if isinstance(x, float) else -value[x[0]] if x[1] else value[x[0]] for x in t.outputs]
 
 

@@ -18,7 +18,7 @@ mujoco = pytest.importorskip("mujoco")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 NAMES = list(TASKS)
-ROUNDING = dict(rtol=1e-10, atol=1e-10)  # of the same numbers, found in another order
+ROUNDING: dict[str, Any] = dict(rtol=1e-10, atol=1e-10)  # of the same numbers, found in another order
 
 
 class Pair:

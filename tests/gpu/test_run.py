@@ -26,7 +26,7 @@ from gpu_tables import beside, bound_rows, document, function_row
 from measure import FILES, ROBOTS
 from published import FIGURES, seconds
 from results import Results
-from roofline import BYTES, DEVICES
+from roofline import BYTES, DEVICES, moved
 from run import main
 from sass import Instructions
 
@@ -124,7 +124,7 @@ def test_batches_are_halved_until_their_arrays_are_not_too_large() -> None:
     function = ROBOT.forward_dynamics
     assert fitting(function, "float32", 2**20) == 2**20
     n = fitting(function, "float64", 2**40)
-    assert n * figures.moved(function, "float64") <= figures.RESULTS < 2 * n * figures.moved(function, "float64")
+    assert n * moved(function, "float64") <= figures.RESULTS < 2 * n * moved(function, "float64")
 
 
 def test_published_figures_have_their_sources() -> None:

@@ -12,8 +12,7 @@ from featherweight.identification import base_parameters
 from featherweight.model.generators import from_parents, unbranched_parents
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import NAMES, example
-from oracles.states import assert_close, random_states
-from oracles.test_derivatives import evaluated
+from oracles.states import assert_close, evaluated, random_states
 from oracles.trees import tree
 
 UP = (0.0, 0.0, 1.0)

@@ -20,8 +20,7 @@ from featherweight.identification import (
 )
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import example
-from oracles.states import Array, random_states
-from oracles.test_derivatives import evaluated
+from oracles.states import Array, States, evaluated, random_states
 
 
 def points(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
@@ -100,7 +99,7 @@ def not_compiled(regressor: Any) -> Any:
     return regressor._replace(function=FromTrace(regressor.function))
 
 
-def noisy(robot: fw.Robot, parameters: Array, noise: float, count: int) -> tuple[Any, Array]:
+def noisy(robot: fw.Robot, parameters: Array, noise: float, count: int) -> tuple[States, Array]:
     x = random_states(robot, count, seed=6)
     tau = not_compiled(robot.extended_regressor(friction=True)).function(*x) @ parameters
     return x, tau + noise * np.random.default_rng(7).standard_normal(tau.shape)

@@ -19,7 +19,7 @@ from featherweight.model.description import Description
 from featherweight.model.expansion import build_model
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.tree import Tree
-from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, ModelError, Pose
+from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, ModelError, Pose, as_matrix, as_vector
 
 KINDS = ("revolute", "prismatic", "spherical", "planar", "floating")
 
@@ -273,8 +273,9 @@ def test_a_loop_between_links_that_a_fixed_joint_joins_is_refused() -> None:
 def test_marks_name_joints(mark: str) -> None:
     """A misspelt mark would choose other coordinates without a word."""
     made = bars(independent=(), dependent=())
+    marks: dict[str, Any] = {mark: ("jiont1",)}
     with pytest.raises(ModelError) as error:
-        fw.build(dataclasses.replace(made, **{mark: ("jiont1",)}))
+        fw.build(dataclasses.replace(made, **marks))
     assert "jiont1" in str(error.value)
 
 
@@ -289,8 +290,7 @@ def test_joints_that_a_loop_stops_have_no_velocity_left() -> None:
     made = chain(7, seed=3)
     robot = fw.build(made)
     T = robot.frame_placement("body5")(np.full(7, 0.4))
-    rows = tuple(tuple(map(float, row)) for row in T[:3, :3])
-    held = Pose(rows, tuple(map(float, T[:3, 3])))  # type: ignore[arg-type]
+    held = Pose(as_matrix(T[:3, :3]), as_vector(T[:3, 3]))
     loops = (Loop("end", LoopType.WELD, WORLD, "body5", held),)
     alone = dataclasses.replace(made, bodies=made.bodies[:6], joints=made.joints[:6], loops=loops)
     with pytest.raises(ModelError, match="nothing of the robot moves"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -21,6 +23,8 @@ from featherweight.model.configuration import (
     random_configuration,
 )
 from featherweight.model.types import JointType
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 # Both sides are right to a few units in the last place of numbers of size 1 to 10.
 TOLERANCE = 1e-12
@@ -44,7 +48,7 @@ TYPES, SEEDS = st.lists(st.sampled_from(ONE_OF_EACH), min_size=1, max_size=6), s
 
 
 @pytest.fixture(autouse=True)
-def no_warnings():
+def no_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
@@ -77,12 +81,12 @@ def turning(kind: JointType, rng: np.random.Generator, angles: np.ndarray) -> np
     return v
 
 
-def test_neutral_is_zero_and_the_identity_rotation():
+def test_neutral_is_zero_and_the_identity_rotation() -> None:
     coords, model = coordinates(*ONE_OF_EACH), pinocchio_model(*ONE_OF_EACH)
     np.testing.assert_array_equal(neutral(coords, model.nq), pin.neutral(model))
 
 
-def test_no_joints_have_an_empty_configuration():
+def test_no_joints_have_an_empty_configuration() -> None:
     assert neutral([], 0).shape == (0,)
     assert random_configuration([], 0, 0, size=3).shape == (3, 0)
     assert integrate([], np.zeros((3, 0)), np.zeros(0)).shape == (3, 0)
@@ -94,7 +98,7 @@ def test_no_joints_have_an_empty_configuration():
 
 @pytest.mark.parametrize("speed", SPEEDS)
 @pytest.mark.parametrize("types", [(kind,) for kind in JOINTS if kind is not JointType.PLANAR] + [MIXED], ids=str)
-def test_integrate_and_difference_agree_with_pinocchio(types, speed):
+def test_integrate_and_difference_agree_with_pinocchio(types: Sequence[JointType], speed: float) -> None:
     coords, model, rng = coordinates(*types), pinocchio_model(*types), np.random.default_rng(1)
     q = random_configuration(coords, model.nq, rng, size=50)
     v = speed * rng.standard_normal((50, model.nv))
@@ -107,7 +111,7 @@ def test_integrate_and_difference_agree_with_pinocchio(types, speed):
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-def test_planar_joint_moves_as_pinocchios_free_flyer_in_the_plane(speed):
+def test_planar_joint_moves_as_pinocchios_free_flyer_in_the_plane(speed: float) -> None:
     # Pinocchio's own planar joint loses up to half of the digits at small angles; its free-flyer is better.
     coords, model, rng = coordinates(JointType.PLANAR), pinocchio_model(JointType.FLOATING), np.random.default_rng(3)
     q = random_configuration(coords, 4, rng, size=50)
@@ -128,7 +132,7 @@ def in_space(q: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("speed", [0.3, 1.0, 3.0])
-def test_planar_joint_agrees_with_pinocchios_planar_joint(speed):
+def test_planar_joint_agrees_with_pinocchios_planar_joint(speed: float) -> None:
     coords, model, rng = coordinates(JointType.PLANAR), pinocchio_model(JointType.PLANAR), np.random.default_rng(4)
     q, v = random_configuration(coords, 4, rng, size=50), speed * rng.standard_normal((50, 3))
     moved = integrate(coords, q, v)
@@ -142,7 +146,7 @@ def test_planar_joint_agrees_with_pinocchios_planar_joint(speed):
 
 @pytest.mark.parametrize("speed", SPEEDS)
 @pytest.mark.parametrize("types", [(kind,) for kind in JOINTS if kind is not JointType.PLANAR] + [MIXED], ids=str)
-def test_jacobians_of_integrate_agree_with_pinocchio(types, speed):
+def test_jacobians_of_integrate_agree_with_pinocchio(types: Sequence[JointType], speed: float) -> None:
     coords, model, rng = coordinates(*types), pinocchio_model(*types), np.random.default_rng(7)
     q = random_configuration(coords, model.nq, rng, size=20)
     v = speed * rng.standard_normal((20, model.nv))
@@ -153,7 +157,7 @@ def test_jacobians_of_integrate_agree_with_pinocchio(types, speed):
 
 @pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-3, 0.3, 1.0])
 @pytest.mark.parametrize("types", [(kind,) for kind in JOINTS if kind is not JointType.PLANAR] + [MIXED], ids=str)
-def test_jacobians_of_difference_agree_with_pinocchio(types, speed):
+def test_jacobians_of_difference_agree_with_pinocchio(types: Sequence[JointType], speed: float) -> None:
     coords, model, rng = coordinates(*types), pinocchio_model(*types), np.random.default_rng(8)
     q0 = random_configuration(coords, model.nq, rng, size=20)
     q1 = integrate(coords, q0, speed * rng.standard_normal((20, model.nv)))
@@ -164,17 +168,17 @@ def test_jacobians_of_difference_agree_with_pinocchio(types, speed):
 
 @pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-6, 0.1, 1.0, 3.0, math.pi - 1e-3])
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
-def test_jacobians_are_those_of_moves_along_each_velocity(kind, angle):
+def test_jacobians_are_those_of_moves_along_each_velocity(kind: JointType, angle: float) -> None:
     coords, rng, small = coordinates(kind), np.random.default_rng(9), 1e-5
     q = random_configuration(coords, kind.nq, rng)
     v = turning(kind, rng, np.array([angle]))[0] if kind in TURN else np.full(kind.nv, angle)
     end = integrate(coords, q, v)
     for k, step in enumerate(np.eye(kind.nv)):
 
-        def slope(f, step=step):
+        def slope(f: Callable[[Array], Array], step: Array = step) -> Array:
             return (f(small * step) - f(-small * step)) / (2 * small)
 
-        def moved(x):
+        def moved(x: Array) -> Array:
             return integrate(coords, q, x)
 
         by_q, by_v = integrate_derivatives(coords, q, v)
@@ -187,7 +191,7 @@ def test_jacobians_are_those_of_moves_along_each_velocity(kind, angle):
         np.testing.assert_allclose(by_q1[:, k], expected, atol=1e-7)
 
 
-def test_jacobians_have_leading_axes_and_the_type_of_their_arguments():
+def test_jacobians_have_leading_axes_and_the_type_of_their_arguments() -> None:
     coords = coordinates(*MIXED)
     nq, nv = lengths(coords)
     q, v = random_configuration(coords, nq, 1, size=(4, 1)).astype(np.float32), np.zeros((3, nv), np.float32)
@@ -206,7 +210,7 @@ def test_jacobians_have_leading_axes_and_the_type_of_their_arguments():
 
 @pytest.mark.parametrize("angle", [1e-160, 1e-9, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.2499, 0.2501, 1.0, 3.0])
 @pytest.mark.parametrize("kind", TURN)
-def test_motions_of_any_angle_come_back_to_rounding(kind, angle):
+def test_motions_of_any_angle_come_back_to_rounding(kind: JointType, angle: float) -> None:
     coords, q = coordinates(kind), neutral(coordinates(kind), kind.nq)
     v = turning(kind, np.random.default_rng(5), np.full(50, angle))
     back = difference(coords, q, integrate(coords, q, v))
@@ -215,7 +219,7 @@ def test_motions_of_any_angle_come_back_to_rounding(kind, angle):
 
 
 @pytest.mark.parametrize("kind", TURN)
-def test_angles_near_half_a_turn_take_the_short_way(kind):
+def test_angles_near_half_a_turn_take_the_short_way(kind: JointType) -> None:
     coords, rng = coordinates(kind), np.random.default_rng(6)
     angles = math.pi + np.array([-1e-3, -1e-6, -1e-9, -1e-12, 1e-12, 1e-9, 1e-6, 1e-3])
     v = turning(kind, rng, angles)
@@ -226,7 +230,7 @@ def test_angles_near_half_a_turn_take_the_short_way(kind):
     np.testing.assert_allclose(back, (short / angles)[:, None] * v[:, TURN[kind]], atol=TOLERANCE)
 
 
-def test_the_sign_of_a_quaternion_does_not_matter_to_the_difference():
+def test_the_sign_of_a_quaternion_does_not_matter_to_the_difference() -> None:
     coords, rng = coordinates(JointType.SPHERICAL), np.random.default_rng(7)
     q0, q1 = random_configuration(coords, 4, rng, size=(2, 50))
     v = difference(coords, q0, q1)
@@ -235,7 +239,7 @@ def test_the_sign_of_a_quaternion_does_not_matter_to_the_difference():
     assert np.all(np.linalg.norm(v, axis=1) <= math.pi * (1 + 1e-15))
 
 
-def test_rotations_come_back_normalised_and_need_not_be():
+def test_rotations_come_back_normalised_and_need_not_be() -> None:
     coords, rng = coordinates(*ONE_OF_EACH), np.random.default_rng(8)
     nq, nv = lengths(coords)
     q, v = random_configuration(coords, nq, rng), rng.standard_normal(nv)
@@ -254,7 +258,7 @@ def test_rotations_come_back_normalised_and_need_not_be():
 
 @settings(max_examples=60, deadline=None)
 @given(TYPES, SEEDS, st.floats(-9, 0))
-def test_difference_undoes_integrate(types, seed, exponent):
+def test_difference_undoes_integrate(types: Sequence[JointType], seed: int, exponent: float) -> None:
     coords, rng = coordinates(*types), np.random.default_rng(seed)
     nq, nv = lengths(coords)
     q, v = random_configuration(coords, nq, rng, size=4), 10**exponent * rng.uniform(-1, 1, (4, nv))
@@ -263,7 +267,7 @@ def test_difference_undoes_integrate(types, seed, exponent):
 
 @settings(max_examples=60, deadline=None)
 @given(TYPES, SEEDS)
-def test_integrate_undoes_difference(types, seed):
+def test_integrate_undoes_difference(types: Sequence[JointType], seed: int) -> None:
     coords = coordinates(*types)
     q0, q1 = random_configuration(coords, lengths(coords)[0], seed, size=(2, 4))
     reached = integrate(coords, q0, difference(coords, q0, q1))
@@ -278,7 +282,7 @@ def test_integrate_undoes_difference(types, seed):
 # ---- shapes, dtypes, refusals
 
 
-def test_leading_axes_broadcast():
+def test_leading_axes_broadcast() -> None:
     coords, rng = coordinates(*ONE_OF_EACH), np.random.default_rng(10)
     nq, nv = lengths(coords)
     q, v = random_configuration(coords, nq, rng, size=(5, 1)), rng.standard_normal((3, nv))
@@ -291,7 +295,7 @@ def test_leading_axes_broadcast():
     assert integrate(coords, q[:0], v).shape == (0, 3, nq)
 
 
-def test_dtype_is_double_unless_both_are_single():
+def test_dtype_is_double_unless_both_are_single() -> None:
     coords = coordinates(*ONE_OF_EACH)
     nq, nv = lengths(coords)
     q = neutral(coords, nq)
@@ -303,7 +307,7 @@ def test_dtype_is_double_unless_both_are_single():
 
 
 @pytest.mark.parametrize("kind", JOINTS)
-def test_nan_stays_with_its_joint(kind):
+def test_nan_stays_with_its_joint(kind: JointType) -> None:
     coords = coordinates(kind, JointType.REVOLUTE)
     q, v = neutral(coords, kind.nq + 1), np.zeros(kind.nv + 1)
     bad_q = np.where(np.eye(kind.nq, kind.nq + 1), math.nan, q)  # in row i, coordinate i is NaN
@@ -316,7 +320,7 @@ def test_nan_stays_with_its_joint(kind):
         assert np.isfinite(back[:, kind.nv]).all()
 
 
-def test_wrong_lengths_are_refused_by_name():
+def test_wrong_lengths_are_refused_by_name() -> None:
     coords = coordinates(JointType.FLOATING, JointType.REVOLUTE)
     q, v = neutral(coords, 8), np.zeros(7)
     with pytest.raises(ValueError, match=r"^q: expected last axis of length 8, got 7$"):
@@ -334,7 +338,7 @@ def test_wrong_lengths_are_refused_by_name():
 # ---- random configurations
 
 
-def test_random_configurations_come_from_the_seed():
+def test_random_configurations_come_from_the_seed() -> None:
     coords = coordinates(*ONE_OF_EACH)
     nq, rng = lengths(coords)[0], np.random.default_rng(3)
     np.testing.assert_array_equal(random_configuration(coords, nq, 3), random_configuration(coords, nq, 3))
@@ -344,7 +348,7 @@ def test_random_configurations_come_from_the_seed():
         assert random_configuration(coords, nq, size=size).shape == (*shape, nq)
 
 
-def test_a_seed_stands_for_the_same_numbers_always():
+def test_a_seed_stands_for_the_same_numbers_always() -> None:
     """Programs that were run with a seed come out the same: drawn by group, and of a group's joints one after the other."""
     types = (JointType.REVOLUTE, JointType.FLOATING, JointType.PRISMATIC, JointType.PLANAR, JointType.SPHERICAL)
     coords, rng = coordinates(*types), np.random.default_rng(11)
@@ -360,7 +364,7 @@ def test_a_seed_stands_for_the_same_numbers_always():
     )
 
 
-def test_random_coordinates_fill_their_limits():
+def test_random_coordinates_fill_their_limits() -> None:
     revolute, prismatic, inf, pi = JointType.REVOLUTE, JointType.PRISMATIC, math.inf, math.pi
     for kind, limits, (low, high) in (
         (revolute, (-0.5, 2.0), (-0.5, 2.0)),
@@ -375,24 +379,24 @@ def test_random_coordinates_fill_their_limits():
         assert q.max() - q.min() >= 0.98 * (high - low)
 
 
-def test_random_rotations_are_uniform():
+def test_random_rotations_are_uniform() -> None:
     # The mean of x xᵀ over the unit sphere in four dimensions is 1/4; 0.01 is over five standard errors.
     q = random_configuration(coordinates(JointType.SPHERICAL), 4, 0, size=20000)
     np.testing.assert_allclose(np.linalg.norm(q, axis=1), 1, atol=1e-15)
     np.testing.assert_allclose(q.T @ q / len(q), np.eye(4) / 4, atol=0.01)
 
 
-def test_random_bases_stay_within_a_metre():
+def test_random_bases_stay_within_a_metre() -> None:
     q = random_configuration(coordinates(JointType.FLOATING, JointType.PLANAR), 11, 0, size=2000)
     assert 0.99 < np.abs(q[:, [0, 1, 2, 7, 8]]).max() <= 1
     np.testing.assert_allclose(np.linalg.norm(q[:, 9:], axis=1), 1, atol=1e-15)
 
 
-def test_limits_of_zero_and_minus_zero_are_a_point():
+def test_limits_of_zero_and_minus_zero_are_a_point() -> None:
     coords = [Coordinates(JointType.REVOLUTE, slice(0, 1), slice(0, 1), 0.0, -0.0)]
     np.testing.assert_array_equal(random_configuration(coords, 1, 0, 5), np.zeros((5, 1)))
 
 
 @pytest.mark.parametrize("size", [np.int64(3), (np.int32(3),), [3], np.array([3])])
-def test_sizes_may_be_numbers_of_numpy(size):
+def test_sizes_may_be_numbers_of_numpy(size: Any) -> None:
     assert random_configuration(coordinates(JointType.REVOLUTE), 1, 0, size).shape == (3, 1)

@@ -18,7 +18,7 @@ from featherweight.model.model import Model
 from featherweight.model.placement import AxialScrews, Line, axial_screws, common_normal_frame, frame_with_z
 from featherweight.model.topology import Topology
 from featherweight.model.tree import FLOATING, INNER, REVOLUTE
-from featherweight.model.types import Body, Frame, Inertia, Joint, JointType, ModelError, Pose
+from featherweight.model.types import Body, Frame, Inertia, Joint, JointType, ModelError, Pose, as_matrix, as_vector
 
 SOLID = Inertia(2.0, (0.1, 0.0, 0.0), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 
@@ -108,7 +108,7 @@ def placements() -> list[Pose]:
     ]
     rotations += [Rotation.from_rotvec([angle, 0, 0]).as_matrix() for angle in (1e-9, 1e-6, 1.5708, 3.14159)]
     origins = [*rng.standard_normal((len(rotations) - 2, 3)), (0, 0, 0), (0, 0.3, 0)]
-    return [Pose(tuple(map(tuple, R.tolist())), tuple(map(float, p))) for R, p in zip(rotations, origins, strict=True)]  # type: ignore[arg-type]
+    return [Pose(as_matrix(R), as_vector(p)) for R, p in zip(rotations, origins, strict=True)]
 
 
 def rotation_of(w: AxialScrews) -> np.ndarray[Any, Any]:

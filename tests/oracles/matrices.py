@@ -36,7 +36,7 @@ PARENTS: dict[str, list[int]] = {
     "grid": generators.span_grid_parents(4),
     **{f"random_{n}_{seed}": random_parents(n, seed) for n, seed in ((3, 0), (5, 1), (8, 2), (13, 3), (21, 4))},
 }
-DOUBLE, SINGLE = np.finfo(np.float64).eps, np.finfo(np.float32).eps
+DOUBLE, SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 BATCH = (3, 2)
 
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import featherweight as fw
 from featherweight import robots
 from featherweight.model.generators import chain, from_parents, unbranched_parents
-from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, Pose
+from featherweight.model.types import WORLD, Closure, Coupling, Loop, LoopType, Pose, as_matrix, as_vector
 
 HINGE, SLIDE, BALL = fw.JointType.REVOLUTE, fw.JointType.PRISMATIC, fw.JointType.SPHERICAL
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def closed(description: fw.Description, **options: Any) -> fw.ClosedRobot:
+    """A robot with loops or couplings, which `build` only says to be a robot."""
+    robot = fw.build(description, **options)
+    assert isinstance(robot, fw.ClosedRobot)
+    return robot
 
 
 def body(name: str, mass: float = 1.0) -> fw.Body:
@@ -61,8 +69,7 @@ def of_type(kind: LoopType) -> Callable[[], fw.Description]:
         q = robot.random_configuration(5)
         last = made.joints[-1].child
         T = robot.frame_placement(last)(q)
-        rows = tuple(tuple(float(x) for x in row) for row in T[:3, :3])
-        place = Pose(rows, tuple(float(x) for x in T[:3, 3]))  # type: ignore[arg-type]
+        place = Pose(as_matrix(T[:3, :3]), as_vector(T[:3, 3]))
         return dataclasses.replace(made, name=f"chain_{kind}", loops=(Loop("end", kind, WORLD, last, place),))
 
     return make

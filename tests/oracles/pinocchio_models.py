@@ -270,7 +270,7 @@ def from_description(description: fw.Description, robot: fw.Robot | None = None)
     a planar joint's frame is turned as this package turns it.
     """
     model = pin.Model()
-    where: dict[str, tuple[int, Any]] = {WORLD: (0, pin.SE3.Identity())}
+    where: dict[str | None, tuple[int, Any]] = {WORLD: (0, pin.SE3.Identity())}
     moved = {joint.child for joint in description.joints}
     roots = {body.name for body in description.bodies if body.name not in moved}
     where.update((name, where[WORLD]) for name in roots)

@@ -67,7 +67,7 @@ def watched_frames(robot: fw.Robot) -> list[str]:
     """The first and last frames, and one that most joints move."""
     parents = {joint.child: joint.parent for joint in robot.joints}
 
-    def depth(body: str) -> int:
+    def depth(body: str | None) -> int:
         return 1 + depth(parents[body]) if body in parents else 0
 
     deepest = max(robot.frames, key=lambda frame: depth(frame.body))

@@ -53,7 +53,7 @@ class Bounded(NamedTuple):
             return True
         return math.isfinite(result) and abs(mpmath.mpf(float(result)) - self.value) <= bound
 
-    def __add__(self, other: Any) -> Any:  # type: ignore[override]
+    def __add__(self, other: Any) -> Any:
         if isinstance(other, (float, int)):
             return self + constant(other) if other else self
         return _sum(self.value + other.value, self, other) if isinstance(other, Bounded) else NotImplemented
@@ -69,7 +69,7 @@ class Bounded(NamedTuple):
     def __rsub__(self, other: float) -> Any:
         return constant(other) - self if other else -self
 
-    def __mul__(self, other: Any) -> Any:  # type: ignore[override]
+    def __mul__(self, other: Any) -> Any:
         if isinstance(other, (float, int)):
             if other == 0.0 and self.double < math.inf and self.single < math.inf:
                 return 0.0  # which zero times infinity is not
@@ -83,7 +83,7 @@ class Bounded(NamedTuple):
 
         return Bounded(y, error(DOUBLE, self.double, other.double), error(SINGLE, self.single, other.single))
 
-    def __rmul__(self, other: float) -> Any:  # type: ignore[override]
+    def __rmul__(self, other: Any) -> Any:
         return self * other
 
     def __truediv__(self, other: Any) -> Any:

@@ -32,12 +32,12 @@ AMPLIFIED = 4.0
 """Largest velocity of a dependent joint, for unit independent ones: a configuration is regular if none exceeds it."""
 
 
-def rate(f: Callable[[float], Any], h: float = STEP) -> Array:
+def rate(f: Callable[..., Any], h: float = STEP) -> Array:
     """f'(0), by the values at four points."""
     return np.asarray((8.0 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12.0 * h))
 
 
-def bend(f: Callable[[float], Any], h: float = TURN) -> Array:
+def bend(f: Callable[..., Any], h: float = TURN) -> Array:
     """f''(0), by the values at five points."""
     return np.asarray((16.0 * (f(h) + f(-h)) - (f(2 * h) + f(-2 * h)) - 30.0 * f(0.0)) / (12.0 * h * h))
 
@@ -83,9 +83,9 @@ class SpanningTree:
         found = [np.concatenate([aligned(loop, *self.ends(loop, data))]) for loop in self.description.loops]
         for c in self.description.couplings:
             found.append(np.array([float(Q[self.slices[c.joint]][0]) - self.followed(c, Q)]))
-        for c in self.description.closures:
-            x = np.array([float(Q[self.slices[name]][0]) for name in c.joints])
-            found.append(np.array(c.function(x), dtype=np.float64))
+        for own in self.description.closures:
+            x = np.array([float(Q[self.slices[name]][0]) for name in own.joints])
+            found.append(np.array(own.function(x), dtype=np.float64))
         return np.concatenate(found)
 
     def ends(self, loop: fw.Loop, data: Any) -> tuple[Any, Any]:
@@ -97,9 +97,9 @@ class SpanningTree:
         """Pinocchio's joint, and the frame on it, of both ends of a loop."""
         return self.seat(loop.predecessor, loop.predecessor_frame), self.seat(loop.successor, loop.successor_frame)
 
-    def seat(self, link: str, pose: Pose) -> tuple[int, Any]:
+    def seat(self, link: str | None, pose: Pose) -> tuple[int, Any]:
         model, placed = self.peer.model, pin.SE3(np.array(pose.R), np.array(pose.p))
-        if link == "world":
+        if link is None or link == "world":
             return 0, placed
         frame = model.frames[self.peer._frame(link)]
         return frame.parentJoint, frame.placement * placed

@@ -11,7 +11,7 @@ import featherweight as fw
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.trace import evaluate
 
-Array = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]  # of doubles, but for what is tested in single precision
 
 ROUNDING = 1e-10
 """Largest difference, relative to the norm of one state's result, that rounding explains.
@@ -76,7 +76,7 @@ def assert_same_solutions(x: Any, y: Any, M: Array) -> None:
     assert np.all(norms(x - y, len(M)) <= bound * norms(y, len(M)))
 
 
-def evaluated(f: CompiledFunction, *arguments: Array) -> list[Array]:
+def evaluated(f: CompiledFunction[Any], *arguments: Array) -> list[Array]:
     """The results of many states, from the trace: what is compiled, without compiling it."""
     columns = [list(np.moveaxis(x.reshape(len(x), -1), -1, 0)) for x in arguments]
     count = len(arguments[0])

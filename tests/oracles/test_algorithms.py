@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,8 +88,8 @@ def test_an_algorithm_may_be_asked_for_one_state_after_another(algorithm: str) -
 def test_pickles_keep_the_algorithms() -> None:
     robot = robot_of("panda")
     states = random_states(robot, 2)
-    f: CompiledFunction = robot.forward_dynamics
-    g: CompiledFunction = pickle.loads(pickle.dumps(f))
+    f: CompiledFunction[Any] = robot.forward_dynamics
+    g: CompiledFunction[Any] = pickle.loads(pickle.dumps(f))
     assert (g.algorithm, g.candidates) == (f.algorithm, f.candidates)
     again: fw.Robot = pickle.loads(pickle.dumps(robot))
     forces = np.ones((len(robot.bodies), 6))

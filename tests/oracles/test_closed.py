@@ -17,7 +17,7 @@ from featherweight.model.expansion import build_model
 from featherweight.model.generators import chain
 from featherweight.robot.closing.loops import Loops
 from featherweight.robots.linkages import four_bar_configuration, six_bar_configuration
-from oracles.mechanisms import MECHANISMS, body
+from oracles.mechanisms import MECHANISMS, body, closed
 from oracles.spanning import SpanningTree, amplified, maps, mechanism, rate, regular_configurations, regular_states, spanning
 from oracles.states import Array, assert_close, norms
 from oracles.trees import TREES
@@ -118,7 +118,7 @@ def test_mass_matrix_and_energies_are_projections_of_the_tree_s(name: str) -> No
     np.testing.assert_allclose(robot.kinetic_energy(q, v), tree.peer.kinetic_energy(Q, V), rtol=PROJECTED)
     np.testing.assert_allclose(robot.kinetic_energy(q, v), 0.5 * np.einsum("ki,kij,kj->k", v, M, v), rtol=PROJECTED)
     assert_close(robot.center_of_mass(q), tree.peer.center_of_mass(Q), PROJECTED)
-    scale = robot.mass * np.linalg.norm(robot.gravity) + np.abs(tree.peer.potential_energy(Q)).max()
+    scale = robot.mass * float(np.linalg.norm(robot.gravity)) + np.abs(tree.peer.potential_energy(Q)).max()
     np.testing.assert_allclose(robot.potential_energy(q), tree.peer.potential_energy(Q), atol=PROJECTED * scale)
 
 
@@ -141,7 +141,7 @@ def test_bias_force_is_the_virtual_work_of_the_tree_s(name: str) -> None:
 def test_gravity_force_is_the_gradient_of_potential_energy(name: str) -> None:
     robot, tree, q, Q = each(name)
     found = robot.gravity_force(q)
-    scale = robot.mass * np.linalg.norm(robot.gravity)  # in the plane of some linkages there is none
+    scale = robot.mass * float(np.linalg.norm(robot.gravity))  # in the plane of some linkages there is none
     expected = times(maps(robot, q).swapaxes(1, 2), tree.peer.gravity_force(Q))
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=PROJECTED * scale)
     for k in range(len(q)):
@@ -324,7 +324,7 @@ def test_what_cannot_be_closed_is_said() -> None:
     with pytest.raises(ValueError, match="the loops cannot be closed from this guess"):
         robot.close(q + 0.1, keep=every)
     np.testing.assert_array_equal(robot.close(q, keep=every), q)
-    short = fw.build(robots.four_bar((0.5, 1.0, 0.2, 1.0)), execution="interpreted")
+    short = closed(robots.four_bar((0.5, 1.0, 0.2, 1.0)), execution="interpreted")
     with pytest.raises(ValueError, match=r"from this guess: the best of \d+ attempts leaves 0\.297 m of 'loop' open"):
         short.close([3.0, 0.0, 0.0])  # 1.5 m, which bars of 1 m and 0.2 m do not reach
 
@@ -473,10 +473,12 @@ URDF = """
 
 
 @pytest.fixture
-def loaded(tmp_path: Path) -> fw.Robot:
+def loaded(tmp_path: Path) -> fw.ClosedRobot:
     path = tmp_path / "bars.urdf"
     path.write_text(URDF)
-    return fw.load(path, execution="interpreted")
+    robot = fw.load(path, execution="interpreted")
+    assert isinstance(robot, fw.ClosedRobot)
+    return robot
 
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "belt_chain"])
@@ -489,9 +491,9 @@ def test_single_precision(name: str) -> None:
         assert_close(found, f(q, v, tau), 1e-3)
 
 
-def test_a_file_s_mechanism_on_a_floating_base(loaded: fw.Robot) -> None:
+def test_a_file_s_mechanism_on_a_floating_base(loaded: fw.ClosedRobot) -> None:
     """The base is a cluster of its own; with it at rest the bars move as on the ground."""
-    robot = fw.build(loaded._loops.d, "floating", execution="interpreted")  # type: ignore[attr-defined]
+    robot = fw.build(loaded._loops.d, "floating", execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
     assert (loaded.nq, loaded.nv) == (3, 1) and (robot.nq, robot.nv) == (10, 7)
     q = robot.random_configuration(0)
@@ -505,7 +507,7 @@ def test_a_file_s_mechanism_on_a_floating_base(loaded: fw.Robot) -> None:
     assert_close(found[None], loaded.inverse_dynamics(q[7:], [2.0], [2.0])[None])
 
 
-def test_pickles_of_a_file_s_mechanism(loaded: fw.Robot) -> None:
+def test_pickles_of_a_file_s_mechanism(loaded: fw.ClosedRobot) -> None:
     assert_pickles(loaded)
 
 
@@ -514,13 +516,13 @@ def test_pickles(name: str) -> None:
     assert_pickles(mechanism(name))
 
 
-def assert_pickles(robot: fw.Robot) -> None:
+def assert_pickles(robot: fw.ClosedRobot) -> None:
     again = pickle.loads(pickle.dumps(robot))
     assert isinstance(again, fw.ClosedRobot) and again.execution == robot.execution
     q = robot.random_configuration(0)
     np.testing.assert_array_equal(again.random_configuration(0), q)
     v, tau = np.ones(robot.nv), np.arange(robot.nv, dtype=float)
-    assert again.clusters == robot.clusters  # type: ignore[attr-defined]
+    assert again.clusters == robot.clusters
     for algorithm in FORWARD:
         found = again.forward_dynamics(q, v, tau, algorithm=algorithm)
         np.testing.assert_array_equal(found, robot.forward_dynamics(q, v, tau, algorithm=algorithm))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import featherweight as fw
-from featherweight.robot.constraints.constraint import Constraint
+from featherweight.robot.constraints.contact import Constraint
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import watched_frames
 from oracles.spanning import maps, mechanism, rate, regular_states, spanning
@@ -162,7 +163,7 @@ def jacobian_of(name: str, made: list[Constraint]) -> Array:
     return np.asarray(on_tree @ maps(mechanism(name), regular_states(name).q))
 
 
-def ways(function: fw.CompiledFunction) -> Iterator[str]:
+def ways(function: fw.CompiledFunction[Any]) -> Iterator[str]:
     yield from function.candidates or (function.algorithm,)
 
 
@@ -302,7 +303,7 @@ def test_rows_on_a_link_that_the_loop_holds_still_are_known() -> None:
     robot, (q, v, tau) = mechanism("chain_weld"), regular_states("chain_weld")
     held = MECHANISMS["chain_weld"]().loops[0].successor
     moving = fw.BilateralContact(robot.bodies[3].name, rows=np.eye(6)[:1])
-    space = robot.operational_space([fw.BilateralContact(held, rows=np.eye(6)[1:2]), moving])
+    space = robot.operational_space([fw.BilateralContact(str(held), rows=np.eye(6)[1:2]), moving])
     assert np.abs(space.jacobian(q)[:, 0]).max() <= 1e-12
     assert space.dependence
     motion = space.forward_dynamics(q, v, tau)

@@ -66,7 +66,7 @@ def path_to(robot: fw.Robot, body: str) -> list[str]:
     parents = {joint.child: joint.parent for joint in robot.joints}
     path = [body]
     while parents[path[0]] in parents:
-        path.insert(0, parents[path[0]])
+        path.insert(0, str(parents[path[0]]))
     return path
 
 
@@ -148,7 +148,7 @@ def reference_jacobian(peer: Peer, contacts: Sequence[fw.BilateralContact], q: A
     """K J, (states, m, nv)."""
     blocks = []
     for c in contacts:
-        J = peer.frame_jacobian([c.frame], "local", q)[:, 0]
+        J = peer.frame_jacobian([str(c.frame)], "local", q)[:, 0]
         T = np.eye(4) if c.placement is None else np.asarray(c.placement)
         blocks.append(c.matrix @ pin.SE3(T).toActionMatrixInverse() @ J)
     return np.concatenate(blocks, axis=1)

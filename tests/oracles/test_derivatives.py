@@ -91,13 +91,13 @@ def test_frames(name: str) -> None:
 # Fifty digits: for every kind of joint, and through loops
 
 
-def directional(f: CompiledFunction, robot: fw.Robot, x: States, k: int, unit: Array) -> Array:
+def directional(f: CompiledFunction[Any], robot: fw.Robot, x: States, k: int, unit: Array) -> Array:
     """The derivative of f along a unit of argument k, by central differences with a step of 1e-20."""
     with mpmath.workdps(50):
         numbers = Arithmetic(mpmath.mpf, mpmath.sqrt, mpmath.sin, mpmath.cos)
         h = mpmath.mpf("1e-20")
         at = [[mpmath.mpf(float(y)) for y in part] for part in x]
-        rate = unit
+        rate: Any = unit
         if k == 0:
             program = f.program.inputs[0].rate
             assert program is not None
@@ -127,7 +127,7 @@ def check_in_fifty_digits(robot: fw.Robot, x: States) -> None:
             for k in range(3):
                 unit = rng.standard_normal(robot.nv)
                 exact = directional(f, robot, x, k, unit)
-                assert np.linalg.norm(matrices[k][0] @ unit - exact) <= 1e-8 * max(np.linalg.norm(matrices[k]), ZERO)
+                assert np.linalg.norm(matrices[k][0] @ unit - exact) <= 1e-8 * max(float(np.linalg.norm(matrices[k])), ZERO)
 
 
 @pytest.mark.parametrize("kind", JOINTS)

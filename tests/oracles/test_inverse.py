@@ -6,6 +6,8 @@ to a mass matrix with unit diagonal, so that no joint's units hide another's err
 
 from __future__ import annotations
 
+from typing import Any
+
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -113,7 +115,7 @@ def test_inverse_is_pinocchios(name: str, robot: fw.Robot, q: Array) -> None:
 def test_threads_that_share_columns_write_the_whole_inverse(name: str, parts: int) -> None:
     """Bit by bit; each part writes its columns and the rows opposite, and nothing else."""
     robot = fw.build(tree(name)[0], execution="interpreted")
-    program = fw.build(tree(name)[0], execution="rolled").inverse_mass_matrix.program
+    program: Any = fw.build(tree(name)[0], execution="rolled").inverse_mass_matrix.program
     shares = program.shares(parts)
     assert 2 <= len(shares) <= parts
     q = random_states(robot, 1).q[0].tolist()

@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 
 import featherweight as fw
-from featherweight.robot.constraints.constraint import Constraint
+from featherweight.robot.constraints.contact import Constraint
 from oracles import pinocchio_models
 from oracles.pinocchio_models import Peer
 from oracles.robots import NAMES, example, robot_of
@@ -48,7 +48,7 @@ def contacts(name: str) -> list[fw.BilateralContact]:
     return [fw.BilateralContact(frame, "point" if k == 1 or "foot" in frame else "surface") for k, frame in enumerate(frames)]
 
 
-def ways(function: fw.CompiledFunction) -> Iterator[str]:
+def ways(function: fw.CompiledFunction[Any]) -> Iterator[str]:
     yield from function.candidates or (function.algorithm,)
 
 
@@ -62,7 +62,7 @@ class Reference:
         self.states = random_states(self.robot, STATES)
         self.M = self.peer.mass_matrix(self.states.q)
         self.contacts = contacts(name)
-        frames = [c.frame for c in self.contacts]
+        frames = [str(c.frame) for c in self.contacts]
         J = self.peer.frame_jacobian(frames, "local", self.states.q)
         self.J = self.stack(J)
         self.gained = self.stack(self.peer.frame_bias_acceleration(frames, "local", self.states.q, self.states.v))
@@ -154,7 +154,7 @@ def test_pinocchio_s_own_constrained_dynamics(name: str) -> None:
 def constrained(peer: Peer, made: Sequence[fw.BilateralContact], q: Array, v: Array, tau: Array) -> Array:
     models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for contact in made:
-        frame = peer.model.frames[peer._frame(contact.frame)]
+        frame = peer.model.frames[peer._frame(str(contact.frame))]
         kind = pin.ContactType.CONTACT_6D if contact.size == 6 else pin.ContactType.CONTACT_3D
         models.append(pin.RigidConstraintModel(kind, peer.model, frame.parentJoint, frame.placement, pin.LOCAL))
         datas.append(models[-1].createData())
@@ -202,13 +202,14 @@ def test_difference_of_two_frames(name: str) -> None:
 
 def velocity_products(space: fw.OperationalSpace, q: Array, v: Array) -> Array:
     """J' v = β + J M⁻¹ (c + g)."""
-    robot = space.robot
+    robot: Any = space.robot
     still = np.linalg.solve(robot.mass_matrix(q), robot.bias_force(q, v)[..., None])[..., 0]
     return np.asarray(space.bias(q, v) + times(space.jacobian(q), still))
 
 
 def require_derivative(space: fw.OperationalSpace, q: Array, v: Array) -> None:
-    robot, step = space.robot, 1e-6
+    robot: Any = space.robot
+    step = 1e-6
     J = space.jacobian
     rate = (J(robot.integrate(q, step * v)) - J(robot.integrate(q, -step * v))) / (2 * step)
     assert_close(velocity_products(space, q, v), times(rate, v), 1e-6)  # of central differences
@@ -423,7 +424,8 @@ def test_executions_agree(execution: str, kind: str, what: str) -> None:
             f, g = f.variant("target"), g.variant("target")
         assert f.execution == execution
         args = [values[argument.name] for argument in f.program.inputs]
-        ours, theirs = f(*args), g(*args)
+        ours: Any = f(*args)
+        theirs: Any = g(*args)
         if what == "constrained_dynamics":  # the strain is no result of the dynamics
             assert_close(ours.force, theirs.force, 1e-10)
             ours, theirs = ours.acceleration, theirs.acceleration

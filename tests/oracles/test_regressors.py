@@ -11,8 +11,8 @@ import pytest
 from featherweight.identification import parameters_of, pseudo_inertia
 from oracles.pinocchio_models import Peer, example, from_description
 from oracles.robots import NAMES
-from oracles.states import Array, assert_close, random_states
-from oracles.test_derivatives import AGREEMENT, evaluated
+from oracles.states import Array, assert_close, evaluated, random_states
+from oracles.test_derivatives import AGREEMENT
 from oracles.trees import tree
 
 STATES = 2

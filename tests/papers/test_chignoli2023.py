@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import chignoli2023
 import chignoli2023_chains as chains
@@ -30,7 +31,7 @@ from featherweight import CompiledFunction
 EVERY = (*ROBOTS, *UNIFORM)
 
 
-def interpreted(function: CompiledFunction) -> CompiledFunction:
+def interpreted(function: CompiledFunction[Any]) -> CompiledFunction:
     """The same function in plain Python: machine code of these mechanisms takes long to compile."""
     return CompiledFunction(function.program, "interpreted")
 

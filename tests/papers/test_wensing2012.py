@@ -9,6 +9,7 @@ import pytest
 import wensing2012
 from report import Report
 from wensing2012_mechanisms import (
+    ALGORITHMS,
     ASIMO,
     BODIES,
     MORE_LIMBS,
@@ -118,7 +119,7 @@ def test_rjk_falls_back_by_more_than_half_with_two_arms_and_two_legs_if_each_pai
 
 def test_the_sections_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wensing2012, "MORE", (0, 4))
-    monkeypatch.setattr(wensing2012, "ALGORITHMS", wensing2012.ALGORITHMS[:-1])  # "dense" takes seconds
+    monkeypatch.setattr(wensing2012, "ALGORITHMS", ALGORITHMS[:-1])  # "dense" takes seconds
     report = Report(tmp_path, times=False)
     wensing2012.sections(report)
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight.model.generators import from_parents
-from featherweight.model.types import WORLD, Coupling, Loop, LoopType, ModelError, Pose
+from featherweight.model.types import WORLD, Coupling, Loop, LoopType, ModelError, Pose, as_matrix, as_vector
 from oracles.spanning import SpanningTree, maps
 from oracles.states import Array
 
@@ -42,8 +42,7 @@ def pose(rng: np.random.Generator) -> Pose:
 
 
 def as_pose(R: Array, p: Array) -> Pose:
-    rows = tuple((float(x), float(y), float(z)) for x, y, z in R)
-    return Pose(rows, (float(p[0]), float(p[1]), float(p[2])))  # type: ignore[arg-type]
+    return Pose(as_matrix(R), as_vector(p))
 
 
 def random_couplings(rng: np.random.Generator, made: fw.Description, count: int) -> tuple[Coupling, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ LEAST = 1e-3  # of the greatest entry: matrices that are zero come out as roundi
 TYPES = ("revolute", "prismatic", "continuous", "spherical", "planar", "floating")
 
 
-def evaluated(f: CompiledFunction, *arguments: Array) -> list[Array]:
+def evaluated(f: CompiledFunction[Any], *arguments: Array) -> list[Array]:
     """The results of one state, from the trace, which may be larger than what is ever compiled: not every way is chosen."""
     whole = trace(f.program.flat, [a.size for a in f.program.inputs])
     flat = np.array(evaluate(whole, [list(map(float, np.ravel(x))) for x in arguments]))

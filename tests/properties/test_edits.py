@@ -11,13 +11,14 @@ import pytest
 import featherweight as fw
 from featherweight import Coupling, Frame, JointType, Pose
 from featherweight.model.generators import random_tree
+from featherweight.model.types import as_matrix, as_vector
 from oracles.same_motion import assert_same_motion, interpreted
 
 
 def pose(rng: np.random.Generator) -> Pose:
     R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     R *= np.linalg.det(R)
-    return Pose(tuple(map(tuple, R.tolist())), tuple(rng.uniform(-0.3, 0.3, 3).tolist()))
+    return Pose(as_matrix(R), as_vector(rng.uniform(-0.3, 0.3, 3)))
 
 
 def robot(rng: np.random.Generator) -> fw.Description:

@@ -32,7 +32,7 @@ CLOSED = 1e-9
 
 def at(robot: fw.Robot, name: str, x: States) -> Array:
     """A function of the robot at many states, by its trace."""
-    f: CompiledFunction = getattr(robot, name)
+    f: CompiledFunction[Any] = getattr(robot, name)
     return evaluated(f, *(getattr(x, a.name) for a in f.program.inputs))[0]
 
 
@@ -40,7 +40,7 @@ def times(A: Array, x: Array) -> Array:
     return np.asarray(np.einsum("...ij,...j->...i", A, x))
 
 
-def rate_along(f: CompiledFunction, x: States) -> Array:
+def rate_along(f: CompiledFunction[Any], x: States) -> Array:
     """The rate of a function of q along v."""
     return evaluated(f.pushforward, x.q, x.v)[0]
 
@@ -195,7 +195,7 @@ def test_compiled_batches_and_single_precision() -> None:
 def test_without_mass_there_is_no_centre_of_it() -> None:
     """Rotors alone."""
     made = chain(2)
-    nothing = fw.Inertia(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)  # type: ignore[arg-type]
+    nothing = fw.Inertia(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
     bodies = tuple(dataclasses.replace(b, inertia=nothing) for b in made.bodies)
     joints = tuple(dataclasses.replace(j, armature=1.0) for j in made.joints)
     robot = fw.build(dataclasses.replace(made, bodies=bodies, joints=joints))

@@ -8,13 +8,14 @@ import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import featherweight as fw
 from featherweight.robots.linkages import four_bar_configuration
-from oracles.mechanisms import MECHANISMS, bodies
+from oracles.mechanisms import MECHANISMS, bodies, closed
 
 HINGE = fw.JointType.REVOLUTE
 
@@ -196,7 +197,7 @@ def test_files_with_loops_are_loaded(tmp_path: Path) -> None:
         ({"joints": "two"}, "body 'arm' hangs on two joints; make one of them a Loop"),
     ],
 )
-def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], message: str) -> None:
+def test_the_builder_refuses_what_does_not_fit(change: dict[str, Any], message: str) -> None:
     a = fw.Joint("a", HINGE, "world", "arm")
     others = {
         "twice": [a, fw.Joint("a", HINGE, "arm", "hand")],
@@ -206,10 +207,10 @@ def test_the_builder_refuses_what_does_not_fit(change: dict[str, object], messag
     joints = others[str(change["joints"])] if "joints" in change else [a, fw.Joint("b", HINGE, "arm", "hand")]
     independent = change.get("independent", ())
     with pytest.raises(fw.ModelError, match=message):
-        fw.describe(bodies("arm", "hand"), joints, independent=independent)  # type: ignore[arg-type]
+        fw.describe(bodies("arm", "hand"), joints, independent=independent)
 
 
-def follower(coefficients: tuple[float, ...], **leader: float) -> fw.Description:
+def follower(coefficients: tuple[float, ...], **leader: Any) -> fw.Description:
     """A wheel that follows a joint which moves no mass itself."""
     wheel = fw.Body("wheel", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     joints = [fw.Joint("a", HINGE, None, "crank", **leader), fw.Joint("b", HINGE, None, "wheel")]
@@ -244,7 +245,7 @@ def test_a_joint_without_mass_that_follows_leaves_the_spanning_tree_without_mult
 
 
 def test_couplings_alone_leave_no_residual() -> None:
-    robot = fw.build(follower((1.0,)))
+    robot = closed(follower((1.0,)))
     assert robot.residual(robot.random_configuration(0)).shape == (0,)
     assert robot.residual(robot.random_configuration(0, 7)).shape == (7, 0)
     assert robot.random_configuration(0, np.int64(3)).shape == (3, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ STEP = 1e-6
 DIFFERENCE = 1e-6  # what central differences lose
 
 
-def along(robot: fw.Robot, f: fw.CompiledFunction, x: States, **more: Array) -> Array:
+def along(robot: fw.Robot, f: fw.CompiledFunction, x: States, **more: Any) -> Array:
     """The derivative of f by q, by central differences along unit velocities."""
     units = STEP * np.eye(robot.nv)
     ahead = np.array([f(robot.integrate(x.q, e), x.v, x.a, **more) for e in units])

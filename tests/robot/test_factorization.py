@@ -10,7 +10,7 @@ import scipy.linalg
 
 import featherweight as fw
 from featherweight import generators
-from oracles.matrices import BATCH, PARENTS, SINGLE, close, pattern, sample, vectors
+from oracles.matrices import BATCH, PARENTS, SINGLE, Array, close, pattern, sample, vectors
 
 Factorize = Callable[..., fw.Factorization]
 
@@ -91,7 +91,7 @@ def test_products_with_factors(parent: list[int], factorize: Factorize) -> None:
     F, x = factorize(sample(parent)[0], parent), vectors(parent)
     L, X = F.L, np.swapaxes(vectors(parent, (*BATCH, 3)), -1, -2)
     T = np.swapaxes(L, -1, -2)
-    expected = {
+    expected: dict[Callable[..., Array], Callable[..., Array]] = {
         F.multiply: lambda y: L @ y,
         F.multiply_transposed: lambda y: T @ y,
         F.divide: lambda y: np.linalg.solve(L, y),

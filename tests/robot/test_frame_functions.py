@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -28,19 +29,15 @@ def arguments(function: fw.CompiledFunction, k: int | slice = slice(None)) -> li
 
 def test_compiled_functions_are_those_of_plain_python(panda: fw.Robot) -> None:
     """All of them as one, so that one compilation serves."""
-    functions = [
-        f(robot)
-        for robot in (panda, example("panda"))
-        for f in (
-            lambda r: r.frame_placement([HAND, TOOL], ELBOW),
-            lambda r: r.frame_jacobian(TOOL, "world", ELBOW),
-            lambda r: r.frame_jacobian_rate([HAND, TOOL]),
-            lambda r: r.frame_acceleration(TOOL, "local"),
-            lambda r: r.frame_classical_acceleration(TOOL, relative_to=ELBOW),
-            lambda r: r.joint_jacobian_rate,
-        )
-    ]
-    plain, compiled = functions[:6], functions[6:]
+    kinds: tuple[Callable[[fw.Robot], fw.CompiledFunction], ...] = (
+        lambda r: r.frame_placement([HAND, TOOL], ELBOW),
+        lambda r: r.frame_jacobian(TOOL, "world", ELBOW),
+        lambda r: r.frame_jacobian_rate([HAND, TOOL]),
+        lambda r: r.frame_acceleration(TOOL, "local"),
+        lambda r: r.frame_classical_acceleration(TOOL, relative_to=ELBOW),
+        lambda r: r.joint_jacobian_rate,
+    )
+    plain, compiled = ([f(robot) for f in kinds] for robot in (panda, example("panda")))
     results = example("panda").together(*compiled)(*STATES)
     for result, function in zip(results, plain, strict=True):
         assert result.shape[0] == 5

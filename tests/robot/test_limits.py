@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from featherweight import Body, Coupling, Inertia, Joint, JointType
 SOLID = Inertia(1.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
 
 
-def chain(*joints: Joint, **more: object) -> fw.Description:
-    return fw.describe([Body("base"), *(Body(j.child, SOLID) for j in joints)], joints, **more)  # type: ignore[arg-type]
+def chain(*joints: Joint, **more: Any) -> fw.Description:
+    return fw.describe([Body("base"), *(Body(j.child, SOLID) for j in joints)], joints, **more)
 
 
-def joint(name: str, parent: str, kind: JointType = JointType.REVOLUTE, **more: float) -> Joint:
+def joint(name: str, parent: str, kind: JointType = JointType.REVOLUTE, **more: Any) -> Joint:
     return Joint(name, kind, parent, f"after_{name}", **more)
 
 
@@ -40,7 +41,7 @@ def test_a_leader_keeps_the_limits_of_those_that_follow() -> None:
     second = joint("second", "after_first", upper=1.0, velocity=3.0)
     gear = Coupling("gear", "second", (("first", (-2.0,)),))
     robot = fw.build(chain(first, second, couplings=[gear]))
-    assert (robot.lower, robot.upper, robot.velocity_limit) == ([-0.5], [2.0], [1.5])
+    assert [x.tolist() for x in (robot.lower, robot.upper, robot.velocity_limit)] == [[-0.5], [2.0], [1.5]]
 
 
 def test_random_configurations_are_within_them() -> None:

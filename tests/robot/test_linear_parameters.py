@@ -11,8 +11,7 @@ import featherweight as fw
 from featherweight.model.generators import chain, from_parents, random_tree
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import example, robot_of
-from oracles.states import assert_close, random_states, state
-from oracles.test_derivatives import evaluated
+from oracles.states import assert_close, evaluated, random_states, state
 
 KINDS = ("revolute", "prismatic", "spherical", "floating", "planar")
 CLOSED = ("four_bar", "planar_leg", "crank_and_rocker", "platform", "coupled", "geared", "own", "tello")

@@ -77,7 +77,7 @@ def test_delassus_and_derivatives_of_robots_with_these_inertias(name: str) -> No
     other = with_inertias(robot, parameters[0], armature[0])
     forces = np.random.default_rng(0).standard_normal((1, len(robot.bodies), 6))
     space, theirs = robot.operational_space(contacts), other.operational_space(contacts)
-    pairs: list[tuple[CompiledFunction, CompiledFunction, list[Any]]] = [
+    pairs: list[tuple[CompiledFunction[Any], CompiledFunction[Any], list[Any]]] = [
         (space.delassus("ltl"), theirs.delassus("ltl"), [x.q]),
         (space.constrained_dynamics, theirs.constrained_dynamics, [*x]),
         (robot.forward_dynamics_derivatives, other.forward_dynamics_derivatives, [*x]),

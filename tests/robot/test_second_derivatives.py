@@ -30,7 +30,7 @@ def robot(request: pytest.FixtureRequest) -> fw.Robot:
     return ROBOTS[request.param]()
 
 
-def differences(robot: fw.Robot, f: fw.CompiledFunction, x: States, result: int, by: str) -> Array:
+def differences(robot: fw.Robot, f: fw.CompiledFunction[Any], x: States, result: int, by: str) -> Array:
     """The derivative of one of the results of f by q or v, the last axis."""
     columns = []
     for e in STEP * np.eye(robot.nv):
@@ -48,7 +48,7 @@ def test_are_those_of_the_first(robot: fw.Robot) -> None:
         (robot.inverse_dynamics_derivatives, robot.inverse_dynamics_second_derivatives),
         (robot.forward_dynamics_derivatives, robot.forward_dynamics_second_derivatives),
     ):
-        qq, qv, vv, last = second(*x)  # type: ignore[operator]
+        qq, qv, vv, last = second(*x)
         for ours, result, by in ((qq, 0, "q"), (qv, 0, "v"), (vv, 1, "v"), (last, 2, "q")):
             exact = differences(robot, first, x, result, by)
             assert np.abs(ours - exact).max() <= DIFFERENCE * max(np.abs(exact).max(), 1.0)
@@ -61,7 +61,7 @@ def test_with_a_vector_in_front(robot: fw.Robot) -> None:
         (robot.inverse_dynamics_second_derivatives, robot.inverse_dynamics_hessian),
         (robot.forward_dynamics_second_derivatives, robot.forward_dynamics_hessian),
     ):
-        *tensors, last = second(*x)  # type: ignore[operator]
+        *tensors, last = second(*x)
         weighted = [np.einsum("i,ijk", weights, t) for t in (*tensors, np.swapaxes(last, -1, -2))]
         for ours, whole in zip(hessian(*x, weights), weighted, strict=True):
             assert np.abs(ours - whole).max() <= 1e-11 * max(np.abs(whole).max(), 1.0)

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from featherweight.model.types import WORLD
+from featherweight.model.types import WORLD, Vector
 from oracles.states import Array
 
 HINGE, SLIDE, BALL = fw.JointType.REVOLUTE, fw.JointType.PRISMATIC, fw.JointType.SPHERICAL
@@ -18,7 +18,7 @@ FREE, PLANAR = fw.JointType.FLOATING, fw.JointType.PLANAR
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DOWN, NO_GRAVITY = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
 G = 9.81
-NOTHING = {"joint_limits": False, "joint_friction": False, "joint_passive": False}
+NOTHING: dict[str, Any] = {"joint_limits": False, "joint_friction": False, "joint_passive": False}
 
 
 def solid_box(mass: float, sides: Sequence[float]) -> fw.Inertia:
@@ -36,19 +36,19 @@ def corners(frame: str, sides: Sequence[float], **surface: float) -> list[fw.Con
     return [fw.ContactPoint(frame, (x, y, z), **surface) for x in (-a, a) for y in (-b, b) for z in (-c, c)]
 
 
-def free_bodies(*inertias: fw.Inertia, gravity: Sequence[float] = DOWN) -> fw.Robot:
+def free_bodies(*inertias: fw.Inertia, gravity: Vector = DOWN) -> fw.Robot:
     """Bodies "body0", "body1", ... that fly freely."""
     names = [f"body{k}" for k in range(len(inertias))]
     bodies = [fw.Body(name, inertia) for name, inertia in zip(names, inertias, strict=True)]
     joints = [fw.Joint(f"free{k}", FREE, WORLD, name) for k, name in enumerate(names)]
-    return fw.build(fw.describe(bodies, joints, gravity=tuple(gravity)))
+    return fw.build(fw.describe(bodies, joints, gravity=gravity))
 
 
-def cart(mass: float = 1.0, axis: Sequence[float] = X, gravity: Sequence[float] = DOWN, **joint: Any) -> fw.Robot:
+def cart(mass: float = 1.0, axis: Vector = X, gravity: Vector = DOWN, **joint: Any) -> fw.Robot:
     """A mass on a rail."""
     body = fw.Body("cart", fw.Inertia(mass, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
-    rail = fw.Joint("rail", SLIDE, WORLD, "cart", axis=tuple(axis), **joint)
-    return fw.build(fw.describe([body], [rail], gravity=tuple(gravity)))
+    rail = fw.Joint("rail", SLIDE, WORLD, "cart", axis=axis, **joint)
+    return fw.build(fw.describe([body], [rail], gravity=gravity))
 
 
 def pendulum(mass: float = 1.5, length: float = 0.4, inertia: float = 0.05, **joint: Any) -> fw.Robot:
@@ -57,7 +57,7 @@ def pendulum(mass: float = 1.5, length: float = 0.4, inertia: float = 0.05, **jo
     return fw.build(fw.describe([bob], [fw.Joint("pivot", HINGE, WORLD, "bob", axis=Y, **joint)]))
 
 
-def pose(p: Sequence[float], turn: Rotation | None = None) -> Array:
+def pose(p: Sequence[float] | Array, turn: Rotation | None = None) -> Array:
     """The configuration of a floating joint."""
     return np.array([*p, *(turn or Rotation.identity()).as_quat()])
 

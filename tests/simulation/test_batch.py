@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
 from oracles.states import Array
 from oracles.trees import tree
-from simulation.scenes import FREE, HINGE, NOTHING, WORLD, X, Y, corners, free_bodies, pendulum, solid_box
+from simulation.scenes import FREE, HINGE, NOTHING, X, Y, corners, free_bodies, pendulum, solid_box
 
 COUNT, STEPS, H = 100, 40, 1e-3
 SIDES = (0.2, 0.3, 0.1)
@@ -133,7 +134,7 @@ def legged() -> fw.Robot:
     """A trunk on a floating base with two legs, whose joints have limits, dampers, springs and dry friction."""
     trunk = solid_box(3.0, SIDES)
     leg = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
-    passive = dict(lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, friction=0.2)
+    passive: dict[str, Any] = dict(lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, friction=0.2)
     joints = [fw.Joint("base", FREE, WORLD, "body0")]
     for k, y in ((1, 0.15), (2, -0.15)):
         joints.append(fw.Joint(f"hip{k}", HINGE, "body0", f"body{k}", fw.Pose(p=(0.0, y, 0.0)), Y if k == 1 else X, **passive))

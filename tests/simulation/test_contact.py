@@ -41,7 +41,7 @@ SIDES = (0.2, 0.3, 0.1)
 # --- one body on the ground
 
 
-def tilted(angle: float, heading: float = 0.0, **surface: float) -> tuple[fw.Plane, Rotation]:
+def tilted(angle: float, heading: float = 0.0, **surface: Any) -> tuple[fw.Plane, Rotation]:
     """A plane through the origin that falls by `angle` towards `heading`, and the rotation that lays a body on it, x ahead."""
     R = Rotation.from_euler("ZY", [heading, angle])
     return fw.Plane(normal=tuple(R.apply([0.0, 0.0, 1.0])), **surface), R

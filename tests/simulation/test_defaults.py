@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,25 +22,31 @@ def ball(folder: Path, floor: str = FLOOR, more: str = "") -> fw.Robot:
     return fw.load(path)
 
 
+def contacts(sim: fw.Simulation) -> Any:
+    """What may touch."""
+    assert sim._fleet is not None
+    return sim._fleet.contacts
+
+
 def test_step_integrator_floor_and_configurations_are_the_file_s(tmp_path: Path) -> None:
     robot = ball(tmp_path)
     sim = fw.Simulation(robot, q="high")
     assert (sim.step_size, sim.integrator) == (0.004, "rk4")
     assert sim.q[2] == 5.0
-    touching = sim._fleet.contacts.touching  # type: ignore[union-attr]
+    touching = contacts(sim).touching
     assert touching.friction.tolist() == [0.9]
     other = fw.Simulation(robot, 1e-3, "midpoint", shapes=False)
     assert (other.step_size, other.integrator) == (1e-3, "midpoint")
-    assert not other._fleet.contacts.names  # type: ignore[union-attr]
+    assert not contacts(other).names
 
 
 def test_shapes_touch_where_there_is_anything_to_touch(tmp_path: Path) -> None:
     alone = ball(tmp_path, floor="")
-    assert not fw.Simulation(alone)._fleet.contacts.names  # type: ignore[union-attr]
-    assert fw.Simulation(alone, ground=fw.Plane())._fleet.contacts.names  # type: ignore[union-attr]
+    assert not contacts(fw.Simulation(alone)).names
+    assert contacts(fw.Simulation(alone, ground=fw.Plane())).names
     boxes = free_bodies(solid_box(1.0, (1.0, 1.0, 1.0)))
     sim = fw.Simulation(boxes, spheres=corners("body0", (1.0, 1.0, 1.0)), ground=fw.Plane())
-    assert all("point" in name for name in sim._fleet.contacts.names)  # type: ignore[union-attr]
+    assert all("point" in name for name in contacts(sim).names)
 
 
 def test_what_is_not_simulated_is_said_once(tmp_path: Path) -> None:

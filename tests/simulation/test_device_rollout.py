@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def damped() -> fw.Robot:
     return fw.build(fw.describe(bodies, joints))
 
 
-ROBOTS = {
+ROBOTS: dict[str, Callable[[], fw.Robot]] = {
     "panda": lambda: example("panda"),
     "hyq": lambda: example("hyq"),
     "damped": damped,
@@ -149,7 +150,7 @@ def test_single_precision(integrator: str) -> None:
     for x, y in zip(sim.rollout(q, v, tau=tau, device="cuda"), expected, strict=True):
         assert x.dtype == np.float32
         np.testing.assert_allclose(x, y, rtol=0, atol=2e-5 * np.abs(y).max())
-    mixed = sim.rollout(*there(q, v.astype(float)), steps=2)
+    mixed = sim.rollout(Array(q), Array(v.astype(float)), steps=2)
     assert {seen(x).dtype for x in mixed} == {np.dtype(np.float64)}
 
 
@@ -173,7 +174,7 @@ def test_the_simulation_stays_where_it_is(device: HostDevice) -> None:
     q, v = states(robot)
     sim.step()
     before = sim.q, sim.v, sim.time
-    sim.rollout(*there(q, v), steps=7)
+    sim.rollout(Array(q), Array(v), steps=7)
     np.testing.assert_array_equal(before[0], sim.q)
     np.testing.assert_array_equal(before[1], sim.v)
     assert before[2] == sim.time
@@ -199,7 +200,7 @@ def test_few_steps() -> None:
 def refused(sim: fw.Simulation, message: str, error: type[Exception] = NotImplementedError, **given: Any) -> None:
     q, v = states(sim.robot)
     with pytest.raises(error, match=message):
-        sim.rollout(**{"q": Array(q), "v": Array(v), "steps": 3} | given)
+        sim.rollout(**{"q": Array(q), "v": Array(v), "steps": 3, **given})
 
 
 def test_what_acts_beside_joint_forces_is_refused_by_name() -> None:

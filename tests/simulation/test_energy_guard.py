@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from simulation.scenes import FREE, HINGE, NO_GRAVITY, NOTHING, WORLD, X, Y, cart, free_bodies, pendulum, solid_box
+from featherweight.model.types import WORLD, as_matrix, as_vector
+from simulation.scenes import FREE, HINGE, NO_GRAVITY, NOTHING, X, Y, cart, free_bodies, pendulum, solid_box
 
 TUMBLING = solid_box(1.0, (0.1, 0.2, 0.3))
 
@@ -22,7 +23,7 @@ def scene(number: str) -> fw.Simulation:
     joints = []
     for name, kind, parent, child, R, p, axis, lower, upper, friction in made["joints"]:
         lower, upper = (np.inf * s if x is None else x for s, x in ((-1.0, lower), (1.0, upper)))
-        placement = fw.Pose(tuple(map(tuple, R)), tuple(p))
+        placement = fw.Pose(as_matrix(R), as_vector(p))
         limits = {"lower": lower, "upper": upper, "friction": friction}
         joints.append(fw.Joint(name, fw.JointType(kind), parent, child, placement, tuple(axis), **limits))
     return fw.Simulation(

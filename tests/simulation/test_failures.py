@@ -11,6 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robots.linkages import four_bar, four_bar_configuration
+from oracles.mechanisms import closed
 from simulation.scenes import NO_GRAVITY, Y, corners, free_bodies, pendulum, pose, solid_ball, solid_box
 from simulation.test_batch import on_ground
 
@@ -126,7 +127,7 @@ def test_a_midpoint_step_that_is_too_long_says_so() -> None:
 def test_a_loop_that_a_long_step_tears_says_so(integrator: str) -> None:
     """A crank that cannot go round, driven against its end: after some steps of 50 ms no closed configuration is near."""
     lengths = (0.9, 0.8, 0.6, 0.4)
-    robot = fw.build(four_bar(lengths))
+    robot = closed(four_bar(lengths))
     q = robot.close(four_bar_configuration(1.0, lengths))
     sim = fw.Simulation(robot, 0.05, integrator, q=q)
     with pytest.raises(fw.SimulationError, match=r"closed|midpoint|gains energy"):

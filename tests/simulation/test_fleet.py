@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,13 +14,13 @@ from simulation.scenes import corners, free_bodies, pendulum, solid_box
 SIDES = (0.4, 0.3, 0.2)
 
 
-def falling(robots: int, **options: object) -> fw.Simulation:
+def falling(robots: int, **options: Any) -> fw.Simulation:
     """Boxes above the ground."""
     robot = free_bodies(solid_box(2.0, SIDES))
     q = np.tile(robot.neutral(), (robots, 1))
     q[:, 2] = 0.3 + 0.1 * np.arange(robots)
     spheres = corners("body0", SIDES)
-    return fw.Simulation(robot, 1e-3, q=q, spheres=spheres, ground=fw.Plane(), **options)  # type: ignore[arg-type]
+    return fw.Simulation(robot, 1e-3, q=q, spheres=spheres, ground=fw.Plane(), **options)
 
 
 def test_some_begin_anew_and_the_others_go_on() -> None:
@@ -147,14 +149,14 @@ def test_robots_that_differ_fall_as_robots_of_their_own() -> None:
     q = np.tile(robot.neutral(), (3, 1))
     q[:, 2] = 0.12
     v = np.tile([0.5, 0.0, 0.0, 0.0, 0.4, 0.0], (3, 1))
-    options = {"spheres": corners("body0", SIDES), "ground": fw.Plane(friction=0.5)}
-    sim = fw.Simulation(robot, 1e-3, q=q, v=v, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"spheres": corners("body0", SIDES), "ground": fw.Plane(friction=0.5)}
+    sim = fw.Simulation(robot, 1e-3, q=q, v=v, **options)
     sim.vary(parameters=parameters, friction=[1.0, 0.5, 2.0])
     sim.run(0.3, every=300)
     for k, mu in enumerate((0.5, 0.25, 1.0)):
         own = robot.with_inertial_parameters(parameters[k])
-        ground = {"spheres": corners("body0", SIDES), "ground": fw.Plane(friction=mu)}
-        one = fw.Simulation(own, 1e-3, q=q[k], v=v[k], **ground)  # type: ignore[arg-type]
+        ground: dict[str, Any] = {"spheres": corners("body0", SIDES), "ground": fw.Plane(friction=mu)}
+        one = fw.Simulation(own, 1e-3, q=q[k], v=v[k], **ground)
         one.run(0.3, every=300)
         np.testing.assert_allclose(sim.q[k], one.q, atol=1e-8)
     with pytest.raises(NotImplementedError, match="derivatives"):
@@ -166,8 +168,8 @@ def test_robots_that_differ_fall_as_robots_of_their_own() -> None:
 def test_springs_and_drives_differ_by_factors() -> None:
     robot = pendulum(damping=0.3, stiffness=4.0)
     drive = fw.Actuator("motor", "pivot", gain=2.0)
-    options = {"actuators": [drive], "q": np.full((2, 1), 0.4)}
-    sim = fw.Simulation(robot, 1e-3, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"actuators": [drive], "q": np.full((2, 1), 0.4)}
+    sim = fw.Simulation(robot, 1e-3, **options)
     sim.vary(damping=[1.0, 2.0], stiffness=[1.0, 0.5], gains=[1.0, 3.0])
     for _ in range(200):
         sim.step(control=[0.7])
@@ -187,4 +189,4 @@ def test_springs_and_drives_differ_by_factors() -> None:
 def test_variations_that_make_no_sense_are_refused(given: dict[str, object], message: str) -> None:
     sim = falling(2)
     with pytest.raises(ValueError, match=message):
-        sim.vary(**given)  # type: ignore[arg-type]
+        sim.vary(**given)

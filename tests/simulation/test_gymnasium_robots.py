@@ -111,7 +111,7 @@ def test_motions_with_random_controls_are_like_those_in_mujoco(name: str) -> Non
     sim, m = models(name)
     steps = round(1.0 / m.opt.timestep)
     rng = np.random.default_rng(0)
-    controls = rng.uniform(*m.actuator_ctrlrange.T, (MOTIONS, -(-steps // HELD), m.nu))
+    controls = rng.uniform(m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1], (MOTIONS, -(-steps // HELD), m.nu))
     controls = np.repeat(controls, HELD, axis=1)[:, :steps]
     q, v = sim.rollout(np.tile(sim.robot.configurations["qpos0"], (MOTIONS, 1)), control=controls)
     start = np.zeros((MOTIONS, mujoco.mj_stateSize(m, mujoco.mjtState.mjSTATE_FULLPHYSICS)))

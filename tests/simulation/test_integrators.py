@@ -16,7 +16,7 @@ from scipy.special import ellipj, ellipk
 import featherweight as fw
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar, four_bar_configuration
-from oracles.mechanisms import MECHANISMS
+from oracles.mechanisms import MECHANISMS, closed
 from oracles.mujoco_models import from_description
 from oracles.robots import example
 from oracles.states import state
@@ -177,7 +177,7 @@ def test_angular_momentum_and_energy_of_a_tumbling_body_are_kept() -> None:
         sim = fw.Simulation(robot, 2e-3, integrator, q=x.q, v=x.v)
         before, at_first = momentum(robot, x.q, x.v), sim.energy()
         sim.run(5.0, every=10**6)
-        np.testing.assert_allclose(momentum(robot, sim.q, sim.v), before, atol=allowed * np.linalg.norm(before))
+        np.testing.assert_allclose(momentum(robot, sim.q, sim.v), before, atol=allowed * float(np.linalg.norm(before)))
         assert sim.energy() == pytest.approx(at_first, rel=energy)
 
 
@@ -205,7 +205,7 @@ def jointed() -> fw.Robot:
         fw.Joint(f"joint{k}", kind, parent, f"body{k}", fw.Pose(p=(0.1, 0.2, 0.1)), (0.0, 0.6, 0.8), damping=0.1 * k)
         for k, (kind, parent) in enumerate(zip(kinds, parents, strict=True))
     ]
-    spring = {"stiffness": 3.0, "rest": 0.5, "armature": 0.1}
+    spring: dict[str, Any] = {"stiffness": 3.0, "rest": 0.5, "armature": 0.1}
     joints[3] = fw.Joint("joint3", HINGE, "body2", "body3", fw.Pose(p=(0.1, 0.2, 0.1)), X, damping=0.3, **spring)
     return fw.build(fw.describe(bodies, joints))
 
@@ -238,7 +238,7 @@ def test_order(integrator: str, order: int, steps: int) -> None:
 @pytest.mark.parametrize(("make", "speed"), [(lambda: four_bar(CRANK_AND_ROCKER), 5.0), (MECHANISMS["platform"], 1.0)])
 def test_order_with_loops(make: Any, speed: float, integrator: str, order: int) -> None:
     """Motions with steps h, h / 2 and h / 4 differ by C h^order and a 2^order-th of it, to the next order's 20 %."""
-    robot = fw.build(make())
+    robot = closed(make())
     rng = np.random.default_rng(2)
     q = min(robot.random_configuration(rng, 8), key=robot.singularity)
     v = speed * rng.standard_normal(robot.nv)
@@ -307,7 +307,7 @@ def test_momentum_of_a_falling_humanoid() -> None:
 
 def test_energy_of_a_four_bar() -> None:
     """A crank and rocker that turns for 5 s: closing the loop moves no energy beyond what the closing leaves, 1e-13 a step."""
-    robot = fw.build(four_bar(CRANK_AND_ROCKER))
+    robot = closed(four_bar(CRANK_AND_ROCKER))
     q = robot.close(four_bar_configuration(0.8, CRANK_AND_ROCKER))
     sim = fw.Simulation(robot, 5e-3, "midpoint", q=q, v=[4.0])
     assert drift(sim, 5.0, sim.energy()) < 1e-9
@@ -344,7 +344,7 @@ def test_midpoint_balances_energy_with_the_work_of_forces() -> None:
 @pytest.mark.parametrize("name", ["four_bar", "six_bar", "crank_and_rocker", "platform", "geared"])
 def test_loops_stay_closed(name: str, integrator: str) -> None:
     """Residuals below 1e-9 after each step; what was open before closing is of order h²: 1e-3 at these speeds and 1 ms."""
-    robot = fw.build(MECHANISMS[name]())
+    robot = closed(MECHANISMS[name]())
     rng = np.random.default_rng(2)
     q = min(robot.random_configuration(rng, 8), key=robot.singularity)
     sim = fw.Simulation(robot, 1e-3, integrator, q=q, v=0.5 * rng.standard_normal(robot.nv), **NOTHING)

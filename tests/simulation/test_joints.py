@@ -14,6 +14,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar, four_bar_configuration
+from oracles.mechanisms import closed
 from oracles.states import Array, state
 from oracles.trees import tree
 from simulation.scenes import HINGE, NO_GRAVITY, G, Z, cart, pendulum
@@ -108,7 +109,7 @@ def test_a_passive_joint_of_a_loop_damps_and_springs_what_moves_it() -> None:
         dataclasses.replace(j, damping=float(a), stiffness=float(b), rest=float(c))
         for j, a, b, c in zip(base.joints, d, k, rest, strict=True)
     ]
-    robot, bare = fw.build(dataclasses.replace(base, joints=tuple(joints))), fw.build(base)
+    robot, bare = closed(dataclasses.replace(base, joints=tuple(joints))), fw.build(base)
     q = robot.close(four_bar_configuration(0.8, lengths))
 
     def rates(q: Array, t: float, v: Array) -> Array:
@@ -130,7 +131,7 @@ def test_a_passive_joint_of_a_loop_damps_and_springs_what_moves_it() -> None:
 def test_the_midpoint_rule_loses_what_dampers_of_a_loop_dissipate() -> None:
     """To rounding: h v' S' D S v' at the middle of the step, S taken there; springs lose nothing."""
     lengths = (0.3, 0.8, 0.6, 0.9)
-    robot = fw.build(with_each(four_bar(lengths), damping=0.3, stiffness=2.0, rest=0.1))
+    robot = closed(with_each(four_bar(lengths), damping=0.3, stiffness=2.0, rest=0.1))
     sim = fw.Simulation(robot, H, "midpoint", q=robot.close(four_bar_configuration(0.8, lengths)), v=[3.0])
     for _ in range(20):
         before, q, v = sim.energy(), sim.q, sim.v
@@ -282,7 +283,7 @@ def test_limits_in_loops_hold(name: str) -> None:
         dataclasses.replace(j, lower=float(q[which]) - 0.1, upper=float(q[which]) + 0.1) if j.name == name else j
         for j in base.joints
     ]
-    robot = fw.build(dataclasses.replace(base, joints=tuple(joints), gravity=(0.0, -G, 0.0)))
+    robot = closed(dataclasses.replace(base, joints=tuple(joints), gravity=(0.0, -G, 0.0)))
     for way in (1.0, -1.0):
         sim = fw.Simulation(robot, H, q=robot.close(q), v=[3.0 * way])
         furthest = 0.0
@@ -319,7 +320,7 @@ def test_efforts_are_those_of_independent_joints() -> None:
     base = four_bar(lengths, independent="joint2")
     efforts = dict(joint1=0.1, joint2=2.0, joint3=0.2)
     joints = tuple(dataclasses.replace(j, effort=efforts[j.name]) for j in base.joints)
-    robot = fw.build(dataclasses.replace(base, joints=joints))
+    robot = closed(dataclasses.replace(base, joints=joints))
     q = robot.close(four_bar_configuration(0.8, lengths))
     sim = fw.Simulation(robot, H, q=q)
     sim.step(tau=[50.0])

@@ -12,7 +12,7 @@ def test_no_field_has_the_name_of_a_spatial_method() -> None:
     """Where Numba has been taught the methods of spatial vectors, fields of these names are lost to all named tuples."""
     methods = {
         name for kind in vars(spatial).values() if isinstance(kind, type) and issubclass(kind, tuple) for name in vars(kind)
-        if not name.startswith("_") and name not in kind._fields
+        if not name.startswith("_") and name not in getattr(kind, "_fields")  # noqa: B009
     }  # fmt: skip
     assert {"cross", "column", "rate"} <= methods
     found = 0

@@ -23,7 +23,7 @@ def body(name: str, size: tuple[float, float, float]) -> fw.Body:
 
 
 def free_bodies(shapes: list[fw.Shape], size: tuple[float, float, float] = (0.1, 0.1, 0.1)) -> fw.Robot:
-    names = list(dict.fromkeys(s.body for s in shapes if s.body != "world"))
+    names = list(dict.fromkeys(s.body for s in shapes if s.body and s.body != "world"))
     joints = [fw.Joint(f"{n}_joint", fw.JointType.FLOATING, "world", n) for n in names]
     return fw.build(fw.describe([body(n, size) for n in names], joints, shapes=shapes))
 

@@ -32,7 +32,8 @@ def exact(ad: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         for n in range(1, 120):
             jacobian += term / mpmath.factorial(n)
             term = -x * term
-        return tuple(np.array(m.tolist(), dtype=float) for m in (one - x * jacobian, jacobian, jacobian**-1))
+        shrunk, full, inverse = (np.array(m.tolist(), dtype=float) for m in (one - x * jacobian, jacobian, jacobian**-1))
+        return shrunk, full, inverse
 
 
 @pytest.mark.parametrize("ad", SIZES)

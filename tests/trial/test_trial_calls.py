@@ -41,7 +41,7 @@ def closed() -> CompiledFunction:
     return fw.build(fw.robots.geared_chain(2)).forward_dynamics
 
 
-ENTRIES: dict[str, Callable[[], CompiledFunction]] = {
+ENTRIES: dict[str, Callable[[], CompiledFunction[Any]]] = {
     "several": lambda: CompiledFunction(SEVERAL, "traced"),
     "one": lambda: robot().forward_dynamics,
     "option": lambda: robot().inverse_dynamics.variant("external_forces"),
@@ -53,7 +53,7 @@ ENTRIES: dict[str, Callable[[], CompiledFunction]] = {
 
 
 @functools.cache
-def entry(name: str) -> tuple[CompiledFunction, CompiledFunction]:
+def entry(name: str) -> tuple[CompiledFunction[Any], CompiledFunction[Any]]:
     """A function, and the same interpreted."""
     f = ENTRIES[name]()
     return f, CompiledFunction(f.program, "interpreted")
@@ -153,7 +153,7 @@ def quiet_matrix(x: Array) -> Any:
 
 
 def records(x: Array) -> Any:
-    return np.rec.fromarrays([x, x], names="a,b")
+    return np.rec.fromarrays([x, x], [("a", x.dtype), ("b", x.dtype)])
 
 
 def native(x: Array) -> Array:
@@ -183,7 +183,7 @@ KINDS: dict[str, Callable[[Array], Any]] = {
     "list of arrays": lambda x: list(x) if x.ndim else x[()],
     "deque": lambda x: deque(x.tolist()) if x.ndim else x,
     "range": lambda x: range(x.shape[0]) if x.ndim == 1 else x,
-    "memoryview": lambda x: memoryview(native(x)),
+    "memoryview": lambda x: native(x).data,
     "array.array": lambda x: array.array("d", x.tolist()) if x.ndim == 1 else x,
     "array.array of singles": lambda x: array.array("f", x.tolist()) if x.ndim == 1 else x,
     "ctypes": lambda x: (ctypes.c_double * len(x))(*x.tolist()) if x.ndim == 1 else x,
@@ -235,7 +235,7 @@ def fits(x: Array, shape: tuple[int, ...]) -> bool:
     return x.ndim >= len(shape) and x.shape[x.ndim - len(shape) :] == shape
 
 
-def joint_batch(plain: list[Array], f: CompiledFunction) -> tuple[int, ...] | None:
+def joint_batch(plain: list[Array], f: CompiledFunction[Any]) -> tuple[int, ...] | None:
     """The batch axes of arguments; None where they do not fit."""
     if not all(fits(x, a.shape) for x, a in zip(plain, f.program.inputs, strict=True)):
         return None
@@ -246,7 +246,7 @@ def joint_batch(plain: list[Array], f: CompiledFunction) -> tuple[int, ...] | No
         return None
 
 
-def numbers(f: CompiledFunction, batch: tuple[int, ...], rng: np.random.Generator) -> list[Array]:
+def numbers(f: CompiledFunction[Any], batch: tuple[int, ...], rng: np.random.Generator) -> list[Array]:
     """Ordinary arguments; one in a few has no batch axes, or broadcasts over some."""
     arguments = []
     for a in f.program.inputs:
@@ -267,7 +267,7 @@ def random_batch(rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(rng.choice([0, 1, 2, 3, 5, 8, 9, 33, 70] if axes == 1 else [0, 1, 2, 3, 5])) for _ in range(axes))
 
 
-def call(f: CompiledFunction, arguments: list[Any], rng: np.random.Generator, **options: Any) -> Any:
+def call(f: CompiledFunction[Any], arguments: list[Any], rng: np.random.Generator, **options: Any) -> Any:
     """With some or all arguments by name, in any order."""
     names = [a.name for a in f.program.inputs]
     k = int(rng.integers(len(names) + 1)) if rng.random() < 0.4 else len(names)
@@ -275,7 +275,7 @@ def call(f: CompiledFunction, arguments: list[Any], rng: np.random.Generator, **
     return f(*arguments[:k], **named, **options)
 
 
-def refusal(attempt: Callable[[], Any], what: object) -> Exception:
+def refusal(attempt: Callable[..., Any], what: object) -> Exception:
     """The TypeError or ValueError that a call raises."""
     try:
         attempt()
@@ -383,7 +383,7 @@ FAULTS: dict[str, Callable[[Array], Any]] = {
     "one axis more": lambda x: x[..., None],
     "one state more": lambda x: np.full((2, *x.shape), 7.0),
     "list": lambda x: x.tolist(),
-    "memoryview": memoryview,
+    "memoryview": lambda x: x.data,
     "broadcast": lambda x: np.broadcast_to(7.0, x.shape),
     "no array": WithArray,
 }

@@ -205,7 +205,8 @@ def test_spawned_processes_compute_the_same_bits(rounds: Rounds) -> None:
 def test_threads_race_from_the_first_call_on(rounds: Rounds) -> None:
     for rng in rounds(0.02, 1000):
         robot = fw.build(fw.generators.chain(int(rng.integers(1, 5)), seed=int(rng.integers(KINDS))))
-        q, wrong = rng.standard_normal((3, 40, robot.nq)), []
+        q = rng.standard_normal((3, 40, robot.nq))
+        wrong: list[BaseException] = []
         barrier = threading.Barrier(6)
 
         def work(k: int, robot: Any = robot, q: Any = q, wrong: list[Any] = wrong, barrier: Any = barrier) -> None:

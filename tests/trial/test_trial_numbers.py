@@ -65,7 +65,7 @@ def dynamics_of(robot: fw.Robot, rng: np.random.Generator) -> CompiledFunction:
     own = ["_factors"]
     if isinstance(robot, fw.ClosedRobot):
         own = ["residual", "spanning_velocity", "singularity", "spanning_torque", "loop_forces", "tangent_step"]
-    f: CompiledFunction = getattr(robot, str(rng.choice([*robot.functions, *own])))
+    f: CompiledFunction[Any] = getattr(robot, str(rng.choice([*robot.functions, *own])))
     f = f.alternatives[str(rng.choice(list(f.alternatives)))]
     return f.variant(f.program.options[0]) if f.program.options and rng.random() < 0.3 else f
 
@@ -91,7 +91,7 @@ def function_of_contacts(robot: fw.Robot, rng: np.random.Generator) -> CompiledF
     name = str(rng.choice(names))
     if name == "delassus":
         return space.delassus(str(rng.choice(list(space._delassus_kernels))))
-    f: CompiledFunction = getattr(space, name)
+    f: CompiledFunction[Any] = getattr(space, name)
     return f.alternatives[str(rng.choice(list(f.alternatives)))]
 
 
@@ -101,7 +101,7 @@ def random_function(robot: fw.Robot, rng: np.random.Generator) -> CompiledFuncti
     return made(robot, rng)
 
 
-def random_state(robot: fw.Robot, f: CompiledFunction, rng: np.random.Generator, dtype: Any) -> list[Array]:
+def random_state(robot: fw.Robot, f: CompiledFunction[Any], rng: np.random.Generator, dtype: Any) -> list[Array]:
     """Arguments of a function: ordinary ones, or such that some or all numbers are denormal or huge.
 
     Quaternions, and angles that loops determine, stay what they are.
@@ -238,7 +238,7 @@ def test_states_of_a_batch_do_not_see_each_other(rounds: Rounds) -> None:
         f = CompiledFunction(random_function(robot, rng).program, "traced")
         if f.too_large:
             continue
-        states, dtype = int(rng.integers(2, 40)), rng.choice([np.float64, np.float32])
+        states, dtype = int(rng.integers(2, 40)), (np.float64, np.float32)[rng.integers(2)]
         arguments = [
             (robot.random_configuration(rng, states) if a.name == "q" else rng.standard_normal((states, *a.shape))).astype(
                 dtype

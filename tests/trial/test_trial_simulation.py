@@ -72,9 +72,9 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
     """From rest to 10 rad/s, above the ground or a little in it; None where loops cannot be closed at random."""
     robot = robots()[int(rng.integers(len(robots())))]
     q = robot.random_configuration(rng)
-    if robot.closed:
+    if isinstance(robot, fw.ClosedRobot):
         try:
-            q = robot.close(q)  # type: ignore[attr-defined]
+            q = robot.close(q)
         except ValueError:
             return None
     names = [b.name for b in robot.bodies][-3:]

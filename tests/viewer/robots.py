@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import featherweight
-from featherweight import Body, Inertia, Joint, JointType, Loop, LoopType, Pose, describe
+from featherweight import Body, ClosedRobot, Inertia, Joint, JointType, Loop, LoopType, Pose, describe
 from featherweight.model.types import Shape, ShapeType
 from featherweight.robot.robot import Robot
+from oracles.mechanisms import closed
 
 ARM = """<robot name="arm">
   <material name="red"><color rgba="0.9 0.1 0.1 1"/></material>
@@ -43,17 +44,17 @@ def arm(folder: Path, base: str = "fixed") -> Robot:
     return featherweight.load(path, base)
 
 
-def linkage() -> Robot:
+def linkage() -> ClosedRobot:
     """A four-bar linkage whose names say what they are."""
     return four_bar("")
 
 
-def hostile_linkage(name: str) -> Robot:
+def hostile_linkage(name: str) -> ClosedRobot:
     """The linkage with a name for everything that has one, before what it is, and for a mesh that does not exist."""
     return four_bar(name)
 
 
-def four_bar(before: str) -> Robot:
+def four_bar(before: str) -> ClosedRobot:
     """A four-bar linkage in the plane y = 0 that moves with its crank, which cannot turn round.
 
     The pivots of crank (0.9 m) and rocker (0.5 m) are 0.5 m apart, and the coupler is 0.6 m long: two of the lengths together
@@ -80,6 +81,6 @@ def four_bar(before: str) -> Robot:
     ]
     bodies = [Body(before + "base"), *(Body(before + name, rod) for name in ("crank", "coupler", "rocker"))]
     shapes = [Shape(before, before + "crank", ShapeType.MESH, (1.0, 1.0, 1.0), path=f"/{before}.stl")] if before else []
-    return featherweight.build(
+    return closed(
         describe(bodies, joints, loops=[pin], shapes=shapes, independent=[before + "crank_hinge"], name=before or "linkage")
     )

@@ -39,7 +39,7 @@ def window(tmp_path: Path) -> Iterator[Window]:
         yield made
 
 
-def until(what: Callable[[], Any], reason: str) -> Any:
+def until(what: Callable[..., Any], reason: str) -> Any:
     """What a function returns, once it is true."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:

@@ -6,8 +6,10 @@ import http.client
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from websockets.typing import Subprotocol
 
 from viewer.robots import arm
 
@@ -33,10 +35,10 @@ def port_of(window: Window) -> int:
     return int(window.url.rsplit(":", 1)[1])
 
 
-def hears(window: Window, **given: object) -> bool:
+def hears(window: Window, **given: Any) -> bool:
     """Whether a page that connects is told of the robot."""
-    protocol = f"viser-v{viser.__version__}"
-    with connect(window.url.replace("http", "ws"), subprotocols=[protocol], max_size=None, **given) as page:  # type: ignore[arg-type, list-item]
+    protocol = Subprotocol(f"viser-v{viser.__version__}")
+    with connect(window.url.replace("http", "ws"), subprotocols=[protocol], max_size=None, **given) as page:
         return len(page.recv(timeout=20.0)) > 0
 
 

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -295,7 +296,7 @@ def test_a_window_that_is_closed_says_so(tmp_path: Path) -> None:
     with Window(arm(tmp_path), port=0) as window:
         trajectory = swing(window.robot)
     window.close()
-    calls = {
+    calls: dict[str, Callable[[], Any]] = {
         "show": lambda: window.show([0.0, 0.0]),
         "live": lambda: window.live([0.0, 0.0]),
         "play": lambda: window.play(trajectory),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -95,9 +95,9 @@ def _refuse(context: typer.Context, names: Iterable[str]) -> None:
         raise ModelError(f"--web writes a page, which has no {', '.join(given)}: leave out one or the other")
 
 
-def _chosen(robot: Robot, names: str) -> dict[str, CompiledFunction]:
+def _chosen(robot: Robot, names: str) -> dict[str, CompiledFunction[Any]]:
     """Functions by their names in C. Raises ModelError where two names become one."""
-    chosen: dict[str, CompiledFunction] = {}
+    chosen: dict[str, CompiledFunction[Any]] = {}
     meant: dict[str, str] = {}
     for name in dict.fromkeys(filter(None, map(str.strip, names.split(",")))):
         c_name = _c_name(name)
@@ -124,7 +124,7 @@ def _show(paths: Iterable[Path]) -> None:
         console.print(f"{path}  {path.stat().st_size} bytes", soft_wrap=True)
 
 
-def find_function(robot: Robot, name: str) -> CompiledFunction:
+def find_function(robot: Robot, name: str) -> CompiledFunction[Any]:
     """A function of the robot by its name, with the frame that it takes and the derivative that is meant.
 
     Raises ModelError for names that are none.

@@ -24,7 +24,7 @@ class Timing(NamedTuple):
     threaded: float  # the same, on all threads
 
 
-def random_arguments(robot: Robot, function: CompiledFunction, rng: np.random.Generator, states: int) -> list[Array]:
+def random_arguments(robot: Robot, function: CompiledFunction[Any], rng: np.random.Generator, states: int) -> list[Array]:
     """Arguments for a number of states: configurations within limits, all else standard normal."""
     return [
         robot.random_configuration(rng, states) if a.name == "q" else rng.standard_normal((states, *a.shape))
@@ -45,7 +45,7 @@ def time_functions(
     return timings
 
 
-def time_function(name: str, function: CompiledFunction, arguments: list[Array], threads: int, repeats: int) -> Timing:
+def time_function(name: str, function: CompiledFunction[Any], arguments: list[Array], threads: int, repeats: int) -> Timing:
     """Time a function on a batch of states, written into a given array, and on the first of them alone."""
     states = len(arguments[0])
     one = [a[0].copy() for a in arguments]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -134,7 +135,7 @@ def operations_table(robot: Robot) -> Table:
     return table
 
 
-def delassus_table(function: CompiledFunction) -> Table:
+def delassus_table(function: CompiledFunction[Any]) -> Table:
     """Exact operation counts of the algorithms for the Delassus matrix."""
     m = function.program.outputs[0].shape[0]
     table = plain_table(f"Delassus matrix ({m}, {m})", "By each algorithm; the one that is taken has an arrow.")

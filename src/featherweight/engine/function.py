@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 import numpy as np
 
@@ -22,23 +22,34 @@ from .program import FusedProgram, Program
 from .trace import Trace
 from .traced import NODE_BUDGET, Traced
 
+Array = np.ndarray[Any, np.dtype[Any]]
+
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # whose stubs type checkers have: a default is Python 3.13's
+
     from .backends.cuda.device_code import DeviceCode
     from .backends.llvm.backend import MachineCode
 
-Array = np.ndarray[Any, np.dtype[Any]]
+    R = TypeVar("R", default=Array, covariant=True)
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R", covariant=True)
 
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
 
 
-class CompiledFunction:
+class CompiledFunction(Generic[R]):
     """A function of arrays, compiled for one robot at its first call and kept on disk.
 
     Called like a NumPy gufunc: leading axes broadcast, results are float32 if every argument is and float64 otherwise,
     `out=` takes the result. A function with several results returns a named tuple of them, and `out=` is a tuple. `threads=`
     says how many threads share a large batch (all processors by default). The GIL is released while it computes. NaN in a
     state gives NaN in that state's results and nowhere else.
+
+    For type checkers the result is a NumPy array, or what stands in brackets: `CompiledFunction[Any]` where it is a float for
+    one state, and of functions made while a program runs. Given arrays of other libraries it is theirs: `typing.cast` says so.
 
     Raises TypeError for a wrong number or name of arguments and ValueError for a wrong shape, naming the argument.
     """
@@ -49,9 +60,9 @@ class CompiledFunction:
         self.program = program
         self.algorithm = algorithm or program.kernels[0].kernel.__name__
         self._asked = execution
-        self._variants: dict[str, CompiledFunction] = {}
-        self._candidates: dict[str, CompiledFunction] = {}
-        self._derivatives: dict[tuple[str, ...], CompiledFunction] = {}
+        self._variants: dict[str, CompiledFunction[R]] = {}
+        self._candidates: dict[str, CompiledFunction[R]] = {}
+        self._derivatives: dict[tuple[str, ...], CompiledFunction[Any]] = {}
         self._traced = Traced(program, bounded=execution != "traced")
         self.__name__ = self.__qualname__ = program.name
         self.__doc__ = described(program)
@@ -101,7 +112,7 @@ class CompiledFunction:
         """Whether its trace goes past the node budget, which only a function that is to be traced may do."""
         return self._traced.too_large
 
-    def variant(self, option: str) -> CompiledFunction:
+    def variant(self, option: str) -> CompiledFunction[R]:
         """The function with a further argument, which is also used when that argument is given in a call."""
         if option not in self._variants:
             if option not in self.program.options:
@@ -109,7 +120,7 @@ class CompiledFunction:
             self._variants[option] = CompiledFunction(self.program.given(option), self._asked, self.algorithm)
         return self._variants[option]
 
-    def copy(self) -> CompiledFunction:
+    def copy(self) -> CompiledFunction[R]:
         """The same function, not compiled yet."""
         return CompiledFunction(self.program, self._asked, self.algorithm)
 
@@ -119,7 +130,7 @@ class CompiledFunction:
         return {name: f.operations for name, f in self._candidates.items()}
 
     @property
-    def alternatives(self) -> dict[str, CompiledFunction]:
+    def alternatives(self) -> dict[str, CompiledFunction[R]]:
         """The functions that were compared, this one included, by the names of their algorithms."""
         return dict(self._candidates) or {self.algorithm: self}
 
@@ -134,7 +145,7 @@ class CompiledFunction:
 
     # derivatives
 
-    def derivative(self, *by: str) -> CompiledFunction:
+    def derivative(self, *by: str) -> CompiledFunction[Any]:
         """The derivatives of all results by the arguments named, or by all: dy_dx, of shape (..., *result, *argument).
 
         Exact, by forward differentiation of the trace (Griewank and Walther 2008, chapter 3), of each algorithm that this
@@ -158,7 +169,7 @@ class CompiledFunction:
         return self._derived(("derivative", *chosen), lambda p: JacobianProgram(p, what, chosen))
 
     @property
-    def pushforward(self) -> CompiledFunction:
+    def pushforward(self) -> CompiledFunction[Any]:
         """The rates of the results along one direction, without the Jacobian: of the arguments x and their rates x_dot.
 
         Rates of configurations are velocities. By forward differentiation of the trace.
@@ -167,7 +178,7 @@ class CompiledFunction:
         return self._derived(("pushforward",), lambda p: PushforwardProgram(p, what))
 
     @property
-    def pullback(self) -> CompiledFunction:
+    def pullback(self) -> CompiledFunction[Any]:
         """The cotangents x_bar = y_barᵀ dy/dx of the arguments, without the Jacobian, of these and cotangents y_bar of results.
 
         Those of configurations are of velocities (nv). By backward differentiation of the trace (Griewank and Walther 2008,
@@ -177,7 +188,7 @@ class CompiledFunction:
         return self._derived(("pullback",), lambda p: PullbackProgram(p, what))
 
     @property
-    def ambient(self) -> CompiledFunction:
+    def ambient(self) -> CompiledFunction[R]:
         """The same function for libraries that know arrays and no manifolds: derivatives are changes of arrays by arrays.
 
         Changes that lead away from a manifold, as along a quaternion, count by their projection on its tangents, and cotangents
@@ -185,7 +196,7 @@ class CompiledFunction:
         """
         return self if is_ambient(self.program) else self._derived(("ambient",), AmbientProgram)
 
-    def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction:
+    def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction[Any]:
         """A derivative of each of the algorithms, the cheapest of which is taken."""
         if key not in self._derivatives:
             sources = {name: f for name, f in self.alternatives.items() if not f.too_large}
@@ -208,13 +219,14 @@ class CompiledFunction:
 
     # calling it
 
-    def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> Any:
+    def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> R:
         f = self._meant(named)
         if f is not self:
             return f(*args, out=out, threads=threads, device=device, **named)
-        return self._general(self._bound(args, named), out, threads, device)
+        result: R = self._general(self._bound(args, named), out, threads, device)
+        return result
 
-    def _meant(self, named: dict[str, Any]) -> CompiledFunction:
+    def _meant(self, named: dict[str, Any]) -> CompiledFunction[R]:
         """The function that a call with these named arguments is of: of the algorithm asked for, with the options given.
 
         What says so, and is no argument of that function, is taken out of `named`.
@@ -428,7 +440,7 @@ def cost(o: Operations) -> int:
     return o.flops + DIVISION * (o.div + o.sqrt)
 
 
-def cheapest(candidates: dict[str, CompiledFunction]) -> CompiledFunction:
+def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
     """The candidate with the fewest operations; it answers for the others where a call insists on one of them.
 
     Candidates whose trace goes past the node budget, or far past the operations of one before, are out, unless all are, or
@@ -446,7 +458,7 @@ def cheapest(candidates: dict[str, CompiledFunction]) -> CompiledFunction:
     return chosen
 
 
-def _rebuilt(recipes: list[tuple[Program, str, str]]) -> CompiledFunction:
+def _rebuilt(recipes: list[tuple[Program, str, str]]) -> CompiledFunction[Any]:
     """A function from its pickle."""
     functions = {recipe[2]: CompiledFunction(*recipe) for recipe in recipes}
     return cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))

@@ -6,6 +6,7 @@ import itertools
 import keyword
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .function import CompiledFunction, cost
 from .graph import BudgetExceeded, Expression, Graph
@@ -17,7 +18,7 @@ from .traced import NODE_BUDGET
 MOST_CHOICES = 64  # of algorithms, up to which all are compared; for more, one function's after another's
 
 
-def together(functions: Sequence[CompiledFunction], named: Mapping[str, CompiledFunction]) -> CompiledFunction:
+def together(functions: Sequence[CompiledFunction[Any]], named: Mapping[str, CompiledFunction[Any]]) -> CompiledFunction[Any]:
     """One function with the results of all, whose fields are named as functions are, or as keywords say."""
     every = (*functions, *named.values())
     if not every:
@@ -39,7 +40,7 @@ def together(functions: Sequence[CompiledFunction], named: Mapping[str, Compiled
     return CompiledFunction(program, executions.pop() if len(executions) == 1 else "auto", "together")
 
 
-def _names(functions: Sequence[CompiledFunction], asked: Sequence[str | None]) -> tuple[tuple[str, ...], ...]:
+def _names(functions: Sequence[CompiledFunction[Any]], asked: Sequence[str | None]) -> tuple[tuple[str, ...], ...]:
     """Of the results of each function: as asked for, or the function's own; those of several results are theirs."""
     single = [name for f, name in zip(functions, asked, strict=True) if name and len(f.program.outputs) == 1]
     taken: set[str] = set(single)
@@ -57,7 +58,7 @@ def _names(functions: Sequence[CompiledFunction], asked: Sequence[str | None]) -
     return tuple(names)
 
 
-def _cheapest_choice(functions: Sequence[CompiledFunction]) -> list[CompiledFunction]:
+def _cheapest_choice(functions: Sequence[CompiledFunction[Any]]) -> list[CompiledFunction[Any]]:
     """Of the algorithms of each function the ones that take the fewest operations together."""
     if all(len(f.alternatives) == 1 for f in functions) or any(f.execution == "rolled" for f in functions):
         return list(functions)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .graph import Expression, Graph, Number
 from .operations import CONSTANT, INPUT, OPERATIONS, Operations
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Trace(NamedTuple):
@@ -59,7 +63,7 @@ class Arithmetic(NamedTuple):
     cos: Callable[[Any], Any]
 
 
-def evaluate(t: Trace, inputs: Sequence[Sequence[Any]], arithmetic: Arithmetic | None = None) -> list[Any]:
+def evaluate(t: Trace, inputs: Sequence[Sequence[Any] | Array], arithmetic: Arithmetic | None = None) -> list[Any]:
     """The outputs of a trace, one after the other, for numbers of any kind.
 
     `inputs` has a flat sequence of numbers for each argument. Floats, and numbers with methods `sqrt`, `sin` and `cos`, need
@@ -73,7 +77,7 @@ def evaluate(t: Trace, inputs: Sequence[Sequence[Any]], arithmetic: Arithmetic |
     return outputs_of(t, values_of(t, inputs, arithmetic), float if arithmetic is None else arithmetic.constant)
 
 
-def values_of(t: Trace, inputs: Sequence[Sequence[Any]], arithmetic: Arithmetic | None = None) -> dict[int, Any]:
+def values_of(t: Trace, inputs: Sequence[Sequence[Any] | Array], arithmetic: Arithmetic | None = None) -> dict[int, Any]:
     """The value of each live node, as for `evaluate`."""
     constant = float if arithmetic is None else arithmetic.constant
     values = [op.value if arithmetic is None else getattr(arithmetic, op.name, op.value) for op in OPERATIONS]

@@ -78,7 +78,7 @@ def _description(robot: Robot, step: float) -> dict[str, Any]:
     }
 
 
-def _functions(robot: Robot) -> dict[str, CompiledFunction]:
+def _functions(robot: Robot) -> dict[str, CompiledFunction[Any]]:
     """By the names that the page calls."""
     return {
         "forward_dynamics": robot.forward_dynamics.variant("external_forces"),

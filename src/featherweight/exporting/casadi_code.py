@@ -108,17 +108,17 @@ class CasadiFunction(NamedTuple):
             known, target, "double", lambda r, kernel, type: entries(CasadiCode(r, kernel, self.interface, vectors is not None))
         )
 
-    def callable(self) -> CompiledFunction:
+    def callable(self) -> CompiledFunction[Any]:
         """The same for callers in Python: of what it reads, and without zeros."""
         return CompiledFunction(self.program, "traced", self.routine.name)
 
 
 def compile_for_casadi(
-    functions: CompiledFunction | Iterable[CompiledFunction] | Mapping[str, CompiledFunction],
+    functions: CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]],
     target: ExportTarget,
     prefix: str = "",
     hessian: bool = False,
-    jacobian: CompiledFunction | None = None,
+    jacobian: CompiledFunction[Any] | None = None,
 ) -> dict[str, ObjectCode]:
     """Objects by name: of functions, and of their derivatives. Raises ValueError for names that CasADi does not take, and where
     a function is called as something of another."""
@@ -129,7 +129,7 @@ def compile_for_casadi(
 
 
 def casadi_functions(
-    name: str, f: CompiledFunction, hessian: bool = False, jacobian: CompiledFunction | None = None
+    name: str, f: CompiledFunction[Any], hessian: bool = False, jacobian: CompiledFunction[Any] | None = None
 ) -> list[CasadiFunction]:
     """A function and its derivatives; of a Jacobian that is given the program is taken, else f is differentiated.
 
@@ -201,13 +201,13 @@ def _hessian(name: str, pullback: PullbackProgram, arguments: Any, results: Any)
     return made._replace(routine=routine._replace(outputs=outputs), interface=interface)
 
 
-def _cheapest(f: CompiledFunction, derived: Any) -> Program:
+def _cheapest(f: CompiledFunction[Any], derived: Any) -> Program:
     """Of the derivatives of all algorithms that f may be computed by."""
     made = {n: CompiledFunction(derived(g.program), "traced", n) for n, g in f.alternatives.items() if not g.too_large}
     return (cheapest(made) if len(made) > 1 else next(iter(made.values()))).program
 
 
-def _given_jacobian(f: CompiledFunction, jacobian: CompiledFunction) -> Program:
+def _given_jacobian(f: CompiledFunction[Any], jacobian: CompiledFunction[Any]) -> Program:
     """Raises ValueError where it is not one by all arguments, each a list of plain numbers."""
     p = f.program
     wanted = [(*matrix_shape(y.shape)[:1], x.size) for y in p.outputs for x in p.inputs if len(y.shape) == 1 == len(x.shape)]

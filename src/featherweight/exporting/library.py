@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..engine.function import CompiledFunction
 from .archive import static_library
@@ -29,7 +29,7 @@ class _Texts(NamedTuple):
 
 
 def export(
-    functions: CompiledFunction | Iterable[CompiledFunction] | Mapping[str, CompiledFunction],
+    functions: CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]],
     folder: str | Path,
     *,
     name: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..engine.function import CompiledFunction
 from ..engine.lane_trace import LaneTrace
@@ -44,7 +44,7 @@ class Routine(NamedTuple):
 
 
 def routines(
-    functions: CompiledFunction | Iterable[CompiledFunction] | Mapping[str, CompiledFunction], prefix: str = ""
+    functions: CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]], prefix: str = ""
 ) -> list[Routine]:
     """Functions as routines; raises as `named_functions` does, and ValueError for functions that are too large, and for names
     of which something else is made, too."""
@@ -54,8 +54,8 @@ def routines(
 
 
 def named_functions(
-    functions: CompiledFunction | Iterable[CompiledFunction] | Mapping[str, CompiledFunction], prefix: str = ""
-) -> list[tuple[str, CompiledFunction]]:
+    functions: CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]], prefix: str = ""
+) -> list[tuple[str, CompiledFunction[Any]]]:
     """Functions with the names that they get, their own if no others are given.
 
     Raises TypeError for other things, ValueError for names that are taken or that C does not take.
@@ -65,7 +65,7 @@ def named_functions(
     pairs = list(functions.items()) if isinstance(functions, Mapping) else [(getattr(f, "name", ""), f) for f in functions]
     if not pairs:
         raise ValueError("export: give one function at least")
-    named: dict[str, CompiledFunction] = {}
+    named: dict[str, CompiledFunction[Any]] = {}
     for own, f in pairs:
         if not isinstance(f, CompiledFunction):
             what = f" for {own!r}" if own else ""
@@ -77,7 +77,7 @@ def named_functions(
     return list(named.items())
 
 
-def _routine(name: str, f: CompiledFunction) -> Routine:
+def _routine(name: str, f: CompiledFunction[Any]) -> Routine:
     if f.too_large:
         raise ValueError(f"export: {f.name} is too large to be traced, so it has no code of its own to export")
     p = f.program

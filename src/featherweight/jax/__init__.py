@@ -30,7 +30,7 @@ from .primitive import call
 __all__ = ["wrap"]
 
 
-def wrap(function: CompiledFunction) -> Callable[..., Any]:
+def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:
     """A function of a robot as one of JAX's arrays, with its arguments by place or by name, optional ones too.
 
     Leading axes broadcast. Arguments promote as JAX's do: results are float32, or float64 where an argument is and 64 bits are

@@ -33,7 +33,7 @@ compiled_p.multiple_results = True
 compiled_p.def_impl(functools.partial(xla.apply_primitive, compiled_p))
 
 
-def call(function: CompiledFunction, args: Sequence[Any], way: str = VALUE) -> list[Any]:
+def call(function: CompiledFunction[Any], args: Sequence[Any], way: str = VALUE) -> list[Any]:
     """The results, for arguments of one dtype whose batch axes broadcast."""
     cores = [len(x.shape) for x in computed(function, way).program.inputs]
     batches = [x.shape[: x.ndim - core] for x, core in zip(args, cores, strict=True)]
@@ -45,7 +45,7 @@ def call(function: CompiledFunction, args: Sequence[Any], way: str = VALUE) -> l
     return list(compiled_p.bind(*_varying_alike(whole), function=function, way=way))
 
 
-def computed(function: CompiledFunction, way: str) -> CompiledFunction:
+def computed(function: CompiledFunction[Any], way: str) -> CompiledFunction[Any]:
     """What is computed."""
     if way == VALUE:
         return function
@@ -62,7 +62,7 @@ def _varying_alike(args: Sequence[Any]) -> list[Any]:
 # shapes
 
 
-def _results(*args: Any, function: CompiledFunction, way: str) -> list[Any]:
+def _results(*args: Any, function: CompiledFunction[Any], way: str) -> list[Any]:
     program = computed(function, way).program
     batch = _batch([x.shape for x in args], [x.shape for x in program.inputs])
     any_of = args[0]
@@ -82,7 +82,7 @@ def _batch(shapes: Sequence[Shape], cores: Sequence[Shape]) -> Shape:
 # batches
 
 
-def _batched(args: Sequence[Any], axes: Sequence[int | None], *, function: CompiledFunction, way: str) -> Any:
+def _batched(args: Sequence[Any], axes: Sequence[int | None], *, function: CompiledFunction[Any], way: str) -> Any:
     cores = [x.shape for x in computed(function, way).program.inputs]
     shapes = [x.shape if k is None else x.shape[:k] + x.shape[k + 1 :] for x, k in zip(args, axes, strict=True)]
     rank = len(_batch(shapes, cores))
@@ -102,7 +102,7 @@ batching.primitive_batchers[compiled_p] = _batched
 # derivatives
 
 
-def _moved(args: Sequence[Any], tangents: Sequence[Any], *, function: CompiledFunction, way: str) -> Any:
+def _moved(args: Sequence[Any], tangents: Sequence[Any], *, function: CompiledFunction[Any], way: str) -> Any:
     """The results and their changes."""
     results = call(function, args, way)
     n = len(function.program.inputs)
@@ -111,7 +111,7 @@ def _moved(args: Sequence[Any], tangents: Sequence[Any], *, function: CompiledFu
     return results, call(computed(function, way), [*args, *map(ad.instantiate_zeros, tangents)], FORWARD)
 
 
-def _transposed(bars: Sequence[Any], *args: Any, function: CompiledFunction, way: str) -> list[Any]:
+def _transposed(bars: Sequence[Any], *args: Any, function: CompiledFunction[Any], way: str) -> list[Any]:
     """Cotangents of what a call is linear in, for those of its results."""
     n = len(function.program.inputs)
     if way == VALUE or any(ad.is_undefined_primal(x) for x in args[:n]):
@@ -137,14 +137,14 @@ ad.primitive_transposes[compiled_p] = _transposed
 # what XLA calls
 
 
-def _lowered(ctx: Any, *operands: Any, function: CompiledFunction, way: str) -> Any:
+def _lowered(ctx: Any, *operands: Any, function: CompiledFunction[Any], way: str) -> Any:
     f = computed(function, way)
     batch = _batch([x.shape for x in ctx.avals_in], [x.shape for x in f.program.inputs])
     many = not all(isinstance(n, int) for n in batch) or math.prod(batch) != 1
     return jax.ffi.ffi_lowering(target(f, _precision(ctx), many))(ctx, *operands)
 
 
-def _lowered_for_devices(ctx: Any, *operands: Any, function: CompiledFunction, way: str) -> Any:
+def _lowered_for_devices(ctx: Any, *operands: Any, function: CompiledFunction[Any], way: str) -> Any:
     try:
         name = device_target(computed(function, way), _precision(ctx))
     except (ImportError, RuntimeError) as error:
@@ -152,7 +152,7 @@ def _lowered_for_devices(ctx: Any, *operands: Any, function: CompiledFunction, w
     return jax.ffi.ffi_lowering(name)(ctx, *operands)
 
 
-def _refused(ctx: Any, *operands: Any, function: CompiledFunction, way: str) -> Any:
+def _refused(ctx: Any, *operands: Any, function: CompiledFunction[Any], way: str) -> Any:
     raise NotImplementedError(f"{function.name} computes on processors and CUDA devices in JAX. {ON_PROCESSORS}")
 
 

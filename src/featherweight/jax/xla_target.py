@@ -21,7 +21,7 @@ _lock = threading.Lock()
 _targets: dict[str, tuple[Code, Any]] = {}  # by name; XLA forgets none, so what they refer to stays
 
 
-def target(function: CompiledFunction, precision: str, many: bool) -> str:
+def target(function: CompiledFunction[Any], precision: str, many: bool) -> str:
     """The name of what computes one state, or many. Equal functions have one name, in all processes."""
     machine = function.machine_code
     name = _name(machine.identity, precision, many)
@@ -34,7 +34,7 @@ def target(function: CompiledFunction, precision: str, many: bool) -> str:
     return name
 
 
-def device_target(function: CompiledFunction, precision: str) -> str:
+def device_target(function: CompiledFunction[Any], precision: str) -> str:
     """The name of what begins the kernel, of one state or many, on each of JAX's CUDA devices.
 
     Kernels are loaded for all of these. Raises ImportError without cuda-bindings, RuntimeError without a device.

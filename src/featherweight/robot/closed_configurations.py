@@ -256,7 +256,7 @@ class ClosedConfigurations(ClosedSteps):
         return self._function(ClosedConfigurations.spanning_velocity, spanning.velocity, ("q", "v"), Output("velocity", (n,)))
 
     @cached_property
-    def singularity(self) -> CompiledFunction:
+    def singularity(self) -> CompiledFunction[Any]:
         """Function of q: how close loops are to a singular configuration, where the independent velocities determine nothing.
 
         The sum over loops of |K_d|² / R_kk², with R the triangular factor of the part K_d of the constraint matrix that

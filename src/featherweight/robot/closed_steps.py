@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class ClosedSteps(Robot):
         return self._function(ClosedSteps._integrate_by_map, integration.integrate_by_map, inputs, output)
 
     @cached_property
-    def _advance_by_map(self) -> CompiledFunction:
+    def _advance_by_map(self) -> CompiledFunction[Any]:
         """Function of q, S, u, d, h: `_advance`, given the `_spanning_map` of q."""
         inputs = ("q", self._map_input, "u", "d", Input("h", ()))
         outputs = Output("ahead", (self.nq,)), Output("velocity", (self.nv,))
@@ -55,7 +56,7 @@ class ClosedSteps(Robot):
         return Input("S", (len(self.model.tree.parent), self.nv))
 
     @cached_property
-    def _closing_step(self) -> CompiledFunction | None:
+    def _closing_step(self) -> CompiledFunction[Any] | None:
         """Function of q: q after a step of Newton's method towards closed loops, the independent joints where they are; and, of
         the q that is given, how far loops are open. None where there are no loops that can open.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..algorithms import forward_dynamics_derivatives as by_factors
 from ..algorithms import idsva, rnea
@@ -13,9 +13,12 @@ from ..algorithms import inverse_dynamics_derivatives as recursive
 from ..algorithms.mechanisms import rnea as of_mechanisms
 from ..algorithms.mechanisms import spanning
 from ..engine.derivative_program import ChainRule, JacobianProgram, OneInLanes
-from ..engine.function import CompiledFunction, cheapest
+from ..engine.function import CompiledFunction, R, cheapest
 from ..engine.program import ComposedProgram, FusedProgram, Input, KernelProgram, Output, Program
 from .system import System, placements
+
+if TYPE_CHECKING:
+    from .result_types import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 
 BY = ("q", "v", "a")
 
@@ -39,7 +42,7 @@ class Differentiable(System):
         """M of q."""
 
     @cached_property
-    def inverse_dynamics_derivatives(self) -> CompiledFunction:
+    def inverse_dynamics_derivatives(self) -> CompiledFunction[InverseDynamicsDerivatives]:
         """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each.
 
         By a recursion with composite bodies in their own frames ("local"; after Singh, Russell and Wensing 2022), or in the
@@ -54,7 +57,7 @@ class Differentiable(System):
         return _compared(self, {name: _of_tree(self, k, doc) for name, k in kernels.items()}, self.inverse_dynamics)
 
     @cached_property
-    def forward_dynamics_derivatives(self) -> CompiledFunction:
+    def forward_dynamics_derivatives(self) -> CompiledFunction[ForwardDynamicsDerivatives]:
         """Of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
 
         By those of inverse dynamics and sparse factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), or
@@ -72,7 +75,7 @@ class Differentiable(System):
         return _compared(self, {f"crba-ltdl, {own.algorithm}": program}, self.forward_dynamics)
 
 
-def _compared(robot: Differentiable, programs: dict[str, Program], source: CompiledFunction) -> CompiledFunction:
+def _compared(robot: Differentiable, programs: dict[str, Program], source: CompiledFunction[Any]) -> CompiledFunction[Any]:
     """Programs for derivatives and, unless the source is too large or keeps its loops, forward differentiation of the source,
     which computes one state in any case where its directions fill lanes."""
     if source.too_large or source.execution == "rolled":
@@ -84,7 +87,7 @@ def _compared(robot: Differentiable, programs: dict[str, Program], source: Compi
     return cheapest({**own, f"forward, {source.algorithm}": forward})
 
 
-def analytic(function: CompiledFunction) -> CompiledFunction:
+def analytic(function: CompiledFunction[R]) -> CompiledFunction[R]:
     """The cheapest way to a derivative that is not forward differentiation of the function."""
     if not function.algorithm.startswith("forward"):
         return function

@@ -62,7 +62,7 @@ class DynamicsTerms(System):
         return self._bind("static_torque", rnea.static_torque, ("q", forces), (output,), (bodies,), doc=doc)
 
     @cached_property
-    def mechanical_power(self) -> CompiledFunction:
+    def mechanical_power(self) -> CompiledFunction[Any]:
         """Function of v, tau: the power vᵀ tau [W] that joint forces put in: the rate of kinetic and potential energy together,
         where nothing else pushes the robot and damping and friction are counted among tau.
 

@@ -164,13 +164,13 @@ class FrameFunctions(System):
 
         return self._kept((kernel.member.__name__, single, every, reference, relative_to), make)
 
-    def _kept(self, key: tuple[Any, ...], make: Callable[[], CompiledFunction]) -> CompiledFunction:
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], CompiledFunction[Any]]) -> CompiledFunction:
         if key not in self._of_names:
             self._of_names[key] = make()
         return self._of_names[key]
 
     @cached_property
-    def _of_names(self) -> dict[tuple[Any, ...], CompiledFunction]:
+    def _of_names(self) -> dict[tuple[Any, ...], CompiledFunction[Any]]:
         return {}
 
 

@@ -26,7 +26,7 @@ Chosen = bool | Iterable[str]
 class Regressor(NamedTuple):
     """tau = function(q, v, a) @ parameters: those of bodies, ten each, and then those of joints."""
 
-    function: CompiledFunction
+    function: CompiledFunction[Any]
     names: tuple[str, ...]  # (p) of the parameters
     values: Array  # (p) of the robot
     bodies: tuple[str, ...]
@@ -103,7 +103,7 @@ class Identifiable(TwiceDifferentiable):
         return Regressor(self._extended[joints], names, values, bodies)
 
     @cached_property
-    def _extended(self) -> dict[JointColumns, CompiledFunction]:
+    def _extended(self) -> dict[JointColumns, CompiledFunction[Any]]:
         return {}
 
     def _chosen_joints(self, chosen: Chosen) -> list[MovingJoint]:

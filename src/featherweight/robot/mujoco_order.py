@@ -114,7 +114,7 @@ class MujocoOrder:
         return array
 
     @cached_property
-    def _spanning(self) -> CompiledFunction:
+    def _spanning(self) -> CompiledFunction[Any]:
         """Coordinates and velocities of all joints, of q and v."""
         outputs = Output("spanning_q", (self.nq,)), Output("spanning_v", (self.nv,))
         return self.robot._bind("spanning_motion", spanning.motion, ("q", "v"), outputs)

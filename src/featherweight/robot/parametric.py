@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms.contact.constraint_rows import ConstraintRows
 from ..algorithms.mechanisms.cluster_tree import ClusterTree
-from ..engine.function import CompiledFunction, cheapest
+from ..engine.function import CompiledFunction, R, cheapest
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, WrappedProgram, nested, with_kernels
 from ..engine.sources import digest
 from ..engine.trace import trace
@@ -32,7 +32,7 @@ class Parametric(Identifiable):
         """Reflected inertias [kg m², kg] of all joints that are not floating, in their order."""
         return np.array([j.armature for j in self._chosen_joints(True)])
 
-    def parametric(self, function: CompiledFunction, bodies: Chosen = True, armature: Chosen = True) -> CompiledFunction:
+    def parametric(self, function: CompiledFunction[R], bodies: Chosen = True, armature: Chosen = True) -> CompiledFunction[R]:
         """A function of this robot with inertias as arguments: those of each state are its own, and nothing compiles again.
 
         Further arguments follow those that the function has: `parameters` (k, 10) of the bodies chosen, all or those named, in
@@ -69,7 +69,7 @@ class Parametric(Identifiable):
                 "robots of their own (with_inertial_parameters)"
             )
         how = "interpreted" if self.execution == "interpreted" else "traced"
-        functions = {name: CompiledFunction(programs[name], how, name) for name in sources}
+        functions: dict[str, CompiledFunction[R]] = {name: CompiledFunction(programs[name], how, name) for name in sources}
         return cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))
 
 

@@ -22,7 +22,8 @@ from ..model.types import JointType
 from .centroidal_dynamics import Centroidal
 from .closing.soundness import require_mass
 from .collision.colliding import Colliding
-from .constraints.constraint import Constraint, checked
+from .constraints.constraint import checked
+from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
 from .dynamics_terms import DynamicsTerms
 from .factorization import Factorization, packed_size
@@ -45,7 +46,7 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
     def __init__(self, model: Model, execution: str = "auto") -> None:
         super().__init__(model, execution)
         self._spaces: dict[tuple[Any, ...], OperationalSpace] = {}
-        self._solvers: dict[int, CompiledFunction] = {}
+        self._solvers: dict[int, CompiledFunction[Any]] = {}
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
@@ -102,7 +103,7 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         return self._of_steps(integration.carry, ("u", "d"))
 
     @cached_property
-    def _advance(self) -> CompiledFunction:
+    def _advance(self) -> CompiledFunction[Any]:
         """Of q, a velocity u in the axes of a step's start, and a displacement d: q after a step h, and u in the axes there."""
         outputs = Output("ahead", (self.nq,)), Output("velocity", (self.nv,))
         return self._bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
@@ -216,7 +217,7 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         return self._function(Robot.gravity_force, rnea.gravity_force, ("q",), Output("tau", (self.nv,)))
 
     @cached_property
-    def kinetic_energy(self) -> CompiledFunction:
+    def kinetic_energy(self) -> CompiledFunction[Any]:
         """1/2 v^T M(q) v [J]: by the velocities of the bodies ("bodies"), or by the mass matrix ("crba"), which is the cheaper
         way beside a function that has it already (`together`)."""
         kernels = {"bodies": energy.kinetic_energy, "crba": energy.kinetic_energy_by_mass_matrix}
@@ -229,7 +230,7 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         )
 
     @cached_property
-    def potential_energy(self) -> CompiledFunction:
+    def potential_energy(self) -> CompiledFunction[Any]:
         """Energy in gravity [J], zero with the centre of mass at the world's origin."""
         return self._function(Robot.potential_energy, energy.potential_energy, ("q",), Output("energy", ()))
 
@@ -258,13 +259,13 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         return self._function(Robot.joint_jacobian, frames.joint_jacobian, ("q",), output)
 
     @property
-    def functions(self) -> dict[str, CompiledFunction]:
+    def functions(self) -> dict[str, CompiledFunction[Any]]:
         """The functions of one state above by name, as far as they are defined for this robot; `difference` is of two."""
         names = [n for n, x in vars(Robot).items() if isinstance(x, cached_property) and not n.startswith("_")]
         defined = {n: getattr(self, n) for n in names if self.mass > 0.0 or not n.startswith("center_of_mass")}
         return {n: f for n, f in defined.items() if isinstance(f, CompiledFunction) and n != "difference"}
 
-    def together(self, *functions: CompiledFunction, **named: CompiledFunction) -> CompiledFunction:
+    def together(self, *functions: CompiledFunction[Any], **named: CompiledFunction[Any]) -> CompiledFunction[Any]:
         """Several functions of this robot as one, which computes what they have in common once.
 
         Takes the arguments of all of them, by name those of one name once, in the order in which they are first met, and

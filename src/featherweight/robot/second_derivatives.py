@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,14 @@ from ..engine.function import CompiledFunction, result_class
 from ..engine.program import ComposedProgram, Input, Output, Program
 from .dynamics_derivatives import BY, Differentiable, analytic
 
+if TYPE_CHECKING:
+    from .result_types import (
+        ForwardDynamicsHessian,
+        ForwardDynamicsSecondDerivatives,
+        InverseDynamicsHessian,
+        InverseDynamicsSecondDerivatives,
+    )
+
 Array = np.ndarray[Any, np.dtype[Any]]
 PAIRS = ("dqdq", "dqdv", "dvdv")
 
@@ -22,7 +30,7 @@ class TwiceDifferentiable(Differentiable):
     """A system whose dynamics have second derivatives."""
 
     @cached_property
-    def inverse_dynamics_second_derivatives(self) -> CompiledFunction:
+    def inverse_dynamics_second_derivatives(self) -> CompiledFunction[InverseDynamicsSecondDerivatives]:
         """Of inverse dynamics at q, v, a: d2tau_dqdq, _dqdv, _dvdv and _dadq = dM/dq, (nv, nv, nv) each.
 
         Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Those by q are along velocities,
@@ -34,7 +42,9 @@ class TwiceDifferentiable(Differentiable):
         name, doc = "inverse_dynamics_second_derivatives", TwiceDifferentiable.inverse_dynamics_second_derivatives.__doc__
         return self._chosen(name, JacobianProgram(first.program, "", ("q", "v")), pairs, doc)
 
-    def forward_dynamics_second_derivatives(self, q: Any, v: Any, tau: Any, *, threads: int | None = None) -> Any:
+    def forward_dynamics_second_derivatives(
+        self, q: Any, v: Any, tau: Any, *, threads: int | None = None
+    ) -> ForwardDynamicsSecondDerivatives:
         """Of forward dynamics: a named tuple of d2a_dqdq, _dqdv, _dvdv and _dtaudq = dM⁻¹/dq (..., nv, nv, nv).
 
         Entries as in `inverse_dynamics_second_derivatives`, from which they come by products of matrices, as ID(x, a(x, tau)) =
@@ -58,10 +68,12 @@ class TwiceDifferentiable(Differentiable):
         )
         n = self.nv
         solved = (-(inverse @ x.reshape(*x.shape[:-2], n * n)).reshape(x.shape) for x in tensors)
-        return result_class("forward_dynamics_second_derivatives", (*(f"d2a_{pair}" for pair in PAIRS), "d2a_dtaudq"))(*solved)
+        fields = *(f"d2a_{pair}" for pair in PAIRS), "d2a_dtaudq"
+        result: ForwardDynamicsSecondDerivatives = result_class("forward_dynamics_second_derivatives", fields)(*solved)
+        return result
 
     @cached_property
-    def inverse_dynamics_hessian(self) -> CompiledFunction:
+    def inverse_dynamics_hessian(self) -> CompiledFunction[InverseDynamicsHessian]:
         """Of tau_barᵀ tau for inverse dynamics at q, v, a, and weights tau_bar (nv): dqdq, dqdv, dvdv and dqda, (nv, nv) each.
 
         `inverse_dynamics_second_derivatives` with tau_bar in front, without these; entry [j, k] is by j of the first named and
@@ -72,7 +84,7 @@ class TwiceDifferentiable(Differentiable):
         return self._chosen("inverse_dynamics_hessian", program, pairs, doc)
 
     @cached_property
-    def forward_dynamics_hessian(self) -> CompiledFunction:
+    def forward_dynamics_hessian(self) -> CompiledFunction[ForwardDynamicsHessian]:
         """Of a_barᵀ a for forward dynamics at q, v, tau, and weights a_bar (nv): dqdq, dqdv, dvdv and dqdtau, (nv, nv) each.
 
         From that of inverse dynamics with the weights M⁻¹ a_bar, and the first derivatives (Singh, Russell and Wensing 2023):
@@ -115,7 +127,7 @@ class TwiceDifferentiable(Differentiable):
         pairs = {"dq_bar_dq": "dqdq", "dq_bar_dv": "dqdv", "dv_bar_dv": "dvdv", "dq_bar_da": "dqda"}
         return JacobianProgram(PullbackProgram(self.inverse_dynamics.program), "", BY), pairs
 
-    def _chosen(self, name: str, program: Program, names: dict[str, str], doc: str | None) -> CompiledFunction:
+    def _chosen(self, name: str, program: Program, names: dict[str, str], doc: str | None) -> CompiledFunction[Any]:
         """Some of the results of a program, under other names."""
         whole = ComposedProgram(name, (program,), tuple(names.values()), doc or "", tuple(names.items()))
         return CompiledFunction(whole, self._straight, "forward")

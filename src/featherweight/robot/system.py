@@ -105,7 +105,7 @@ class System(ModelView):
         doc: str | None = "",
         algorithm: str = "",
         part: int | None = None,
-    ) -> CompiledFunction:
+    ) -> CompiledFunction[Any]:
         """A kernel (that of a tree) as a function of this system; `constants` follow the system among the kernel's arguments.
 
         Inputs given by their names are a configuration "q" or velocities. `part` as in `KernelProgram`.
@@ -118,12 +118,12 @@ class System(ModelView):
 
     def _function(
         self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = (), **how: Any
-    ) -> CompiledFunction:
+    ) -> CompiledFunction[Any]:
         """A kernel as a member of a class, which has its name and docstring."""
         function = member.func if isinstance(member, cached_property) else member
         return self._bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
-    def _require_own(self, function: CompiledFunction) -> None:
+    def _require_own(self, function: CompiledFunction[Any]) -> None:
         """Refuse functions of another robot."""
         kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()
         for system in (kernel.constants[0] for kernel in kernels if kernel.constants):

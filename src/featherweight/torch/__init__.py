@@ -42,7 +42,7 @@ _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))  # no subclasses: those s
 _REAL = frozenset((torch.float64, torch.float32))
 
 
-def wrap(function: CompiledFunction) -> Wrapped:
+def wrap(function: CompiledFunction[Any]) -> Wrapped:
     """The function for PyTorch's tensors, float32 or float64; optional arguments by keyword, several results a named tuple.
 
     Tensors on the processor are read where they lie, on as many threads as `torch.get_num_threads` says at most; those on CUDA
@@ -61,7 +61,7 @@ def wrap(function: CompiledFunction) -> Wrapped:
 class Wrapped:
     """A compiled function that takes and gives tensors, made by `wrap`."""
 
-    def __init__(self, function: CompiledFunction) -> None:
+    def __init__(self, function: CompiledFunction[Any]) -> None:
         self.function, self.name = function, function.name
         self._options = options = tuple(function.program.options)
         choices = chain.from_iterable(combinations(options, k) for k in range(len(options) + 1))
@@ -96,13 +96,13 @@ class Wrapped:
         return wrap, (self.function,)
 
 
-def _variant(function: CompiledFunction, options: Sequence[str]) -> CompiledFunction:
+def _variant(function: CompiledFunction[Any], options: Sequence[str]) -> CompiledFunction[Any]:
     for option in options:
         function = function.variant(option)
     return function
 
 
-def _operator(function: CompiledFunction) -> _Operator:
+def _operator(function: CompiledFunction[Any]) -> _Operator:
     """The operator of a function, which is registered once; equal functions have one, of one name in all processes."""
     recipes = function.__reduce__()[1][0]  # all that a function is made of
     told = [(p.identity(), [_identity(x) for x in p.inputs], [_identity(y) for y in p.outputs], how) for p, *how in recipes]
@@ -153,7 +153,7 @@ class _Operator:
     has one for `backward` alone, at a fraction of the price.
     """
 
-    def __init__(self, function: CompiledFunction, name: str) -> None:
+    def __init__(self, function: CompiledFunction[Any], name: str) -> None:
         self.function = function
         self.inputs, self.outputs = function.program.inputs, function.program.outputs
         self.names = tuple(x.name for x in self.inputs)
@@ -322,7 +322,7 @@ class _Operator:
 class _Derivative:
     """A derivative of an operator, of its arguments and further ones, which are in order but may come before optional ones."""
 
-    def __init__(self, function: CompiledFunction, known: Sequence[str]) -> None:
+    def __init__(self, function: CompiledFunction[Any], known: Sequence[str]) -> None:
         self._operator = _operator(function)
         order = [*known, *(name for name in self._operator.names if name not in known)]
         self._places = [order.index(name) for name in self._operator.names]

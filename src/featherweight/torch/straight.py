@@ -45,7 +45,7 @@ class _Definition(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("at", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-def straight_entry(function: CompiledFunction, dtype: Any) -> Callable[..., Any] | None:
+def straight_entry(function: CompiledFunction[Any], dtype: Any) -> Callable[..., Any] | None:
     """The entry for tensors of that dtype; None where this PyTorch, this Python or the function has none."""
     table = _exchange()
     if table is None or not layouts_known() or function.execution != "traced":

@@ -28,7 +28,7 @@ def test_systems_with_any_pattern_of_zeros_are_solved(share: float) -> None:
     solved = 0
     while solved < 10:
         n = int(rng.integers(1, 9))
-        A = np.where(rng.random((n, n)) < share, rng.standard_normal((n, n)), 0.0)
+        A: Any = np.where(rng.random((n, n)) < share, rng.standard_normal((n, n)), 0.0)
         B = rng.standard_normal((n, 2))
         if np.linalg.matrix_rank(A, 1e-2) == n:
             np.testing.assert_allclose(solve_square(A.tolist(), B.tolist()), np.linalg.solve(A, B), atol=1e-11)

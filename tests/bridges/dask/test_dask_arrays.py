@@ -44,7 +44,7 @@ def test_featherweight_does_not_import_dask() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_results_are_lazy_and_their_chunks_and_types_known(one: CompiledFunction) -> None:
+def test_results_are_lazy_and_their_chunks_and_types_known(one: CompiledFunction[Any]) -> None:
     x, y = np.random.default_rng(0).normal(size=(2, 30, 5, N))
     found = one(lazily(x, 7, 2), y)
     assert isinstance(found, da.Array)
@@ -58,7 +58,7 @@ def test_results_are_lazy_and_their_chunks_and_types_known(one: CompiledFunction
     np.testing.assert_array_equal(computed, one(x.astype(np.float32), y.astype(np.float32)))
 
 
-def test_arguments_of_dask_and_of_numpy_broadcast(one: CompiledFunction) -> None:
+def test_arguments_of_dask_and_of_numpy_broadcast(one: CompiledFunction[Any]) -> None:
     x, y = np.random.default_rng(1).normal(size=(2, 6, 10, N))
     for a, b in ((x, y[0]), (x[0], y), (x, y[:, :1]), (x[:1], y), (x, y[0, 0]), (x[0, 0], y)):
         for chunked, other in ((lazily(a, *(4,) * (a.ndim - 1)), b), (a, lazily(b, *(3,) * (b.ndim - 1)))):
@@ -67,14 +67,14 @@ def test_arguments_of_dask_and_of_numpy_broadcast(one: CompiledFunction) -> None
     np.testing.assert_array_equal(one(lazily(x, 3), y=y[0, 0].tolist()).compute(), one(x, y[0, 0]))
 
 
-def test_core_axes_are_put_together(one: CompiledFunction) -> None:
+def test_core_axes_are_put_together(one: CompiledFunction[Any]) -> None:
     x, y = np.random.default_rng(2).normal(size=(2, 8, N))
     found = one(da.from_array(x, chunks=(3, 3)), y)
     assert found.chunks == ((3, 3, 2), (N,))
     np.testing.assert_array_equal(found.compute(), one(x, y))
 
 
-def test_lengths_need_not_be_known(one: CompiledFunction) -> None:
+def test_lengths_need_not_be_known(one: CompiledFunction[Any]) -> None:
     x = np.random.default_rng(3).normal(size=(20, N))
     chosen = lazily(x, 6)
     chosen = chosen[chosen[:, 0] > 0.0]
@@ -83,7 +83,7 @@ def test_lengths_need_not_be_known(one: CompiledFunction) -> None:
     np.testing.assert_array_equal(one(chosen, x[0]).compute(), one(kept, x[0]))
 
 
-def test_a_variable_whose_data_are_a_dask_array_is_one(one: CompiledFunction) -> None:
+def test_a_variable_whose_data_are_a_dask_array_is_one(one: CompiledFunction[Any]) -> None:
     """As xarray's are; computed here, it would be all in memory at once."""
 
     class Variable:
@@ -100,7 +100,7 @@ def test_a_variable_whose_data_are_a_dask_array_is_one(one: CompiledFunction) ->
     assert isinstance(one(Variable(x), y), np.ndarray)
 
 
-def test_chunks_may_be_empty(many: CompiledFunction) -> None:
+def test_chunks_may_be_empty(many: CompiledFunction[Any]) -> None:
     plain = arguments((9,))
     chunked = [da.from_array(x, chunks=((5, 0, 4), *(-1,) * (x.ndim - 1))) for x in plain]
     for x, y in zip(dask.compute(*many(*chunked)), many(*plain), strict=True):
@@ -108,7 +108,7 @@ def test_chunks_may_be_empty(many: CompiledFunction) -> None:
 
 
 @pytest.mark.parametrize("batch", [(), (11,)])
-def test_several_results_are_a_named_tuple_and_computed_once(batch: tuple[int, ...], many: CompiledFunction) -> None:
+def test_several_results_are_a_named_tuple_and_computed_once(batch: tuple[int, ...], many: CompiledFunction[Any]) -> None:
     plain = arguments(batch)
     expected = many(*plain)
     found = many(*(lazily(x, *(4,) * len(batch)) for x in plain))
@@ -120,7 +120,7 @@ def test_several_results_are_a_named_tuple_and_computed_once(batch: tuple[int, .
     np.testing.assert_array_equal(given.y.compute(), many(*plain, load=np.ones(3)).y)
 
 
-def test_what_is_wrong_is_told_before_anything_is_computed(one: CompiledFunction) -> None:
+def test_what_is_wrong_is_told_before_anything_is_computed(one: CompiledFunction[Any]) -> None:
     x = da.zeros((6, N), chunks=3)
     with pytest.raises(ValueError, match=r"swing: y must have shape \(..., 4\); got \(6, 3\)"):
         one(x, x[:, :3])
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_told_before_anything_is_computed(one: CompiledFunction
         one(x, x, threads=0)
 
 
-def test_blocks_have_one_thread_each_unless_told(one: CompiledFunction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_have_one_thread_each_unless_told(one: CompiledFunction[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     run = type(one._executable).run
 
@@ -151,7 +151,7 @@ def test_blocks_have_one_thread_each_unless_told(one: CompiledFunction, monkeypa
     assert asked == [1, 1, 3, 3]
 
 
-def test_a_process_has_one_of_each_function_that_is_sent_to_it(one: CompiledFunction) -> None:
+def test_a_process_has_one_of_each_function_that_is_sent_to_it(one: CompiledFunction[Any]) -> None:
     from featherweight.engine.lazy_blocks import OnBlocks
 
     call = OnBlocks(CompiledFunction, one._recipe, None, None, one)
@@ -164,6 +164,7 @@ def test_a_process_has_one_of_each_function_that_is_sent_to_it(one: CompiledFunc
     np.testing.assert_array_equal(again(x, y), one(x, y))
 
 
-def test_results_have_the_same_names_in_every_process(one: CompiledFunction) -> None:
+def test_results_have_the_same_names_in_every_process(one: CompiledFunction[Any]) -> None:
     x = da.zeros((6, N), chunks=3)
-    assert one(x, x).name == swinging(N)(x, x).name != swinging(N)(x, x + 1.0).name
+    again: CompiledFunction[Any] = swinging(N)
+    assert one(x, x).name == again(x, x).name != again(x, x + 1.0).name

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ def test_a_sweep_is_one_rollout() -> None:
 def test_what_is_wrong_with_a_sweep_is_told_at_once() -> None:
     q, v, tau, friction = starts()
     lazy = chunked(q)[0]
+    wrong: Callable[[], Any]
     for wrong, message in (
         (lambda: fw.sweep(make, lazy), "steps="),
         (lambda: fw.sweep(make, lazy, v[:3], 5), "v must have a row for each of 24 robots"),
@@ -154,7 +156,7 @@ def test_a_sweep_is_complete_where_a_worker_is_killed(tmp_path: Path) -> None:
         pids = list(client.run(os.getpid).values())
         killer = threading.Thread(target=kill_after, args=(tmp_path, pids, 5))
         killer.start()
-        found = client.compute(fw.sweep(slowly, *lazy, steps=STEPS), sync=True)
+        found = client.compute(fw.sweep(slowly, lazy[0], lazy[1], steps=STEPS), sync=True)
         killer.join()
         assert pids[0] not in client.run(os.getpid).values()
     for x, y in zip(found, fw.sweep(make, q, v, steps=STEPS), strict=True):

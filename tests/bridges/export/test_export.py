@@ -237,6 +237,8 @@ def test_code_that_would_call_a_library_is_refused(tmp_path: Path, robot: fw.Rob
 
 def test_bad_arguments_are_named(tmp_path: Path, robot: fw.Robot) -> None:
     f = robot.gravity_force
+    functions: Any
+    options: dict[str, Any]
     for error, text, functions, options in (
         (ValueError, "one function at least", [], {}),
         (TypeError, "functions must be compiled functions of a robot; got int", [3], {}),
@@ -256,7 +258,7 @@ def test_bad_arguments_are_named(tmp_path: Path, robot: fw.Robot) -> None:
         (ValueError, "CasADi takes objects and libraries", f, {"interface": "casadi", "precision": "float", "files": "shared"}),
     ):
         with pytest.raises(error, match=text):
-            fw.export(functions, tmp_path / "out", **options)  # type: ignore[call-overload]
+            fw.export(functions, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 

@@ -28,7 +28,8 @@ ARM = """<robot name="{robot}"><link name="base"/>
     "name", ["asm", "constexpr", "nullptr", "wchar_t", "sqrt", "malloc", "errno", "linux", "int32_t", "FW_SQRT"]
 )
 def test_names_with_a_meaning_of_their_own_are_refused(name: str, tmp_path: Path) -> None:
-    for options in ({"name": "arm"}, {"name": "arm", "prefix": name[:2]}):
+    given: list[dict[str, Any]] = [{"name": "arm"}, {"name": "arm", "prefix": name[:2]}]
+    for options in given:
         own = name.removeprefix(options.get("prefix", ""))
         with pytest.raises(ValueError, match=f"'{name}' is taken in C or C"):
             fw.export({own: F}, tmp_path, files="source", **options)
@@ -66,7 +67,7 @@ def test_functions_for_casadi_may_not_be_called_as_their_jacobians(tmp_path: Pat
 
 def test_what_is_no_function_is_named(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="got method for 'place'"):
-        fw.export({"place": ROBOT.frame_placement}, tmp_path)  # type: ignore[dict-item]
+        fw.export({"place": ROBOT.frame_placement}, tmp_path)  # type: ignore[arg-type]
 
 
 def test_arguments_have_names_of_their_own_in_capitals_too() -> None:

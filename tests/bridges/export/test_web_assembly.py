@@ -43,7 +43,7 @@ def test_functions_linked_together_give_what_they_give_here(tmp_path: Path, robo
     for f in functions:
         given = [robot.random_configuration(rng=rng), *(rng.normal(size=x.size) for x in f.program.inputs[1:])]
         given[0][0] = 1e6  # beyond what sines reduce without a table
-        sizes = [x.size for x in (*f.program.inputs, *f.program.outputs)]
+        sizes = [*(x.size for x in f.program.inputs), *(x.size for x in f.program.outputs)]
         call = json.dumps([str(path), f.name, sizes, [x.tolist() for x in given]])
         done = subprocess.run([NODE or "", "-e", CALL, call], capture_output=True, text=True, check=True)
         code, without, workspace, result = json.loads(done.stdout)

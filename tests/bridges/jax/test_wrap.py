@@ -13,8 +13,10 @@ import pytest
 
 import featherweight as fw
 from featherweight import robots
+from featherweight.engine.backends.cuda import driver
 from featherweight.model.generators import chain, from_parents
 from featherweight.robots.linkages import four_bar_configuration
+from oracles.mechanisms import closed
 
 jax = pytest.importorskip("jax")
 
@@ -231,7 +233,7 @@ def test_equal_functions_are_one_program() -> None:
 
 def test_robots_with_loops() -> None:
     lengths = (0.3, 1.0, 0.6, 1.1)
-    robot = fw.build(robots.four_bar(lengths))
+    robot = closed(robots.four_bar(lengths))
     q, v, tau = np.array(four_bar_configuration(0.7, lengths)), np.array([2.0]), np.array([0.5])
     f = wrap(robot.forward_dynamics)
     np.testing.assert_array_equal(f(q, v, tau), robot.forward_dynamics(q, v, tau))
@@ -240,7 +242,7 @@ def test_robots_with_loops() -> None:
     assert abs(by_q) > 0.1
     close(jax.jacrev(f)(q, v, tau) @ R, by_q, 1e-9)
     with pytest.raises(TypeError, match=r"wrap robot\.tangent_step"):
-        wrap(robot.integrate)
+        wrap(robot.integrate)  # type: ignore[arg-type]
 
 
 def test_errors_name_the_argument() -> None:
@@ -258,7 +260,7 @@ def test_errors_name_the_argument() -> None:
     with pytest.raises(ValueError, match=r"only traced functions are machine code.*interpreted"):
         wrap(fw.build(chain(2), execution="interpreted").forward_dynamics)
     with pytest.raises(TypeError, match="takes a compiled function of a robot"):
-        wrap(np.sin)
+        wrap(np.sin)  # type: ignore[arg-type]
 
 
 def test_other_platforms_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,10 +292,10 @@ def test_on_cuda_devices_a_call_is_of_a_handler_with_kernels_for_jaxs_devices(mo
 
     robot = fw.build(chain(3))
     f, x = robot.forward_dynamics, state(robot, 4)
-    f.device_code = Code()
+    vars(f)["device_code"] = Code()
     monkeypatch.setattr(jax, "local_devices", lambda backend: [SimpleNamespace(local_hardware_id=k) for k in (2, 0)])
-    monkeypatch.setattr(xla_target.driver, "device", lambda ordinal: ordinal)
-    monkeypatch.setattr(xla_target.driver, "address", lambda name: 7)
+    monkeypatch.setattr(driver, "device", lambda ordinal: ordinal)
+    monkeypatch.setattr(driver, "address", lambda name: 7)
     for _ in range(2):
         lowered = jax.jit(wrap(f)).trace(*x).lower(lowering_platforms=("cuda",)).as_text()
     handler, (table, _) = next(kept for name, kept in xla_target._targets.items() if name in lowered)

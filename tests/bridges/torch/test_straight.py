@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from featherweight import CompiledFunction
+
 torch = pytest.importorskip("torch")
 
 import featherweight  # noqa: E402
@@ -28,12 +30,19 @@ def state(dtype: Any = torch.float64) -> list[Any]:
     return list(torch.linspace(0.1, 0.6, 6, dtype=dtype).reshape(3, 2).unbind())
 
 
+def entry_of(function: CompiledFunction[Any], dtype: Any) -> Any:
+    """What there is, where there is a table."""
+    entry = straight_entry(function, dtype)
+    assert entry is not None
+    return entry
+
+
 @needs_a_table
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
 def test_results_are_the_functions_bit_by_bit(arm: Any, dtype: Any) -> None:
     several = arm.together(arm.mass_matrix, arm.bias_force, arm.kinetic_energy)
     for function, args in ((arm.forward_dynamics, state(dtype)), (several, state(dtype)[:2])):
-        own, expected = straight_entry(function, dtype)(*args), function(*(x.numpy() for x in args))
+        own, expected = entry_of(function, dtype)(*args), function(*(x.numpy() for x in args))
         if isinstance(own, torch.Tensor):
             own, expected = (own,), (expected,)
         assert type(own) is tuple
@@ -46,7 +55,7 @@ def test_results_are_the_functions_bit_by_bit(arm: Any, dtype: Any) -> None:
 @needs_a_table
 def test_what_it_does_not_take_is_left_to_others(arm: Any) -> None:
     q, v, tau = state()
-    entry = straight_entry(arm.forward_dynamics, torch.float64)
+    entry = entry_of(arm.forward_dynamics, torch.float64)
     odd = torch.frombuffer(bytearray(25), dtype=torch.uint8)[1:17].numpy().view("f8")
     others: dict[str, tuple[Any, ...]] = {
         "one less": (q, v),
@@ -66,7 +75,7 @@ def test_what_it_does_not_take_is_left_to_others(arm: Any) -> None:
 @needs_a_table
 def test_it_keeps_what_it_needs_and_lets_all_go(arm: Any) -> None:
     q, v, tau = state()
-    entry = straight_entry(arm.forward_dynamics, torch.float64)
+    entry = entry_of(arm.forward_dynamics, torch.float64)
     own = weakref.ref(entry.__self__)
     result = entry(q, v, tau)
     seen = weakref.ref(result)

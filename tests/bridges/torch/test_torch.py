@@ -58,9 +58,15 @@ def test_leading_axes_broadcast_and_strides_are_any(arm: Any) -> None:
 
 
 def test_arguments_on_the_processor_are_not_copied(arm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrapped, seen = wrap(arm.mass_matrix), []
+    wrapped = wrap(arm.mass_matrix)
+    seen: list[Any] = []
     [operator] = wrapped._operators.values()
-    monkeypatch.setattr(operator, "function", lambda *args: seen.extend(args) or arm.mass_matrix(*args))
+
+    def noted(*args: Any) -> Any:
+        seen.extend(args)
+        return arm.mass_matrix(*args)
+
+    monkeypatch.setattr(operator, "function", noted)
     q = tensors(arm, 5)[0]
     wrapped(q.requires_grad_())
     assert [x.ctypes.data for x in seen] == [q.data_ptr()]
@@ -189,10 +195,16 @@ def test_equal_functions_have_one_operator(arm: Any) -> None:
 
 
 def test_no_more_threads_than_torch_has(arm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    f, told = wrap(arm.mass_matrix), []
+    f = wrap(arm.mass_matrix)
+    told: list[int | None] = []
     q = tensors(arm, 2)[0]
     [operator] = f._operators.values()
-    monkeypatch.setattr(operator, "function", lambda q, threads=None: told.append(threads) or arm.mass_matrix(q))
+
+    def noted(q: Any, threads: int | None = None) -> Any:
+        told.append(threads)
+        return arm.mass_matrix(q)
+
+    monkeypatch.setattr(operator, "function", noted)
     monkeypatch.setattr("featherweight.torch.processors", lambda: 2)
     for n in (1, 2, 3):
         monkeypatch.setattr(torch, "get_num_threads", lambda n=n: n)

@@ -125,7 +125,7 @@ def traced(f: Any, args: list[Any]) -> bool:
 
 
 def subclassed(f: Any, args: list[Any]) -> bool:
-    class Named(torch.Tensor):
+    class Named(torch.Tensor):  # type: ignore[misc, name-defined]  # types are checked without PyTorch
         pass
 
     return type(f(args[0].as_subclass(Named), *args[1:])) is Named

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import featherweight as fw
 from featherweight.model.description import Description
-from featherweight.model.types import Body, Configuration, Frame, Inertia, Joint, JointType, ModelWarning, Pose
+from featherweight.model.types import (
+    Body,
+    Configuration,
+    Frame,
+    Inertia,
+    Joint,
+    JointType,
+    ModelWarning,
+    Pose,
+    as_matrix,
+    as_vector,
+)
 
 KINDS = (JointType.FLOATING, JointType.REVOLUTE, JointType.SPHERICAL, JointType.PLANAR, JointType.PRISMATIC)
 
@@ -24,7 +37,7 @@ def chain(seed: int = 0) -> Description:
     def pose() -> Pose:
         R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
         R *= np.sign(np.linalg.det(R))
-        return Pose(tuple(map(tuple, R.tolist())), tuple(rng.standard_normal(3).tolist()))
+        return Pose(as_matrix(R), as_vector(rng.standard_normal(3)))
 
     names = [f"body{k}" for k in range(len(KINDS))]
     joints = [
@@ -104,7 +117,7 @@ def test_renamed_and_of_another_type() -> None:
     assert "revolute" not in dict(ball.configurations[0].coordinates)
 
 
-def test_saved_beside_the_urdf(tmp_path) -> None:
+def test_saved_beside_the_urdf(tmp_path: Path) -> None:
     d = chain()
     with pytest.warns(ModelWarning, match=r"configurations home and disabled collisions: save an \.srdf file"):
         d.save(tmp_path / "chain.urdf")

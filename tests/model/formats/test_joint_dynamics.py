@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -60,12 +61,12 @@ def test_numbers_of_urdf_joints_are_pinocchios(file: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "planar", "floating", "spherical"])
-def test_every_joint_of_a_urdf_has_them(tmp_path, kind):
+def test_every_joint_of_a_urdf_has_them(tmp_path: Path, kind: str) -> None:
     joint = urdf(tmp_path, '<dynamics damping="0.1" friction="0.2"/><limit effort="3" velocity="1"/>', kind)
     assert (joint.damping, joint.friction, joint.effort) == (0.1, 0.2, 3.0)
 
 
-def test_without_a_word_nothing_acts_and_nothing_limits(tmp_path):
+def test_without_a_word_nothing_acts_and_nothing_limits(tmp_path: Path) -> None:
     joint = urdf(tmp_path, "<dynamics/><limit/>")
     assert (joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort) == (0.0, 0.0, 0.0, 0.0, math.inf)
 
@@ -81,7 +82,7 @@ def test_without_a_word_nothing_acts_and_nothing_limits(tmp_path):
         ('<limit effort="inf"/>', "effort"),
     ],
 )
-def test_impossible_numbers_of_urdf_joints_are_refused_by_name(tmp_path, inside, word):
+def test_impossible_numbers_of_urdf_joints_are_refused_by_name(tmp_path: Path, inside: str, word: str) -> None:
     with pytest.raises(ModelError, match=rf"robot\.urdf: joint 'j': .*{word}"):
         urdf(tmp_path, inside)
 
@@ -129,7 +130,7 @@ def force(actuator: Actuator, u: float, q: float, v: float) -> float:
     return actuator.gear * min(max(inner, actuator.force[0]), actuator.force[1])
 
 
-def test_actuator_forces_are_mujocos(driven):
+def test_actuator_forces_are_mujocos(driven: tuple[fw.Robot, mujoco.MjModel, mujoco.MjData]) -> None:
     robot, model, data = driven
     assert [a.name for a in robot.actuators] == ["motor", "servo", "brake", "rail_actuator", "damped"]
     joints = {j.name: j for j in robot.joints}
@@ -146,7 +147,7 @@ def test_actuator_forces_are_mujocos(driven):
             assert limited == pytest.approx(data.joint(name).qfrc_actuator[0], rel=1e-13, abs=1e-13)
 
 
-def test_forces_of_springs_and_dampers_are_mujocos(driven):
+def test_forces_of_springs_and_dampers_are_mujocos(driven: tuple[fw.Robot, mujoco.MjModel, mujoco.MjData]) -> None:
     robot, model, data = driven
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -167,7 +168,7 @@ def test_forces_of_springs_and_dampers_are_mujocos(driven):
     assert robot.report() == {}
 
 
-def test_mimic_and_loops_keep_actuators(tmp_path):
+def test_mimic_and_loops_keep_actuators(tmp_path: Path) -> None:
     gear = '<equality><joint joint1="k" joint2="j" polycoef="0 2 0 0 0"/></equality><actuator><motor joint="j"/></actuator>'
     path = tmp_path / "robot.xml"
     bodies = f'<body><joint name="j" damping="2"/>{INERTIAL}</body><body><joint name="k" damping="3"/>{INERTIAL}</body>'
@@ -181,7 +182,7 @@ def test_mimic_and_loops_keep_actuators(tmp_path):
 @pytest.mark.parametrize(
     ("flag", "field"), [("spring", "stiffness"), ("damper", "damping"), ("frictionloss", "friction"), ("actuation", "")]
 )
-def test_what_the_file_disables_is_not_there(tmp_path, flag, field):
+def test_what_the_file_disables_is_not_there(tmp_path: Path, flag: str, field: str) -> None:
     joint = '<joint name="j" stiffness="1" damping="2" frictionloss="3"/>'
     rest = f'<option><flag {flag}="disable"/></option><actuator><motor joint="j"/></actuator>'
     robot = load_description(mjcf(tmp_path, joint, rest))
@@ -191,14 +192,14 @@ def test_what_the_file_disables_is_not_there(tmp_path, flag, field):
     assert len(robot.actuators) == (1 if field else 0)
 
 
-def test_control_is_not_limited_where_the_file_says_so(tmp_path):
+def test_control_is_not_limited_where_the_file_says_so(tmp_path: Path) -> None:
     motor = '<actuator><motor joint="j" ctrlrange="-1 2"/></actuator>'
     assert load_description(mjcf(tmp_path, '<joint name="j"/>', motor)).actuators[0].control == (-1.0, 2.0)
     free = '<option><flag clampctrl="disable"/></option>' + motor
     assert load_description(mjcf(tmp_path, '<joint name="j"/>', free)).actuators[0].control == (-math.inf, math.inf)
 
 
-def test_what_no_number_of_a_joint_can_say_is_listed(tmp_path):
+def test_what_no_number_of_a_joint_can_say_is_listed(tmp_path: Path) -> None:
     joint = '<joint name="j" damping="1 2" stiffness="1 0 3" actuatorfrcrange="-1 2"/>'
     robot = load_description(mjcf(tmp_path, joint))
     assert (robot.joints[0].damping, robot.joints[0].stiffness, robot.joints[0].effort) == (1.0, 1.0, 2.0)
@@ -218,19 +219,19 @@ def test_what_no_number_of_a_joint_can_say_is_listed(tmp_path):
         ('<joint name="j" armature="-3"/>', "armature is negative"),
     ],
 )
-def test_negative_numbers_of_mjcf_joints_are_refused_by_name(tmp_path, joint, word):
+def test_negative_numbers_of_mjcf_joints_are_refused_by_name(tmp_path: Path, joint: str, word: str) -> None:
     with pytest.raises(ModelError, match=rf"robot\.xml: joint 'j': the {word}"):
         load_description(mjcf(tmp_path, joint))
 
 
 @pytest.mark.parametrize("key", ["damping", "stiffness", "springref", "frictionloss"])
-def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path, key):
+def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path: Path, key: str) -> None:
     with pytest.raises(ModelError, match=rf"robot\.xml: <joint> of joint 'j': '{key}'"):
         load_description(mjcf(tmp_path, f'<joint name="j" {key}="nan"/>'))
 
 
 @pytest.mark.skipif(not hasattr(mujoco.MjsActuator, "armature"), reason="this MuJoCo has no armature of actuators")
-def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path):
+def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path: Path) -> None:
     motor = '<actuator><motor name="a" joint="j" armature="-3"/></actuator>'
     with pytest.raises(ModelError, match=r"robot\.xml: actuator 'a': the armature is negative"):
         load_description(mjcf(tmp_path, '<joint name="j"/>', motor))
@@ -240,13 +241,14 @@ def test_negative_armature_of_an_actuator_is_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["armature", "damping", "friction", "stiffness", "effort"])
-def test_negative_numbers_of_joints_made_in_python_are_refused_by_name(key):
-    joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **{key: -1.0})
+def test_negative_numbers_of_joints_made_in_python_are_refused_by_name(key: str) -> None:
+    wrong: dict[str, Any] = {key: -1.0}
+    joint = fw.Joint("j", JointType.REVOLUTE, None, "b", **wrong)
     with pytest.raises(ModelError, match=f"joint 'j': the {key} is negative"):
         fw.build(fw.describe([fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))], [joint]))
 
 
-def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom():
+def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom() -> None:
     body = fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
     for kind, driven in ((JointType.REVOLUTE, "j"), (JointType.SPHERICAL, "j"), (JointType.REVOLUTE, "nowhere")):
         joints, actuators = [fw.Joint("j", kind, "world", "b", damping=2, effort=3)], [Actuator("a", driven, gear=2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,7 @@ def test_a_package_path_is_a_package_or_holds_packages_and_there_may_be_several(
     inside = touch(tmp_path / "ws" / "bot" / "a.stl")
     shared = touch(tmp_path / "install" / "share" / "hand" / "b.stl")
     cloned = touch(named(tmp_path / "foot-main", "foot") / "c.stl")
+    path: Any
     for path, filename, expected in (
         (tmp_path / "ws", "package://bot/a.stl", inside),
         (tmp_path / "ws" / "bot", "package://bot/a.stl", inside),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -17,21 +18,21 @@ MJCF = '<mujoco model="r"><worldbody><body name="base"/></worldbody></mujoco>'
 
 
 @pytest.mark.parametrize(("suffix", "text"), [(".urdf", URDF), (".URDF", URDF), (".xml", MJCF)])
-def test_the_suffix_says_how_a_file_is_read(tmp_path, suffix, text):
+def test_the_suffix_says_how_a_file_is_read(tmp_path: Path, suffix: str, text: str) -> None:
     path = tmp_path / f"robot{suffix}"
     path.write_text(text)
     assert [body.name for body in load_description(path).bodies] == ["base"]
 
 
 @pytest.mark.parametrize("name", ["robot.step", "robot", "robot.urdf.gz"])
-def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name):
+def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name: str) -> None:
     with pytest.raises(ModelError) as caught:
         load_description(name)
     for word in (name, "unknown suffix", *(suffix for entry in registry.FORMATS for suffix in entry.suffixes)):
         assert word in str(caught.value)
 
 
-def test_a_new_format_is_one_line_and_a_reader(monkeypatch):
+def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("a_new_format")
     module.read = lambda path, options: Description(str(options), str(path), (Body("base"),), ())  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "a_new_format", module)
@@ -45,12 +46,12 @@ def test_a_new_format_is_one_line_and_a_reader(monkeypatch):
         load_description("<step/>")
 
 
-def test_an_option_that_no_format_takes_is_refused():
+def test_an_option_that_no_format_takes_is_refused() -> None:
     with pytest.raises(TypeError, match="'mimik'"):
         load_description("robot.urdf", mimik="follow")
 
 
-def test_readers_and_writers_are_imported_when_they_are_needed():
+def test_readers_and_writers_are_imported_when_they_are_needed() -> None:
     code = "import sys, featherweight; print(sorted(m for m in sys.modules if '.formats.' in m))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     small = (f"featherweight.model.formats.{name}" for name in ("registry", "saving", "unsupported"))

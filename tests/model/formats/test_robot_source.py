@@ -228,4 +228,4 @@ def test_load_computes_the_same_of_text_and_an_srdf_may_be_text_too(robot_file: 
     ]
     q = np.array([0.5])
     assert all(robot.configurations["up"] == q for robot in robots)
-    np.testing.assert_array_equal(*(robot.gravity_force(q) for robot in robots))
+    np.testing.assert_array_equal(robots[0].gravity_force(q), robots[1].gravity_force(q))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,13 @@ import featherweight as fw
 from featherweight.model.description import Description
 from featherweight.model.loop_generators import closed_mechanism
 from featherweight.robots.linkages import four_bar_configuration
+from oracles.mechanisms import closed
 
 BARS = (0.3, 0.9, 0.7, 1.0)  # a crank that turns all the way round, and two ways to put the others on it
 
 
-def built(made: Description, **options: float) -> fw.ClosedRobot:
-    robot = fw.build(made, execution="interpreted", **options)  # type: ignore[arg-type]
-    assert isinstance(robot, fw.ClosedRobot)
-    return robot
+def built(made: Description, **options: Any) -> fw.ClosedRobot:
+    return closed(made, execution="interpreted", **options)
 
 
 def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:

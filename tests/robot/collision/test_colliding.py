@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight import JointType, Shape, ShapeType
+from featherweight.model.types import as_matrix
 from oracles import robots
 
 SOLID = fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
@@ -133,7 +135,7 @@ def test_pairs_collisions_and_distances_are_pinocchios(name: str) -> None:
 # --- many states
 
 
-def arm(*shapes: Shape, **more: object) -> fw.Robot:
+def arm(*shapes: Shape, **more: Any) -> fw.Robot:
     """A hinge, a slide and a ball joint in a row, on a free-flying base."""
     kinds = [JointType.FLOATING, JointType.REVOLUTE, JointType.PRISMATIC, JointType.SPHERICAL]
     parents = ["world", "a", "b", "c"]
@@ -142,10 +144,10 @@ def arm(*shapes: Shape, **more: object) -> fw.Robot:
         for k, kind in enumerate(kinds)
     ]
     bodies = [fw.Body(n, SOLID) for n in "abcd"]
-    return fw.build(fw.describe(bodies, joints, shapes=shapes, **more), execution="interpreted")  # type: ignore[arg-type]
+    return fw.build(fw.describe(bodies, joints, shapes=shapes, **more), execution="interpreted")
 
 
-TILTED = fw.Pose(tuple(map(tuple, Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_matrix().tolist())), (0.1, -0.2, 0.05))
+TILTED = fw.Pose(as_matrix(Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_matrix()), (0.1, -0.2, 0.05))
 SHAPES = (
     Shape("base", "a", ShapeType.CAPSULE, (0.15, 0.5), TILTED),
     Shape("base2", "a", ShapeType.SPHERE, (0.2,), fw.Pose(p=(0.0, 0.3, 0.0))),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -119,7 +121,7 @@ def test_loops_are_kept() -> None:
         ({"targets": np.stack([np.eye(4)] * 2)}, r"targets of batch \(2,\)"),
     ],
 )
-def test_arguments_that_are_none(call: dict[str, object], message: str) -> None:
+def test_arguments_that_are_none(call: dict[str, Any], message: str) -> None:
     ik = fw.InverseKinematics(panda(), fw.FrameTask(HAND))
     with pytest.raises(ValueError, match=message):
-        ik.velocity(**({"q": middle(), "targets": np.eye(4), "dt": DT} | call))  # type: ignore[arg-type]
+        ik.velocity(**{"q": middle(), "targets": np.eye(4), "dt": DT, **call})

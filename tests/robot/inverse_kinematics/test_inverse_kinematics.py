@@ -10,6 +10,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.model.generators import from_parents
+from featherweight.robot.inverse_kinematics.tasks import IkTask
 from oracles import pinocchio_models
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import example
@@ -202,7 +203,7 @@ def test_lower_priorities_leave_higher_ones_as_they_are() -> None:
     target = hand_targets(10, seed=7)
     rest = robot.neutral()
     rest[3] = -1.5
-    tasks = [
+    tasks: list[IkTask] = [
         fw.FrameTask(HAND, "position", tolerance=KEPT, name="place"),
         fw.FrameTask(HAND, "orientation", priority=1, weight=[1, 1, 0], name="direction"),
         fw.PostureTask(priority=2, weight=0.1),
@@ -292,7 +293,7 @@ def test_a_humanoid_stands_on_two_feet_and_reaches() -> None:
     bent[:6] = 0.0
     wanted = np.clip(robot.integrate(start, bent), lower, upper)
     poses = [robot.frame_placement(name)(wanted) for name in (*feet, palm)]
-    tasks = [
+    tasks: list[IkTask] = [
         *(fw.FrameTask(name, tolerance=KEPT) for name in feet),
         fw.FrameTask(palm, "position", priority=1),
         fw.CenterOfMassTask(priority=1, weight=[1.0, 1.0, 0.0]),

@@ -16,7 +16,7 @@ Box = fw.ShapeType.BOX
 
 
 def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None) -> TouchingScene:
-    names = list(dict.fromkeys(s.body for s in shapes if s.body != "world"))
+    names = list(dict.fromkeys(s.body for s in shapes if s.body and s.body != "world"))
     bodies = [fw.Body(n, fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))) for n in names]
     joints = [fw.Joint(f"{n}_joint", fw.JointType.FLOATING, "world", n) for n in names]
     robot = fw.build(fw.describe(bodies, joints, shapes=shapes), execution="interpreted")

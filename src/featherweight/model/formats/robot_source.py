@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Protocol
 from xml.etree.ElementTree import Element
 
 from ..types import ModelError
@@ -15,7 +15,15 @@ from .geometry import find_mesh
 from .packages import NONE_GIVEN, Packages
 from .xml import parse_xml, require_regular, shortened
 
-RobotInput = str | os.PathLike[str] | bytes | IO[str] | IO[bytes]
+
+class ReadableFile(Protocol):
+    """An open file, of text or of bytes; those of `gzip` and `urllib` are, too."""
+
+    def read(self) -> str | bytes:
+        """All that is left of it."""
+
+
+RobotInput = str | os.PathLike[str] | bytes | ReadableFile
 
 BLANK = " \t\r\n\ufeff"  # what may stand before XML, and means nothing: also a byte order mark
 QUOTED = 60  # characters of text that is neither XML nor a path

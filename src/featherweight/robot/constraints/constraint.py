@@ -14,13 +14,13 @@ from ...engine.graph import Expression, Graph
 from ...engine.tape import record
 from ...model.model import Model, Placed
 from ...model.types import AnyFrame, Pose, frame_name
-from .contact import BilateralContact, checked_rows, wrenches
+from .contact import BilateralContact, Constraint, checked_rows, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class CenterOfMass:
+class CenterOfMass(Constraint):
     """Constraint rows (m, 3) on the velocity of the centre of mass, in the world's axes; all three of it unless given.
 
     The centre of mass is that of all bodies that move. Raises ValueError for rows that are not m by 3 finite numbers.
@@ -47,7 +47,7 @@ class CenterOfMass:
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class Difference(Constraint):
     """Constraint rows (m, 6) on the (linear, angular) velocity of `frame` less that of `other`, in the axes of `frame`.
 
     Each velocity is that of the frame's own origin. `kind` as for a contact. Raises ValueError as `BilateralContact` does.
@@ -77,7 +77,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class JacobianRows:
+class JacobianRows(Constraint):
     """Constraint rows of one's own: `function(q)` gives them as an array or nested sequence (m, nv).
 
     It is called once for a robot, with an object array q (nq,) of symbolic numbers: arithmetic, numpy.sin, numpy.cos and
@@ -95,27 +95,34 @@ class JacobianRows:
         return f"rows by {getattr(self.function, '__name__', 'a function')}"
 
 
-Constraint = BilateralContact | CenterOfMass | Difference | JacobianRows
+KnownConstraint = BilateralContact | CenterOfMass | Difference | JacobianRows
 
 
-def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[Constraint, ...]:
+def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[KnownConstraint, ...]:
     """The constraints as a tuple; raises an error for an empty one, or for what is no constraint."""
     every = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
     if not every:
         raise ValueError(f"{what} needs one contact at least; got none")
-    for c in every:
-        if not isinstance(c, Constraint):
-            raise TypeError(
-                f"{what} takes featherweight.BilateralContact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
-            )
-    return every
+    return tuple(_known(c, what) for c in every)
+
+
+def _known(c: Constraint, what: str) -> KnownConstraint:
+    if not isinstance(c, KnownConstraint):
+        raise TypeError(
+            f"{what} takes featherweight.BilateralContact, CenterOfMass, Difference or JacobianRows; got {type(c).__name__}"
+        )
+    return c
 
 
 class ResolvedRows:
     """What the algorithms for rows of any kind read; `placed` says where frames are."""
 
     def __init__(
-        self, model: Model, constraints: Sequence[Constraint], placed: Callable[[AnyFrame], Placed], lengths: tuple[int, int]
+        self,
+        model: Model,
+        constraints: Sequence[KnownConstraint],
+        placed: Callable[[AnyFrame], Placed],
+        lengths: tuple[int, int],
     ) -> None:
         self._lengths = lengths  # of q and v
         self._of_masses = any(isinstance(c, CenterOfMass) for c in constraints)

@@ -22,8 +22,12 @@ KINDS = {"point": 3, "surface": 6}  # constraint rows
 EXACT = 1e-15  # of the terms of a sum, below which it is a rounding error of zero
 
 
+class Constraint:
+    """A BilateralContact, CenterOfMass, Difference or JacobianRows: for type checkers, what a list of several kinds is of."""
+
+
 @dataclass(frozen=True, eq=False)
-class BilateralContact:
+class BilateralContact(Constraint):
     """What holds a frame, whichever way it is pulled: rows K on its velocity (linear, angular), at its origin in its own axes.
 
     What may let go, with friction, is of simulations: `ContactPoint`, `ContactSphere`, and shapes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,12 @@ from ...model.tree import Placements
 from ...model.types import Pose
 from ..dynamics_derivatives import Differentiable
 from .constrained_slopes import Constrained, constrained_slopes
-from .constraint import Constraint, ResolvedRows
+from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, Resolved
 from .redundancy import Independence
+
+if TYPE_CHECKING:
+    from ..result_types import ConstrainedDerivatives, ConstrainedDynamics, ImpactDynamics
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Out = tuple[str, CoreShape]
@@ -68,10 +71,10 @@ class OperationalSpace:
     What needs independent rows raises ValueError, when it is first asked for, if they are not.
     """
 
-    def __init__(self, robot: Differentiable, constraints: tuple[Constraint, ...]) -> None:
+    def __init__(self, robot: Differentiable, constraints: tuple[KnownConstraint, ...]) -> None:
         self.robot = robot
         self.constraints = constraints
-        self._delassus: dict[str, CompiledFunction] = {}
+        self._delassus: dict[str, CompiledFunction[Any]] = {}
 
     def __repr__(self) -> str:
         return f"<OperationalSpace of {self.robot.name!r}: {', '.join(map(str, self.constraints))}; {self.size} rows>"
@@ -115,7 +118,7 @@ class OperationalSpace:
     def _independence(self) -> Independence:
         return Independence(self.robot, self.constraints, self._rows, lambda some: self._with(some).jacobian)
 
-    def _with(self, constraints: tuple[Constraint, ...]) -> OperationalSpace:
+    def _with(self, constraints: tuple[KnownConstraint, ...]) -> OperationalSpace:
         """The same for other constraints of the robot."""
         return self if constraints is self.constraints else OperationalSpace(self.robot, constraints)
 
@@ -226,7 +229,7 @@ class OperationalSpace:
         return ConstrainedMotion(a, force, self._least_squares)
 
     @cached_property
-    def constrained_dynamics(self) -> CompiledFunction:
+    def constrained_dynamics(self) -> CompiledFunction[ConstrainedDynamics]:
         """Function of q, v, tau and `target`, if given: accelerations (nv) and forces (m) of `forward_dynamics`, and a strain.
 
         The strain is the sum of squares of how much smaller pivots of J M⁻¹ Jᵀ are than its diagonal.
@@ -237,7 +240,7 @@ class OperationalSpace:
         inputs = (*self._inputs("qvt"), Input("target", (self.size,), optional=True))
         doc = OperationalSpace.constrained_dynamics.__doc__ or ""
 
-        def candidate(name: str, kernel: Any, first: Any) -> CompiledFunction:
+        def candidate(name: str, kernel: Any, first: Any) -> CompiledFunction[ConstrainedDynamics]:
             return self.robot._bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
 
         r, f = recursive, by_factors
@@ -261,7 +264,7 @@ class OperationalSpace:
         return Impact(after, impulse, self._least_squares)
 
     @cached_property
-    def impact(self) -> CompiledFunction:
+    def impact(self) -> CompiledFunction[ImpactDynamics]:
         """Function of q, v and restitution: velocities (nv) and impulses (m) of `impulse_dynamics`, and a strain."""
         space, inputs = self._with(self._independence.constraints), (*self._inputs("qv"), Input("restitution", ()))
         out = (Output("velocity", (self.robot.nv,)), Output("impulse", (self.size,)), Output("strain", ()))
@@ -269,7 +272,7 @@ class OperationalSpace:
         return self.robot._bind("impact", by_factors.impulse, inputs, out, constants, doc=doc, algorithm="ltl")
 
     @cached_property
-    def forward_dynamics_derivatives(self) -> CompiledFunction:
+    def forward_dynamics_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
         """Derivatives of the acceleration (nv) and the constraint forces (m) of `forward_dynamics` by q, v and tau.
 
         A named tuple of dacceleration_dq, _dv, _dtau (nv, nv) and dforce_dq, _dv, _dtau (m, nv); those by q are along
@@ -280,14 +283,14 @@ class OperationalSpace:
         return self._derivatives(None, OperationalSpace.forward_dynamics_derivatives.__doc__)
 
     @cached_property
-    def stabilized_derivatives(self) -> CompiledFunction:
+    def stabilized_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
         """As `forward_dynamics_derivatives`, for the target that `stabilization` gives, which depends on q and v.
 
         Function of q, v, tau, placements (contacts, 4, 4) and gains (2).
         """
         return self._derivatives(self.stabilization.program, OperationalSpace.stabilized_derivatives.__doc__)
 
-    def _derivatives(self, target: Program | None, doc: str | None) -> CompiledFunction:
+    def _derivatives(self, target: Program | None, doc: str | None) -> CompiledFunction[ConstrainedDerivatives]:
         kept, reduction = self._with(self._independence.constraints)._rows.rows, self._independence.reduction
         dynamics = self.constrained_dynamics.alternatives["ltl"].program
         program = constrained_slopes(Constrained(self.robot, dynamics, target, self._rows.rows, kept, reduction), doc or "")
@@ -349,7 +352,7 @@ class OperationalSpace:
         label: str = "",
     ) -> CompiledFunction:
         """The cheapest of the ways there are for these constraints."""
-        candidates: dict[str, CompiledFunction] = {}
+        candidates: dict[str, CompiledFunction[Any]] = {}
         if self._recursive:
             contacts = self._read
             label = label or ("pv-osim" if of_branches else "aba")

@@ -11,7 +11,7 @@ from numpy.linalg import matrix_rank, norm, pinv
 from ...algorithms.contact.operational_space.reduction import Reduction
 from ...engine.function import CompiledFunction
 from ..system import System
-from .constraint import Constraint, ResolvedRows
+from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,9 +29,9 @@ class Independence:
     def __init__(
         self,
         system: System,
-        constraints: tuple[Constraint, ...],
+        constraints: tuple[KnownConstraint, ...],
         resolved: ResolvedRows,
-        jacobian: Callable[[tuple[Constraint, ...]], CompiledFunction],
+        jacobian: Callable[[tuple[KnownConstraint, ...]], CompiledFunction[Any]],
     ) -> None:
         kept, spread, gather, notes = _by_bodies(system, constraints, resolved)
         if not kept:
@@ -49,7 +49,7 @@ class Independence:
 
 
 def _by_bodies(
-    system: System, constraints: tuple[Constraint, ...], resolved: ResolvedRows
+    system: System, constraints: tuple[KnownConstraint, ...], resolved: ResolvedRows
 ) -> tuple[list[int], Array, Array, list[str]]:
     """Rows to keep, the matrices of a reduction, and what there is to say about the rest."""
     begin = np.cumsum([0, *resolved.sizes])
@@ -91,7 +91,7 @@ def _independent_rows(K: Array, own: list[int]) -> list[int]:
     return chosen
 
 
-def _note(constraints: tuple[Constraint, ...], body: int, begin: Array, own: list[int], rank: int) -> str:
+def _note(constraints: tuple[KnownConstraint, ...], body: int, begin: Array, own: list[int], rank: int) -> str:
     which = sorted({int(np.searchsorted(begin, r, side="right")) - 1 for r in own})
     names = " and ".join(str(constraints[k]) for k in which)
     where = "the ground" if body < 0 else "one body"
@@ -99,9 +99,9 @@ def _note(constraints: tuple[Constraint, ...], body: int, begin: Array, own: lis
     return f"{names}, on {where}, {verb} {len(own)} rows of which {rank} are independent"
 
 
-def _with_rows(constraints: tuple[Constraint, ...], sizes: Sequence[int], rows: list[int]) -> tuple[Constraint, ...]:
+def _with_rows(constraints: tuple[KnownConstraint, ...], sizes: Sequence[int], rows: list[int]) -> tuple[KnownConstraint, ...]:
     """The constraints with some rows only: whole ones, and parts of contacts."""
-    left: list[Constraint] = []
+    left: list[KnownConstraint] = []
     begin = 0
     for c, size in zip(constraints, sizes, strict=True):
         own = [r - begin for r in rows if begin <= r < begin + size]

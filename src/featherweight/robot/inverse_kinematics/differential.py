@@ -44,7 +44,7 @@ class VelocityProblem(NamedTuple):
 class Differential:
     """Steps for the tasks of a robot; `bound` makes a kernel a function of q and flat targets."""
 
-    def __init__(self, robot: Robot, tasks: TaskList, bound: Callable[..., CompiledFunction]) -> None:
+    def __init__(self, robot: Robot, tasks: TaskList, bound: Callable[..., CompiledFunction[Any]]) -> None:
         try:
             self._solve = import_module("daqp").solve
         except ImportError:

@@ -86,7 +86,7 @@ class InverseKinematics:
         return error_names(self.tasks)
 
     @cached_property
-    def iteration(self) -> CompiledFunction:
+    def iteration(self) -> CompiledFunction[Any]:
         """Function of q, flat targets, and caution, 1 or a factor of the damping: the next q, and of q the sum of squares of
         errors over tolerances, at most 1 where all are kept; the squares of those errors; the weighted squares of all, which
         the step is to make less; and the squared step."""
@@ -100,7 +100,9 @@ class InverseKinematics:
         """Function of q and flat targets (see `flat_targets`): the lengths of errors (k), in the order of `error_names`."""
         return self._function(iteration.task_errors, (), (Output("errors", (len(self.error_names),)),))
 
-    def _function(self, kernel: Any, inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any) -> CompiledFunction:
+    def _function(
+        self, kernel: Any, inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any
+    ) -> CompiledFunction[Any]:
         targets = Input("targets", (self._slots[-1].end,))
         constants = (self._task_list, *more)
         bound = self.robot._bind(kernel.__name__, kernel, ("q", targets, *inputs), outputs, constants, doc=kernel.__doc__)

@@ -19,8 +19,12 @@ WITHIN = 1e-6  # [m, rad], tolerance of tasks of the highest priority
 UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION: ("orientation",)}
 
 
+class IkTask:
+    """A FrameTask, CenterOfMassTask or PostureTask: for type checkers, what a list of several kinds is of."""
+
+
 @dataclass(frozen=True)
-class FrameTask:
+class FrameTask(IkTask):
     """A frame of the robot is to lie at a target: its "pose" (4, 4), "position" (3) [m] or "orientation" (3, 3).
 
     `frame` is a name, or a featherweight.Frame on a body. `weight` is a number, or one for each row (6 of a pose, position
@@ -48,7 +52,7 @@ class FrameTask:
 
 
 @dataclass(frozen=True)
-class CenterOfMassTask:
+class CenterOfMassTask(IkTask):
     """The centre of mass is to lie at a target (3) in the world [m]; as for a FrameTask."""
 
     weight: Any = 1.0
@@ -66,7 +70,7 @@ class CenterOfMassTask:
 
 
 @dataclass(frozen=True)
-class PostureTask:
+class PostureTask(IkTask):
     """Joints are to be where they are in a target configuration (nq); those named, or all.
 
     As for a FrameTask, but that `weight` is one number for all, and `tolerance` is infinity unless given: a posture says which
@@ -92,7 +96,7 @@ class PostureTask:
         return self.name
 
 
-IkTask = FrameTask | CenterOfMassTask | PostureTask
+KnownTask = FrameTask | CenterOfMassTask | PostureTask
 
 
 def _check(task: Any, rows: int) -> None:
@@ -107,14 +111,11 @@ def _check(task: Any, rows: int) -> None:
         raise ValueError(f"{what}: tolerance must be positive; got {task.tolerance!r}")
 
 
-def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[IkTask, ...]:
+def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
     """As a tuple; raises an error for none, for what is no task, or for two of one name."""
-    every = (tasks,) if isinstance(tasks, IkTask) else tuple(tasks)
+    every = tuple(map(_known, (tasks,) if isinstance(tasks, IkTask) else tasks))
     if not every:
         raise ValueError("InverseKinematics needs one task at least; got none")
-    for task in every:
-        if not isinstance(task, IkTask):
-            raise TypeError(f"InverseKinematics takes FrameTask, CenterOfMassTask or PostureTask; got {type(task).__name__}")
     names = [task.called for task in every]
     for name in names:
         if names.count(name) > 1:
@@ -122,11 +123,17 @@ def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[IkTask, ...]:
     return every
 
 
+def _known(task: IkTask) -> KnownTask:
+    if not isinstance(task, KnownTask):
+        raise TypeError(f"InverseKinematics takes FrameTask, CenterOfMassTask or PostureTask; got {type(task).__name__}")
+    return task
+
+
 @dataclass(frozen=True)
 class TargetSlot:
     """Where a task's target lies in the flat array of all targets, and what it is made from."""
 
-    task: IkTask
+    task: KnownTask
     shape: tuple[int, ...]  # as users give it
     picked: tuple[int, ...]  # of its entries, flat, those that kernels read
     begin: int
@@ -149,7 +156,7 @@ class TargetSlot:
 _POSE = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)  # origin and axes in a homogeneous matrix
 
 
-def slots_of(robot: Any, tasks: Sequence[IkTask]) -> list[TargetSlot]:
+def slots_of(robot: Any, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
     """The targets of tasks one after the other."""
     slots: list[TargetSlot] = []
     for task in tasks:
@@ -187,7 +194,7 @@ def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
     return tuple(specs)
 
 
-def error_names(tasks: Sequence[IkTask]) -> tuple[str, ...]:
+def error_names(tasks: Sequence[KnownTask]) -> tuple[str, ...]:
     """Of the columns of errors."""
     names: list[str] = []
     for task in tasks:

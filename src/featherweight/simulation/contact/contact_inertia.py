@@ -44,8 +44,8 @@ class ContactInertia:
     ) -> None:
         self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
-        self.function_of_bodies: CompiledFunction | None = None
-        self.function_of_all: CompiledFunction | None = None
+        self.function_of_bodies: CompiledFunction[Any] | None = None
+        self.function_of_all: CompiledFunction[Any] | None = None
         self._room: Array = np.empty(0)
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
         rows = int(self.begin[-1])

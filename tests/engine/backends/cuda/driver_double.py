@@ -79,8 +79,8 @@ class DriverDouble:
             return -answer, None
         return (0, *answer) if isinstance(answer, tuple) else (0, answer)
 
-    def calls(self, name: str) -> list[tuple[Any, ...]]:
-        return [arguments for other, *arguments in self.told if other == name]  # type: ignore[misc]
+    def calls(self, name: str) -> list[list[Any]]:
+        return [arguments for other, *arguments in self.told if other == name]
 
     @property
     def counts(self) -> Counter[str]:

@@ -168,13 +168,14 @@ def install(monkeypatch: Any) -> HostDevice:
     return device
 
 
-def computed(f: CompiledFunction, *args: Any, **named: Any) -> Any:
+def computed(f: CompiledFunction[Any], *args: Any, **named: Any) -> Any:
     """A function's results on the device, on this machine."""
-    result = f(*map(Array, args), **{name: Array(x) for name, x in named.items()})
+    there: dict[str, Any] = {name: Array(x) for name, x in named.items()}
+    result: Any = f(*map(Array, args), **there)
     return type(result)(*map(seen, result)) if isinstance(result, tuple) else seen(result)
 
 
-def assert_same(f: CompiledFunction, *args: Any, **named: Any) -> None:
+def assert_same(f: CompiledFunction[Any], *args: Any, **named: Any) -> None:
     """Equal bits on the device and here, of one type and shape."""
     results, wanted = computed(f, *args, **named), f(*args, **named)
     for x, y in zip(*(r if isinstance(r, tuple) else (r,) for r in (results, wanted)), strict=True):

@@ -26,8 +26,8 @@ from engine.backends.cuda.stand_ins import (
 )
 from featherweight.engine.backends.cuda import dlpack
 from featherweight.engine.backends.cuda.arrays import DeviceArray, library_of, on_device
+from featherweight.engine.backends.cuda.device_array import LEGACY
 from featherweight.engine.backends.cuda.driver import device
-from featherweight.engine.backends.cuda.libraries import LEGACY
 
 ARRAYS = (Tensor, CuPyArray, JaxArray, InterfaceArray, DlpackArray)
 
@@ -47,7 +47,7 @@ def on_host(view: DeviceArray) -> np.ndarray[Any, Any]:
     spans = [s * (n - 1) for s, n in zip(view.strides, view.shape, strict=True)]
     begin = sum(min(s, 0) for s in spans)
     size = sum(map(abs, spans)) + view.dtype.itemsize
-    memory = (ctypes.c_char * size).from_address(view.pointer + begin)
+    memory = memoryview((ctypes.c_char * size).from_address(view.pointer + begin))
     return np.ndarray(view.shape, view.dtype, memory, -begin, view.strides)
 
 

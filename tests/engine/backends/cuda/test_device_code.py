@@ -116,13 +116,14 @@ def test_arguments_and_results_without_elements() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_results_in_arrays_of_the_caller_s(dtype: type) -> None:
+def test_results_in_arrays_of_the_caller_s(dtype: Any) -> None:
     wanted = SWING(X, Y).astype(dtype)
     table = np.zeros((80, 11), dtype)
     places = [np.zeros((40, 5), dtype), np.zeros((40, 5), dtype, "F"), np.zeros((40, 5), dtype)[::-1, ::-1], table[::2, 1:6]]
     for place in places:
         out = Array(place)
-        assert SWING(Array(X), Array(Y), out=out) is out
+        given: Any = SWING(Array(X), Array(Y), out=out)
+        assert given is out
         np.testing.assert_array_equal(place, wanted)
     table[::2, 1:6] = 0.0
     assert not table.any()

@@ -22,7 +22,7 @@ pytestmark = [needs_fma, pytest.mark.usefixtures("device")]
 PRECISIONS = [np.float64, np.float32]
 
 
-def states_of(robot: fw.Robot, f: CompiledFunction, states: int = 3) -> list[Any]:
+def states_of(robot: fw.Robot, f: CompiledFunction[Any], states: int = 3) -> list[Any]:
     """Arguments by their names and shapes."""
     made = []
     for k, x in enumerate(f.program.inputs):
@@ -44,7 +44,7 @@ def feet(robot: fw.Robot, kind: str) -> list[Any]:
     return [fw.BilateralContact(robot.frames[k].name, kind=kind) for k in (-1, -3)]
 
 
-Functions = Callable[[fw.Robot], list[CompiledFunction]]
+Functions = Callable[[fw.Robot], list[CompiledFunction[Any]]]
 CASES: dict[str, tuple[Callable[[], fw.Robot], Functions]] = {
     "tree": (of_a_tree, lambda r: [r.forward_dynamics, r.inverse_mass_matrix, r._integrate, r.difference, r.mass_matrix]),
     "derivatives": (lambda: fw.build(random_tree(2, seed=1)), lambda r: [

@@ -123,12 +123,12 @@ def computed(
     call = RepeatedCode(r).call(tuple(given), steps, every)
     ordered = [given[x.name] for x in call.program.inputs]
     dtype = np.result_type(*ordered)
-    there = ComputingPlace(device, OTHERS).executable(call)
+    here: Any = device  # stands for a device
+    there: Any = ComputingPlace(here, OTHERS).executable(call)
+    by_transfers: Any = ComputingPlace(here, None).executable(call)
     views = [there.array(Array(x), "x") for x in ordered]
     results = [seen(y) for y in there.run(views, (states,), dtype, None, None)]
-    for x, y in zip(
-        results, ComputingPlace(device, None).executable(call).run(ordered, (states,), dtype, None, None), strict=True
-    ):
+    for x, y in zip(results, by_transfers.run(ordered, (states,), dtype, None, None), strict=True):
         np.testing.assert_array_equal(x, y)
     return results
 
@@ -144,7 +144,8 @@ def test_rounds_lead_on_from_each_other(rounds: int, every: int, device: HostDev
     (result,) = computed(in_rounds(rounds), device, {"x": x, "push": pushes}, 7, every, 40)
     assert result.shape == (40, 1 + 7 // every, N)
     for k in range(40):
-        np.testing.assert_array_equal(result[k], *by_stages(in_rounds(rounds), {"x": x[k]}, pushes[k], every))
+        (expected,) = by_stages(in_rounds(rounds), {"x": x[k]}, pushes[k], every)
+        np.testing.assert_array_equal(result[k], expected)
 
 
 def test_states_of_several_arrays_one_row_for_all_and_what_is_not_given(device: HostDevice) -> None:

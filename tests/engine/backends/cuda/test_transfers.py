@@ -55,7 +55,7 @@ def test_arguments_of_all_kinds() -> None:
 
 
 def test_several_results_and_one_state() -> None:
-    f = CompiledFunction(SEVERAL, "traced")
+    f: CompiledFunction[Any] = CompiledFunction(SEVERAL, "traced")
     for batch in ((), (20,)):
         args = arguments(batch)
         assert_same(f(*args, device="cuda:0"), f(*args))
@@ -108,7 +108,12 @@ def test_a_piece_is_bounded_in_bytes(device: HostDevice, monkeypatch: pytest.Mon
 def test_streams_and_memory_of_this_machine_are_used_again(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     pinned: list[int] = []
     make = device.pinned
-    monkeypatch.setattr(device, "pinned", lambda size: pinned.append(size) or make(size))
+
+    def noted(size: int) -> Any:
+        pinned.append(size)
+        return make(size)
+
+    monkeypatch.setattr(device, "pinned", noted)
     for _ in range(3):
         there(X, Y)
         there(X[:20].astype(np.float32), Y[:20].astype(np.float32))

@@ -161,7 +161,8 @@ def test_first_lanes_alone_are_read_and_written(precision: str, lanes: int) -> N
 def test_shuffles_pick_lanes_of_two_vectors() -> None:
     type = Type("double", 4)
     f = Function("void", "shuffle", ["ptr %a", "ptr %b", "ptr %out"], linkage="external")
-    picked = f.shuffle(type, *(f.load(type.ir, p, align=8) for p in ("%a", "%b")), [0, 5, 2, 7])
+    first, second = (f.load(type.ir, p, align=8) for p in ("%a", "%b"))
+    picked = f.shuffle(type, first, second, [0, 5, 2, 7])
     f.store(type.ir, f.insert(type, picked, f.extract(type, picked, 3), 0), "%out", align=8)
     f.ret()
     a, b, out = np.arange(4.0), 10 + np.arange(4.0), np.zeros(4)

@@ -66,7 +66,7 @@ def tupled(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-def check(f: CompiledFunction, arguments: list[Any], dtype: Any = np.float64) -> None:
+def check(f: CompiledFunction[Any], arguments: list[Any], dtype: Any = np.float64) -> None:
     arguments = [np.asarray(x, dtype) for x in arguments]
     one = tupled(f(*arguments))
     assert_same(one, [x[0] for x in tupled(f(*(x[None] for x in arguments)))], dtype)
@@ -142,7 +142,8 @@ def doubled(y: Any, rate: Any, out: Any) -> None:
 def test_results_on_manifolds_are_computed_as_scalars(used: list[str]) -> None:
     pair = (Input("y", (9,)), Input("rate", (9,)))
     along = KernelProgram("doubled", doubled, (), pair, (Output("tangent", (9,)),))
-    program = replace(swinging(9).program, results=(Output("out", (9,), None, along),))
+    whole: Any = swinging(9).program
+    program = replace(whole, results=(Output("out", (9,), None, along),))
     check(CompiledFunction(program, "traced").derivative(), list(np.random.default_rng(0).standard_normal((2, 9))))
     assert not used
 
@@ -153,6 +154,7 @@ def test_code_by_address_is_the_same() -> None:
     x, y = rng.standard_normal((2, 24))
     results = tuple(np.full((24, 24), np.nan) for _ in range(2))
     pointers = (ctypes.c_void_p * 4)(*[a.ctypes.data for a in (x, y, *results)])
+    assert f.address is not None
     assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(f.address)(ctypes.addressof(pointers)) == 0
     for a, b in zip(results, f(x, y), strict=True):
         np.testing.assert_array_equal(a, b)

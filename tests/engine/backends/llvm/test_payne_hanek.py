@@ -3,11 +3,11 @@
 import ctypes
 from typing import Any
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import llvmlite.binding as llvm
 import numpy as np
 import numpy.typing as npt
 import pytest
-from mpmath import mp, mpf  # type: ignore[import-untyped]
+from mpmath import mp, mpf
 
 from featherweight.engine.backends.llvm.ir import Function
 from featherweight.engine.backends.llvm.payne_hanek import HALF_PI, TWO_OVER_PI, reduce, table

@@ -125,7 +125,7 @@ def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("featherweight.engine.backends.llvm.calls.layouts_known", lambda: False)
 
 
-def ways(f: CompiledFunction) -> Iterator[Any]:
+def ways(f: CompiledFunction[Any]) -> Iterator[Any]:
     """Calls of all kinds, with one state and with many."""
     for batch, dtype in product(((), (1,), (9,), (3, 5)), (np.float64, np.float32)):
         x, s, A = arguments(batch, dtype)

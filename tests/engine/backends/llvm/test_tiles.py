@@ -37,7 +37,7 @@ def function() -> CompiledFunction:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("states", [1, 7, 8, 16, 40])
-def test_constants_are_written_bit_by_bit(function: CompiledFunction, dtype: Any, states: int) -> None:
+def test_constants_are_written_bit_by_bit(function: CompiledFunction[Any], dtype: Any, states: int) -> None:
     """Signs of zeros too; nothing lies beside, in rows with gaps between them, or elements with gaps."""
     x = np.random.default_rng(states).standard_normal((states, 3)).astype(dtype)
     expected = np.zeros((states, SIZE), dtype)

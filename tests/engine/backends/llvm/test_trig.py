@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import llvmlite.binding as llvm
 import numpy as np
 import numpy.typing as npt
 import pytest
-from mpmath import mp, mpf  # type: ignore[import-untyped]
+from mpmath import mp, mpf
 
 from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.backends.llvm.trig import CONSTANTS, REACH, UNFUSED_PIECES, sincos_ir, sincos_name

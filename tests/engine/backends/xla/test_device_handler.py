@@ -64,7 +64,7 @@ class Launching:
 class Handled:
     """A function's handler with a table of two devices, of which the second has the kernel."""
 
-    def __init__(self, f: CompiledFunction, device: HostDevice, precision: str = "double") -> None:
+    def __init__(self, f: CompiledFunction[Any], device: HostDevice, precision: str = "double") -> None:
         self.loaded = f.device_code.kernel(device, precision)  # type: ignore[arg-type]
         self.driver = Launching(device, self.loaded)
         row = KernelRow(KERNEL, CONTEXT, self.loaded.threads, self.loaded.shared_bytes)
@@ -73,7 +73,7 @@ class Handled:
         self.handler = Module(ir, (*self.driver.addresses, self._table.ctypes.data, len(self._table)))
 
 
-def states(f: CompiledFunction, *batch: int, dtype: Any = np.float64) -> tuple[list[Any], list[Any]]:
+def states(f: CompiledFunction[Any], *batch: int, dtype: Any = np.float64) -> tuple[list[Any], list[Any]]:
     """Arguments, and room for results."""
     args = [RNG.standard_normal((*batch, *x.shape)).astype(dtype) for x in f.program.inputs]
     return args, [np.full((*batch, *y.shape), np.nan, dtype) for y in f.program.outputs]
@@ -82,7 +82,9 @@ def states(f: CompiledFunction, *batch: int, dtype: Any = np.float64) -> tuple[l
 @needs_fma
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("f", [SWING, SEVERAL_RESULTS], ids=lambda f: f.name)
-def test_kernels_begin_on_the_stream_with_what_the_frame_has(f: CompiledFunction, precision: str, device: HostDevice) -> None:
+def test_kernels_begin_on_the_stream_with_what_the_frame_has(
+    f: CompiledFunction[Any], precision: str, device: HostDevice
+) -> None:
     handled, xla = Handled(f, device, precision), Xla(ordinal=1, stream=STREAM)
     for batch in ((), (1,), (33,), (3, 70)):
         args, results = states(f, *batch, dtype=PRECISIONS[precision])

@@ -20,22 +20,22 @@ RNG = np.random.default_rng(7)
 SWING = swinging(5)
 
 
-def handler(f: CompiledFunction, many: bool, of_thread: int = 1 << 40, precision: str = "double") -> Module:
+def handler(f: CompiledFunction[Any], many: bool, of_thread: int = 1 << 40, precision: str = "double") -> Module:
     machine = f.machine_code
     code = machine.code(precision, many)
     words = code.address("loop" if many else "single"), of_thread
     return Module(emit_handler(f.program, precision, many, host().triple), words, code)
 
 
-def states(f: CompiledFunction, *batch: int, dtype: Any = np.float64) -> list[Any]:
+def states(f: CompiledFunction[Any], *batch: int, dtype: Any = np.float64) -> list[Any]:
     return [RNG.standard_normal((*batch, *x.shape)).astype(dtype) for x in f.program.inputs]
 
 
-def rooms(f: CompiledFunction, *batch: int, dtype: Any = np.float64) -> list[Any]:
+def rooms(f: CompiledFunction[Any], *batch: int, dtype: Any = np.float64) -> list[Any]:
     return [np.full((*batch, *y.shape), np.nan, dtype) for y in f.program.outputs]
 
 
-def assert_computes(f: CompiledFunction, results: list[Any], args: list[Any]) -> None:
+def assert_computes(f: CompiledFunction[Any], results: list[Any], args: list[Any]) -> None:
     wanted = f(*args)
     for x, y in zip(results, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
         np.testing.assert_array_equal(x, y)
@@ -46,7 +46,7 @@ SEVERAL_RESULTS = CompiledFunction(SEVERAL, "traced")
 
 @pytest.mark.parametrize("precision", ["double", "float"])
 @pytest.mark.parametrize("f", [SWING, SEVERAL_RESULTS], ids=lambda f: f.name)
-def test_one_state_and_batches(f: CompiledFunction, precision: str) -> None:
+def test_one_state_and_batches(f: CompiledFunction[Any], precision: str) -> None:
     dtype = np.float64 if precision == "double" else np.float32
     for batch in ((), (1,), (37,), (3, 5), (0, 4)):
         args, results = states(f, *batch, dtype=dtype), rooms(f, *batch, dtype=dtype)

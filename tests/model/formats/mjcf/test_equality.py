@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import mujoco
@@ -45,7 +46,7 @@ def mujoco_at(path: Path, seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
     return model, data
 
 
-def placed(data: mujoco.MjData, body: str, frame: Pose) -> tuple[np.ndarray, np.ndarray]:
+def placed(data: mujoco.MjData, body: str | None, frame: Pose) -> tuple[np.ndarray, np.ndarray]:
     """Orientation and origin of a frame on a body, in the world."""
     R, p = data.body(body).xmat.reshape(3, 3), data.body(body).xpos
     return R @ np.array(frame.R), p + R @ np.array(frame.p)
@@ -65,7 +66,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize(("equality", "expected"), LOOPS.values(), ids=LOOPS)
-def test_frames_of_loops_are_apart_by_the_residual_of_mujoco(tmp_path, equality, expected):
+def test_frames_of_loops_are_apart_by_the_residual_of_mujoco(tmp_path: Path, equality: str, expected: str) -> None:
     path = write(tmp_path, equality)
     (loop,) = load_description(path).loops
     assert [str(loop.type), loop.predecessor, loop.successor] == expected.split()
@@ -79,11 +80,11 @@ def test_frames_of_loops_are_apart_by_the_residual_of_mujoco(tmp_path, equality,
         assert half_angle > 0.1
 
 
-def ends(loop: Loop) -> tuple[tuple[str, Pose], tuple[str, Pose]]:
+def ends(loop: Loop) -> tuple[tuple[str | None, Pose], tuple[str | None, Pose]]:
     return (loop.predecessor, loop.predecessor_frame), (loop.successor, loop.successor_frame)
 
 
-def test_loops_have_names_of_the_file_or_of_their_own(tmp_path):
+def test_loops_have_names_of_the_file_or_of_their_own(tmp_path: Path) -> None:
     weld = '<weld body1="b" body2="c"/>'
     loops = load(tmp_path, weld + weld.replace("<weld", '<weld name="equality2"') + weld).loops
     assert [loop.name for loop in loops] == ["equality0", "equality2", "equality2_"]
@@ -100,7 +101,7 @@ COUPLINGS = {
 
 
 @pytest.mark.parametrize("equality", COUPLINGS.values(), ids=COUPLINGS)
-def test_coordinates_that_follow_leave_mujoco_no_residual(tmp_path, equality):
+def test_coordinates_that_follow_leave_mujoco_no_residual(tmp_path: Path, equality: str) -> None:
     path = write(tmp_path, equality)
     couplings = load_description(path).couplings
     followers = {coupling.joint for coupling in couplings}
@@ -116,12 +117,12 @@ def test_coordinates_that_follow_leave_mujoco_no_residual(tmp_path, equality):
     np.testing.assert_allclose(data.efc_pos, 0.0, atol=1e-12)  # polynomials of degree 4 in numbers of about 3
 
 
-def test_numbers_of_a_gear_are_those_of_the_file(tmp_path):
+def test_numbers_of_a_gear_are_those_of_the_file(tmp_path: Path) -> None:
     (coupling,) = load(tmp_path, '<joint name="g" joint1="jd" joint2="ja" polycoef="0 0.1 0 0 0"/>').couplings
     assert coupling == Coupling("g", "jd", (("ja", (0.1,)),), -2.0)
 
 
-def test_inactive_ones_are_listed(tmp_path):
+def test_inactive_ones_are_listed(tmp_path: Path) -> None:
     gear = '<joint joint1="jc" joint2="ja"/>'
     robot = load(tmp_path, gear + '<joint joint1="jd" active="false"/><weld body1="b" body2="c" active="false"/>')
     assert len(robot.couplings) == 1 and robot.loops == ()
@@ -159,7 +160,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("equality", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_is_named_with_file_and_element(tmp_path, equality, words):
+def test_what_cannot_be_is_named_with_file_and_element(tmp_path: Path, equality: str, words: Sequence[str]) -> None:
     with pytest.raises(ModelError) as caught:
         load(tmp_path, equality)
     for word in [str(tmp_path / "robot.xml"), *words]:

@@ -6,7 +6,9 @@ import builtins
 import math
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -64,7 +66,7 @@ def motion(joint: Joint, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     elif joint.type == JointType.REVOLUTE:
         R = turned(axis, q[0] - joint.zero)
     elif joint.type != JointType.FIXED:
-        w, *v = q[-4:]
+        w, v = q[-4], q[-3:]
         length = np.linalg.norm(v)
         R = turned(v / length, 2 * math.atan2(length, w))
     if joint.type == JointType.FLOATING:
@@ -72,8 +74,8 @@ def motion(joint: Joint, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return R, p + anchor - R @ anchor
 
 
-def poses(robot: Description, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    found = {WORLD: (np.eye(3), np.zeros(3))}
+def poses(robot: Description, q: np.ndarray) -> dict[str | None, tuple[np.ndarray, np.ndarray]]:
+    found: dict[str | None, tuple[np.ndarray, np.ndarray]] = {WORLD: (np.eye(3), np.zeros(3))}
     for joint in robot.joints:
         used, q = np.split(q, [joint.type.nq])
         for R, p in (joint.placement, motion(joint, used)):
@@ -104,7 +106,7 @@ MIXED = """
 """
 
 
-def test_bodies_lie_where_mujoco_puts_them(tmp_path):
+def test_bodies_lie_where_mujoco_puts_them(tmp_path: Path) -> None:
     path = write(tmp_path, MIXED)
     robot, model = load_description(path), mujoco.MjModel.from_xml_path(str(path))
     data, rng = mujoco.MjData(model), np.random.default_rng(1)
@@ -119,7 +121,7 @@ def test_bodies_lie_where_mujoco_puts_them(tmp_path):
             np.testing.assert_allclose(p, data.xpos[i], atol=1e-13)
 
 
-def test_inertias_are_in_body_axes(tmp_path):
+def test_inertias_are_in_body_axes(tmp_path: Path) -> None:
     path = write(tmp_path, MIXED)
     robot, model = load_description(path), mujoco.MjModel.from_xml_path(str(path))
     upper = next(body.inertia for body in robot.bodies if body.name == "upper")
@@ -130,7 +132,7 @@ def test_inertias_are_in_body_axes(tmp_path):
 
 
 @pytest.mark.parametrize(("flag", "there"), [("limit", (0, 1)), ("equality", (1, 0)), ("constraint", (0, 0))])
-def test_what_the_flags_of_constraints_disable_is_not_there(tmp_path, flag, there):
+def test_what_the_flags_of_constraints_disable_is_not_there(tmp_path: Path, flag: str, there: tuple[int, ...]) -> None:
     joints = '<joint name="e" range="-1 1" limited="true" axis="1 0 0"/><joint name="f"/>'
     rest = f'<equality><joint joint1="f" joint2="e"/></equality><option><flag {flag}="disable"/></option>'
     robot = load(tmp_path, arm(joints), rest)
@@ -138,7 +140,7 @@ def test_what_the_flags_of_constraints_disable_is_not_there(tmp_path, flag, ther
     assert dict(robot.unused).get("inactive equality constraints") == (None if there[1] else "1")
 
 
-def test_several_joints_of_a_body_become_a_chain(tmp_path):
+def test_several_joints_of_a_body_become_a_chain(tmp_path: Path) -> None:
     robot = load_description(write(tmp_path, MIXED))
     assert [body.name for body in robot.bodies] == [
         *("trunk", "upper/swing", "upper/push", "upper"),
@@ -157,7 +159,7 @@ def test_several_joints_of_a_body_become_a_chain(tmp_path):
     assert robot.joints[0].placement == robot.joints[2].placement == Pose()
 
 
-def test_joints_carry_zero_limits_and_armature(tmp_path):
+def test_joints_carry_zero_limits_and_armature(tmp_path: Path) -> None:
     _, swing, push, turn, *_ = load_description(write(tmp_path, MIXED)).joints
     assert (swing.zero, swing.lower, swing.upper) == pytest.approx(np.deg2rad([25, -50, 70]), rel=1e-15)
     assert (swing.armature, turn.armature) == (0.4, 0.0)
@@ -165,13 +167,13 @@ def test_joints_carry_zero_limits_and_armature(tmp_path):
     assert (turn.lower, turn.upper) == (-math.inf, math.inf)
 
 
-def test_sites_become_frames(tmp_path):
+def test_sites_become_frames(tmp_path: Path) -> None:
     (eye,) = load_description(write(tmp_path, MIXED)).frames
     assert (eye.name, eye.body, eye.placement.p) == ("eye", "trunk", (1.0, 0.0, 0.0))
     assert eye.placement.R == ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))  # exact zeros
 
 
-def test_actuator_armature_reaches_the_joint_as_in_mujoco(tmp_path):
+def test_actuator_armature_reaches_the_joint_as_in_mujoco(tmp_path: Path) -> None:
     motors = '<actuator><motor joint="elbow" gear="3" armature="0.5"/><motor joint="elbow" armature="2"/></actuator>'
     robot = load(tmp_path, arm('<joint name="elbow" armature="0.25"/>'), motors)
     model = mujoco.MjModel.from_xml_path(robot.source)
@@ -183,23 +185,23 @@ def test_actuator_armature_reaches_the_joint_as_in_mujoco(tmp_path):
     assert M[0, 0] == pytest.approx(robot.joints[0].armature + 1.0, rel=1e-15)
 
 
-def test_armature_of_a_free_joint_is_refused(tmp_path):
+def test_armature_of_a_free_joint_is_refused(tmp_path: Path) -> None:
     text = message(tmp_path, arm('<joint name="loose" type="free" armature="0.5"/>'))
     assert "joint 'loose': armature of a free joint" in text and "<freejoint/>" in text
 
 
-def test_armature_of_a_ball_or_free_joint_is_one_number(tmp_path):
+def test_armature_of_a_ball_or_free_joint_is_one_number(tmp_path: Path) -> None:
     robot = load(tmp_path, arm('<joint type="ball" armature="0.25"/>'))
     assert robot.joints[0].armature == 0.25
 
 
-def test_gravity_is_that_of_the_file(tmp_path):
+def test_gravity_is_that_of_the_file(tmp_path: Path) -> None:
     assert load(tmp_path, arm()).gravity == (0.0, 0.0, -9.81)
     assert load(tmp_path, arm(), '<option gravity="1 2 3"/>').gravity == (1.0, 2.0, 3.0)
     assert load(tmp_path, arm(), '<option><flag gravity="disable"/></option>').gravity == (0.0, 0.0, 0.0)
 
 
-def test_names_are_made_up_where_the_file_has_none(tmp_path):
+def test_names_are_made_up_where_the_file_has_none(tmp_path: Path) -> None:
     unnamed = f'<body><joint/>{INERTIAL}<site/></body><body name="body1"/>'
     rest = f'<body name="a"><joint name="b_joint"/>{INERTIAL}</body><body name="b"><joint/>{INERTIAL}</body>'
     robot = load(tmp_path, unnamed + rest)
@@ -211,7 +213,7 @@ def test_names_are_made_up_where_the_file_has_none(tmp_path):
 # --- appearance
 
 
-def test_missing_assets_do_not_matter(tmp_path):
+def test_missing_assets_do_not_matter(tmp_path: Path) -> None:
     shown = '<geom type="mesh" mesh="hull" material="shiny"/><site name="s" material="shiny"/>'
     ground = '<geom type="hfield" hfield="hill" material="shiny"/><geom type="mesh" mesh="hull"/>'
     touch = '<sensor><touch site="s"/></sensor>'
@@ -227,31 +229,31 @@ def test_missing_assets_do_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize("massless", ['mass="0"', 'density="0"', 'group="5"'])
-def test_a_missing_mesh_without_mass_does_not_matter(tmp_path, massless):
+def test_a_missing_mesh_without_mass_does_not_matter(tmp_path: Path, massless: str) -> None:
     geoms = f'<geom size="0.1" mass="3"/><geom type="mesh" mesh="hull" {massless}/>'
     robot = load(tmp_path, arm(weight=geoms), MISSING + '<compiler inertiagrouprange="0 4"/>')
     assert robot.bodies[0].inertia.mass == 3.0
 
 
-def test_a_missing_mesh_that_gives_the_mass_is_refused(tmp_path):
+def test_a_missing_mesh_that_gives_the_mass_is_refused(tmp_path: Path) -> None:
     text = message(tmp_path, arm(weight='<geom type="mesh" mesh="hull"/>'), MISSING)
     assert "body 'arm'" in text and "nowhere.obj" in text and "<inertial>" in text
 
 
-def test_a_missing_mesh_counts_where_geoms_overrule_the_inertial(tmp_path):
+def test_a_missing_mesh_counts_where_geoms_overrule_the_inertial(tmp_path: Path) -> None:
     shape = '<geom type="mesh" mesh="hull"/>'
     text = message(tmp_path, arm(weight=INERTIAL + shape), MISSING + '<compiler inertiafromgeom="true"/>')
     assert "body 'arm'" in text and "nowhere.obj" in text
 
 
-def test_a_mesh_that_exists_gives_its_mass(tmp_path):
+def test_a_mesh_that_exists_gives_its_mass(tmp_path: Path) -> None:
     corners = "0 0 0  1 0 0  0 1 0  0 0 1"
     mesh = f'<asset><mesh name="hull" vertex="{corners}"/></asset>'
     robot = load(tmp_path, arm(weight='<geom type="mesh" mesh="hull" density="6"/>'), mesh)
     assert robot.bodies[0].inertia.mass == pytest.approx(1.0, rel=1e-6)  # the mesh is kept in single precision
 
 
-def test_static_bodies_are_not_fused(tmp_path):
+def test_static_bodies_are_not_fused(tmp_path: Path) -> None:
     robot = load(tmp_path, arm(weight=INERTIAL + '<body name="hand"/>'), '<compiler fusestatic="true"/>')
     assert [body.name for body in robot.bodies] == ["arm", "hand"]
 
@@ -259,7 +261,7 @@ def test_static_bodies_are_not_fused(tmp_path):
 # --- what is listed
 
 
-def test_everything_without_use_is_listed(tmp_path):
+def test_everything_without_use_is_listed(tmp_path: Path) -> None:
     hinge = '<geom name="f" size="1"/><geom name="g" size="1"/><joint name="e" stiffness="1" damping="2" frictionloss="3"/>'
     loose = f'<body name="c"><joint type="free" stiffness="1"/>{INERTIAL}</body>'
     joints = hinge + '<joint name="s" type="ball" limited="true" range="0 30"/>'
@@ -317,7 +319,7 @@ HOLDS = "softness of limits, dry friction and equality constraints (solref, soli
         ("pair", 'adhesion="1"', "adhesion of contacts"),
     ],
 )
-def test_what_changes_motion_and_is_not_read_is_listed(tmp_path, where, attribute, kind):
+def test_what_changes_motion_and_is_not_read_is_listed(tmp_path: Path, where: str, attribute: str, kind: str) -> None:
     path = tmp_path / "robot.xml"
     parts = dict.fromkeys(("floor", "joint", "geom", "tendon", "equality", "motor", "pair"), "")
     path.write_text(SOFT.format(**parts))
@@ -334,12 +336,12 @@ def test_what_changes_motion_and_is_not_read_is_listed(tmp_path, where, attribut
 # --- what is refused
 
 
-def test_actuator_armature_away_from_hinge_and_slide_joints_is_refused_by_name(tmp_path):
+def test_actuator_armature_away_from_hinge_and_slide_joints_is_refused_by_name(tmp_path: Path) -> None:
     motor = '<actuator><motor name="pull" joint="hip" gear="1 0 0" armature="1"/></actuator>'
     assert "actuator 'pull'" in message(tmp_path, arm('<joint name="hip" type="ball"/>'), motor)
 
 
-def test_flexible_bodies_are_refused_by_name(tmp_path):
+def test_flexible_bodies_are_refused_by_name(tmp_path: Path) -> None:
     cloth = '<flexcomp name="cloth" type="grid" dim="2" count="3 3 1" spacing=".1 .1 .1" mass="1" radius=".01"/>'
     assert "flexcomp 'cloth'" in message(tmp_path, cloth)
 
@@ -359,18 +361,20 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize(("bodies", "rest", "words"), ENDLESS.values(), ids=ENDLESS)
-def test_what_mujoco_would_not_come_back_from_is_refused_by_name(tmp_path, bodies, rest, words):
+def test_what_mujoco_would_not_come_back_from_is_refused_by_name(
+    tmp_path: Path, bodies: str, rest: str, words: Sequence[str]
+) -> None:
     assert all(word in message(tmp_path, arm() + bodies, rest) for word in words)
 
 
-def test_copies_count_in_included_files_too(tmp_path):
+def test_copies_count_in_included_files_too(tmp_path: Path) -> None:
     (tmp_path / "part.xml").write_text('<mujocoinclude><replicate count="600"><site/></replicate></mujocoinclude>')
     path = write(tmp_path, '<worldbody><replicate count="2"><include file="part.xml"/></replicate></worldbody>')
     with pytest.raises(ModelError, match=r"part.xml: <replicate>: the file asks for 1202 copies"):
         load_description(path)
 
 
-def test_some_copies_are_made(tmp_path):
+def test_some_copies_are_made(tmp_path: Path) -> None:
     robot = load(tmp_path, f'<replicate count="9" offset="0.1 0 0">{arm()}</replicate>')
     assert len(robot.bodies) == 9
 
@@ -379,7 +383,7 @@ def test_some_copies_are_made(tmp_path):
 @pytest.mark.parametrize(
     ("rest", "tag"), [('<include file="pipe"/>', "include"), ('<asset><model name="m" file="pipe"/></asset>', "model")]
 )
-def test_pipes_in_place_of_files_are_refused_by_name(tmp_path, rest, tag):
+def test_pipes_in_place_of_files_are_refused_by_name(tmp_path: Path, rest: str, tag: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert re.search(rf"robot\.xml: <{tag}>.*pipe: a pipe, socket or device", message(tmp_path, arm(), rest))
 
@@ -400,12 +404,12 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize(("bodies", "words"), DAMAGED.values(), ids=DAMAGED)
-def test_damage_is_named_with_file_and_element(tmp_path, bodies, words):
+def test_damage_is_named_with_file_and_element(tmp_path: Path, bodies: str, words: Sequence[str]) -> None:
     text = message(tmp_path, bodies)
     assert [word for word in words if word not in text] == []
 
 
-def test_included_files_are_checked_and_named(tmp_path):
+def test_included_files_are_checked_and_named(tmp_path: Path) -> None:
     part = arm('<joint name="elbow" pos="nan 0 0"/>')
     (tmp_path / "part.xml").write_text(f"<mujocoinclude>{part}</mujocoinclude>")
     path = write(tmp_path, '<worldbody><include file="part.xml"/></worldbody>')
@@ -413,7 +417,7 @@ def test_included_files_are_checked_and_named(tmp_path):
         load_description(path)
 
 
-def test_numbers_that_overflow_are_refused_by_name(tmp_path):
+def test_numbers_that_overflow_are_refused_by_name(tmp_path: Path) -> None:
     heavy = '<geom name="g" type="box" size="1e20 1e20 1e20" density="1e30"/>'
     assert "body 'arm': mass is not finite, or beyond 1e+30" in message(tmp_path, arm(weight=heavy))
     large = '<geom name="g" type="box" size="1e100 1e100 1e100"/>'
@@ -432,7 +436,7 @@ BOMB = '<!DOCTYPE m [<!ENTITY a "aaaa">]><mujoco model="&a;"/>'
         (BOMB, "entities"),
     ],
 )
-def test_a_file_that_is_no_mjcf_is_refused(tmp_path, content, words):
+def test_a_file_that_is_no_mjcf_is_refused(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "robot.xml"
     path.write_text(content)
     with pytest.raises(ModelError, match=words) as caught:
@@ -440,15 +444,15 @@ def test_a_file_that_is_no_mjcf_is_refused(tmp_path, content, words):
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_is_reported_as_such(tmp_path):
+def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         load_description(tmp_path / "nowhere.xml")
 
 
-def test_without_mujoco_the_message_says_what_to_install(tmp_path, monkeypatch):
+def test_without_mujoco_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
-    def without_mujoco(name, *args, **kwargs):
+    def without_mujoco(name: str, *args: Any, **kwargs: Any) -> Any:
         if name == "mujoco":
             raise ImportError(name)
         return real(name, *args, **kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import mujoco
@@ -19,7 +20,7 @@ SINGLE = 1e-6  # MuJoCo keeps vertices in single precision
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 CORNERS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
 TETRAHEDRON = "".join(f"v {x} {y} {z}\n" for x, y, z in CORNERS) + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
-SIZES = {
+SIZES: dict[mujoco.mjtGeom, tuple[ShapeType, Callable[[np.ndarray], np.ndarray]]] = {
     mujoco.mjtGeom.mjGEOM_SPHERE: (ShapeType.SPHERE, lambda s: s[:1]),
     mujoco.mjtGeom.mjGEOM_BOX: (ShapeType.BOX, lambda s: 2 * s),
     mujoco.mjtGeom.mjGEOM_CYLINDER: (ShapeType.CYLINDER, lambda s: s[:2] * [1, 2]),
@@ -112,7 +113,7 @@ def in_world(shape: fw.Shape, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarr
 # --- against MuJoCo
 
 
-def test_primitives_are_where_mujoco_has_them(tmp_path):
+def test_primitives_are_where_mujoco_has_them(tmp_path: Path) -> None:
     path = write(tmp_path, PRIMITIVES)
     robot = fw.load(path)
     model, data = moved(path)
@@ -133,7 +134,7 @@ def test_primitives_are_where_mujoco_has_them(tmp_path):
 
 @pytest.mark.parametrize("inertial", ["", INERTIAL], ids=["gives the mass", "is only drawn"])
 @pytest.mark.parametrize("asset", ["", SCALED, REFERRED, f"{SCALED} {REFERRED}", 'scale="2 2 2" refquat="1 2 0 1" ' + REFERRED])
-def test_vertices_of_meshes_are_where_mujoco_has_them(tmp_path, asset, inertial):
+def test_vertices_of_meshes_are_where_mujoco_has_them(tmp_path: Path, asset: str, inertial: str) -> None:
     path = write(tmp_path, MESHES.format(asset=asset, inertial=inertial))
     robot = fw.load(path)
     model, data = moved(path)
@@ -165,7 +166,7 @@ HILLS = """
 """
 
 
-def test_height_fields_are_where_rays_meet_mujocos(tmp_path):
+def test_height_fields_are_where_rays_meet_mujocos(tmp_path: Path) -> None:
     path = write(tmp_path, HILLS)
     heights = np.random.default_rng(0).uniform(size=(5, 6)).astype(np.float32)
     header = np.array(heights.shape, dtype=np.int32)
@@ -184,7 +185,7 @@ def test_height_fields_are_where_rays_meet_mujocos(tmp_path):
             assert 2.0 - depth == pytest.approx(height, abs=2e-3)  # a thousandth beside the point, on slopes below one
 
 
-def test_missing_meshes_change_no_pose_and_are_listed(tmp_path):
+def test_missing_meshes_change_no_pose_and_are_listed(tmp_path: Path) -> None:
     text = MESHES.format(asset=f"{SCALED} {REFERRED}", inertial=INERTIAL)
     found = load_description(write(tmp_path, text)).shapes
     (tmp_path / "gone").mkdir()
@@ -194,14 +195,14 @@ def test_missing_meshes_change_no_pose_and_are_listed(tmp_path):
     assert dict(robot.unused) == {"meshes not found": "1, the first is 'hull.obj'"}
 
 
-def test_arrays_of_meshes_survive_pickling(tmp_path):
+def test_arrays_of_meshes_survive_pickling(tmp_path: Path) -> None:
     robot = fw.load(write(tmp_path, MESHES.format(asset=SCALED, inertial=INERTIAL)))
     again = pickle.loads(pickle.dumps(robot))
     assert again.shapes == robot.shapes
     np.testing.assert_array_equal(again.shapes[2].vertices, CORNERS)
 
 
-def test_faces_of_inline_meshes_are_the_files(tmp_path):
+def test_faces_of_inline_meshes_are_the_files(tmp_path: Path) -> None:
     mesh = '<asset><mesh name="m" vertex="0 0 0 1 0 0 0 2 0 0 0 3" face="0 2 1 0 1 3 0 3 2 1 2 3"/></asset>'
     shape = shapes(tmp_path, '<geom name="g" type="mesh" mesh="m"/>', mesh)["g"]
     assert shape.faces.tolist() == [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
@@ -216,7 +217,9 @@ def test_faces_of_inline_meshes_are_the_files(tmp_path):
         ('meshdir="meshes" strippath="true"', "elsewhere/hull.obj"),
     ],
 )
-def test_mesh_files_are_found_where_the_compiler_looks(tmp_path, monkeypatch, compiler, file):
+def test_mesh_files_are_found_where_the_compiler_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, file: str
+) -> None:
     asset = f'<compiler {compiler}/><asset><mesh name="hull" file="{file}"/></asset>'
     geom = '<geom type="mesh" mesh="hull"/>'
     path = write(tmp_path, f"<mujoco>{asset}<worldbody><body><joint/>{INERTIAL}{geom}</body></worldbody></mujoco>")
@@ -229,7 +232,7 @@ def test_mesh_files_are_found_where_the_compiler_looks(tmp_path, monkeypatch, co
 # --- looks
 
 
-def test_colors_are_the_geoms_or_its_materials(tmp_path):
+def test_colors_are_the_geoms_or_its_materials(tmp_path: Path) -> None:
     paint = '<asset><material name="red" rgba="1 0 0 1"/></asset>'
     found = shapes(
         tmp_path,
@@ -240,7 +243,7 @@ def test_colors_are_the_geoms_or_its_materials(tmp_path):
     assert [s.color for s in found.values()] == [(0.0, 1.0, 0.0, 0.5), (1.0, 0.0, 0.0, 1.0), None]
 
 
-def test_what_is_drawn_and_what_touches(tmp_path):
+def test_what_is_drawn_and_what_touches(tmp_path: Path) -> None:
     geoms = (
         '<geom name="both" size="1"/>',
         '<geom name="drawn" size="1" contype="0" conaffinity="0"/>',
@@ -255,7 +258,7 @@ def test_what_is_drawn_and_what_touches(tmp_path):
     assert not any(s.collision for s in off.values())
 
 
-def test_geoms_without_names_get_some(tmp_path):
+def test_geoms_without_names_get_some(tmp_path: Path) -> None:
     assert list(shapes(tmp_path, '<geom size="1"/><geom name="arm_geom" size="1"/><geom size="1"/>')) == [
         "arm_geom_2",
         "arm_geom",
@@ -263,7 +266,7 @@ def test_geoms_without_names_get_some(tmp_path):
     ]
 
 
-def test_geoms_that_the_compiler_might_discard_are_there(tmp_path):
+def test_geoms_that_the_compiler_might_discard_are_there(tmp_path: Path) -> None:
     found = shapes(tmp_path, '<geom size="1" contype="0" conaffinity="0" mass="0"/>', '<compiler discardvisual="true"/>')
     assert len(found) == 1
 
@@ -271,7 +274,7 @@ def test_geoms_that_the_compiler_might_discard_are_there(tmp_path):
 # --- what is listed
 
 
-def test_primitives_fitted_to_meshes_are_the_meshes_unless_mujoco_fits_them(tmp_path):
+def test_primitives_fitted_to_meshes_are_the_meshes_unless_mujoco_fits_them(tmp_path: Path) -> None:
     text = (
         '<mujoco><compiler meshdir="meshes"/><asset><mesh name="hull" file="hull.obj"/></asset><worldbody><body><joint/>{}'
         '<geom type="box" mesh="hull" pos="1 2 3"/></body></worldbody></mujoco>'
@@ -285,7 +288,7 @@ def test_primitives_fitted_to_meshes_are_the_meshes_unless_mujoco_fits_them(tmp_
     assert fitted.size == tuple(2 * model.geom_size[0])
 
 
-def test_what_no_shape_can_say_is_listed(tmp_path):
+def test_what_no_shape_can_say_is_listed(tmp_path: Path) -> None:
     asset = (
         '<asset><mesh name="skewed" vertex="0 0 0 1 0 0 0 2 0 0 0 3" scale="1 2 3" refquat="1 1 0 0"/>'
         '<hfield name="hill" file="nowhere.png" size="1 1 1 1"/></asset>'
@@ -301,7 +304,7 @@ def test_what_no_shape_can_say_is_listed(tmp_path):
     }
 
 
-def test_numbers_that_are_not_finite_are_refused(tmp_path):
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     with pytest.raises(fw.ModelError, match=r"robot\.xml: <geom> of geom 'g': 'rgba'"):
         shapes(tmp_path, '<geom name="g" size="1" rgba="nan 0 0 1"/>')
 

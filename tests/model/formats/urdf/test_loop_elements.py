@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from featherweight.model.formats.registry import load_description
 from featherweight.model.types import Coupling, Loop, LoopType, ModelError, Pose
 
 
-def load(folder: Path, inside: str, **options: str) -> Description:
+def load(folder: Path, inside: str, **options: Any) -> Description:
     path = folder / "robot.urdf"
     path.write_text(f'<robot name="r">{inside}</robot>')
     return load_description(path, **options)
@@ -56,7 +58,7 @@ def values(couplings: tuple[Coupling, ...]) -> dict[str, tuple[dict[str, float],
 PAIR = tree("ja base a", "jb base b")
 
 
-def only_loop(folder: Path, *arguments, **options) -> Loop:
+def only_loop(folder: Path, *arguments: Any, **options: Any) -> Loop:
     (found,) = load(folder, PAIR + loop(*arguments, **options)).loops
     return found
 
@@ -68,12 +70,12 @@ def only_loop(folder: Path, *arguments, **options) -> Loop:
     ("written", "kind"),
     [*((str(t), t) for t in LoopType), ("continuous", "revolute"), ("ball", "spherical"), ("fixed", "weld")],
 )
-def test_every_loop_type_is_read(tmp_path, written, kind):
+def test_every_loop_type_is_read(tmp_path: Path, written: str, kind: LoopType) -> None:
     found = only_loop(tmp_path, written)
     assert (found.name, found.type, found.predecessor, found.successor) == ("ring", LoopType(kind), "a", "b")
 
 
-def test_frames_are_those_of_the_file_where_the_axis_is_z(tmp_path):
+def test_frames_are_those_of_the_file_where_the_axis_is_z(tmp_path: Path) -> None:
     origins = '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/>', '<origin xyz="4 5 6"/>'
     found = only_loop(tmp_path, "revolute", '<axis xyz="0 0 2"/>', origins=origins)
     assert found.predecessor_frame == Pose(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), (1.0, 2.0, 3.0))
@@ -82,7 +84,7 @@ def test_frames_are_those_of_the_file_where_the_axis_is_z(tmp_path):
 
 @pytest.mark.parametrize("axis", ["1 0 0", "-1 0 0", "0 1 0", "0 0 -1", "1 2 -3", "1e-9 0 -1", "0.3 -0.4 0.5"])
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "cylindrical", "universal", "planar"])
-def test_the_axis_becomes_z_of_both_frames(tmp_path, kind, axis):
+def test_the_axis_becomes_z_of_both_frames(tmp_path: Path, kind: str, axis: str) -> None:
     origins = '<origin rpy="0.3 -1 2"/>', '<origin rpy="-2 0.5 1"/>'
     found = only_loop(tmp_path, kind, f'<axis xyz="{axis}"/>', origins=origins)
     given = only_loop(tmp_path, "weld", origins=origins)
@@ -98,19 +100,19 @@ def test_the_axis_becomes_z_of_both_frames(tmp_path, kind, axis):
     np.testing.assert_allclose(turns[0], turns[1], atol=1e-15)  # frames that coincided still do
 
 
-def test_axes_along_coordinates_are_exact_and_x_unless_given(tmp_path):
+def test_axes_along_coordinates_are_exact_and_x_unless_given(tmp_path: Path) -> None:
     found = only_loop(tmp_path, "revolute")
     assert [row[2] for row in found.predecessor_frame.R] == [1.0, 0.0, 0.0]
     assert {abs(entry) for row in found.successor_frame.R for entry in row} == {0.0, 1.0}
 
 
-def test_welds_and_ball_joints_keep_the_frames_of_the_file(tmp_path):
+def test_welds_and_ball_joints_keep_the_frames_of_the_file(tmp_path: Path) -> None:
     for kind in ("weld", "spherical"):
         found = only_loop(tmp_path, kind, '<axis xyz="0 1 0"/>')
         assert found.predecessor_frame == found.successor_frame == Pose()
 
 
-def test_the_second_axis_of_a_universal_joint_becomes_x_of_the_successor(tmp_path):
+def test_the_second_axis_of_a_universal_joint_becomes_x_of_the_successor(tmp_path: Path) -> None:
     found = only_loop(tmp_path, "universal", '<axis xyz="0 0 1"/><axis2 xyz="0 3 0"/>')
     assert found.predecessor_frame == found.successor_frame
     assert [row[0] for row in found.successor_frame.R] == [0.0, 1.0, 0.0]
@@ -128,19 +130,19 @@ FOUR_BAR = ("j1 base a", "j2 a b", "j3 base c")
 CLOSED = loop(ends="b c")
 
 
-def test_marks_of_joints_in_loops_are_kept_and_others_are_listed(tmp_path):
+def test_marks_of_joints_in_loops_are_kept_and_others_are_listed(tmp_path: Path) -> None:
     marked = tree("j1 base a revolute true", "j2 a b revolute false", "j3 base c", "j4 c d revolute true")
     robot = load(tmp_path, marked + CLOSED)
     assert (robot.independent, robot.dependent) == (("j1",), ("j2",))
     assert dict(robot.unused) == {"marks of independence": "1 joint in no loop or coupling"}
 
 
-def test_joints_above_the_common_ancestor_are_in_no_loop(tmp_path):
+def test_joints_above_the_common_ancestor_are_in_no_loop(tmp_path: Path) -> None:
     robot = load(tmp_path, tree("j0 world base revolute true", "j1 base a revolute true", "j3 base c") + loop(ends="a c"))
     assert robot.independent == ("j1",)
 
 
-def test_an_actuated_joint_of_a_loop_is_independent_where_nothing_is_marked(tmp_path):
+def test_an_actuated_joint_of_a_loop_is_independent_where_nothing_is_marked(tmp_path: Path) -> None:
     drives = '<transmission><joint name="j3"/></transmission><transmission><joint name="j4"/></transmission>'
     robot = load(tmp_path, tree(*FOUR_BAR, "j4 c d") + CLOSED + drives)
     assert robot.independent == ("j3",) and robot.dependent == ()
@@ -153,19 +155,19 @@ def test_an_actuated_joint_of_a_loop_is_independent_where_nothing_is_marked(tmp_
 # --- couplings
 
 
-def test_a_gear_turns_the_successor_by_its_ratio(tmp_path):
+def test_a_gear_turns_the_successor_by_its_ratio(tmp_path: Path) -> None:
     robot = load(tmp_path, PAIR + gear("g", "a", "b", "-9.33"))
     assert robot.couplings == (Coupling("g", "jb", (("ja", (-9.33,)),)),)
 
 
-def test_belts_that_share_joints_are_solved_together(tmp_path):
+def test_belts_that_share_joints_are_solved_together(tmp_path: Path) -> None:
     """The leg of the MIT humanoid: both rotors sit on the thigh, the ankle's belt runs over the knee."""
     leg = tree("knee thigh shank", "ankle shank foot", "r1 thigh rotor1", "r2 thigh rotor2")
     robot = load(tmp_path, leg + gear("g1", "shank", "rotor1", "12") + gear("g2", "foot", "rotor2", "12"))
     assert values(robot.couplings) == {"r1": ({"knee": 12.0}, 0.0), "r2": ({"knee": 12.0, "ankle": 12.0}, 0.0)}
 
 
-def test_links_follow_rotors_where_the_file_says_so(tmp_path):
+def test_links_follow_rotors_where_the_file_says_so(tmp_path: Path) -> None:
     leg = tree(
         "knee thigh shank revolute false", "ankle shank foot revolute false", "r1 thigh rotor1", "r2 thigh rotor2 revolute true"
     )
@@ -175,7 +177,7 @@ def test_links_follow_rotors_where_the_file_says_so(tmp_path):
     assert (robot.independent, robot.dependent) == (("r2",), ("knee", "ankle"))
 
 
-def test_solved_couplings_satisfy_every_equation(tmp_path):
+def test_solved_couplings_satisfy_every_equation(tmp_path: Path) -> None:
     """A chain of equations with all joints of a long path on either side."""
     chain = tree("a1 base p1", "a2 p1 p2", "a3 p2 p3", "b1 base s1", "b2 s1 s2", "c base s3")
     robot = load(tmp_path, chain + gear("g1", "p3", "s2", "2.5") + gear("g2", "p2", "s3", "0.1") + gear("g3", "s1", "p1", "4"))
@@ -190,17 +192,17 @@ def test_solved_couplings_satisfy_every_equation(tmp_path):
     assert q["a1"] == pytest.approx(4 * q["b1"], abs=1e-14)
 
 
-def test_fixed_joints_on_the_path_count_zero(tmp_path):
+def test_fixed_joints_on_the_path_count_zero(tmp_path: Path) -> None:
     robot = load(tmp_path, tree("ja base a", "f a tip fixed", "jb base b") + gear("g", "tip", "b", "2"))
     assert values(robot.couplings) == {"jb": ({"ja": 2.0}, 0.0)}
 
 
-def test_of_a_path_without_marks_the_last_joint_follows(tmp_path):
+def test_of_a_path_without_marks_the_last_joint_follows(tmp_path: Path) -> None:
     robot = load(tmp_path, tree("ja base a", "b1 base m", "b2 m b") + gear("g", "a", "b", "2"))
     assert values(robot.couplings) == {"b2": ({"ja": 2.0, "b1": -1.0}, 0.0)}
 
 
-def test_a_joint_outside_of_loops_follows_one_in_a_loop(tmp_path):
+def test_a_joint_outside_of_loops_follows_one_in_a_loop(tmp_path: Path) -> None:
     """Both are marked dependent; the loop determines one of them, so the coupling has to determine the other."""
     bars = tree("j1 base a revolute true", "j2 a b revolute false", "j3 base c revolute false", "r base rotor revolute false")
     robot = load(tmp_path, bars + CLOSED + gear("g", "rotor", "c", "6"))
@@ -208,20 +210,20 @@ def test_a_joint_outside_of_loops_follows_one_in_a_loop(tmp_path):
     assert robot.independent == ("j1",) and robot.dependent == ("j2", "j3", "r")
 
 
-def test_an_actuated_joint_of_a_loop_is_not_the_one_that_follows(tmp_path):
+def test_an_actuated_joint_of_a_loop_is_not_the_one_that_follows(tmp_path: Path) -> None:
     drive = '<transmission><joint name="j3"/></transmission>'
     robot = load(tmp_path, tree(*FOUR_BAR) + CLOSED + gear("g", "a", "c", "6") + drive)
     assert values(robot.couplings) == {"j1": ({"j3": 1.0 / 6.0}, 0.0)}
     assert robot.independent == ("j3",)
 
 
-def test_a_joint_marked_independent_is_not_the_one_that_follows(tmp_path):
+def test_a_joint_marked_independent_is_not_the_one_that_follows(tmp_path: Path) -> None:
     robot = load(tmp_path, tree("ja base a", "jb base b revolute true") + gear("g", "a", "b", "4"))
     assert values(robot.couplings) == {"ja": ({"jb": 0.25}, 0.0)}
     assert robot.independent == ("jb",)
 
 
-def test_of_actuated_joints_that_are_coupled_one_is_independent(tmp_path):
+def test_of_actuated_joints_that_are_coupled_one_is_independent(tmp_path: Path) -> None:
     drives = "".join(f'<transmission><joint name="{name}"/></transmission>' for name in ("j1", "j3"))
     robot = load(tmp_path, tree(*FOUR_BAR) + CLOSED + gear("g", "a", "c", "6") + drives)
     assert [coupling.joint for coupling in robot.couplings] == ["j3"] and robot.independent == ("j1",)
@@ -230,14 +232,14 @@ def test_of_actuated_joints_that_are_coupled_one_is_independent(tmp_path):
 # --- mimic
 
 
-def test_mimic_joints_follow(tmp_path):
+def test_mimic_joints_follow(tmp_path: Path) -> None:
     robot = load(tmp_path, mimic(PAIR, "ja", 'joint="jb" multiplier="1.05851325" offset="-0.5"'))
     assert robot.couplings == (Coupling("ja", "ja", (("jb", (1.05851325,)),), -0.5),)
     assert load(tmp_path, mimic(PAIR, "ja", 'joint="jb"')).couplings == (Coupling("ja", "ja", (("jb", (1.0,)),)),)
 
 
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
-def test_chains_of_mimic_end_at_a_joint_that_follows_none(tmp_path, order):
+def test_chains_of_mimic_end_at_a_joint_that_follows_none(tmp_path: Path, order: str) -> None:
     file = tree(*(f"j{x} base {x}" for x in order), "jd base d")
     file = mimic(file, "ja", 'joint="jb" multiplier="2" offset="1"')
     file = mimic(file, "jb", 'joint="jc" multiplier="-3" offset="0.5"')
@@ -251,13 +253,13 @@ def test_chains_of_mimic_end_at_a_joint_that_follows_none(tmp_path, order):
     assert all(coupling.name == coupling.joint for coupling in robot.couplings)
 
 
-def test_a_gear_on_a_mimic_joint_follows_its_leader(tmp_path):
+def test_a_gear_on_a_mimic_joint_follows_its_leader(tmp_path: Path) -> None:
     file = tree("ja base a", "jb base b", "jr base r") + gear("g", "r", "b", "4")
     robot = load(tmp_path, mimic(file, "jb", 'joint="ja" multiplier="2" offset="1"'))
     assert values(robot.couplings) == {"jb": ({"ja": 2.0}, 1.0), "jr": ({"ja": 0.5}, 0.25)}
 
 
-def test_mimic_can_be_taken_as_independent_or_refused(tmp_path):
+def test_mimic_can_be_taken_as_independent_or_refused(tmp_path: Path) -> None:
     file = mimic(PAIR, "ja", 'joint="jb"')
     robot = load(tmp_path, file, mimic="independent")
     assert robot.couplings == () and dict(robot.unused) == {"couplings": "mimic of ja, taken as independent"}
@@ -267,12 +269,12 @@ def test_mimic_can_be_taken_as_independent_or_refused(tmp_path):
         load(tmp_path, file, mimic="perhaps")
 
 
-def test_mimic_of_a_fixed_joint_is_listed(tmp_path):
+def test_mimic_of_a_fixed_joint_is_listed(tmp_path: Path) -> None:
     robot = load(tmp_path, mimic(tree("ja base a", "f base b fixed"), "f", 'joint="ja"'))
     assert robot.couplings == () and dict(robot.unused) == {"mimic of fixed joints": "f"}
 
 
-def test_unknown_parts_of_loops_and_couplings_are_listed(tmp_path):
+def test_unknown_parts_of_loops_and_couplings_are_listed(tmp_path: Path) -> None:
     robot = load(tmp_path, PAIR + loop(inside="<spring/>") + gear("g", "a", "b", "1").replace("<ratio", "<backlash/><ratio"))
     assert dict(robot.unused) == {"unknown elements": "loop/spring (1), coupling/backlash (1)"}
 
@@ -336,14 +338,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("inside", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_is_named_with_file_and_element(tmp_path, inside, words):
+def test_what_cannot_be_is_named_with_file_and_element(tmp_path: Path, inside: str, words: Sequence[str]) -> None:
     with pytest.raises(ModelError) as caught:
         load(tmp_path, inside)
     for word in [str(tmp_path / "robot.urdf"), *words]:
         assert word in str(caught.value)
 
 
-def test_decimals_that_agree_do_not_contradict(tmp_path):
+def test_decimals_that_agree_do_not_contradict(tmp_path: Path) -> None:
     """0.1 and 3 make 0.3, though not in binary: the third coupling repeats the others, and is no second equation."""
     ring = gear("g", "a", "b", "0.1") + gear("h", "b", "c", "3") + gear("i", "a", "c", "0.3")
     assert 0.1 * 3 != 0.3 and math.isclose(0.1 * 3, 0.3)
@@ -354,7 +356,7 @@ def test_decimals_that_agree_do_not_contradict(tmp_path):
 # --- fixed joints as ends, and couplings that say who follows whom
 
 
-def test_a_fixed_joint_stands_for_its_child(tmp_path):
+def test_a_fixed_joint_stands_for_its_child(tmp_path: Path) -> None:
     inside = PAIR + tree("jf b flange fixed").replace('<link name="b"/>', "")
     by_joint = load(tmp_path, inside + loop(ends="a jf") + gear("g", "a", "jf", "2"))
     by_link = load(tmp_path, inside + loop(ends="a flange") + gear("g", "a", "flange", "2"))
@@ -370,7 +372,7 @@ def terms(*written: str, joint: str = "jb", more: str = "") -> str:
     return f'<coupling name="cam" joint="{joint}"{more}>{inside}</coupling>'
 
 
-def test_a_coupling_may_be_a_polynomial_of_several_joints(tmp_path):
+def test_a_coupling_may_be_a_polynomial_of_several_joints(tmp_path: Path) -> None:
     inside = tree("ja base a", "jb base b revolute true", "jc base c")
     found = load(tmp_path, inside + terms("ja 1 -0.5", "jc 2", more=' offset="0.25"'))
     assert found.couplings == (Coupling("cam", "jb", (("ja", (1.0, -0.5)), ("jc", (2.0,))), 0.25),)
@@ -391,6 +393,6 @@ def test_a_coupling_may_be_a_polynomial_of_several_joints(tmp_path):
         (gear("g", "a", "b", "1").replace("<coupling", '<coupling offset="1"'), "coupling 'g': the attribute 'offset' means"),
     ],
 )
-def test_terms_that_mean_nothing_are_refused(tmp_path, inside, message):
+def test_terms_that_mean_nothing_are_refused(tmp_path: Path, inside: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         load(tmp_path, PAIR + inside)

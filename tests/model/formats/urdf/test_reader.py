@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from featherweight import build
+from featherweight import Description, build
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import Inertia, JointType, ModelError
 
@@ -28,7 +29,7 @@ def write(folder: Path, content: str) -> Path:
     return path
 
 
-def load(folder: Path, inside: str):
+def load(folder: Path, inside: str) -> Description:
     return load_description(write(folder, f'<robot name="r">{inside}</robot>'))
 
 
@@ -37,8 +38,8 @@ def matrix(inertia: Inertia) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def inertial(mass="1", **changes: str) -> str:
-    moments = dict.fromkeys(("ixx", "iyy", "izz"), "1") | dict.fromkeys(("ixy", "ixz", "iyz"), "0") | changes
+def inertial(mass: str = "1", **changes: str | None) -> str:
+    moments = {**dict.fromkeys(("ixx", "iyy", "izz"), "1"), **dict.fromkeys(("ixy", "ixz", "iyz"), "0"), **changes}
     attributes = " ".join(f'{key}="{value}"' for key, value in moments.items() if value is not None)
     return f'<link name="base"><inertial><mass value="{mass}"/><inertia {attributes}/></inertial></link>'
 
@@ -51,7 +52,7 @@ def joint(name: str, parent: str, child: str, inside: str = "", type: str = "rev
 # --- what is read
 
 
-def test_links_and_joints_keep_the_order_of_the_file(tmp_path):
+def test_links_and_joints_keep_the_order_of_the_file(tmp_path: Path) -> None:
     links = "".join(f'<link name="{name}"/>' for name in "cabd")
     robot = load(tmp_path, joint("j2", "a", "b") + links + joint("j1", "c", "a") + joint("j0", "a", "d", type="fixed"))
     assert [body.name for body in robot.bodies] == list("cabd")
@@ -60,22 +61,22 @@ def test_links_and_joints_keep_the_order_of_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("written", ["revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical"])
-def test_every_joint_type_is_read(tmp_path, written):
+def test_every_joint_type_is_read(tmp_path: Path, written: str) -> None:
     robot = load(tmp_path, LINKS + joint("j", "base", "arm", type=written))
     assert robot.joints[0].type == JointType(written)
 
 
-def test_ball_is_another_word_for_spherical(tmp_path):
+def test_ball_is_another_word_for_spherical(tmp_path: Path) -> None:
     assert load(tmp_path, LINKS + joint("j", "base", "arm", type="ball")).joints[0].type == JointType.SPHERICAL
 
 
-def test_axis_is_x_unless_given_and_has_unit_length(tmp_path):
+def test_axis_is_x_unless_given_and_has_unit_length(tmp_path: Path) -> None:
     assert load(tmp_path, LINKS + ARM).joints[0].axis == (1.0, 0.0, 0.0)
     robot = load(tmp_path, LINKS + joint("j", "base", "arm", '<axis xyz="0 3 4"/>'))
     assert robot.joints[0].axis == pytest.approx((0.0, 0.6, 0.8), abs=1e-16)
 
 
-def test_limits_belong_to_revolute_and_prismatic_joints(tmp_path):
+def test_limits_belong_to_revolute_and_prismatic_joints(tmp_path: Path) -> None:
     limit = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
     revolute = load(tmp_path, LINKS + joint("j", "base", "arm", limit)).joints[0]
     assert (revolute.lower, revolute.upper) == (-1.0, 2.0)
@@ -86,20 +87,20 @@ def test_limits_belong_to_revolute_and_prismatic_joints(tmp_path):
     assert (absent.lower, absent.upper) == (-math.inf, math.inf)
 
 
-def test_right_angles_written_with_eleven_decimals_are_exact(tmp_path):
+def test_right_angles_written_with_eleven_decimals_are_exact(tmp_path: Path) -> None:
     origin = '<origin xyz="1 2 3" rpy="1.57079632679 -3.14159265359 -1.5707963267948966"/>'
     placement = load(tmp_path, LINKS + joint("j", "base", "arm", origin)).joints[0].placement
     assert {abs(entry) for row in placement.R for entry in row} == {0.0, 1.0}
     assert placement.p == (1.0, 2.0, 3.0)
 
 
-def test_placement_agrees_with_pinocchio(tmp_path):
+def test_placement_agrees_with_pinocchio(tmp_path: Path) -> None:
     origin = '<origin xyz="1 2 3" rpy="0.3 -1.1 2.5"/>'
     placement = load(tmp_path, LINKS + joint("j", "base", "arm", origin)).joints[0].placement
     np.testing.assert_allclose(placement.R, pinocchio.rpy.rpyToMatrix(0.3, -1.1, 2.5), atol=1e-15)  # a few roundings
 
 
-def test_turned_inertial_origin_agrees_with_pinocchio(tmp_path):
+def test_turned_inertial_origin_agrees_with_pinocchio(tmp_path: Path) -> None:
     tensor = '<mass value="2"/><inertia ixx="1" ixy="0.1" ixz="-0.2" iyy="1.5" iyz="0.3" izz="2"/>'
     arm = f'<link name="arm"><inertial><origin xyz="1 2 3" rpy="0.3 -1.1 2.5"/>{tensor}</inertial></link>'
     inertia = load(tmp_path, '<link name="base"/>' + arm + ARM_WITH_LIMIT).bodies[1].inertia
@@ -111,13 +112,13 @@ def test_turned_inertial_origin_agrees_with_pinocchio(tmp_path):
 ARM_WITH_LIMIT = joint("elbow", "base", "arm", '<limit lower="-1" upper="1" effort="1" velocity="1"/>')
 
 
-def test_a_link_without_inertial_weighs_nothing_and_a_point_mass_is_allowed(tmp_path):
+def test_a_link_without_inertial_weighs_nothing_and_a_point_mass_is_allowed(tmp_path: Path) -> None:
     zeros = dict.fromkeys(("ixx", "iyy", "izz"), "0")
     assert load(tmp_path, '<link name="base"/>').bodies[0].inertia == Inertia()
     assert load(tmp_path, inertial("3", **zeros)).bodies[0].inertia.mass == 3.0
 
 
-def test_a_default_namespace_is_read_through(tmp_path):
+def test_a_default_namespace_is_read_through(tmp_path: Path) -> None:
     path = write(tmp_path, f'<robot xmlns="http://www.ros.org">{LINKS}{ARM}</robot>')
     assert [body.name for body in load_description(path).bodies] == ["base", "arm"]
     assert load_description(path).name == "robot"
@@ -126,7 +127,7 @@ def test_a_default_namespace_is_read_through(tmp_path):
 # --- what is listed
 
 
-def test_everything_without_use_is_listed(tmp_path):
+def test_everything_without_use_is_listed(tmp_path: Path) -> None:
     visual = '<visual><geometry><mesh filename="nowhere.stl"/></geometry></visual><collision/><contact/>'
     inside = '<dynamics damping="0.1" friction="0"/><limit effort="1" velocity="2"/><calibration/><safety_controller/>'
     robot = load(
@@ -146,7 +147,7 @@ def test_everything_without_use_is_listed(tmp_path):
     }
 
 
-def test_unknown_attributes_are_listed(tmp_path):
+def test_unknown_attributes_are_listed(tmp_path: Path) -> None:
     robot = load(tmp_path, '<link name="base" colour="red"/>')
     assert dict(robot.unused) == {"unknown attributes": "link@colour (1)"}
     drawn = '<origin quat_xyzw="1 0 0 0"/><geometry><box size="1 1 1" unit="m"><skin/></box></geometry>'
@@ -162,7 +163,7 @@ def test_unknown_attributes_are_listed(tmp_path):
     assert listed["unknown elements"] == "box/skin (1), mimic/lag (1), actuator/inverter (1)"
 
 
-def test_inertias_that_no_rigid_body_can_have_are_listed(tmp_path):
+def test_inertias_that_no_rigid_body_can_have_are_listed(tmp_path: Path) -> None:
     assert load(tmp_path, inertial(izz="2")).unused == ()
     assert load(tmp_path, inertial(izz="2.1")).unused == (("inertias that no rigid body can have", "base"),)
     assert load(tmp_path, inertial(mass="0")).unused == (("inertias that no rigid body can have", "base"),)
@@ -220,7 +221,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize(("inside", "words"), DAMAGED.values(), ids=DAMAGED)
-def test_damage_is_named_with_file_and_element(tmp_path, inside, words):
+def test_damage_is_named_with_file_and_element(tmp_path: Path, inside: str, words: Sequence[str]) -> None:
     with pytest.raises(ModelError) as caught:
         load(tmp_path, inside)
     for word in [str(tmp_path / "robot.urdf"), *words]:
@@ -228,13 +229,13 @@ def test_damage_is_named_with_file_and_element(tmp_path, inside, words):
 
 
 @pytest.mark.parametrize("digit", ["1", "5e-324", "1e-308", "1e30"])
-def test_axes_of_any_length_become_unit_vectors(tmp_path, digit):
+def test_axes_of_any_length_become_unit_vectors(tmp_path: Path, digit: str) -> None:
     (read,) = load(tmp_path, LINKS + joint("elbow", "base", "arm", f'<axis xyz="{digit} 0 {digit}"/>')).joints
     assert read.axis == pytest.approx((math.sqrt(0.5), 0.0, math.sqrt(0.5)), rel=1e-15)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes among files")
-def test_a_pipe_in_place_of_a_file_is_refused(tmp_path):
+def test_a_pipe_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "robot.urdf")
     with pytest.raises(ModelError, match=r"robot\.urdf: a pipe, socket or device"):
         load_description(tmp_path / "robot.urdf")
@@ -252,14 +253,14 @@ NOT_URDF = {
 
 
 @pytest.mark.parametrize(("content", "words"), NOT_URDF.values(), ids=NOT_URDF)
-def test_a_file_that_is_no_urdf_is_refused(tmp_path, content, words):
+def test_a_file_that_is_no_urdf_is_refused(tmp_path: Path, content: str, words: str) -> None:
     path = write(tmp_path, content)
     with pytest.raises(ModelError, match=words) as caught:
         load_description(path)
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_is_reported_as_such(tmp_path):
+def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         load_description(tmp_path / "nowhere.urdf")
 
@@ -274,7 +275,7 @@ UNSOUND = {  # real files that no dynamics can use
 
 
 @pytest.mark.parametrize("path", sorted(ROBOTS.rglob("*.urdf")), ids=lambda path: path.stem)
-def test_real_robots_load_with_the_mass_that_pinocchio_finds(path):
+def test_real_robots_load_with_the_mass_that_pinocchio_finds(path: Path) -> None:
     if path.stem in UNSOUND:
         with pytest.raises(ModelError, match=UNSOUND[path.stem]):
             build(load_description(path, mimic="independent"), base="floating")
@@ -291,7 +292,7 @@ def test_real_robots_load_with_the_mass_that_pinocchio_finds(path):
 
 
 @pytest.mark.parametrize("path", sorted(p for p in ROBOTS.rglob("*.urdf") if "<mimic" in p.read_text()), ids=lambda p: p.stem)
-def test_joints_of_real_robots_that_mimic_others_follow_them(path):
+def test_joints_of_real_robots_that_mimic_others_follow_them(path: Path) -> None:
     if path.stem == "alex_psyonic_hands":
         with pytest.raises(ModelError, match="'Left_index_q2': it mimics joint 'index_q1', which is not defined"):
             load_description(path)
@@ -301,5 +302,5 @@ def test_joints_of_real_robots_that_mimic_others_follow_them(path):
     assert [coupling.joint for coupling in load_description(path).couplings] == followers
 
 
-def test_real_robots_are_found():
+def test_real_robots_are_found() -> None:
     assert len(list(ROBOTS.rglob("*.urdf"))) > 50

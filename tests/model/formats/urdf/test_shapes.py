@@ -12,7 +12,7 @@ import pinocchio
 import pytest
 
 import featherweight as fw
-from featherweight import ModelError, Shape, ShapeType
+from featherweight import Description, ModelError, Shape, ShapeType
 from featherweight.model.formats.geometry import find_mesh
 from featherweight.model.formats.registry import load_description
 
@@ -29,7 +29,7 @@ OVERRULED = (0.0, 0.0, 0.0, 0.9)  # hyq's imu: Pinocchio takes the robot's color
 SINGLE = 1e-7  # its colors and scales are kept in single precision
 
 
-def load(folder: Path, inside: str, rest: str = ""):
+def load(folder: Path, inside: str, rest: str = "") -> Description:
     path = folder / "robot.urdf"
     path.write_text(f'<robot name="r"><link name="base">{inside}</link>{rest}</robot>')
     return load_description(path)
@@ -65,7 +65,7 @@ def test_bodies_poses_sizes_and_meshes_are_pinocchios(file: str, collision: bool
     theirs = {g.name: g for g in pinocchio.buildGeomFromUrdf(model, path, kind, [str(SHARE)]).geometryObjects}
     robot = fw.load(path, mimic="independent")
     joint_of = {j.child: j.name for j in robot.joints} | {None: "universe"}
-    seen: dict[str, int] = {}
+    seen: dict[str | None, int] = {}
     for link, ours in zip(load_description(path).shapes, robot.shapes, strict=True):
         if ours.collision != collision:
             continue
@@ -106,27 +106,27 @@ def test_shapes_of_a_robot_with_mimic_joints_are_on_its_bodies() -> None:
         ('<mesh filename="a.stl" scale="1 -2 3"/>', ShapeType.MESH, (1.0, -2.0, 3.0)),
     ],
 )
-def test_every_geometry_is_read(tmp_path, geometry, kind, size):
+def test_every_geometry_is_read(tmp_path: Path, geometry: str, kind: ShapeType, size: tuple[float, ...]) -> None:
     (shape,) = load(tmp_path, drawn(geometry, '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/>')).shapes
     assert (shape.type, shape.size, shape.body) == (kind, size, "base")
     assert shape.placement.p == (1.0, 2.0, 3.0)
     assert shape.placement.R == ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 
 
-def test_visual_and_collision_are_shapes_of_their_own(tmp_path):
+def test_visual_and_collision_are_shapes_of_their_own(tmp_path: Path) -> None:
     ball = '<sphere radius="1"/>'
     shown, touching = load(tmp_path, drawn(ball) + drawn(ball, tag="collision")).shapes
     assert (shown.visual, shown.collision) == (True, False)
     assert (touching.visual, touching.collision) == (False, True)
 
 
-def test_names_are_the_files_or_made_up_and_never_twice_the_same(tmp_path):
+def test_names_are_the_files_or_made_up_and_never_twice_the_same(tmp_path: Path) -> None:
     ball, named = drawn('<sphere radius="1"/>'), '<visual name="head"><geometry><sphere radius="1"/></geometry></visual>'
     names = [s.name for s in load(tmp_path, ball + named + ball + named).shapes]
     assert names == ["base_visual", "head", "base_visual_2", "head_2"]
 
 
-def test_colors_are_the_geometrys_own_or_those_of_its_materials_name(tmp_path):
+def test_colors_are_the_geometrys_own_or_those_of_its_materials_name(tmp_path: Path) -> None:
     def ball(material: str) -> str:
         return drawn('<sphere radius="1"/>', material)
 
@@ -148,7 +148,7 @@ def test_colors_are_the_geometrys_own_or_those_of_its_materials_name(tmp_path):
 # --- mesh files
 
 
-def test_meshes_are_found_beside_the_file_by_uri_and_in_packages(tmp_path, monkeypatch):
+def test_meshes_are_found_beside_the_file_by_uri_and_in_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = ("ws/bot_description/urdf/near.stl", "ws/bot_description/meshes/a b.stl", "ws/share/other/b.stl", "ros/pkg/c.stl")
     near, mine, others, ros = (tmp_path / place for place in places)
     for path in (near, mine, others, ros):
@@ -179,14 +179,16 @@ def test_meshes_are_found_beside_the_file_by_uri_and_in_packages(tmp_path, monke
     assert find_mesh("package://pkg/c.stl", Path("/")) == str(tmp_path / "share/pkg/c.stl")
 
 
-def test_a_path_is_absolute_where_the_model_is_loaded_from_the_working_folder(tmp_path, monkeypatch):
+def test_a_path_is_absolute_where_the_model_is_loaded_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.stl").touch()
     load(tmp_path, mesh("a.stl"))
     monkeypatch.chdir(tmp_path)
     assert load_description("robot.urdf").shapes[0].path == str(tmp_path / "a.stl")
 
 
-def test_missing_meshes_are_counted_once_a_file(tmp_path):
+def test_missing_meshes_are_counted_once_a_file(tmp_path: Path) -> None:
     (tmp_path / "here.stl").touch()
     robot = load(tmp_path, mesh("package://x/gone.stl") + mesh("here.stl") + mesh("package://x/gone.stl") + mesh("lost.stl"))
     [(kind, told)] = robot.unused
@@ -197,7 +199,7 @@ def test_missing_meshes_are_counted_once_a_file(tmp_path):
 # --- what is listed and refused
 
 
-def test_what_is_not_drawn_is_listed(tmp_path):
+def test_what_is_not_drawn_is_listed(tmp_path: Path) -> None:
     robot = load(
         tmp_path,
         "<visual/>" + drawn("<octomap/>") + drawn('<sphere radius="1"/>', "<material><texture/></material><gloss/>"),
@@ -228,7 +230,7 @@ def test_what_is_not_drawn_is_listed(tmp_path):
         ('<box size="1 1 1"/><sphere radius="1"/>', "<box> and <sphere>"),
     ],
 )
-def test_malformed_geometries_are_refused_by_file_link_and_name(tmp_path, geometry, words):
+def test_malformed_geometries_are_refused_by_file_link_and_name(tmp_path: Path, geometry: str, words: str) -> None:
     with pytest.raises(ModelError) as caught:
         load(tmp_path, drawn(geometry, tag="collision"))
     text = str(caught.value)
@@ -236,7 +238,7 @@ def test_malformed_geometries_are_refused_by_file_link_and_name(tmp_path, geomet
 
 
 @pytest.mark.parametrize("rgba", ["1 0 0", "1 0 0 red", "1 0 0 inf"])
-def test_malformed_colors_are_refused(tmp_path, rgba):
+def test_malformed_colors_are_refused(tmp_path: Path, rgba: str) -> None:
     with pytest.raises(ModelError, match=r"robot\.urdf: material 'm': 'rgba'"):
         load(tmp_path, "", f'<material name="m"><color rgba="{rgba}"/></material>')
 
@@ -244,7 +246,7 @@ def test_malformed_colors_are_refused(tmp_path, rgba):
 # --- robots made in Python
 
 
-def test_shapes_made_in_python_follow_fixed_joints_and_keep_their_arrays():
+def test_shapes_made_in_python_follow_fixed_joints_and_keep_their_arrays() -> None:
     vertices = np.eye(3)
     mechanism = fw.describe(
         [fw.Body("arm", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))), fw.Body("hand"), fw.Body("ground")],
@@ -266,7 +268,7 @@ def test_shapes_made_in_python_follow_fixed_joints_and_keep_their_arrays():
 
 
 @pytest.mark.parametrize("name", ["m" * 5000, "data:model/stl;base64," + 5000 * "A", "package://p/" + "m" * 300, "a\0b"])
-def test_mesh_names_that_are_no_paths_are_meshes_not_found(tmp_path, name):
+def test_mesh_names_that_are_no_paths_are_meshes_not_found(tmp_path: Path, name: str) -> None:
     link = f'<link name="l"><visual><geometry><mesh filename="{name.replace(chr(0), "?")}"/></geometry></visual></link>'
     path = tmp_path / "r.urdf"
     path.write_text(f'<robot name="r">{link}</robot>')
@@ -276,7 +278,7 @@ def test_mesh_names_that_are_no_paths_are_meshes_not_found(tmp_path, name):
     assert len(dict(description.unused)["meshes not found"]) < 600
 
 
-def test_a_shape_or_frame_on_no_body_is_refused_by_name():
+def test_a_shape_or_frame_on_no_body_is_refused_by_name() -> None:
     body = fw.Body("arm", fw.Inertia(1.0))
     with pytest.raises(ModelError, match="shape 'palm': 'hand' is no body"):
         fw.describe([body], [], shapes=[Shape("palm", "hand", ShapeType.SPHERE, (1.0,))])

@@ -33,6 +33,7 @@ from featherweight import (
 )
 from featherweight.model.formats.urdf.numbers_written import roll_pitch_yaw
 from featherweight.model.generators import chain, from_parents
+from featherweight.model.types import as_matrix
 from oracles import robots as examples
 from oracles import trees
 from oracles.same_motion import assert_same_motion, interpreted
@@ -291,5 +292,5 @@ def test_nothing_is_said_where_nothing_is_lost(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pitch", [0.0, 1e-9, 1.5, math.pi / 2 - 1e-9, math.pi / 2, -math.pi / 2, math.pi / 2 + 1e-12, 3.0])
 def test_angles_give_the_rotation_back_also_where_two_of_their_axes_are_one(pitch: float) -> None:
     R = pin.rpy.rpyToMatrix(0.7, pitch, -1.9)
-    back = pin.rpy.rpyToMatrix(np.array(roll_pitch_yaw(tuple(map(tuple, R)))))
+    back = pin.rpy.rpyToMatrix(np.array(roll_pitch_yaw(as_matrix(R))))
     np.testing.assert_allclose(back, R, atol=1e-15)
