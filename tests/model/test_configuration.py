@@ -355,7 +355,7 @@ def test_a_seed_stands_for_the_same_numbers_always() -> None:
     one_dof, spherical = rng.random(2), rng.standard_normal(4)
     angle, planar = rng.uniform(-math.pi, math.pi), rng.uniform(-1.0, 1.0, 2)
     floating = rng.uniform(-1.0, 1.0, 3), rng.standard_normal(4)
-    expected = [
+    expected: list[Any] = [
         *(-math.pi + 2.0 * math.pi * one_dof[:1], floating[0], floating[1] / np.linalg.norm(floating[1])),
         *(2.0 * one_dof[1:] - 1.0, planar, [math.cos(angle), math.sin(angle)], spherical / np.linalg.norm(spherical)),
     ]

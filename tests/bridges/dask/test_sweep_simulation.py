@@ -101,7 +101,7 @@ def test_what_cannot_be_sent_is_told_before_anything_is_sent(tmp_path: Path) -> 
                 return make()
 
             with pytest.raises(TypeError, match=f"^make is to be sent to Dask's workers, and cannot be: .*{message}.*inside$"):
-                fw.sweep(holding, *chunked(q), steps=2)
+                fw.sweep(holding, chunked(q)[0], steps=2)
             assert fw.sweep(holding, q, steps=2).q.shape == (ROBOTS, 3, 2)
 
 
@@ -114,7 +114,7 @@ def test_lambdas_and_local_functions_are_sent() -> None:
         return fw.Simulation(make().robot, step, threads=1)
 
     for maker in (lambda: make(), local):
-        there = cloudpickle.loads(cloudpickle.dumps(fw.sweep(maker, *chunked(q), steps=2).q))
+        there = cloudpickle.loads(cloudpickle.dumps(fw.sweep(maker, chunked(q)[0], steps=2).q))
         with dask.config.set(scheduler="threads"):
             np.testing.assert_array_equal(there.compute(), fw.sweep(maker, q, steps=2).q)
 
