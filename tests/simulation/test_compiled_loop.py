@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,3 +87,19 @@ def test_a_second_process_needs_no_numba() -> None:
     tests = str(Path(__file__).parents[1])
     told = subprocess.run([sys.executable, "-c", program, tests], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_threads_wait_for_the_first_that_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    def slow(text: str, layouts: Any) -> Any:
+        begun.append(text)
+        time.sleep(0.05)
+        return text
+
+    loop = CompiledLoop(repeated, numbers=1)
+    monkeypatch.setattr(loop, "_load", slow)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: loop.for_tables(Table(Inner(np.zeros(2), np.zeros((2, 2))))), range(4)))
+    assert len(begun) == 1
+    assert len({*map(id, found)}) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,20 +22,24 @@ class CompiledLoop:
     def __init__(self, function: Callable[..., int], numbers: int) -> None:
         self.function, self.numbers = function, numbers
         self._loaded: dict[str, Any] = {}
+        self._compiling = threading.Lock()
 
     def for_tables(self, *tables: Table) -> Callable[..., int]:
         """The function for tables of these layouts, of their addresses and of the numbers."""
         text = " ".join(t.layout.text() for t in tables)
-        if text not in self._loaded:
-            name = self.function.__name__
-            layouts = [t.layout for t in tables]
-            kept = cache.kept(lambda: self._compiled(layouts), "loop", name, host(), package_digest(), text)
-            code = load_object(kept, "loop")
-            kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(tables) + self.numbers)))
-            self._loaded[text] = kind(code.address("loop"))
-            self._loaded[text].code = code  # which lives as long
+        with self._compiling:  # it takes long: other threads wait for the first
+            if text not in self._loaded:
+                self._loaded[text] = self._load(text, [t.layout for t in tables])
         compiled: Callable[..., int] = self._loaded[text]
         return compiled
+
+    def _load(self, text: str, layouts: list[Layout]) -> Any:
+        kept = cache.kept(lambda: self._compiled(layouts), "loop", self.function.__name__, host(), package_digest(), text)
+        code = load_object(kept, "loop")
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(layouts) + self.numbers)))
+        run: Any = kind(code.address("loop"))
+        run.code = code  # which lives as long
+        return run
 
     def _compiled(self, layouts: list[Layout]) -> bytes:
         log.warning("featherweight: compiling the steps of simulations, once for this machine: some tens of seconds")
