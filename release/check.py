@@ -25,7 +25,12 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 HEAVY = ("jax", "torch", "cuda")  # hundreds of megabytes each
-OF_CLONES = ("docs", "examples", "solvers", "test")  # for what no wheel has
+NOT_TRIED = {  # with what they are for, which no wheel has
+    "docs": "the site is built from a clone: make docs",
+    "examples": "they lie in a clone: make examples",
+    "solvers": "benchmarks lie in a clone: make bench",
+    "test": "tests lie in a clone: make test",
+}
 PURE = "-py3-none-any.whl"
 IN_WHEEL = ("featherweight/py.typed", "featherweight/exporting/page.html", "featherweight/version.py")
 IN_ARCHIVE = (
@@ -37,6 +42,12 @@ IN_ARCHIVE = (
     "tests/conftest.py",
     "tests/test_house.py",
 )
+
+
+def listed_extras() -> list[str]:
+    """The extras of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return list(project["optional-dependencies"])
 
 
 def run(*command: str | Path, **options: object) -> None:
@@ -95,9 +106,11 @@ def main() -> None:
     parser.add_argument("extras", nargs="*", metavar="EXTRA")
     parser.add_argument("--heavy", action="store_true", help=f"also {', '.join(HEAVY)}")
     asked = parser.parse_args()
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    left_out = OF_CLONES if asked.heavy else (*OF_CLONES, *HEAVY)
-    extras = asked.extras or ["core", *(x for x in listed if x not in left_out)]
+    known = ["core", *(x for x in listed_extras() if x not in NOT_TRIED)]
+    if unknown := [x for x in asked.extras if x not in known]:
+        reason = "".join(f"; {x}: {NOT_TRIED[x]}" for x in unknown if x in NOT_TRIED)
+        parser.error(f"cannot try {', '.join(unknown)}, only {', '.join(known)}{reason}")
+    extras = asked.extras or [x for x in known if asked.heavy or x not in HEAVY]
     wheel, archive = build()
     look_into_wheel(wheel)
     look_into_archive(archive)
