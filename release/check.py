@@ -33,15 +33,7 @@ NOT_TRIED = {  # with what they are for, which no wheel has
 }
 PURE = "-py3-none-any.whl"
 IN_WHEEL = ("featherweight/py.typed", "featherweight/exporting/page.html", "featherweight/version.py")
-IN_ARCHIVE = (
-    "LICENSE",
-    "README.md",
-    "Makefile",
-    "pyproject.toml",
-    "constraints/oldest.txt",
-    "tests/conftest.py",
-    "tests/test_house.py",
-)
+LEFT_OUT = (".png", ".gif", ".gitignore", ".ci/", ".github/")  # of what git has, the ends or beginnings that the archive lacks
 
 
 def listed_extras() -> list[str]:
@@ -80,11 +72,11 @@ def look_into_wheel(wheel: Path) -> None:
 
 
 def look_into_archive(archive: Path) -> None:
-    """What builds and tests the package; no more than a few megabytes."""
+    """What builds and tests the package: all that git has, but pictures; nothing that it ignores."""
     with tarfile.open(archive) as files:
         names = {n.partition("/")[2] for n in files.getnames()}
-    tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests").rglob("*.py")}
-    missing = {*IN_ARCHIVE, *tests} - names
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout.split("\0")
+    missing = {n for n in tracked if n and not n.endswith(LEFT_OUT) and not n.startswith(LEFT_OUT)} - names
     assert not missing, f"{archive.name} lacks {sorted(missing)}"
     assert not any("__pycache__" in n or n.startswith((".git/", ".venv", "output")) for n in names)
 
