@@ -75,8 +75,8 @@ def look_into_archive(archive: Path) -> None:
     """What builds and tests the package: all that git has, but pictures; nothing that it ignores."""
     with tarfile.open(archive) as files:
         names = {n.partition("/")[2] for n in files.getnames()}
-    tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout.split("\0")
-    missing = {n for n in tracked if n and not n.endswith(LEFT_OUT) and not n.startswith(LEFT_OUT)} - names
+    tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True).stdout.splitlines()
+    missing = {n for n in tracked if not n.endswith(LEFT_OUT) and not n.startswith(LEFT_OUT)} - names
     assert not missing, f"{archive.name} lacks {sorted(missing)}"
     assert not any("__pycache__" in n or n.startswith((".git/", ".venv", "output")) for n in names)
 

@@ -232,10 +232,8 @@ def cuda(folder: Path) -> None:
             raise
 
 
-USES: dict[str, Callable[[Path], None]] = {
-    use.__name__: use
-    for use in (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, demo, jax, torch, cuda)
-}
+TRIED = (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, demo, jax, torch, cuda)
+USES: dict[str, Callable[[Path], None]] = {use.__name__: use for use in TRIED}
 
 UNASKED = {"dask", "demo"}  # who has Dask's arrays has Dask, and the demo's command asks for [cli] first
 
