@@ -10,6 +10,8 @@ import pytest
 
 from featherweight import cli
 
+pytest.importorskip("typer")  # without it, commands only say so
+
 BOT = """<robot name="bot" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="side" default="right"/>
   <link name="base"/><link name="$(arg side)_leg"><inertial><mass value="2"/>
     <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
