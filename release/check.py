@@ -75,7 +75,7 @@ def look_into_archive(archive: Path) -> None:
     """What builds and tests the package: all that git has, but pictures; nothing that it ignores."""
     with tarfile.open(archive) as files:
         names = {n.partition("/")[2] for n in files.getnames()}
-    listing = ["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, "ls-files"]  # also where another user made the clone
+    listing = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files"]  # also where another user made the clone
     tracked = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
     missing = {n for n in tracked if not n.endswith(LEFT_OUT) and not n.startswith(LEFT_OUT)} - names
     assert not missing, f"{archive.name} lacks {sorted(missing)}"
