@@ -61,10 +61,11 @@ lint: $(VENV)/.test
 wheel: $(VENV)-release/.made
 	$(VENV)-release/bin/python release/check.py $(if $(HEAVY),--heavy) $(EXTRA)
 
-# What runs on GitHub, by its schema and for what lets strangers in. Both look at files only: no network.
+# What runs on GitHub, by its schema and for what lets strangers in. They look at files only: no network.
 workflows: $(VENV)-release/.made
 	$(VENV)-release/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(VENV)-release/bin/zizmor --offline --quiet .github/workflows
+	$(VENV)-release/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(VENV)-release/bin/zizmor --offline --quiet .github
 
 hooks: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet pre-commit
@@ -131,9 +132,10 @@ $(VENV)-casadi/.made: EXTRAS := casadi,demo
 $(VENV)-dask/.made: EXTRAS := dask,simulation,demo
 $(VENV)-docs/.made: EXTRAS := docs
 
+# Later releases of zizmor may ask for more.
 $(VENV)-release/.made:
 	$(PYTHON) -m venv $(VENV)-release
-	$(VENV)-release/bin/python -m pip install --quiet --upgrade 'pip>=24' build twine check-jsonschema zizmor
+	$(VENV)-release/bin/python -m pip install --quiet --upgrade 'pip>=24' build twine check-jsonschema 'zizmor==1.32.*'
 	touch $@
 
 $(VENV)-%/.made: pyproject.toml

@@ -25,18 +25,21 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 HEAVY = ("jax", "torch", "cuda")  # hundreds of megabytes each
-OF_CLONES = ("docs", "examples", "solvers", "test")  # for what no wheel has
+NOT_TRIED = {  # with what they are for, which no wheel has
+    "docs": "the site is built from a clone: make docs",
+    "examples": "they lie in a clone: make examples",
+    "solvers": "benchmarks lie in a clone: make bench",
+    "test": "tests lie in a clone: make test",
+}
 PURE = "-py3-none-any.whl"
 IN_WHEEL = ("featherweight/py.typed", "featherweight/exporting/page.html", "featherweight/version.py")
-IN_ARCHIVE = (
-    "LICENSE",
-    "README.md",
-    "Makefile",
-    "pyproject.toml",
-    "constraints/oldest.txt",
-    "tests/conftest.py",
-    "tests/test_house.py",
-)
+LEFT_OUT = (".png", ".gif", ".gitignore", ".ci/", ".github/")  # of what git has, the ends or beginnings that the archive lacks
+
+
+def listed_extras() -> list[str]:
+    """The extras of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return list(project["optional-dependencies"])
 
 
 def run(*command: str | Path, **options: object) -> None:
@@ -69,11 +72,12 @@ def look_into_wheel(wheel: Path) -> None:
 
 
 def look_into_archive(archive: Path) -> None:
-    """What builds and tests the package; no more than a few megabytes."""
+    """What builds and tests the package: all that git has, but pictures; nothing that it ignores."""
     with tarfile.open(archive) as files:
         names = {n.partition("/")[2] for n in files.getnames()}
-    tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests").rglob("*.py")}
-    missing = {*IN_ARCHIVE, *tests} - names
+    listing = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files"]  # also where another user made the clone
+    tracked = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
+    missing = {n for n in tracked if not n.endswith(LEFT_OUT) and not n.startswith(LEFT_OUT)} - names
     assert not missing, f"{archive.name} lacks {sorted(missing)}"
     assert not any("__pycache__" in n or n.startswith((".git/", ".venv", "output")) for n in names)
 
@@ -95,9 +99,11 @@ def main() -> None:
     parser.add_argument("extras", nargs="*", metavar="EXTRA")
     parser.add_argument("--heavy", action="store_true", help=f"also {', '.join(HEAVY)}")
     asked = parser.parse_args()
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    left_out = OF_CLONES if asked.heavy else (*OF_CLONES, *HEAVY)
-    extras = asked.extras or ["core", *(x for x in listed if x not in left_out)]
+    known = ["core", *(x for x in listed_extras() if x not in NOT_TRIED)]
+    if unknown := [x for x in asked.extras if x not in known]:
+        reason = "".join(f"; {x}: {NOT_TRIED[x]}" for x in unknown if x in NOT_TRIED)
+        parser.error(f"cannot try {', '.join(unknown)}, only {', '.join(known)}{reason}")
+    extras = asked.extras or [x for x in known if asked.heavy or x not in HEAVY]
     wheel, archive = build()
     look_into_wheel(wheel)
     look_into_archive(archive)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-warnings.filterwarnings("error", category=DeprecationWarning, module=r"featherweight(\.|$)")
+warnings.filterwarnings("error", category=DeprecationWarning, module=r"(featherweight|__main__)(\.|$)")
 
 import featherweight as fw  # noqa: E402  # warnings of its import count, too
 
@@ -102,6 +102,20 @@ def mjcf(folder: Path) -> None:
     same(robot.mass_matrix([0.3]), [[robot.mass * 0.1**2 * 0.4]])  # a ball of radius 0.1 about its centre
 
 
+def xacro(folder: Path) -> None:
+    """A macro, used twice, and an argument in an expression."""
+    links = '<xacro:link name="a"/><xacro:link name="b"/>'
+    path = folder / "robot.urdf.xacro"
+    path.write_text(
+        '<robot name="robot" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="mass" default="1"/>'
+        '<xacro:macro name="link" params="name"><link name="${name}"><inertial><mass value="${2 * $(arg mass)}"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></xacro:macro>'
+        f'{links}<joint name="hinge" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    robot = fw.load(path, base="floating", xacro_args={"mass": 3})
+    same([robot.nv, robot.mass], [7, 12.0])
+
+
 def rolled(folder: Path) -> None:
     description = fw.generators.chain(6, seed=1)
     state = states(arm())
@@ -114,7 +128,7 @@ def simulation(folder: Path) -> None:
     robot = fw.build(ball, base="floating")
     q = robot.neutral()
     q[2] = 0.15
-    sim = fw.Simulation(robot, step=1e-3, q=q, spheres=[fw.Sphere("ball", 0.1)], ground=fw.Plane())
+    sim = fw.Simulation(robot, step=1e-3, q=q, spheres=[fw.ContactSphere("ball", 0.1)], ground=fw.Plane())
     sim.run(0.5)
     assert abs(sim.q[2] - 0.1) < 1e-3, sim.q
     assert fw.identification.base_parameters(arm()).values.size > 0
@@ -218,10 +232,8 @@ def cuda(folder: Path) -> None:
             raise
 
 
-USES: dict[str, Callable[[Path], None]] = {
-    use.__name__: use
-    for use in (mjcf, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, demo, jax, torch, cuda)
-}
+TRIED = (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, demo, jax, torch, cuda)
+USES: dict[str, Callable[[Path], None]] = {use.__name__: use for use in TRIED}
 
 UNASKED = {"dask", "demo"}  # who has Dask's arrays has Dask, and the demo's command asks for [cli] first
 

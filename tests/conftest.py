@@ -56,6 +56,8 @@ def absent(config: pytest.Config, said: str) -> str:
     """The package of others that is not there, by what an error said; nothing unless `--installed` was asked for."""
     if config.option.installed and re.search(r"No such file.*/share/example-robot-data/", said):
         return "without example-robot-data"
+    if config.option.installed and (extra := re.search(r"pip install \"[^\"]*(\[\w+\])\"", said)):
+        return f"without {extra[1]}"
     named = re.search(r"No module named '(\w+)", said)
     if not config.option.installed or named is None or find_spec(named[1]) is not None:
         return ""

@@ -8,6 +8,8 @@ import pytest
 
 from featherweight.cli import main
 
+pytest.importorskip("typer")  # without it, commands only say so
+
 PENDULUM = """<robot name="pendulum"><link name="base"/>
 <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>

@@ -12,6 +12,8 @@ import typer
 from featherweight import cli
 from featherweight.cli.options import Mimic, RobotFile, of_robot_file
 
+pytest.importorskip("typer")  # without it, commands only say so
+
 BOT = """<robot name="bot" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="side" default="right"/>
   <link name="base"/><link name="$(arg side)_leg"><inertial><mass value="2"/>
     <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>

@@ -35,6 +35,7 @@ def test_it_drops_a_robot_and_draws_its_energy(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_it_writes_a_recording(tmp_path: Path) -> None:
+    pytest.importorskip("viser")
     page = tmp_path / "motion.html"
     assert main(["simulate", written(tmp_path), "--time", "0.1", "--save", str(page), "--output", str(tmp_path)]) == 0
     assert "<html" in page.read_text(encoding="utf-8")[:2000].lower()

@@ -53,8 +53,9 @@ def meshes(description: fw.Description) -> list[str | None]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_all_ways_to_give_a_robot_give_the_same(robot_file: Path, way: str) -> None:
+    expected = fw.read(robot_file)
     given = WAYS[way](robot_file)
-    expected, read = fw.read(robot_file), fw.read(given, folder=robot_file.parent)
+    read = fw.read(given, folder=robot_file.parent)
     assert (read.bodies, read.joints, read.unused) == (expected.bodies, expected.joints, expected.unused)
     assert meshes(read) == meshes(expected) == [str(robot_file.parent / "meshes" / "rod.obj")]
     if hasattr(given, "read"):

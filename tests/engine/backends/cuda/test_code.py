@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -118,6 +119,7 @@ def test_functions_with_optional_arguments_are_tuned(anew: Anew) -> None:
 
 
 def test_old_devices_are_refused_and_new_ones_served_as_those_before() -> None:
-    assert [processor(c) for c in ((7, 5), (8, 8), (9, 9), (13, 0))] == [(7, 5), (8, 7), (9, 0), (12, 1)]
+    newest = (12, 1) if llvm.llvm_version_info >= (21,) else (12, 0)  # that LLVM knows
+    assert [processor(c) for c in ((7, 5), (8, 8), (9, 9), (13, 0))] == [(7, 5), (8, 7), (9, 0), newest]
     with pytest.raises(RuntimeError, match=r"compute capability 7\.0; 7\.5 \(Turing, 2018\) is the oldest"):
         processor((7, 0))
