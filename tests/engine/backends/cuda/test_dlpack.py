@@ -128,7 +128,7 @@ def test_what_cannot_be_told_is_refused(array: np.ndarray[Any, Any]) -> None:
 
 @pytest.mark.parametrize("version", [{}, pytest.param({"max_version": (1, 0)}, marks=asks_by_version)], ids=["oldest", "1.0"])
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda a: f"{a.dtype}{a.shape}")
-def test_numpys_capsules_are_read(array: np.ndarray[Any, Any], version: dict[str, tuple[int, int]]) -> None:
+def test_numpys_capsules_are_read(array: np.ndarray[Any, Any], version: dict[str, Any]) -> None:
     capsule = array.__dlpack__(**version)
     layout, device = read(capsule)
     assert device == (CPU, 0)
