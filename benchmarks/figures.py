@@ -38,7 +38,7 @@ def shown(command: str, output: str) -> str:
             table = []
     if not tables:
         raise SystemExit(f"{command} printed no table:\n{output}")
-    return "\n\n".join(["", *tables, f"`python benchmarks/peers/{command}`: {lines[0]}", ""])
+    return "\n" + "\n\n".join([*tables, f"`python benchmarks/peers/{command}`: {lines[0].strip()}", ""])
 
 
 def measured(command: str) -> str:

@@ -9,14 +9,13 @@ its feet and gymnasium's ant as it falls on the ground. Beside them MuJoCo with 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from measure import machine, markdown
+from measure import fresh_process, machine, markdown
 from simulation_models import ASSETS, HEIGHT, POSTURE, SOLES
 from simulation_models import TALOS as TALOS_FILE
 
@@ -62,7 +61,7 @@ print(time.perf_counter() - begun)
 
 def seconds(code: str, cache: str) -> float:
     """What `code` prints in a fresh process with its caches in a folder."""
-    environment = {**os.environ, "FEATHERWEIGHT_CACHE": cache, "NUMBA_CACHE_DIR": str(Path(cache) / "numba")}
+    environment = {**fresh_process(), "FEATHERWEIGHT_CACHE": cache, "NUMBA_CACHE_DIR": str(Path(cache) / "numba")}
     made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return float(made.stdout.splitlines()[-1])
 

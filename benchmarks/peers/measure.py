@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import statistics
 import sysconfig
 import time
@@ -85,6 +86,11 @@ def peak_flops() -> Callable[[], float]:
         return 2.0 * n * chains * lanes / (time.perf_counter() - begun)
 
     return measure
+
+
+def fresh_process() -> dict[str, str]:
+    """The environment of a process that is to start as users' do: Python keeps its bytecode."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def machine() -> str:

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 import numpy as np
-from measure import FILES, ROBOTS, machine, markdown, median_times
+from measure import FILES, ROBOTS, fresh_process, machine, markdown, median_times
 
 import featherweight
 from featherweight.engine.function import CompiledFunction
@@ -39,7 +39,9 @@ IMPORT = "import time; begun = time.perf_counter(); import featherweight; print(
 def in_processes(code: str, *arguments: str, times: int = 9) -> float:
     """Median of what `code` prints in fresh processes."""
     command = [sys.executable, "-c", code, *arguments]
-    results = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(times)]
+    results = [
+        subprocess.run(command, env=fresh_process(), capture_output=True, text=True, check=True).stdout for _ in range(times)
+    ]
     return statistics.median(map(float, results))
 
 

@@ -45,7 +45,7 @@ def test_pages_show_one_run() -> None:
 
 def test_what_is_printed_beside_tables_is_left_out() -> None:
     text = FIGURES["shown"]("a.py", "a machine\n\nall is well\n\n| a |\n| --- |\n| 1 |\n\n| b |\n")
-    assert text == "\n\n| a |\n| --- |\n| 1 |\n\n| b |\n\n`python benchmarks/peers/a.py`: a machine\n\n"
+    assert text == "\n| a |\n| --- |\n| 1 |\n\n| b |\n\n`python benchmarks/peers/a.py`: a machine\n\n"
     with pytest.raises(SystemExit, match=r"a\.py printed no table"):
         FIGURES["shown"]("a.py", "a machine\n")
 
