@@ -28,7 +28,16 @@ print(compilation.seconds == seconds)
 """
 
 
-def event(begins: bool, module: str = "featherweight.simulation.step") -> Any:
+LOOP = """
+from featherweight.simulation.compiling import compilation
+from simulation.test_compiled_loop import LOOP, table
+compilation.listen()
+LOOP.for_tables(table()[0])
+print(compilation.seconds)
+"""
+
+
+def event(begins: bool, module: str | None = "featherweight.simulation.step") -> Any:
     dispatcher = SimpleNamespace(py_func=SimpleNamespace(__module__=module))
     return SimpleNamespace(is_start=begins, data={"dispatcher": dispatcher})
 
@@ -55,9 +64,20 @@ def test_what_compiled_functions_call_counts_once(caplog: pytest.LogCaptureFixtu
     assert len(caplog.records) == 1
 
 
-def test_what_others_compile_does_not_count(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("module", ["users.own", None])
+def test_what_others_compile_does_not_count(module: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    """With our functions that it calls; code that is made while a program runs has no module."""
     told = Compilation()
-    for begins in (True, False):
-        told.notify(event(begins, "users.own"))
+    for each in (event(True, module), event(True), event(False), event(False, module)):
+        told.notify(each)
     assert told.seconds == 0.0
     assert not caplog.records
+
+
+def test_loops_of_steps_have_their_own_words(tmp_path: Path) -> None:
+    """In a process that has compiled something else before."""
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "FEATHERWEIGHT_CACHE": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", LOOP], env=env, capture_output=True, text=True, check=True)
+    assert run.stdout == "0.0\n"
+    assert "compiling the steps of simulations" in run.stderr
+    assert "further parts" not in run.stderr

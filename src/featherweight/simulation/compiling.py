@@ -28,7 +28,7 @@ class Compilation:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._begun: list[float] = []  # functions compile those that they call
+        self._begun: list[tuple[float, bool]] = []  # of those that are being compiled: when, and whether they are ours
         self._said = self._listening = False
 
     def listen(self) -> None:
@@ -42,17 +42,20 @@ class Compilation:
         event.register("numba:compile", self)
 
     def notify(self, event: Any) -> None:
-        """What Numba calls before it compiles a function that is not on the disk, and after."""
-        if not event.data["dispatcher"].py_func.__module__.startswith(__package__):
-            return
+        """What Numba calls before it compiles a function that is not on the disk, and after; others are compiled meanwhile.
+
+        Those that are made elsewhere, as loops of simulations are, have their own words.
+        """
         if event.is_start:
-            if not self._said:
+            ours = str(event.data["dispatcher"].py_func.__module__).startswith(__package__)
+            if ours and not self._begun and not self._said:
                 log.warning("featherweight: compiling further parts of simulations, once for this machine: up to a minute")
-            self._said = True
-            self._begun.append(time.perf_counter())
+                self._said = True
+            self._begun.append((time.perf_counter(), ours))
         elif self._begun:
-            begun = self._begun.pop()
-            self.seconds += 0.0 if self._begun else time.perf_counter() - begun
+            begun, ours = self._begun.pop()
+            if ours and not self._begun:
+                self.seconds += time.perf_counter() - begun
 
 
 compilation = Compilation()
