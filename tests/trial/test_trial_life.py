@@ -262,4 +262,4 @@ def test_ctrl_c_ends_a_long_batch(rounds: Rounds) -> None:
             compute_for_ever(f, x, int(rng.integers(1, 4)))
         late += time.perf_counter() - sent[0] > 0.2
         thread.join()
-    assert late <= 0.2 * tried
+    assert late <= max(1, 0.2 * tried)
