@@ -50,7 +50,7 @@ pictures: $(VENV)/.test $(VENV)-casadi/.made $(VENV)-torch/.made $(VENV)-dask/.m
 
 # Measures what the README and docs/how_fast.md show, in one run of a quarter of an hour, on a machine that does nothing else.
 figures: $(VENV)-figures/.made
-	$(VENV)-figures/bin/python benchmarks/figures.py
+	PYTHONPATH=benchmarks/peers $(VENV)-figures/bin/python benchmarks/figures.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -116,21 +116,14 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/.demo
 
-$(VENV)-figures/.made: pyproject.toml
-	$(PYTHON) -m venv $(VENV)-figures
-	$(VENV)-figures/bin/python -m pip install --quiet --editable '.[test]' pin-pink mink roboticstoolbox-python
-	touch $@
-
-$(VENV)-examples/.made: pyproject.toml
-	$(PYTHON) -m venv $(VENV)-examples
-	$(VENV)-examples/bin/python -m pip install --quiet --editable '.[examples,simulation]' pytest
-	touch $@
-
 $(VENV)-jax/.made: EXTRAS := jax
 $(VENV)-torch/.made: EXTRAS := torch,demo
 $(VENV)-casadi/.made: EXTRAS := casadi,demo
 $(VENV)-dask/.made: EXTRAS := dask,simulation,demo
 $(VENV)-docs/.made: EXTRAS := docs
+$(VENV)-examples/.made: EXTRAS := examples,simulation
+$(VENV)-figures/.made: EXTRAS := test
+$(VENV)-figures/.made: PEERS := pin-pink mink roboticstoolbox-python
 
 # Later releases of zizmor may ask for more.
 $(VENV)-release/.made:
@@ -140,7 +133,7 @@ $(VENV)-release/.made:
 
 $(VENV)-%/.made: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-$*
-	$(VENV)-$*/bin/python -m pip install --quiet --editable '.[$(EXTRAS)]' pytest pytest-xdist
+	$(VENV)-$*/bin/python -m pip install --quiet --editable '.[$(EXTRAS)]' pytest pytest-xdist $(PEERS)
 	touch $@
 
 clean:

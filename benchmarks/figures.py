@@ -1,6 +1,6 @@
 """Measures what the pages show, all in one run, and writes it there: `make figures`, on a machine that does nothing else.
 
-    python benchmarks/figures.py
+    PYTHONPATH=benchmarks/peers python benchmarks/figures.py
 
 Tables stand between <!-- figures: COMMAND --> and <!-- end -->, where COMMAND is one of benchmarks/peers with its options, as
 "loops.py --batch 4096". Under them are the command and what it says of the machine.
@@ -8,22 +8,23 @@ Tables stand between <!-- figures: COMMAND --> and <!-- end -->, where COMMAND i
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import marked_tables
+
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "benchmarks" / "peers"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "how_fast.md")
-PLACE = re.compile(r"(?<=<!-- figures: )(\S[^\n]*?)( -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
+KIND = "figures"
 
 
 def places(page: str) -> dict[str, str]:
     """What stands on a page, by command."""
-    return {command: text for command, _, text in PLACE.findall(page)}
+    return marked_tables.shown(page, KIND)
 
 
 def shown(command: str, output: str) -> str:
@@ -55,7 +56,7 @@ def main() -> None:
     pages = {path: path.read_text() for path in PAGES}
     figures = {command: measured(command) for command in dict.fromkeys(c for page in pages.values() for c in places(page))}
     for path, page in pages.items():
-        path.write_text(PLACE.sub(lambda found: f"{found[1]}{found[2]}{figures[found[1]]}", page))
+        path.write_text(marked_tables.written(page, KIND, figures.__getitem__))
         print(path)
 
 

@@ -9,20 +9,20 @@ the pages with what is counted now.
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 from algorithm_pictures import draw
 from algorithm_tables import NONE, TABLES
+from marked_tables import shown, written
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "algorithms"
-TABLE = re.compile(r"(?<=<!-- table: )(\S+)( -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
+KIND = "table"
 
 
 def tables_of(page: str) -> dict[str, dict[str, dict[str, str]]]:
     """The tables of a page by name: cells by column and row."""
     found = {}
-    for name, _, text in TABLE.findall(page):
+    for name, text in shown(page, KIND).items():
         header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.strip().splitlines()]
         found[name] = {column: {row[0]: row[k] for row in rows} for k, column in enumerate(header) if k > 0}
     return found
@@ -30,15 +30,15 @@ def tables_of(page: str) -> dict[str, dict[str, dict[str, str]]]:
 
 def differences(page: str, column: str, name: str) -> list[str]:
     """What a column of a table on the page says and what is counted now, of cells that differ."""
-    shown, counted = tables_of(page)[name].get(column, {}), TABLES[name].column(column)
-    rows = dict.fromkeys((*shown, *counted))
-    pairs = [(row, shown.get(row, NONE), counted.get(row, NONE)) for row in rows]
+    there, counted = tables_of(page)[name].get(column, {}), TABLES[name].column(column)
+    rows = dict.fromkeys((*there, *counted))
+    pairs = [(row, there.get(row, NONE), counted.get(row, NONE)) for row in rows]
     return [f"{name}, {column}, {row}: the page has {old}, counted {new}" for row, old, new in pairs if old != new]
 
 
 def with_tables(page: str) -> str:
     """The page with its tables made anew."""
-    return TABLE.sub(lambda found: f"{found[1]}{found[2]}\n{TABLES[found[1]].markdown()}\n\n", page)
+    return written(page, KIND, lambda name: f"\n{TABLES[name].markdown()}\n\n")
 
 
 def main() -> None:

@@ -9,9 +9,7 @@ from .options import RobotFile, of_robot_file
 
 
 @of_robot_file
-def inspect_robot(
-    file: RobotFile,
-) -> None:
+def inspect_robot(file: RobotFile) -> None:
     """Show a robot's joints, drives, bodies and totals, and what its file holds that is not used."""
     loaded = file.load()
     shown = [tables.joints_table(loaded), tables.joint_forces_table(loaded), tables.actuators_table(loaded)]

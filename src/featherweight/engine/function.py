@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 import numpy as np
@@ -14,11 +13,13 @@ from .ambient_program import AmbientProgram, is_ambient
 from .backends import EXECUTIONS, NEEDED, backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
+from .call_arrays import batch_axes, bound, given_results, result_type
 from .call_signature import OfInstances, call_text, described
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
 from .lazy import some_are_lazy
 from .operations import Operations
 from .program import FusedProgram, Program
+from .result_class import result_class
 from .trace import Trace
 from .traced import NODE_BUDGET, Traced
 
@@ -35,9 +36,6 @@ else:
     from typing import TypeVar
 
     R = TypeVar("R", covariant=True)
-
-_DOUBLE = np.dtype(np.float64)
-_SINGLE = np.dtype(np.float32)
 
 
 class CompiledFunction(Generic[R]):
@@ -203,8 +201,9 @@ class CompiledFunction(Generic[R]):
             if not sources:
                 raise ValueError(f"{self.name} is too large to be differentiated: its trace goes past the budget of operations")
             how = "interpreted" if self._asked == "interpreted" else "traced"
-            functions = {name: CompiledFunction(made(f.program), how, name) for name, f in sources.items()}
-            self._derivatives[key] = cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))
+            self._derivatives[key] = only_or_cheapest(
+                {name: CompiledFunction(made(f.program), how, name) for name, f in sources.items()}
+            )
         return self._derivatives[key]
 
     def __repr__(self) -> str:
@@ -223,7 +222,7 @@ class CompiledFunction(Generic[R]):
         f = self._meant(named)
         if f is not self:
             return f(*args, out=out, threads=threads, device=device, **named)
-        result: R = self._general(self._bound(args, named), out, threads, device)
+        result: R = self._general(bound(self.program, args, named), out, threads, device)
         return result
 
     def _meant(self, named: dict[str, Any]) -> CompiledFunction[R]:
@@ -250,8 +249,8 @@ class CompiledFunction(Generic[R]):
             return self._lazily(args, out, threads, device)
         executable = self._executable_for(args, out, device)
         arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch = self._batch_axes(arrays)
-        results = None if out is None else self._results(executable, out, batch)
+        batch = batch_axes(self.program, arrays)
+        results = None if out is None else given_results(self.program, executable, out, batch)
         dtype = result_type(a.dtype for a in arrays)
         values = executable.run(arrays, batch, dtype, results, threads)
         return values[0] if self._result_class is None else self._result_class(*values)
@@ -263,7 +262,7 @@ class CompiledFunction(Generic[R]):
         from .lazy_blocks import OnBlocks, Result, of_blocks, shaped, taken  # only where Dask is
 
         arrays = [taken(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        self._batch_axes([shaped(x, len(p.shape)) for x, p in zip(arrays, self.program.inputs, strict=True)])
+        batch_axes(self.program, [shaped(x, len(p.shape)) for x, p in zip(arrays, self.program.inputs, strict=True)])
         call = OnBlocks(CompiledFunction, self._recipe, threads, device, self)
         cores, dtype = [p.shape for p in self.program.inputs], result_type(a.dtype for a in arrays)
         results = [Result(r.name, r.shape, dtype) for r in self.program.outputs]
@@ -288,12 +287,12 @@ class CompiledFunction(Generic[R]):
         if f is not self:
             f.tune(*args, **named)
             return
-        args = self._bound(args, named)
+        args = bound(self.program, args, named)
         executable: Any = self._executable_for(args, None, None)
         if not hasattr(executable, "tune"):
             raise ValueError(f"{self.name}: tune takes arrays on a device (CuPy's, PyTorch's or JAX's)")
         arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch = self._batch_axes(arrays)
+        batch = batch_axes(self.program, arrays)
         if 0 in batch:
             raise ValueError(f"{self.name}: tune needs states to measure; got a batch of shape {batch}")
         executable.tune(arrays, batch, result_type(a.dtype for a in arrays))
@@ -352,86 +351,8 @@ class CompiledFunction(Generic[R]):
         there as long as this function is. None for a function that is not traced. Raises MemoryError."""
         return self._executable.address
 
-    # what may be wrong
-
-    def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """Positional and named arguments in order."""
-        names = [a.name for a in self.program.inputs]
-        missing = names[len(args) :]
-        if len(args) > len(names) or set(missing) != set(named):
-            given = [*names[: len(args)], *named] if len(args) <= len(names) else f"{len(args)} arguments"
-            raise TypeError(f"{self.program} takes {', '.join(names)}; got {given}")
-        return (*args, *(named[n] for n in missing))
-
-    def _batch_axes(self, arrays: Sequence[Any]) -> tuple[int, ...]:
-        """The batch axes; raises an error that names the argument at fault, if one is."""
-        batch: tuple[int, ...] | None = None
-        for a, argument in zip(arrays, self.program.inputs, strict=True):
-            if a.dtype is not _DOUBLE and a.dtype.kind not in "fiub":
-                raise TypeError(f"{self.name}: {argument.name} must hold real numbers; got dtype {a.dtype}")
-            axes = a.ndim - len(argument.shape)
-            if axes < 0 or a.shape[axes:] != argument.shape:
-                expected = ", ".join(["...", *map(str, argument.shape)])
-                raise ValueError(f"{self.name}: {argument.name} must have shape ({expected}); got {a.shape}")
-            if batch is None:
-                batch = a.shape[:axes]
-            elif batch != a.shape[:axes]:
-                batch = self._broadcast(arrays, batch, a.shape[:axes])
-        assert batch is not None
-        return batch
-
-    def _broadcast(self, arrays: Sequence[Any], a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-        try:
-            return np.broadcast_shapes(a, b)
-        except ValueError:
-            shapes = ", ".join(f"{p.name} {x.shape}" for x, p in zip(arrays, self.program.inputs, strict=True))
-            raise ValueError(f"{self.name}: batch axes do not broadcast: {shapes}") from None
-
-    def _results(self, executable: Executable, out: Any, batch: tuple[int, ...]) -> Sequence[Any]:
-        """Arrays of the caller's for the results; raises ValueError where they do not fit."""
-        outputs = self.program.outputs
-        if len(outputs) > 1 and (not isinstance(out, tuple) or len(out) != len(outputs)):
-            names = ", ".join(r.name for r in outputs)
-            given = str(out.shape) if isinstance(out, np.ndarray) else type(out).__name__
-            raise ValueError(f"{self.name}: out must be a tuple of {len(outputs)} arrays ({names}); got {given}")
-        arrays: list[Any] = []
-        for x, output in zip(out if len(outputs) > 1 else (out,), outputs, strict=True):
-            what = f"{self.name}: out" if len(outputs) == 1 else f"{self.name}: out for {output.name}"
-            array, shape = executable.result(x, what), batch + output.shape
-            if array.shape != shape:
-                raise ValueError(f"{what} must be an array of shape {shape}; got {array.shape}")
-            if array.dtype.kind not in "fc":  # NumPy would cast to words and objects, too
-                raise TypeError(f"{what} must hold floating-point numbers; got dtype {array.dtype}")
-            if any(executable.overlap(array, other) for other in arrays):
-                raise ValueError(f"{self.name}: the array for {output.name} overlaps with another of out; give each its own")
-            arrays.append(array)
-        return arrays
-
-
-def result_type(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """Single precision where all arguments are floating-point numbers of no more."""
-    return _SINGLE if all(d.kind == "f" and d.itemsize <= 4 for d in dtypes) else _DOUBLE
-
-
-@cache
-def result_class(name: str, fields: tuple[str, ...]) -> type:
-    """A named tuple of several results, which can be pickled."""
-    base: Any = namedtuple(name, fields)  # type: ignore[misc]  # its fields are known when the function is
-
-    def reduce(self: Any) -> tuple[Any, ...]:
-        return _result, (name, fields, tuple(self))
-
-    return type(name, (base,), {"__slots__": (), "__reduce__": reduce, "__module__": __name__})
-
-
-def _result(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """A named tuple from its pickle."""
-    return result_class(name, fields)(*values)
-
 
 DIVISION = 8  # multiplications that a division or a root takes the time of
-
-
 WASTE = 3  # times the operations of another candidate, that nodes of a trace may be: some turn out not to be needed
 
 
@@ -458,7 +379,11 @@ def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
     return chosen
 
 
+def only_or_cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
+    """The cheapest of several; the only one as it is, not traced yet and without others to insist on."""
+    return cheapest(candidates) if len(candidates) > 1 else next(iter(candidates.values()))
+
+
 def _rebuilt(recipes: list[tuple[Program, str, str]]) -> CompiledFunction[Any]:
     """A function from its pickle."""
-    functions = {recipe[2]: CompiledFunction(*recipe) for recipe in recipes}
-    return cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))
+    return only_or_cheapest({recipe[2]: CompiledFunction(*recipe) for recipe in recipes})

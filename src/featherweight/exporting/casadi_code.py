@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
-from ..engine.function import CompiledFunction, cheapest
+from ..engine.function import CompiledFunction, only_or_cheapest
 from ..engine.program import CoreShape, Input, Output, Program, WrappedProgram, split
 from ..engine.trace import Trace, live_nodes
 from .c_names import check_distinct
@@ -204,7 +204,7 @@ def _hessian(name: str, pullback: PullbackProgram, arguments: Any, results: Any)
 def _cheapest(f: CompiledFunction[Any], derived: Any) -> Program:
     """Of the derivatives of all algorithms that f may be computed by."""
     made = {n: CompiledFunction(derived(g.program), "traced", n) for n, g in f.alternatives.items() if not g.too_large}
-    return (cheapest(made) if len(made) > 1 else next(iter(made.values()))).program
+    return only_or_cheapest(made).program
 
 
 def _given_jacobian(f: CompiledFunction[Any], jacobian: CompiledFunction[Any]) -> Program:

@@ -24,7 +24,9 @@ except ModuleNotFoundError as error:
 
 import jax.numpy as jnp
 
-from ..engine.function import CompiledFunction, result_class
+from ..engine.call_arrays import batch_axes, bound
+from ..engine.function import CompiledFunction
+from ..engine.result_class import result_class
 from .primitive import call
 
 __all__ = ["wrap"]
@@ -55,9 +57,9 @@ def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:
 
     def wrapped(*args: Any, **named: Any) -> Any:
         f = function._meant(named)
-        pairs = zip(f._bound(args, named), f.program.inputs, strict=True)
+        pairs = zip(bound(f.program, args, named), f.program.inputs, strict=True)
         arrays = [_array(x, f"{f.name}: {argument.name}") for x, argument in pairs]
-        f._batch_axes(arrays)  # raises where they do not fit
+        batch_axes(f.program, arrays)  # raises where they do not fit
         dtype = jnp.promote_types(jnp.result_type(*arrays, float), jnp.float32)
         values = call(f, [x.astype(dtype) for x in arrays])
         outputs = f.program.outputs

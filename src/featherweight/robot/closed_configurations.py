@@ -80,9 +80,7 @@ class ClosedConfigurations(ClosedSteps):
         do from up to `attempts` starting points, q and others around it, of which the nearest result is taken. Raises
         ValueError, which says how far loops stay open, if none is found, and for a q of a wrong length.
         """
-        q = np.asarray(q, dtype=np.float64)
-        if q.shape[-1:] != (self.nq,):
-            raise ValueError(f"{self.name}: q must have shape (..., {self.nq}); got {q.shape}")
+        q = self._checked("q", q, self.nq)
         rows = self._dependent_rows
         if keep is not None:
             held = {r for name in keep for r in self._rows_of(name)}

@@ -85,33 +85,27 @@ class MujocoOrder:
 
     def ctrl(self, control: Any) -> Array:
         """MuJoCo's ctrl (..., nu) of a control (..., number of `robot.actuators`); zero for actuators that the robot lacks."""
-        given = self._array("control", control, len(self.robot.actuators))
+        given = self.robot._checked("control", control, len(self.robot.actuators))
         result = np.zeros((*given.shape[:-1], self.nu))
         result[..., self._driven] = given[..., self._drives]
         return result
 
     def control(self, ctrl: Any) -> Array:
         """The control (..., number of `robot.actuators`) of MuJoCo's ctrl (..., nu)."""
-        given = self._array("ctrl", ctrl, self.nu)
+        given = self.robot._checked("ctrl", ctrl, self.nu)
         result = np.empty((*given.shape[:-1], len(self.robot.actuators)))
         result[..., self._drives] = given[..., self._driven]
         return result
 
     def _states(self, *given: tuple[str, Any, int]) -> tuple[Array, Array]:
         """Coordinates and velocities with the same leading axes."""
-        x, u = (self._array(*one) for one in given)
+        x, u = (self.robot._checked(*one) for one in given)
         try:
             batch = np.broadcast_shapes(x.shape[:-1], u.shape[:-1])
         except ValueError:
             shapes = ", ".join(f"{one[0]} {y.shape}" for one, y in zip(given, (x, u), strict=True))
             raise ValueError(f"{self.robot.name}: batch axes do not broadcast: {shapes}") from None
         return np.broadcast_to(x, (*batch, x.shape[-1])), np.broadcast_to(u, (*batch, u.shape[-1]))
-
-    def _array(self, name: str, x: Any, n: int) -> Array:
-        array: Array = np.asarray(x, dtype=np.float64)
-        if array.shape[-1:] != (n,):
-            raise ValueError(f"{self.robot.name}: {name} must have shape (..., {n}); got {array.shape}")
-        return array
 
     @cached_property
     def _spanning(self) -> CompiledFunction[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms.contact.constraint_rows import ConstraintRows
 from ..algorithms.mechanisms.cluster_tree import ClusterTree
-from ..engine.function import CompiledFunction, R, cheapest
+from ..engine.function import CompiledFunction, R, only_or_cheapest
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, WrappedProgram, nested, with_kernels
 from ..engine.sources import digest
 from ..engine.trace import trace
@@ -70,7 +70,7 @@ class Parametric(Identifiable):
             )
         how = "interpreted" if self.execution == "interpreted" else "traced"
         functions: dict[str, CompiledFunction[R]] = {name: CompiledFunction(programs[name], how, name) for name in sources}
-        return cheapest(functions) if len(functions) > 1 else next(iter(functions.values()))
+        return only_or_cheapest(functions)
 
 
 class Inertias(NamedTuple):

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..algorithms import forward_dynamics_derivatives as implicit
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
-from ..engine.function import CompiledFunction, result_class
+from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, Output, Program
+from ..engine.result_class import result_class
 from .dynamics_derivatives import BY, Differentiable, analytic
 
 if TYPE_CHECKING:

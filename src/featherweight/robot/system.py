@@ -123,6 +123,13 @@ class System(ModelView):
         function = member.func if isinstance(member, cached_property) else member
         return self._bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
+    def _checked(self, name: str, x: Any, n: int) -> Array:
+        """Numbers (..., n) in double precision; raises ValueError for another length."""
+        array: Array = np.asarray(x, dtype=np.float64)
+        if array.shape[-1:] != (n,):
+            raise ValueError(f"{self.name}: {name} must have shape (..., {n}); got {array.shape}")
+        return array
+
     def _require_own(self, function: CompiledFunction[Any]) -> None:
         """Refuse functions of another robot."""
         kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..engine.backends.cuda.repeated import RepeatedCode
+from ..engine.call_arrays import result_type
 from ..engine.devices import ComputingPlace, place_of
-from ..engine.function import result_type
 from .arguments import check_inputs, numbers
 from .device_steps import repeated_step
 from .state_of_robots import StateOfRobots

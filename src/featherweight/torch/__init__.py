@@ -30,8 +30,10 @@ except ModuleNotFoundError as error:
 import numpy as np
 from torch.autograd import forward_ad
 
-from ..engine.function import CompiledFunction, result_class
+from ..engine.call_arrays import bound
+from ..engine.function import CompiledFunction
 from ..engine.program import Input, Output
+from ..engine.result_class import result_class
 from ..engine.threads import processors
 from .straight import straight_entry
 
@@ -86,7 +88,7 @@ class Wrapped:
         named = {name: x for name, x in named.items() if name in chosen or name not in self._options}
         rest = operator.names[len(args) :]
         if len(args) > len(operator.names) or {*rest} != named.keys():
-            operator.function._bound(args, named)  # raises
+            bound(operator.function.program, args, named)  # raises
         return operator, (*args, *(named[name] for name in rest))
 
     def __repr__(self) -> str:
