@@ -14,6 +14,7 @@ from .model import generators
 from .model.builder import describe
 from .model.contact_rules import ContactPair
 from .model.description import Description
+from .model.position_drives import PD
 from .model.types import (
     Actuator,
     Body,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from .viewer import Window
 
 __all__ = [
+    "PD",
     "Actuator",
     "Arithmetic",
     "BilateralContact",

@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
 from .environments import RobotEnv, RobotTask, RobotVectorEnv, Snapshot, Task
 from .environments.own_robots import furnished
 from .model.description import Description
+from .model.position_drives import PD
 from .robot.build import read
 
 __all__ = ["RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot", "Task", "register"]
@@ -40,6 +41,7 @@ def register(
     floating: bool = False,
     floor: bool = False,
     home: Mapping[str, float | Sequence[float]] | None = None,
+    drives: PD | None = None,
     max_episode_steps: int | None = 1000,
 ) -> None:
     """Give an environment an id, for `gymnasium.make` (one robot) and `gymnasium.make_vec` (many, without a loop over them).
@@ -47,7 +49,8 @@ def register(
     `robot` is a file, or a description (`featherweight.read`). `floating` lets its root move freely, and `floor` puts a floor
     at z = 0, which its collision shapes touch. Episodes begin near `home`, coordinates by joint ("root_joint" is the free
     root's: x, y, z and a quaternion xyzw), or near the file's configuration. Actions are the controls of the file's actuators;
-    of a file without, they are parts -1 to 1 of the joints' efforts. Other arguments of `make` are those of `RobotVectorEnv`
+    of a file without, they are parts -1 to 1 of the joints' efforts. With `drives`, a `featherweight.PD`, actions are target
+    positions of the joints. Other arguments of `make` are those of `RobotVectorEnv`
     and fields of the task.
 
     Raises ValueError where the robot has a floor or moves freely already, or a joint has neither actuator nor effort; and as
@@ -56,7 +59,7 @@ def register(
     if not isinstance(robot, str | os.PathLike | Description):
         raise TypeError(f"robot must be a file or a description (featherweight.read); got {type(robot).__name__}")
     description = robot if isinstance(robot, Description) else read(robot)
-    description = furnished(description, floating, floor, home)
+    description = furnished(description, floating, floor, home, drives)
     gymnasium.register(
         id=id,
         entry_point=RobotEnv,

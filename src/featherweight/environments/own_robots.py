@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..model.description import Description
+from ..model.position_drives import DRIVEN, PD
 from ..model.types import ROOT_JOINT, WORLD, Actuator, Configuration, Joint, JointType, Shape, ShapeType
 from .snapshot import Snapshot
 from .task import Task, Terms
 
 Array = np.ndarray[Any, np.dtype[Any]]
-DRIVEN = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 FLOOR, HOME = "floor", "qpos0"
 
 
@@ -54,10 +54,14 @@ class RobotTask(Task):
 
 
 def furnished(
-    description: Description, floating: bool, floor: bool, home: Mapping[str, float | Sequence[float]] | None
+    description: Description,
+    floating: bool,
+    floor: bool,
+    home: Mapping[str, float | Sequence[float]] | None,
+    drives: PD | None = None,
 ) -> Description:
-    """The robot with a free-flyer, a floor at z = 0, and a configuration to begin at, where these are asked for; and with
-    a drive of each joint, where its file has none: action 1 is the joint's effort.
+    """The robot with a free-flyer, a floor at z = 0, a configuration to begin at, and position drives in place of the file's
+    actuators, where these are asked for. A robot without actuators has a drive of each joint: action 1 is the joint's effort.
 
     Raises ValueError for what is there already, or cannot be.
     """
@@ -72,6 +76,8 @@ def furnished(
         coordinates = tuple((name, tuple(np.atleast_1d(np.asarray(x, float)).tolist())) for name, x in home.items())
         others = tuple(c for c in d.configurations if c.name != HOME)
         d = replace(d, configurations=(*others, Configuration(HOME, coordinates)))
+    if drives is not None:
+        return replace(d, actuators=drives.actuators(_driven(d)))
     return d if d.actuators else replace(d, actuators=_drives(d))
 
 
@@ -84,9 +90,14 @@ def _with_free_flyer(d: Description) -> tuple[Joint, ...]:
     return (flyer, *(j for j in d.joints if j.child != roots[0]))
 
 
-def _drives(d: Description) -> tuple[Actuator, ...]:
+def _driven(d: Description) -> list[Joint]:
+    """Joints of one degree of freedom that move by themselves."""
     following = {c.joint for c in d.couplings} | set(d.dependent)
-    driven = [j for j in d.joints if j.type in DRIVEN and j.name not in following]
+    return [j for j in d.joints if j.type in DRIVEN and j.name not in following]
+
+
+def _drives(d: Description) -> tuple[Actuator, ...]:
+    driven = _driven(d)
     if unknown := [j.name for j in driven if not 0.0 < j.effort < math.inf]:
         raise ValueError(
             f"{d.source}: it has no actuators, and joints without an effort: {', '.join(unknown)}. Give description.actuators"

@@ -3,6 +3,9 @@
 Gravity and springs have potentials, what else works on joints is given, and contacts, limits, friction and dampers only take.
 What a step has more is its own error. Of smooth motion that is of the order of (h v)², but the motion after an impact, or of
 bodies that turn by a good part of a radian in a step, may be anything: velocity products are those of the step's beginning.
+The guard does not see the work of forces that are given: a controller whose gains are too high for the step drives a joint to
+and fro, faster in each step, and works. So velocities are bounded too.
+
 The displacement that parts bodies may lift them, which is no gain; where velocities would grow by it, it is left out.
 """
 
@@ -11,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 SLOW = 0.02  # [rad, m] of any joint in a step, below which nothing is looked at: velocity products are small
+FARTHEST = 100.0  # [rad, m] of any joint in a step, beyond which a motion diverges: 16 turns at once are no motion of a robot
 ALLOWED = 0.05  # of the kinetic energy before and after
 ROUNDING = 1e-12  # of the potential energy
 

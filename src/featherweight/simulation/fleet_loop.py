@@ -110,6 +110,7 @@ def load_robot(one: Any, many: Any, i: int) -> None:
         copy(many.upper[i], one.rows.upper)
     if len(many.parameters) > 0:
         copy_rows(many.parameters[i], one.parameters)
+        copy(many.armature[i], one.base_armature)
         copy(many.armature[i], one.armature)
         copy(many.own_armature[i], one.own_armature)
 

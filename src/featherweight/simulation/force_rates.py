@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .forces import ForcesAtJoints, drive_force, spring_force
+from .implicit_drives import HIGH, LOW, DriveWork
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -90,6 +91,29 @@ class ForceRates:
         np.add.at(total, rows, drive_force(drive, inputs.control, x.q[at], velocity[rows]))
         np.add.at(dtotal, rows, within[:, None] * rates)
         return self._within_efforts(*joints.forces(total, dtotal))
+
+    def of_implicit_drives(self, x: StateRates, inputs: InputRates, work: DriveWork, a: Array, step: float) -> Array:
+        """Of drives that a step takes at its end (see `implicit_drives`), as they are held there; a (nv,) is the acceleration."""
+        assert inputs.control is not None
+        (rows, _, drive), joints = self.forces.drives, JointMap(self.forces, x.q, x.dq)
+        gear, gain, _, b1, b2, *ends = drive
+        _, dvelocity = joints.velocities(x.v, x.dv)
+        dcoordinate = x.dq if joints.S is None else joints.S @ x.dq
+        names = [f"actuator {a.name!r}" for a in self.forces.actuators]
+        free = self._inside(inputs.control, (ends[0], ends[1]), names)
+        ahead = b2 + step * np.minimum(b1, 0.0)
+        rates = (gain * free)[:, None] * inputs.dcontrol
+        rates = rates + (gear * b1)[:, None] * dcoordinate[rows] + (gear * ahead)[:, None] * dvelocity[rows]
+        asked = gear * work.law - work.inertia * (a if joints.S is None else joints.S @ a)[rows]
+        bounds = np.sort([gear * drive[LOW], gear * drive[HIGH]], axis=0)
+        inside = self._inside(asked, (bounds[0], bounds[1]), names)
+        rates = (gear * np.where(work.inertia > 0.0, work.side == 0.0, inside))[:, None] * rates
+        force, total, dtotal = np.clip(asked, *bounds), np.zeros(len(dvelocity)), np.zeros_like(dvelocity)
+        np.add.at(total, rows, force)
+        np.add.at(dtotal, rows, rates)
+        carried, dcarried = joints.forces(total, dtotal)
+        within = self._within_efforts(carried, dcarried)
+        return np.where((work.stiff > 0.0)[:, None], np.where((work.held == 0.0)[:, None], dcarried, 0.0), within)
 
     def of_springs(self, x: StateRates, ahead: float = 0.0, stiff: bool = True) -> tuple[Array, Array]:
         """Damping and springs `ahead` seconds on (nv,), and their rates; without springs unless `stiff`."""

@@ -30,12 +30,25 @@ class Drives(NamedTuple):
     values: Any  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
 
 
+def drive_law(drive: Any, u: Any, x: Any, v: Any, ahead: float) -> Any:
+    """The force of a drive before its limits and its gear, for the control u, at a joint's coordinate x that moves at v.
+
+    Stiffness acts where v leads to in `ahead` seconds. The arguments are numbers or arrays.
+    """
+    gear, gain, b0, b1, b2, control_low, control_high, _, _ = drive
+    force = gain * np.minimum(np.maximum(u, control_low), control_high) + b0
+    return force + gear * (b1 * x + (b2 + ahead * np.minimum(b1, 0.0)) * v)
+
+
 def drive_force(drive: Any, u: Any, x: Any, v: Any) -> Any:
     """The force at a joint's coordinate x that moves at v, for the control u; of numbers or arrays."""
-    gear, gain, b0, b1, b2, control_low, control_high, low, high = drive
-    force = gain * np.minimum(np.maximum(u, control_low), control_high) + b0
-    force = force + gear * (b1 * x + b2 * v)
-    return gear * np.minimum(np.maximum(force, low), high)
+    return drive[0] * np.minimum(np.maximum(drive_law(drive, u, x, v, 0.0), drive[7]), drive[8])
+
+
+def drive_armature(drive: Any, step: float) -> Any:
+    """The armature with which a step meets stiffness and damping of a drive at its end; of numbers or arrays."""
+    gear, b1, b2 = drive[0], drive[3], drive[4]
+    return gear * gear * (step * np.maximum(-b2, 0.0) + step * step * np.maximum(-b1, 0.0))
 
 
 def spring_force(spring: Any, x: Any, v: Any, ahead: float) -> Any:

@@ -82,9 +82,10 @@ class SmoothMotion:
         """The derivatives of accelerations, da_dq, da_dv and da_dtau, of the robot as it moves, with forces on its bodies."""
         function = self.stepper.moving.forward_dynamics
         if self.stepper.contacts is None:
-            return function.derivative("q", "v", "tau")(q, v, tau)
+            return self.stepper.at_armature(function.derivative("q", "v", "tau"), q, v, tau)
         pushed = function.variant("external_forces").derivative("q", "v", "tau")
-        return pushed(q, v, tau, np.zeros((len(self.robot.bodies), 6)) if external is None else external)
+        forces = np.zeros((len(self.robot.bodies), 6)) if external is None else external
+        return self.stepper.at_armature(pushed, q, v, tau, external_forces=forces)
 
     # the parts of a step
 
@@ -101,7 +102,7 @@ class SmoothMotion:
     def accelerated(self, x: StateRates, tau: Array, dtau: Array) -> tuple[Array, Array]:
         """By joint forces tau, and the rates."""
         D = self.dynamics(x.q, x.v, tau)
-        a: Array = self.stepper.moving.forward_dynamics(x.q, x.v, tau)
+        a: Array = self.stepper.at_armature(self.stepper.moving.forward_dynamics, x.q, x.v, tau)
         return a, D.da_dq @ x.dq + D.da_dv @ x.dv + D.da_dtau @ dtau
 
     def moved(self, u: Array, du: Array) -> tuple[Array, Array]:
@@ -113,7 +114,12 @@ class SmoothMotion:
 
     def semi_implicit_forces(self) -> tuple[Array, Array]:
         """The forces of the semi-implicit step, and their rates."""
-        x, rates = self.start, self.given + self.forces.of_drives(self.start, self.inputs)
+        x = self.start
+        if self.stepper.driving is None:
+            rates = self.given + self.forces.of_drives(x, self.inputs)
+        else:
+            work, a = self.stepper.driving[0], self.stepper.acceleration[0]
+            rates = self.given + self.forces.of_implicit_drives(x, self.inputs, work, a, self.h)
         if self.stepper.passive:
             rates = rates + self.forces.of_springs(x, self.h)[1]
         return self.stepper.load[0], rates

@@ -19,7 +19,7 @@ from .contact.contact_solver import keep_impulses, resolve
 from .contact.delassus_by_inverse import write_delassus_by_inverse
 from .contact.detection import ContactPoints, find_contacts
 from .contact.joint_rows import any_active, write_row_gaps, write_row_speeds
-from .energy_guard import SLOW, excess_energy, greatest_work
+from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work
 from .smooth_motion import (
     SEMI_IMPLICIT,
     be_at,
@@ -80,8 +80,10 @@ class RobotStages(NamedTuple):
     bodies: Any  # numbers of those that may touch
     dofs: Any  # of joints with limits or friction
     parameters: Any  # (bodies, 10), where functions of the robot take them
-    armature: Any  # (k,) with what meets damping and springs at the step's end
+    base_armature: Any  # (k,) with what meets damping and springs at the step's end
+    armature: Any  # (k,) with what meets drives too
     own_armature: Any  # (k,)
+    driving: Any  # DriveWork
 
     def move_freely(self) -> None:
         m = self.arrays
@@ -177,6 +179,8 @@ class RobotStages(NamedTuple):
             farthest = max(farthest, h * abs(m.after[i]), abs(m.displacement[i]))
         if farthest <= SLOW:
             return True
+        if farthest > FARTHEST:
+            return False
         return excess(self) <= 0.0
 
     def arrive(self) -> None:
@@ -315,7 +319,7 @@ def greatest_work_from(stages: Any) -> float:
     """The most that forces of users and drives may have done in the step [J]."""
     m, h = stages.arrays, stages.numbers.step
     be_at(stages, m.ahead, m.end)
-    if stages.numbers.integrator != SEMI_IMPLICIT:
+    if stages.numbers.integrator != SEMI_IMPLICIT or stages.numbers.driven:
         write_given(stages)
     work = 0.0
     for i in range(len(m.given)):

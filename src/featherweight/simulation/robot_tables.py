@@ -15,6 +15,7 @@ from .contact.contact_stage import ContactStage
 from .contact.delassus_by_inverse import InverseFactors, inverse_work
 from .contact.detection import ContactPoints
 from .forces import ForcesAtJoints, Springs
+from .implicit_drives import drive_work
 from .machine_code import Table, machine_call
 from .robot_stages import RobotStages
 from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
@@ -42,24 +43,21 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     energy, loops = np.zeros(2), _loops(robot, stepper.looped)
     functions = _functions(stepper, m, arrays, energy, loops, external)
     functions |= _contact_calls(stepper, contacts, m, arrays)
-    k, bodies = (robot.armature.size, len(robot.bodies)) if inertias else (0, 0)
-    parameters, armature, own = np.zeros((bodies, 10)), np.zeros(k), np.zeros(k)
-    if inertias:
-        functions = {
-            name: with_inertias(robot, call, parameters, own)
-            if name in OF_ENERGY
-            else with_inertias(stepper.moving, call, parameters, armature)
-            if name in OF_MASS
-            else call
-            for name, call in functions.items()
-        }
+    base = np.array(stepper.moving.armature if inertias or stepper.driven else ())
+    parameters = np.zeros((len(robot.bodies) if inertias else 0, 10))
+    armature, own = base.copy(), base.copy()
+    for name, call in functions.items():
+        if inertias and name in OF_ENERGY:
+            functions[name] = with_inertias(robot, call, parameters, own)
+        elif name in OF_MASS and len(armature):
+            functions[name] = with_inertias(stepper.moving, call, parameters, armature)
     calls = CallsOfRobot(**{name: machine_call(*call) for name, call in functions.items()})
     springs = stepper.forces.springs if stepper.passive else NO_SPRINGS
     stages = RobotStages(
         **arrays, numbers=_numbers(stepper, contacts), arrays=m, calls=calls, springs=_copies(springs),
-        drives=_copies(stepper.forces.drives),
+        drives=_copies(stepper.forces.drives), driving=drive_work(robot, stepper.forces.drives),
         efforts=robot.effort_limit.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
-        parameters=parameters, armature=armature, own_armature=own,
+        parameters=parameters, base_armature=base, armature=armature, own_armature=own,
     )  # fmt: skip
     table = Table(stages)
     table.kept = list(functions.values())  # code and arrays live as long
@@ -67,11 +65,11 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
 
 
 def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) -> Call:
-    """A call of the function that takes inertias as arguments, if it depends on them."""
+    """A call of the function that takes armature, and inertial parameters if there are any, as arguments, if it depends on them."""
     function, *arrays = call
     if function is None:
         return call
-    parametric = robot.parametric(function)
+    parametric = robot.parametric(function, bodies=len(parameters) > 0)
     if parametric is function:
         return call
     given = iter(arrays)
@@ -90,6 +88,7 @@ def _numbers(stepper: Any, contacts: ContactStage) -> RobotNumbers:
         integrator=INTEGRATOR[stepper.integrator],
         looped=stepper.looped,
         joined=bool(robot.closed),
+        driven=stepper.driven,
         bounces=contacts.bounces,
         step=float(stepper.h),
         closed_at=float(robot._exact) if stepper.looped else 0.0,

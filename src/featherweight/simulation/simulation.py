@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine.backends.host_arrays import TYPES
 from ..extras import install_command
+from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
@@ -65,7 +66,8 @@ class Simulation(StateOfRobots):
     the file holds that is not simulated is told by a ModelWarning.
 
     `friction` and `restitution` are those of surfaces that have none of their own; `pyramid` takes friction pyramids for cones.
-    `actuators` are the robot's unless given; their controls are an argument of `step`. Damping, springs, dry friction, limits
+    `actuators` are the robot's unless given, or position drives (`PD`); their controls are an argument of `step`. A semi-implicit
+    step meets their stiffness and damping at its end. Damping, springs, dry friction, limits
     and efforts of joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them
     out. Loops are closed after each step; `opened` is what was left of their constraints before.
 
@@ -100,7 +102,7 @@ class Simulation(StateOfRobots):
         friction: float = STANDARD_FRICTION,
         restitution: float = 0.0,
         pyramid: bool = False,
-        actuators: Sequence[Actuator] | None = None,
+        actuators: Sequence[Actuator] | PD | None = None,
         joint_limits: bool = True,
         joint_friction: bool = True,
         joint_passive: bool = True,
@@ -124,6 +126,8 @@ class Simulation(StateOfRobots):
             shapes = not spheres and shapes_have_something_to_touch(robot, ground)
         warn_of_what_is_left_out(robot)
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
+        if isinstance(actuators, PD):
+            actuators = actuators.actuators(j for j in robot.joints if j.independent)
         self.forces = ForcesAtJoints(robot, robot.actuators if actuators is None else actuators)
         self.ground, self._on_failure = ground, on_failure
         self._stepper = Stepper(

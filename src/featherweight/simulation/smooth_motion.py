@@ -12,6 +12,7 @@ import numpy as np
 from .compiling import jitable, rounded_alike
 from .contact.impulses import greatest_of
 from .forces import drive_force, spring_force
+from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, judge_drives, write_driven
 from .integrators import ENERGY_ROUNDS, MIDPOINT_ITERATIONS, ROUNDING, STAGNANT, TURNING, WAITED
 from .machine_code import call_address
 
@@ -125,6 +126,26 @@ def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
 
 
 @jitable
+def accelerate_driven(stages: Any) -> None:
+    """The acceleration `accelerated` at x and w of a semi-implicit step with drives that have stiffness or damping."""
+    m, calls, d, most, work = stages.arrays, stages.calls, stages.drives, stages.efforts, stages.driving
+    if stages.numbers.joined:
+        call_machine(calls.spanning)
+    write_row_velocity(stages, m.w)
+    begin_drives(d, stages.numbers.step, stages.control, m.x, m.row_velocity, m.S, work)
+    for k in range(MOST_ROUNDS):
+        write_driven(d, most, m.S, work, stages.base_armature, stages.armature)
+        for i in range(len(m.given)):
+            m.given[i] = min(max(stages.tau[i], -most[i]), most[i]) + work.total[i]
+        copy(m.given, m.load)
+        add_springs(stages, stages.numbers.step)
+        call_machine(calls.dynamics_external if stages.given[1] else calls.dynamics)
+        write_row_velocity(stages, m.accelerated)
+        if not judge_drives(d, most, m.S, m.row_velocity, work, k >= ROUNDS_OF_ALL):
+            return
+
+
+@jitable
 def be_at(stages: Any, q: Any, v: Any) -> None:
     copy(q, stages.arrays.x)
     copy(v, stages.arrays.w)
@@ -159,7 +180,11 @@ def integrate_smoothly(stages: Any) -> None:
     m, kind = stages.arrays, stages.numbers.integrator
     be_at(stages, stages.q, stages.v)
     if kind == SEMI_IMPLICIT:
-        accelerate(stages, True, stages.numbers.step)
+        if stages.numbers.driven and stages.given[0]:
+            accelerate_driven(stages)
+        else:
+            copy(stages.base_armature, stages.armature)
+            accelerate(stages, True, stages.numbers.step)
         copy(m.accelerated, m.acceleration)
         call_machine(stages.calls.free_velocity)
         return

@@ -11,6 +11,7 @@ class RobotNumbers(NamedTuple):
     integrator: int
     looped: bool  # loops can open
     joined: bool  # velocities of all joints follow from those of some, by S
+    driven: bool  # drives have stiffness or damping, which a semi-implicit step takes at its end
     bounces: bool  # whether any surface does
     step: float  # [s]
     closed_at: float  # [m, rad] residual at which loops are closed

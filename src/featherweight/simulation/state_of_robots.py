@@ -51,7 +51,8 @@ class StateOfRobots(Observations):
         self._start = self.time
         many = (q[None], v[None]) if self._single else (q, v)
         # in free flight many robots move side by side, in lanes
-        lanes = not self._touching and self.integrator == "semi-implicit" and not self.robot.closed and len(many[0]) >= LANES
+        straight = self.integrator == "semi-implicit" and not self.robot.closed and not self._stepper.driven
+        lanes = straight and not self._touching and len(many[0]) >= LANES
         alike = self._fleet is None or not self._fleet.varied
         self._compiled = None if lanes and alike and self._on_failure == "raise" else self._fleet
         self._mover.reset(*many)

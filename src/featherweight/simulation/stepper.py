@@ -10,9 +10,20 @@ import numpy as np
 from ..robot.robot import Robot
 from .arguments import numbers
 from .contact_arrays import ContactArrays
-from .energy_guard import SLOW, excess_energy
+from .energy_guard import FARTHEST, SLOW, excess_energy
 from .failure import SimulationError
 from .forces import ForcesAtJoints
+from .implicit_drives import (
+    MOST_ROUNDS,
+    ROUNDS_OF_ALL,
+    DriveWork,
+    WithArmature,
+    begin_drives,
+    drive_work,
+    has_implicit_drives,
+    judge_drives,
+    write_driven,
+)  # fmt: skip
 from .integrators import NotConverged, midpoint, put_straight, runge_kutta
 from .step import take_step
 
@@ -43,6 +54,7 @@ class Stepper:
     touched: Array  # (robots,) bool, where contacts, limits or dry friction act
     acceleration: Array  # from which changes by impulses are counted
     external: Array | None = None  # forces of the user on bodies (robots, bodies, 6)
+    armature: Array | None = None  # (robots, k) with what meets drives, where the step takes them at its end
 
     def __init__(
         self, robot: Robot, h: float, integrator: str, forces: ForcesAtJoints, passive: bool, max_penetration: float,
@@ -53,6 +65,11 @@ class Stepper:
         self.moving = robot  # with the damping and springs that the semi-implicit step meets at its end in its armature
         if passive and integrator == "semi-implicit":
             self.moving = robot.with_armature(forces.implicit_armature(h))
+        self.driven = False  # whether the step takes stiffness and damping of drives at its end
+        if integrator == "semi-implicit" and has_implicit_drives(forces, h):
+            self.driven = robot.forward_dynamics.execution == "traced"
+        self.driving: list[DriveWork] | None = None  # what they did in the last step, where they are taken so
+        self._evaluate = WithArmature(self.moving)
         self.contacts: Any = None
         self.opened = self._opening = 0.0
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
@@ -123,11 +140,9 @@ class Stepper:
 
         `external` (robots, bodies, 6) are forces on bodies, or None.
         """
-        self.time, self.control, self.external = time, control, external
+        self.time, self.tau, self.control, self.external = time, tau, control, external
         self.given = self.forces_on_joints(tau, control)
-        self.load = self.given
-        if self.passive and self.integrator == "semi-implicit":
-            self.load = self.load + self.forces.of_springs(self.q, self.v, self.h)
+        self.load = self._with_springs(self.given)
         taken = take_step(self)
         assert taken, "a stage that fails raises"
 
@@ -142,7 +157,7 @@ class Stepper:
         return np.asarray(kinetic + potential)
 
     def forces_on_joints(self, tau: Any, control: Any) -> Array:
-        """Forces of the user and, in the semi-implicit step, of drives."""
+        """Forces of the user and, in the semi-implicit step, of drives without stiffness and damping."""
         q, v = self.q, self.v
         total = np.zeros_like(v)
         if tau is not None:
@@ -151,9 +166,15 @@ class Stepper:
                 raise ValueError(f"tau must have shape ({self.robot.nv},) or (robots, {self.robot.nv}); got {tau.shape}")
             self._require_finite(tau, "joint force tau")
             total = total + self.forces.limited(tau)
-        if control is not None and self.integrator == "semi-implicit":
+        if control is not None and self.integrator == "semi-implicit" and not self.driven:
             total = total + self._driven(q, v, control)
         return total
+
+    def _with_springs(self, given: Array) -> Array:
+        """The load of the semi-implicit step: with damping and springs, the latter at its end."""
+        if not self.passive or self.integrator != "semi-implicit":
+            return given
+        return given + self.forces.of_springs(self.q, self.v, self.h)
 
     def check_inputs(self, tau: Any, control: Any, time: float) -> None:
         """Raise ValueError or SimulationError for what `advance` would."""
@@ -163,11 +184,15 @@ class Stepper:
             self._driven(self.q, self.v, control)
 
     def _driven(self, q: Array, v: Array, control: Any) -> Array:
-        u, nu = numbers("control", control), self.forces.nu
+        """Forces of drives at a state (robots, nv)."""
+        return self.forces.limited(self.forces.of_drives(q, v, self._controls(control)))
+
+    def _controls(self, control: Any) -> Array:
+        u, nu, v = numbers("control", control), self.forces.nu, self.v
         if u.shape[-1:] != (nu,) or u.ndim > 2 or (u.ndim == 2 and len(u) != len(v)):
             raise ValueError(f"control must have shape ({nu},) or (robots, {nu}), one for each actuator; got {u.shape}")
         self._require_finite(u, "control")
-        return self.forces.limited(self.forces.of_drives(q, v, u))
+        return np.asarray(u)
 
     # the stages of `step`
 
@@ -205,6 +230,7 @@ class Stepper:
         return bool(self.touched.any())
 
     def resolve(self) -> bool:
+        self.contacts.armature = self.armature
         self.contacts.resolve(self.q, self.v, self.free, self.map, self.near, self.threads)
         self.contacts.require_converged(self.time)
         if self.smooth is not None:  # what impulses change is counted from the start of the step
@@ -240,7 +266,10 @@ class Stepper:
         """Bodies stay as they are where to part them would speed them up (see `energy_guard`)."""
         self._require_finite(self.end, "velocity after the step")
         self._require_finite(self.ahead, "configuration after the step")
-        fast = farthest(self.h * self.after, self.displacement) > SLOW
+        far = farthest(self.h * self.after, self.displacement)
+        if (far > FARTHEST).any():
+            self._refuse_speed(int(far.argmax()))
+        fast = far > SLOW
         if not fast.any():
             return True
         before, after = self.energies(self.q, self.v), self.energies(self.ahead, self.end)
@@ -258,9 +287,9 @@ class Stepper:
 
     def _excess(self, before: Any, after: Any, end: Array) -> Array:
         """`excess_energy` (robots,), of kinetic and potential energies before and after, for velocities at the end."""
-        external = self._external_at(self.q, self.v)
-        powers = (self._given_at(self.q, self.v) + external) * self.v, (self._given_at(self.ahead, end) + external) * end
-        work = self.h * np.maximum(np.maximum(*powers), 0.0).sum(axis=-1)
+        work = np.zeros(len(end))
+        for force in (self._given_at(self.ahead, end), self._external_at(self.q, self.v)):
+            work += self.h * np.maximum(np.maximum(force * self.v, force * end), 0.0).sum(axis=-1)
         excess: Array = excess_energy((before[0], after[0]), (before[1], after[1]), work, self.least_energy)
         return excess
 
@@ -275,12 +304,47 @@ class Stepper:
         """`free`, the velocity after a step in which nothing touches, and `smooth`."""
         q, v, h = self.q, self.v, self.h
         if self.integrator == "semi-implicit":
-            self.acceleration = self._moved(self.moving, q, v, self.load, self.external)
+            self._accelerate()
             self.free = self.robot._free_velocity(v, self.acceleration, h)
         elif self.integrator == "rk4":
             self.smooth, self.free = runge_kutta(self.robot, q, v, h, self._acceleration_at)
         else:
             self.smooth, self.free = midpoint(self.robot, q, v, h, self._acceleration_at, self.energy, self._power_at)
+
+    def _accelerate(self) -> None:
+        """`given`, `load`, `armature` and `acceleration` of the semi-implicit step."""
+        if not self.driven:
+            self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
+            return
+        robots, user = range(len(self.q)), self.given
+        base = np.asarray(self.moving.armature)
+        self.armature, self.driving = np.tile(base, (len(self.q), 1)), None
+        if self.control is None:
+            self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
+            return
+        control = np.broadcast_to(self._controls(self.control), (len(self.q), self.forces.nu))
+        drives, most, S = self.forces.drives, self.robot.effort_limit, self.forces.map(self.q)
+        maps = np.zeros((len(self.q), 0, self.robot.nv)) if S is None else S
+        work = [drive_work(self.robot, drives) for _ in robots]
+        rates = self._of_all_joints(S, self.v)
+        for i in robots:
+            begin_drives(drives, self.h, control[i], self.q[i], rates[i], maps[i], work[i])
+        for k in range(MOST_ROUNDS):
+            for i in robots:
+                write_driven(drives, most, maps[i], work[i], base, self.armature[i])
+            self.given = user + np.stack([w.total for w in work])
+            self.load = self._with_springs(self.given)
+            self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
+            rates = self._of_all_joints(S, self.acceleration)
+            one = k >= ROUNDS_OF_ALL
+            if not any([judge_drives(drives, most, maps[i], rates[i], work[i], one) for i in robots]):
+                break
+        self.driving = work
+
+    @staticmethod
+    def _of_all_joints(S: Array | None, v: Array) -> Array:
+        """Velocities (robots, n) of all joints."""
+        return v if S is None else np.einsum("brv,bv->br", S, v)
 
     def _forces_at(self, q: Array, v: Array) -> Array:
         """Within a step, where drives, damping and springs follow the state."""
@@ -289,9 +353,10 @@ class Stepper:
 
     def _given_at(self, q: Array, v: Array) -> Array:
         """Those of the user and of drives."""
-        if self.control is None or self.integrator == "semi-implicit":
+        if self.control is None or (self.integrator == "semi-implicit" and not self.driven):
             return self.given
-        return self.given + self._driven(q, v, self.control)
+        user = self.forces_on_joints(self.tau, None) if self.driven else self.given
+        return user + self._driven(q, v, self.control)
 
     def _acceleration_at(self, q: Array, v: Array) -> Array:
         return self._moved(self.robot, q, v, self._forces_at(q, v), self.external)
@@ -299,8 +364,13 @@ class Stepper:
     def _moved(self, robot: Robot, q: Array, v: Array, tau: Array, forces: Array | None) -> Array:
         """The acceleration under joint forces, and forces on bodies if there are any."""
         more: dict[str, Any] = {} if forces is None else {"external_forces": forces}
-        acceleration: Array = robot.forward_dynamics(q, v, tau, threads=self.threads, **more)
+        armature = self.armature if robot is self.moving else None
+        acceleration: Array = self._evaluate(robot.forward_dynamics, armature, q, v, tau, threads=self.threads, **more)
         return acceleration
+
+    def at_armature(self, function: Any, *arguments: Array, **more: Array) -> Any:
+        """A function of `moving` for the first robot, with the armature of the last step."""
+        return self._evaluate(function, None if self.armature is None else self.armature[0], *arguments, **more)
 
     def _external_at(self, q: Array, v: Array) -> Array:
         """What forces on bodies come to at joints (robots, nv)."""
@@ -366,6 +436,16 @@ class Stepper:
         raise SimulationError(
             f"the step gains energy that no force has worked for: {before:.6g} J before it, {after:.6g} J after; "
             f"joint {name!r} moves by {turn.max():.3g} rad or m in it, take a shorter step",
+            self.time, robot, len(self.v),
+        )  # fmt: skip
+
+    def _refuse_speed(self, robot: int) -> None:
+        turn = self.h * np.abs(self.after[robot])
+        name = self._joint_of(int(turn.argmax()))
+        raise SimulationError(
+            f"joint {name!r} moves by {turn.max():.3g} rad or m in the step, at {turn.max() / self.h:.3g} rad/s or m/s: the motion "
+            "diverges. Forces of a controller that follow the state (a PD law, say) are constant during a step; give them as "
+            "drives, which the step takes at its end (actuators=featherweight.PD(...)), or take a shorter step",
             self.time, robot, len(self.v),
         )  # fmt: skip
 

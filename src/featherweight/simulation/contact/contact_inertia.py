@@ -24,6 +24,7 @@ from ...engine.function import CompiledFunction
 from ...robot.constraints.constraint import JacobianRows
 from ...robot.constraints.contact import BilateralContact
 from ...robot.robot import Robot
+from ..implicit_drives import WithArmature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -46,6 +47,7 @@ class ContactInertia:
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
         self.function_of_bodies: CompiledFunction[Any] | None = None
         self.function_of_all: CompiledFunction[Any] | None = None
+        self._at_armature = WithArmature(robot)
         self._room: Array = np.empty(0)
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
         rows = int(self.begin[-1])
@@ -65,13 +67,16 @@ class ContactInertia:
         """Whether bodies that touch take their part of M⁻¹."""
         return bool(self.contacts) and self.function_of_bodies is None and not self.by_sets
 
-    def of_bodies(self, q: Array, bodies: Array) -> tuple[Array, Array]:
-        """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything."""
+    def of_bodies(self, q: Array, bodies: Array, armature: Array | None = None) -> tuple[Array, Array]:
+        """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything.
+
+        `armature` (batch, k) is that of the step, where it is not the robot's own.
+        """
         if not self.contacts:
             return np.zeros((len(q), 0, 0)), self.begin
         if not self.by_sets:
             assert self.function_of_bodies is not None
-            return self.function_of_bodies(q), self.begin
+            return self._at_armature(self.function_of_bodies, armature, q), self.begin
         key = bodies.tobytes()
         if key not in self._sets:
             self._sets[key] = self._of_set([self.contacts[b] for b in bodies]), self._begin(bodies)
@@ -101,9 +106,16 @@ class ContactInertia:
         begin[-1] = sum(sizes)
         return begin
 
-    def of_bodies_and_joints(self, q: Array) -> tuple[Array, Array] | None:
+    def inverse(self, q: Array, armature: Array | None) -> Array:
+        """The inverse mass matrix (batch, nv, nv)."""
+        inverse: Array = self._at_armature(self.robot.inverse_mass_matrix, armature, q)
+        return inverse
+
+    def of_bodies_and_joints(self, q: Array, armature: Array | None = None) -> tuple[Array, Array] | None:
         """G of all bodies that may touch and all joint rows, and where they begin, if it has a function of its own."""
-        return None if self.function_of_all is None else (self.function_of_all(q), self.begin)
+        if self.function_of_all is None:
+            return None
+        return self._at_armature(self.function_of_all, armature, q), self.begin
 
     def jacobian(self, q: Array) -> Array:
         """The rows (batch, m, nv) of all bodies that may touch."""

@@ -56,6 +56,7 @@ class ContactStage:
         self, robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, algorithm: str | Method
     ) -> None:
         self.robot, self.forces, self.settings = robot, forces, settings
+        self.armature: Array | None = None  # (batch, k) in the step, where it is not the robot's own
         self.touching = make_scene(robot, parts)
         self.scene, self.bodies, self.names = self.touching.scene, self.touching.bodies, self.touching.names
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
@@ -219,13 +220,14 @@ class ContactStage:
 
     def _delassus(self, q: Array, S: Array | None, robots: Array, joints: bool, threads: int | None) -> BodyDelassus:
         """G of some robots, at q (robots, nq), with the rows of joints or without."""
-        known = self.inertia.of_bodies_and_joints(q) if joints else None
+        armature = None if self.armature is None else _rows_of(self.armature, robots)
+        known = self.inertia.of_bodies_and_joints(q, armature) if joints else None
         if not joints and not self.inertia.by_inverse:
-            known = self.inertia.of_bodies(q, self._bodies_touching())
+            known = self.inertia.of_bodies(q, self._bodies_touching(), armature)
         if known is not None:
             return BodyDelassus(known[0], np.tile(known[1], (len(q), 1)))
         s, E = self.state, self.inertia.of_joints(S)
-        factors = InverseFactors(self.inertia.jacobian(q), self.robot.inverse_mass_matrix(q), E if joints else E[:, :0])
+        factors = InverseFactors(self.inertia.jacobian(q), self.inertia.inverse(q, armature), E if joints else E[:, :0])
         size = min(int(6 * 2 * s.counts[robots].max()), factors.J.shape[1]) + factors.E.shape[1]
         delassus = BodyDelassus(np.empty((len(q), size, size)), np.empty((len(q), len(self.bodies) + 1), np.int64))
         args, room = (robots, self.model, s, factors, delassus), (len(self.bodies), size, self.robot.nv)

@@ -1,0 +1,194 @@
+"""Drives with stiffness and damping, taken at the end of a semi-implicit step.
+
+The drive k acts on the row r of a joint with gear g: f = g clip(F), F = gain u + b0 + g (b1 x + b2 v). At the step's end, for the
+acceleration a of the row,
+
+    g F+ = g F(x + h v, v) - I a      I = g² (h max(-b2, 0) + h² max(-b1, 0))
+
+so a drive within its limits adds the armature I to its joint and the force g F(x + h v, v), and a drive at a limit adds that force
+and no armature. An effort limit of a joint holds all drives that act on it in the same way. Which drives are held is found by
+active sets: all are free at first, and each acceleration tells which of them would pass a limit. The drives' forces are monotone,
+so this is Newton's method for a convex piecewise quadratic function. It takes one round if no limit is passed, and two or three
+otherwise. Newton's method may cycle where drives are much stiffer than links are heavy: after some rounds only the first drive that
+would pass a limit changes, a principal pivot of least index (Murty 1974), which comes to an end.
+
+The functions here see the arrays of one robot. Compiled steps and `Stepper` call the same text.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.function import CompiledFunction
+from ..model.types import JointType
+from ..robot.robot import Robot
+from .compiling import rounded_alike
+from .forces import Drives, ForcesAtJoints, drive_armature, drive_law
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ROUNDS_OF_ALL = 5  # of active sets in which all drives change that would pass a limit; then one of them, which cannot cycle
+MOST_ROUNDS = 50  # the last one is taken
+GEAR, LOW, HIGH = 0, 7, 8  # in `Drives.values`
+
+rounded_alike(drive_armature), rounded_alike(drive_law)
+
+
+class DriveWork(NamedTuple):
+    """What the drives of one robot do in a step."""
+
+    joint: Any  # (nu,) int, the place of each drive's joint in `armature`
+    law: Any  # (nu,) F at x + h v and v
+    inertia: Any  # (nu,) I
+    side: Any  # (nu,) -1, 0 or 1: at the least force, free, at the greatest one
+    stiff: Any  # (nv,) whether any drive with an armature acts on an independent joint
+    held: Any  # (nv,) -1, 0 or 1: at the effort
+    row_force: Any  # (n,) forces of all joints
+    total: Any  # (nv,) of independent ones
+
+
+def drive_work(robot: Robot, drives: Drives) -> DriveWork:
+    """Arrays for the drives of a robot."""
+    rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
+    joint = np.array([rows.index(r) for r in drives.row], np.int64)
+    nu, nv, n = len(drives.row), robot.nv, len(robot.model.tree.parent)
+    nothing = [np.zeros(k) for k in (nu, nu, nu, nv, nv, n, nv)]
+    return DriveWork(joint, *nothing)
+
+
+def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
+    """Whether any drive has stiffness or damping."""
+    return bool((drive_armature(forces.drives.values, step) > 0.0).any())
+
+
+@rounded_alike
+def begin_drives(drives: Any, step: float, control: Any, x: Any, rates: Any, S: Any, work: Any) -> None:
+    """Set all drives free, at x (nq,) and velocities (n,) of all joints. S is that of `ForcesAtJoints`, without rows if there is
+    none."""
+    d = drives.values
+    for i in range(len(work.held)):
+        work.stiff[i], work.held[i] = 0.0, 0.0
+    for k in range(len(drives.row)):
+        drive = d[0, k], d[1, k], d[2, k], d[3, k], d[4, k], d[5, k], d[6, k], d[7, k], d[8, k]
+        row = drives.row[k]
+        work.law[k] = drive_law(drive, control[k], x[drives.at[k]], rates[row], step)
+        work.inertia[k] = drive_armature(drive, step)
+        work.side[k] = 0.0
+        if work.inertia[k] > 0.0:
+            if len(S) == 0:
+                work.stiff[row] = 1.0
+                continue
+            for i in range(S.shape[1]):
+                if S[row, i] != 0.0:
+                    work.stiff[i] = 1.0
+
+
+@rounded_alike
+def is_free(drives: Any, S: Any, work: Any, k: int) -> bool:
+    """Whether a drive is within its limits, and no effort limit holds a joint that it acts on."""
+    free = work.inertia[k] > 0.0 and work.side[k] == 0.0
+    if len(S) == 0:
+        return free and work.held[drives.row[k]] == 0.0  # type: ignore[no-any-return]
+    for i in range(S.shape[1]):
+        free = free and (work.held[i] == 0.0 or S[drives.row[k], i] == 0.0)
+    return free  # type: ignore[no-any-return]
+
+
+@rounded_alike
+def limited(drives: Any, k: int, force: float) -> float:
+    """A force after the gear, within the limits of the drive."""
+    gear, low, high = drives.values[GEAR, k], drives.values[LOW, k], drives.values[HIGH, k]
+    if gear == 0.0:
+        return 0.0
+    return min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high))  # type: ignore[no-any-return]
+
+
+@rounded_alike
+def carry(S: Any, row_force: Any, total: Any) -> None:
+    """Forces of all joints as forces of independent ones."""
+    if len(S) == 0:
+        for i in range(len(total)):
+            total[i] = row_force[i]
+        return
+    for i in range(len(total)):
+        total[i] = 0.0
+    for r in range(len(row_force)):
+        if row_force[r] != 0.0:
+            for i in range(len(total)):
+                total[i] += S[r, i] * row_force[r]
+
+
+@rounded_alike
+def write_driven(drives: Any, efforts: Any, S: Any, work: Any, base: Any, armature: Any) -> None:
+    """Joint forces `work.total` (nv,) of the drives as they are held now, and the armature (k,), `base` without drives."""
+    for j in range(len(armature)):
+        armature[j] = base[j]
+    for r in range(len(work.row_force)):
+        work.row_force[r] = 0.0
+    for k in range(len(drives.row)):
+        force = drives.values[GEAR, k] * work.law[k]
+        if work.side[k] != 0.0:
+            force = limited(drives, k, work.side[k] * np.inf)
+        elif work.inertia[k] == 0.0:
+            force = limited(drives, k, force)
+        work.row_force[drives.row[k]] += force
+        if is_free(drives, S, work, k):
+            armature[work.joint[k]] += work.inertia[k]
+    carry(S, work.row_force, work.total)
+    for i in range(len(work.total)):
+        if work.held[i] != 0.0:
+            work.total[i] = work.held[i] * efforts[i]
+        elif work.stiff[i] == 0.0:
+            work.total[i] = min(max(work.total[i], -efforts[i]), efforts[i])
+
+
+@rounded_alike
+def next_side(side: float, asked: float, allowed: float) -> float:
+    """The limit at which a force is held that is cut to `allowed`; from one limit to the other by way of none."""
+    passed = 1.0 if asked > allowed else -1.0 if asked < allowed else 0.0
+    return 0.0 if side * passed < 0.0 else passed
+
+
+@rounded_alike
+def judge_drives(drives: Any, efforts: Any, S: Any, rates: Any, work: Any, one: bool) -> bool:
+    """Hold and free drives by the accelerations (n,) of all joints, all or `one` of them; whether that changes anything."""
+    changed = False
+    for r in range(len(work.row_force)):
+        work.row_force[r] = 0.0
+    for k in range(len(drives.row)):
+        asked = drives.values[GEAR, k] * work.law[k] - work.inertia[k] * rates[drives.row[k]]
+        force = limited(drives, k, asked)
+        if work.inertia[k] > 0.0:
+            side = next_side(work.side[k], asked, force)
+            if side != work.side[k] and not (one and changed):
+                work.side[k] = side
+                changed = True
+        work.row_force[drives.row[k]] += force
+    carry(S, work.row_force, work.total)
+    for i in range(len(work.total)):
+        held = 0.0
+        if work.stiff[i] > 0.0:
+            held = next_side(work.held[i], work.total[i], min(max(work.total[i], -efforts[i]), efforts[i]))
+        if held != work.held[i] and not (one and changed):
+            work.held[i] = held
+            changed = True
+    return changed
+
+
+class WithArmature:
+    """Evaluates functions of a robot at armatures (batch, k) of its joints that are not floating, or at its own for None."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._parametric: dict[CompiledFunction[Any], CompiledFunction[Any]] = {}
+
+    def __call__(self, function: CompiledFunction[Any], armature: Array | None, *arguments: Array, **more: Any) -> Any:
+        if armature is None:
+            return function(*arguments, **more)
+        if function not in self._parametric:
+            self._parametric[function] = self.robot.parametric(function, bodies=False)
+        parametric = self._parametric[function]
+        given = arguments if parametric is function else (*arguments, armature)
+        return parametric(*given, **more)
