@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,19 @@ def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
         gym.register("own/Ball-v1", description, gym.RobotTask(), floor=True)
     with pytest.raises(ValueError, match="one root body that is fixed"):
         gym.register("own/Ball-v1", description, gym.RobotTask(), floating=True)
+
+
+def test_actions_may_be_target_positions() -> None:
+    """Stiff drives hold a heavy cart at its target, at a step of which a controller with these gains would diverge."""
+    cart = replace(cart_pole(effort=np.inf), timestep=0.02)
+    limited = replace(cart, joints=tuple(replace(j, lower=-1.0, upper=1.0) if j.name == "slide" else j for j in cart.joints))
+    gym.register("own/Held-v0", limited, gym.RobotTask(frame_skip=1), drives=fw.PD(1e5, 1e4, joints=["slide"]))
+    env = gymnasium.make("own/Held-v0")
+    assert (env.action_space.low, env.action_space.high) == (-1.0, 1.0)  # type: ignore[attr-defined]
+    env.reset(seed=0)
+    for _ in range(100):
+        seen = env.step(np.array([0.5], np.float32))[0]
+    assert seen[0] == pytest.approx(0.5, abs=1e-3)
 
 
 def test_what_is_no_robot_for_an_environment_is_refused() -> None:

@@ -20,7 +20,7 @@ from oracles.states import Array
 from simulation.scenes import FREE, free_bodies, momentum, solid_box
 from trial.conftest import Rounds
 
-REFUSED = r"gains energy|m deep in|did not converge|midpoint|cannot be closed|velocity|configuration"
+REFUSED = r"gains energy|m deep in|did not converge|midpoint|cannot be closed|velocity|configuration|diverges"
 STEPS = 20
 TREES = 6  # machine code is of a robot: scenes differ in all else
 STEP_SIZES = (1e-4, 1e-3, 3e-3, 1e-2)
@@ -209,6 +209,20 @@ def compare_batch(scene: Scene, states: list[tuple[Array, Array]]) -> None:
     for k in range(taken):
         for together, alone in ((qs[0, k], states[k][0]), (vs[0, k], states[k][1])):
             np.testing.assert_allclose(together, alone, rtol=0.0, atol=0.0 if exact else 1e-5 * size)
+
+
+def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
+    """Drives hold their joints where they are, at any step length, beside joints that fly, turn and swing freely."""
+    for rng in rounds(0.1):
+        robot = tree(int(rng.integers(TREES)))
+        drives = fw.PD(*(float(10.0 ** rng.uniform(-1.0, most)) for most in (6.0, 4.0)))
+        start = {"q": robot.random_configuration(rng), "v": float(rng.choice([0.0, 1.0])) * rng.standard_normal(robot.nv)}
+        sim = fw.Simulation(robot, float(rng.choice(STEP_SIZES)), **start, actuators=drives, joint_limits=False)
+        if not sim.forces.nu:
+            continue
+        targets = start["q"][sim.forces.drives.at]
+        said = outcome(sim.run, STEPS * sim.step_size, control=targets)
+        assert said is None or "diverges" not in said
 
 
 class Broken(Exception):

@@ -12,16 +12,37 @@ from ..robot.robot import Robot
 from .scene import Ground
 
 STEP = 1e-3  # [s]
-INTEGRATORS_OF_FILES = {"rk4": "rk4"}  # in MJCF's words; Euler's and implicit ones are "semi-implicit" here
+INTEGRATORS_OF_FILES = {"rk4": "rk4"}  # in MJCF's words; the others are "semi-implicit" here
+IMPLICIT = "implicit"  # in MJCF's words
 
 
 def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tuple[float, str]:
-    """Time step and integrator: those given, the file's, or a millisecond and "semi-implicit"."""
+    """Time step and integrator: those given, the file's, or a millisecond and "semi-implicit".
+
+    The semi-implicit step takes damping, springs and drives at its end, as MuJoCo's "implicitfast" takes their damping. No step
+    here takes velocity products at its end too, as MuJoCo's "implicit" does: a ModelWarning says so.
+    """
     if step is None:
         step = robot.model.timestep or STEP
     if integrator is None:
+        if robot.model.integrator == IMPLICIT:
+            warnings.warn(
+                f"{robot.name}: its file asks for the integrator 'implicit'; 'semi-implicit' is used, which takes damping, "
+                "springs and drives at the end of a step, and Coriolis and centrifugal forces at its beginning (integrator= "
+                "chooses another)",
+                ModelWarning, stacklevel=4,
+            )  # fmt: skip
         integrator = INTEGRATORS_OF_FILES.get(robot.model.integrator or "", "semi-implicit")
     return step, integrator
+
+
+def warn_of_explicit_drives(robot: Robot, why: str) -> None:
+    """A ModelWarning that stiffness and damping of drives are taken at the beginning of a step."""
+    warnings.warn(
+        f"{robot.name}: steps take stiffness and damping of its drives at their beginning, since {why}: high gains may be "
+        "unstable, take a short step",
+        ModelWarning, stacklevel=4,
+    )  # fmt: skip
 
 
 def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .compiled_loop import CompiledLoop
 from .compiling import jitable
 from .contact.detection import find_contacts
+from .robot_stages import copy_rows
 from .smooth_motion import call_machine, clear_rows, copy
 from .step import take_step
 
@@ -151,12 +152,6 @@ def store_robot(one: Any, many: Any, i: int) -> None:
     for c in range(many.count[i, 0]):
         for j in range(3):
             one.impulses.last_force[many.candidate[i, c], j] = 0.0
-
-
-@jitable
-def copy_rows(source: Any, target: Any) -> None:
-    for i in range(len(target)):
-        copy(source[i], target[i])
 
 
 RUN_ROBOTS = CompiledLoop(run_robots, numbers=2)

@@ -93,7 +93,7 @@ class ForceRates:
         return self._within_efforts(*joints.forces(total, dtotal))
 
     def of_implicit_drives(self, x: StateRates, inputs: InputRates, work: DriveWork, a: Array, step: float) -> Array:
-        """Of drives that a step takes at its end (see `implicit_drives`), as they are held there; a (nv,) is the acceleration."""
+        """Of drives that a step takes at its end (see `implicit_drives`), as held there; a (nv,) is the acceleration."""
         assert inputs.control is not None
         (rows, _, drive), joints = self.forces.drives, JointMap(self.forces, x.q, x.dq)
         gear, gain, _, b1, b2, *ends = drive

@@ -1,16 +1,16 @@
 """Drives with stiffness and damping, taken at the end of a semi-implicit step.
 
-The drive k acts on the row r of a joint with gear g: f = g clip(F), F = gain u + b0 + g (b1 x + b2 v). At the step's end, for the
-acceleration a of the row,
+The drive k acts on the row r of a joint with gear g: f = g clip(F), F = gain u + b0 + g (b1 x + b2 v). At the step's end,
+for the acceleration a of the row,
 
     g F+ = g F(x + h v, v) - I a      I = g² (h max(-b2, 0) + h² max(-b1, 0))
 
-so a drive within its limits adds the armature I to its joint and the force g F(x + h v, v), and a drive at a limit adds that force
-and no armature. An effort limit of a joint holds all drives that act on it in the same way. Which drives are held is found by
-active sets: all are free at first, and each acceleration tells which of them would pass a limit. The drives' forces are monotone,
-so this is Newton's method for a convex piecewise quadratic function. It takes one round if no limit is passed, and two or three
-otherwise. Newton's method may cycle where drives are much stiffer than links are heavy: after some rounds only the first drive that
-would pass a limit changes, a principal pivot of least index (Murty 1974), which comes to an end.
+so a drive within its limits adds the armature I to its joint and the force g F(x + h v, v), and a drive at a limit adds that
+force and no armature. An effort limit of a joint holds all drives that act on it in the same way. Active sets find which drives
+are held: all are free at first, and each acceleration tells which of them would pass a limit. Forces of drives are monotone, so
+this is Newton's method for a convex piecewise quadratic function. It takes one round if no limit is passed, and two or three
+otherwise. Newton's method may cycle where drives are much stiffer than links are heavy: after some rounds only the first drive
+that would pass a limit changes, a principal pivot of least index (Murty 1974), which comes to an end.
 
 The functions here see the arrays of one robot. Compiled steps and `Stepper` call the same text.
 """
@@ -65,8 +65,7 @@ def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
 
 @rounded_alike
 def begin_drives(drives: Any, step: float, control: Any, x: Any, rates: Any, S: Any, work: Any) -> None:
-    """Set all drives free, at x (nq,) and velocities (n,) of all joints. S is that of `ForcesAtJoints`, without rows if there is
-    none."""
+    """Set all drives free, at x (nq,) and velocities (n,) of all joints. S is that of `ForcesAtJoints`, or has no rows."""
     d = drives.values
     for i in range(len(work.held)):
         work.stiff[i], work.held[i] = 0.0, 0.0

@@ -20,8 +20,10 @@ from .contact.delassus_by_inverse import write_delassus_by_inverse
 from .contact.detection import ContactPoints, find_contacts
 from .contact.joint_rows import any_active, write_row_gaps, write_row_speeds
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work
+from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
     SEMI_IMPLICIT,
+    accelerate_held,
     be_at,
     call_machine,
     clear_rows,
@@ -113,12 +115,9 @@ class RobotStages(NamedTuple):
         return count >= 0 and deepest <= self.numbers.max_penetration
 
     def is_touched(self) -> bool:
-        rows, k = self.rows, self.kinematics
-        if len(rows.joint) == 0:
+        if len(self.rows.joint) == 0:
             return self.count[0] > 0  # type: ignore[no-any-return]
-        write_row_velocity(self, self.arrays.free)
-        write_row_speeds(rows, self.arrays.row_velocity, k.speed)
-        self.count[1] = any_active(rows, k.gap, k.speed, self.settings)
+        find_near(self)
         return self.count[1] > 0 or self.count[0] > 0  # type: ignore[no-any-return]
 
     def resolve(self) -> bool:
@@ -131,6 +130,10 @@ class RobotStages(NamedTuple):
         contacts = first_contacts(self.contacts, self.count[0])
         model = ContactModel(self.width, self.friction, self.restitution, self.rows, self.settings)
         done = resolve(model, contacts, k, delassus_of(self, contacts), self.impulses, self.workspace)
+        for _ in range(ROUNDS_OF_ALL):
+            if not done.residual <= done.allowed or not drives_pass(self):
+                break
+            done = resolve(model, contacts, k, delassus_of(self, contacts), self.impulses, self.workspace)
         report = self.report
         report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.sweeps, done.newton_steps
         report[4] = 1.0 if done.overlap else 0.0
@@ -187,6 +190,44 @@ class RobotStages(NamedTuple):
         copy(self.arrays.ahead, self.q)
         copy(self.arrays.end, self.v)
         keep_impulses(self.impulses)
+
+
+@jitable
+def drives_pass(stages: Any) -> bool:
+    """Whether the impulses take drives past their limits or back; `free` is then the velocity with drives as held now."""
+    if not stages.numbers.driven or not stages.given[0]:
+        return False
+    m, calls = stages.arrays, stages.calls
+    write_pushed_acceleration(stages, stages.impulses.wrench, stages.impulses.joint)
+    write_row_velocity(stages, m.pushed)
+    if not judge_drives(stages.drives, stages.efforts, m.S, m.row_velocity, stages.driving, False):
+        return False
+    if stages.given[1]:
+        copy_rows(stages.external, stages.forces)
+    be_at(stages, stages.q, stages.v)
+    accelerate_held(stages)
+    copy(m.accelerated, m.acceleration)
+    call_machine(calls.free_velocity)
+    copy(m.free, m.after)
+    if len(stages.bodies) > 0:
+        call_machine(calls.velocity)
+    find_near(stages)
+    return True
+
+
+@jitable
+def find_near(stages: Any) -> None:
+    """Whether joints with limits or dry friction count at `free`."""
+    k = stages.kinematics
+    write_row_velocity(stages, stages.arrays.free)
+    write_row_speeds(stages.rows, stages.arrays.row_velocity, k.speed)
+    stages.count[1] = any_active(stages.rows, k.gap, k.speed, stages.settings)
+
+
+@jitable
+def copy_rows(source: Any, target: Any) -> None:
+    for i in range(len(target)):
+        copy(source[i], target[i])
 
 
 @jitable

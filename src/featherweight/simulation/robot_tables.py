@@ -65,7 +65,7 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
 
 
 def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) -> Call:
-    """A call of the function that takes armature, and inertial parameters if there are any, as arguments, if it depends on them."""
+    """A call of the function of armature, and of inertial parameters if there are any, if it depends on them."""
     function, *arrays = call
     if function is None:
         return call

@@ -28,7 +28,7 @@ from .arguments import (
     numbers,
     of_robots,
 )  # fmt: skip
-from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_what_is_left_out
+from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .failure import SimulationError
 from .fleet import Fleet, Inputs, can_be_compiled
@@ -66,10 +66,10 @@ class Simulation(StateOfRobots):
     the file holds that is not simulated is told by a ModelWarning.
 
     `friction` and `restitution` are those of surfaces that have none of their own; `pyramid` takes friction pyramids for cones.
-    `actuators` are the robot's unless given, or position drives (`PD`); their controls are an argument of `step`. A semi-implicit
-    step meets their stiffness and damping at its end. Damping, springs, dry friction, limits
-    and efforts of joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them
-    out. Loops are closed after each step; `opened` is what was left of their constraints before.
+    `actuators` are the robot's unless given, or position drives (`PD`); their controls are an argument of `step`. A
+    semi-implicit step takes their stiffness and damping at its end. Damping, springs, dry friction, limits and efforts of
+    joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are
+    closed after each step; `opened` is what was left of their constraints before.
 
     Of many robots, `on_failure` says what happens to one whose step cannot be taken: "raise" a SimulationError, and no robot
     takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
@@ -133,6 +133,9 @@ class Simulation(StateOfRobots):
         self._stepper = Stepper(
             robot, self.step_size, integrator, self.forces, joint_passive and self.forces.smooth, max_penetration, threads
         )  # fmt: skip
+        if self._stepper.has_drives and not (self._stepper.driven and isinstance(delassus, str)):
+            self._stepper.driven = False
+            warn_of_explicit_drives(robot, "it is too large" if isinstance(delassus, str) else "delassus= is a function")
         limits = joint_limits and bool((np.isfinite(self.forces.lower) | np.isfinite(self.forces.upper)).any())
         dry_friction = joint_friction and bool(self.forces.friction.any())
         parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits, dry_friction)

@@ -128,21 +128,28 @@ def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
 @jitable
 def accelerate_driven(stages: Any) -> None:
     """The acceleration `accelerated` at x and w of a semi-implicit step with drives that have stiffness or damping."""
-    m, calls, d, most, work = stages.arrays, stages.calls, stages.drives, stages.efforts, stages.driving
+    m, d, work = stages.arrays, stages.drives, stages.driving
     if stages.numbers.joined:
-        call_machine(calls.spanning)
+        call_machine(stages.calls.spanning)
     write_row_velocity(stages, m.w)
     begin_drives(d, stages.numbers.step, stages.control, m.x, m.row_velocity, m.S, work)
     for k in range(MOST_ROUNDS):
-        write_driven(d, most, m.S, work, stages.base_armature, stages.armature)
-        for i in range(len(m.given)):
-            m.given[i] = min(max(stages.tau[i], -most[i]), most[i]) + work.total[i]
-        copy(m.given, m.load)
-        add_springs(stages, stages.numbers.step)
-        call_machine(calls.dynamics_external if stages.given[1] else calls.dynamics)
+        accelerate_held(stages)
         write_row_velocity(stages, m.accelerated)
-        if not judge_drives(d, most, m.S, m.row_velocity, work, k >= ROUNDS_OF_ALL):
+        if not judge_drives(d, stages.efforts, m.S, m.row_velocity, work, k >= ROUNDS_OF_ALL):
             return
+
+
+@jitable
+def accelerate_held(stages: Any) -> None:
+    """The acceleration `accelerated` at x and w with the drives as they are held now."""
+    m, most, work = stages.arrays, stages.efforts, stages.driving
+    write_driven(stages.drives, most, m.S, work, stages.base_armature, stages.armature)
+    for i in range(len(m.given)):
+        m.given[i] = min(max(stages.tau[i], -most[i]), most[i]) + work.total[i]
+    copy(m.given, m.load)
+    add_springs(stages, stages.numbers.step)
+    call_machine(stages.calls.dynamics_external if stages.given[1] else stages.calls.dynamics)
 
 
 @jitable

@@ -65,9 +65,8 @@ class Stepper:
         self.moving = robot  # with the damping and springs that the semi-implicit step meets at its end in its armature
         if passive and integrator == "semi-implicit":
             self.moving = robot.with_armature(forces.implicit_armature(h))
-        self.driven = False  # whether the step takes stiffness and damping of drives at its end
-        if integrator == "semi-implicit" and has_implicit_drives(forces, h):
-            self.driven = robot.forward_dynamics.execution == "traced"
+        self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h)
+        self.driven = self.has_drives and robot.forward_dynamics.execution == "traced"  # whether a step takes them at its end
         self.driving: list[DriveWork] | None = None  # what they did in the last step, where they are taken so
         self._evaluate = WithArmature(self.moving)
         self.contacts: Any = None
@@ -225,14 +224,21 @@ class Stepper:
         if self.contacts is None:
             return False
         self.map = self.forces.map(self.q)
-        self.near = self.contacts.near(self.free, self.map)
-        self.touched = self.near | (self.contacts.state.counts > 0)
+        self._find_near()
         return bool(self.touched.any())
 
+    def _find_near(self) -> None:
+        """Which robots joints with limits or dry friction act on at `free`, and which anything acts on."""
+        self.near = self.contacts.near(self.free, self.map)
+        self.touched = self.near | (self.contacts.state.counts > 0)
+
     def resolve(self) -> bool:
-        self.contacts.armature = self.armature
-        self.contacts.resolve(self.q, self.v, self.free, self.map, self.near, self.threads)
-        self.contacts.require_converged(self.time)
+        for k in range(1 + ROUNDS_OF_ALL):
+            self.contacts.armature = self.armature
+            self.contacts.resolve(self.q, self.v, self.free, self.map, self.near, self.threads)
+            self.contacts.require_converged(self.time)
+            if k == ROUNDS_OF_ALL or not self._drives_pass():
+                break
         if self.smooth is not None:  # what impulses change is counted from the start of the step
             self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
         return True
@@ -316,35 +322,57 @@ class Stepper:
         if not self.driven:
             self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
             return
-        robots, user = range(len(self.q)), self.given
-        base = np.asarray(self.moving.armature)
-        self.armature, self.driving = np.tile(base, (len(self.q), 1)), None
+        robots, self.user = range(len(self.q)), self.given
+        self.armature, self.driving = np.tile(self.moving.armature, (len(self.q), 1)), None
         if self.control is None:
             self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
             return
         control = np.broadcast_to(self._controls(self.control), (len(self.q), self.forces.nu))
-        drives, most, S = self.forces.drives, self.robot.effort_limit, self.forces.map(self.q)
-        maps = np.zeros((len(self.q), 0, self.robot.nv)) if S is None else S
-        work = [drive_work(self.robot, drives) for _ in robots]
-        rates = self._of_all_joints(S, self.v)
+        drives, S = self.forces.drives, self.forces.map(self.q)
+        self._maps = np.zeros((len(self.q), 0, self.robot.nv)) if S is None else S
+        self.driving = [drive_work(self.robot, drives) for _ in robots]
+        rates = self._of_all_joints(self.v)
         for i in robots:
-            begin_drives(drives, self.h, control[i], self.q[i], rates[i], maps[i], work[i])
+            begin_drives(drives, self.h, control[i], self.q[i], rates[i], self._maps[i], self.driving[i])
         for k in range(MOST_ROUNDS):
-            for i in robots:
-                write_driven(drives, most, maps[i], work[i], base, self.armature[i])
-            self.given = user + np.stack([w.total for w in work])
-            self.load = self._with_springs(self.given)
-            self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
-            rates = self._of_all_joints(S, self.acceleration)
-            one = k >= ROUNDS_OF_ALL
-            if not any([judge_drives(drives, most, maps[i], rates[i], work[i], one) for i in robots]):
+            self._accelerate_held()
+            if not self._judge_drives(self.acceleration, k >= ROUNDS_OF_ALL):
                 break
-        self.driving = work
 
-    @staticmethod
-    def _of_all_joints(S: Array | None, v: Array) -> Array:
+    def _accelerate_held(self) -> None:
+        """The acceleration with the drives as they are held now."""
+        assert self.driving is not None and self.armature is not None
+        drives, most, base = self.forces.drives, self.robot.effort_limit, np.asarray(self.moving.armature)
+        for S, work, armature in zip(self._maps, self.driving, self.armature, strict=True):
+            write_driven(drives, most, S, work, base, armature)
+        self.given = self.user + np.stack([w.total for w in self.driving])
+        self.load = self._with_springs(self.given)
+        self.acceleration = self._moved(self.moving, self.q, self.v, self.load, self.external)
+
+    def _judge_drives(self, acceleration: Array, one: bool, which: Array | None = None) -> bool:
+        """Hold and free drives of all robots, or `which` (robots,) bool; whether that changes anything."""
+        assert self.driving is not None
+        drives, most, rates = self.forces.drives, self.robot.effort_limit, self._of_all_joints(acceleration)
+        robots = range(len(self.q)) if which is None else np.flatnonzero(which)
+        changes = [judge_drives(drives, most, self._maps[i], rates[i], self.driving[i], one) for i in robots]
+        return any(changes)
+
+    def _drives_pass(self) -> bool:
+        """Whether the impulses take drives past their limits or back; `free` is then the velocity with drives as held now."""
+        if self.driving is None:
+            return False
+        impulses = self.contacts.state.impulses
+        pushed = self._pushed_acceleration(impulses.wrench, impulses.joint)
+        if not self._judge_drives(pushed, False, self.touched):
+            return False
+        self._accelerate_held()
+        self.free = self.after = self.robot._free_velocity(self.v, self.acceleration, self.h)
+        self._find_near()
+        return True
+
+    def _of_all_joints(self, v: Array) -> Array:
         """Velocities (robots, n) of all joints."""
-        return v if S is None else np.einsum("brv,bv->br", S, v)
+        return np.einsum("brv,bv->br", self._maps, v) if self.robot.closed else v
 
     def _forces_at(self, q: Array, v: Array) -> Array:
         """Within a step, where drives, damping and springs follow the state."""
@@ -443,9 +471,9 @@ class Stepper:
         turn = self.h * np.abs(self.after[robot])
         name = self._joint_of(int(turn.argmax()))
         raise SimulationError(
-            f"joint {name!r} moves by {turn.max():.3g} rad or m in the step, at {turn.max() / self.h:.3g} rad/s or m/s: the motion "
-            "diverges. Forces of a controller that follow the state (a PD law, say) are constant during a step; give them as "
-            "drives, which the step takes at its end (actuators=featherweight.PD(...)), or take a shorter step",
+            f"joint {name!r} moves by {turn.max():.3g} rad or m in the step, at {turn.max() / self.h:.3g} rad/s or m/s: the "
+            "motion diverges. Forces of a controller that follow the state (a PD law, say) are constant during a step; give "
+            "them as drives, which the step takes at its end (actuators=featherweight.PD(...)), or take a shorter step",
             self.time, robot, len(self.v),
         )  # fmt: skip
 

@@ -1,0 +1,266 @@
+"""Drives with stiffness and damping, which a semi-implicit step takes at its end, and velocities that diverge."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robots import linkages
+from featherweight.simulation import Simulation
+from oracles.robots import ROOT
+from oracles.states import Array
+
+H = 0.01
+SERVO = """<mujoco><option timestep="0.01" integrator="{integrator}" gravity="0 0 0"/>
+  <worldbody><body><joint name="j" axis="0 1 0"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -.2" size=".02" mass=".15"/></body></worldbody>
+  <actuator><position joint="j" kp="80" kv="3"/></actuator></mujoco>"""
+
+
+def random_tree(seed: int, effort: float = np.inf) -> fw.Robot:
+    d = fw.generators.random_tree(5, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
+    return fw.build(replace(d, joints=tuple(replace(j, effort=effort) for j in d.joints)))
+
+
+def stiff_drives(robot: fw.Robot, low: float, high: float) -> list[fw.Actuator]:
+    """Drives with gears of both signs and limits, and a motor without stiffness beside the first."""
+    servos = [
+        fw.Actuator(j.name, j.name, gear=1.0 if k % 2 else -2.0, gain=80.0, bias=(0.3, -80.0, -3.0), force=(low, high))
+        for k, j in enumerate(robot.joints)
+    ]
+    return [*servos, fw.Actuator("motor", robot.joints[0].name, gear=2.0, control=(-1.0, 1.0))]
+
+
+def uncompiled(sim: Simulation) -> Simulation:
+    """The same simulation, in steps of NumPy."""
+    q, v = np.atleast_2d(sim.q).copy(), np.atleast_2d(sim.v).copy()
+    sim._compiled = sim._fleet = None
+    sim._stepper.reset(q, v)
+    return sim
+
+
+def force_at(drives: Any, x: Array, v: Array, u: Array, robot: fw.Robot) -> Array:
+    """Forces of drives by their definition, within efforts."""
+    total = np.zeros(robot.nv)
+    for a, control in zip(drives, u, strict=True):
+        k = next(j.v_slice.start for j in robot.joints if j.name == a.joint)
+        law = a.gain * np.clip(control, *a.control) + a.bias[0] + a.gear * (a.bias[1] * x[k] + a.bias[2] * v[k])
+        total[k] += a.gear * np.clip(law, *a.force)
+    return np.clip(total, -robot.effort_limit, robot.effort_limit)
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+def test_a_stiff_servo_of_a_light_link_settles_as_in_mujoco(integrator: str) -> None:
+    """Taken at the step's beginning, it would grow by a factor of 16 in each step."""
+    text = SERVO.format(integrator=integrator)
+    model = mujoco.MjModel.from_xml_string(SERVO.format(integrator="implicitfast"))
+    data, sim = mujoco.MjData(model), fw.Simulation(fw.load(text))
+    data.ctrl[0] = 0.5
+    for _ in range(100):
+        mujoco.mj_step(model, data)
+        sim.step(control=[0.5])
+    assert sim.q[0] == pytest.approx(0.5, abs=1e-9)
+    assert sim.q[0] == pytest.approx(data.qpos[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
+    """M (v+ - v)/h + bias = f(x + h v+, v+), with forces and efforts at their limits; to rounding of terms of 1e3."""
+    rng = np.random.default_rng(seed)
+    robot = random_tree(seed, effort=(np.inf, 12.0)[seed % 2])
+    drives = stiff_drives(robot, -5.0, 8.0)
+    sim = fw.Simulation(robot, H, q=robot.random_configuration(seed), actuators=drives, joint_limits=False)
+    at_limits = 0
+    for _ in range(30):
+        q, v, u = sim.q, sim.v, rng.normal(size=6)
+        sim.step(control=u)
+        force = force_at(drives, q + H * sim.v, sim.v, u, robot)
+        left = robot.mass_matrix(q) @ (sim.v - v) / H + robot.bias_force(q, v) - force
+        assert np.abs(left).max() < 1e-9
+        at_limits += int((np.abs(force) > 7.9).sum())
+    assert at_limits > 10  # the test has drives at their limits
+
+
+@pytest.mark.parametrize("effort", [np.inf, 4.0])
+def test_compiled_steps_are_those_of_numpy(effort: float) -> None:
+    robot = random_tree(1, effort)
+    start: dict[str, Any] = dict(q=robot.random_configuration(1), actuators=stiff_drives(robot, -5.0, 8.0))
+    one, other = fw.Simulation(robot, H, **start), uncompiled(fw.Simulation(robot, H, **start))
+    for u in np.random.default_rng(0).normal(size=(50, 6)):
+        one.step(control=u)
+        other.step(control=u)
+        np.testing.assert_array_equal(one.q, other.q)
+        np.testing.assert_array_equal(one.v, other.v)
+
+
+@pytest.mark.parametrize("effort", [np.inf, 3.0])
+def test_drives_of_a_loop(effort: float) -> None:
+    """A four-bar linkage with a drive of its crank: the difference of two step lengths halves with the step (order 1)."""
+    d = linkages.four_bar()
+    robot = fw.build(replace(d, joints=tuple(replace(j, effort=effort) for j in d.joints)))
+    q = linkages.four_bar_configuration(1.0)
+    ends = []
+    for h in (H, H / 2, H / 4):
+        sim = fw.Simulation(robot, h, q=q, actuators=fw.PD(80.0, 3.0))
+        sim.run(0.2, control=[q[0] + 0.2])
+        ends.append(sim.q)
+    wide, narrow = (np.abs(a - b).max() for a, b in pairwise(ends))
+    assert 1.5 < wide / narrow < 2.5
+
+
+def standing(height: float) -> tuple[fw.Robot, Array, Array]:
+    """A Go2, its start with bent legs, and the angles of its legs."""
+    robot = fw.load(ROOT / "go2_description/urdf/go2.urdf", base="floating")
+    q = robot.neutral()
+    for j in robot.joints:
+        q[j.q_slice] = 0.8 if "thigh" in j.name else -1.6 if "calf" in j.name else q[j.q_slice]
+    q[2] = height
+    return robot, q, q[7:].copy()
+
+
+def test_a_quadruped_stands_by_stiff_drives_at_ten_milliseconds() -> None:
+    robot, q, angles = standing(0.4)
+    sim = fw.Simulation(robot, H, q=q, ground=fw.Plane(), actuators=fw.PD(80.0, 3.0))
+    sim.run(2.0, control=angles)
+    assert np.abs(sim.v).max() < 0.02
+    assert np.abs(sim.q[7:] - angles).max() < 0.1  # the legs yield by their load over their stiffness
+    assert 0.25 < sim.q[2] < 0.35
+
+
+def test_efforts_hold_while_feet_hit_the_ground() -> None:
+    """Impulses of a landing change velocities, and so the forces of drives in the same step."""
+    robot, q, angles = standing(0.8)
+    sim = uncompiled(fw.Simulation(robot, H, q=q, ground=fw.Plane(), actuators=fw.PD(80.0, 3.0)))
+    most, greatest = robot.effort_limit[6:], 0.0
+    for _ in range(45):
+        v = sim.v
+        sim.step(control=angles)
+        assert sim._stepper.driving is not None
+        work = sim._stepper.driving[0]
+        accelerations = (sim._stepper.after[0] - v)[6:] / H
+        force = np.where(work.held[6:] != 0.0, work.held[6:] * most, work.law - work.inertia * accelerations)
+        greatest = max(greatest, float((np.abs(force) / most).max()))
+    assert greatest == 1.0  # reached, and not passed
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("effort", [np.inf, 15.0])
+def test_derivatives_of_driven_steps(seed: int, effort: float) -> None:
+    """By central differences of whole steps, with drives free and at their limits."""
+    rng = np.random.default_rng(seed)
+    robot = random_tree(seed, effort)
+    q, v, u, n, e = robot.random_configuration(seed), rng.normal(size=5), rng.normal(size=6), 5, 1e-6
+    drives = stiff_drives(robot, -25.0, 28.0)
+
+    def after(x: Array) -> Array:
+        sim = fw.Simulation(robot, H, q=q + x[:n], v=v + x[n : 2 * n], actuators=drives)
+        sim.step(x[2 * n : 3 * n], u + x[3 * n :])
+        return np.concatenate([sim.q, sim.v])
+
+    d = fw.Simulation(robot, H, q=q, v=v, actuators=drives).derivatives(np.zeros(n), u)
+    given = np.hstack([d.A, d.B, d.B_control])
+    found = np.stack([(after(e * x) - after(-e * x)) / (2 * e) for x in np.eye(3 * n + 6)], axis=1)
+    assert not d.doubtful
+    assert np.abs(given - found).max() < 1e-7 * np.abs(found).max()
+
+
+def test_gains_of_robots_that_differ_are_taken_at_the_end() -> None:
+    robot, factors = fw.load(SERVO.format(integrator="Euler")), np.array([0.5, 1.0, 20.0])
+    many = fw.Simulation(robot, q=np.zeros((3, 1)))
+    many.vary(gains=factors)
+    many.run(0.05, control=np.full((3, 1), 0.5))
+    for q, f in zip(many.q, factors, strict=True):
+        one = fw.Simulation(robot, actuators=[fw.Actuator("a", "j", gain=80.0 * f, bias=(0.0, -80.0 * f, -3.0 * f))])
+        one.run(0.05, control=[0.5])
+        np.testing.assert_array_equal(q, one.q)
+
+
+def test_drives_without_controls_do_nothing() -> None:
+    """Neither force nor armature, also in the step after one with controls."""
+    robot = fw.load(SERVO.format(integrator="Euler"))
+    sim, free = fw.Simulation(robot), fw.Simulation(robot, actuators=())
+    sim.step(control=[0.5])
+    free.reset(sim.q, sim.v)
+    sim.step()
+    free.step()
+    np.testing.assert_array_equal(sim.q, free.q)
+
+
+# --- velocities that diverge
+
+
+def unstable(time: float, q: Array, v: Array) -> Array:
+    """The law of the servo as a controller: it is constant during a step."""
+    tau: Array = 80.0 * (0.5 - q) - 3.0 * v
+    return tau
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_controller_that_diverges_is_refused(compiled: bool) -> None:
+    sim = fw.Simulation(fw.load(SERVO.format(integrator="Euler")))
+    sim = sim if compiled else uncompiled(sim)
+    with pytest.raises(fw.SimulationError, match=r"joint 'j' moves by .* diverges.*featherweight\.PD"):
+        sim.run(1.0, unstable)
+    assert np.abs(sim.q).max() < 1e3
+
+
+def test_rollouts_that_diverge_are_refused() -> None:
+    robot = fw.load(SERVO.format(integrator="Euler"))
+    push = np.full((1, 400, 1), 50.0)
+    with pytest.raises(fw.SimulationError, match="'j' moves by"):
+        fw.Simulation(robot).rollout(np.zeros((3, 1)), tau=push)
+
+
+def test_robots_that_diverge_stop() -> None:
+    robot = fw.load(SERVO.format(integrator="Euler"))
+    sim = fw.Simulation(robot, q=np.zeros((2, 1)), v=[[0.0], [2e4]], on_failure="stop")
+    sim.step()
+    np.testing.assert_array_equal(sim.failed, [False, True])
+
+
+# --- PD
+
+
+def test_pd_names_joints_that_are_none() -> None:
+    robot = random_tree(0)
+    for wrong, words in (
+        (fw.PD(1.0, joints=["knee"]), "joints names 'knee'"),
+        (fw.PD({"knee": 1.0}), "stiffness names 'knee'"),
+        (fw.PD({"joint1": 1.0}, joints=["joint1", "joint2"]), "stiffness has no number for joint 'joint2'"),
+        (fw.PD(1.0, -1.0), "damping of joint 'joint0' must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fw.Simulation(robot, actuators=wrong)
+
+
+def test_pd_drives_the_joints_that_move_by_themselves() -> None:
+    d = linkages.four_bar()
+    robot = fw.build(d)
+    sim = fw.Simulation(robot, q=linkages.four_bar_configuration(1.0), actuators=fw.PD(1.0))
+    assert [a.joint for a in sim.forces.actuators] == [j.name for j in robot.joints if j.independent]
+
+
+# --- what is said
+
+
+def test_the_integrator_implicit_is_told() -> None:
+    robot = fw.load(SERVO.format(integrator="implicit"))
+    with pytest.warns(fw.ModelWarning, match="asks for the integrator 'implicit'; 'semi-implicit' is used"):
+        fw.Simulation(robot)
+    for same in (SERVO.format(integrator="implicitfast"), SERVO.format(integrator="Euler")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fw.Simulation(fw.load(same))
+
+
+def test_stiff_drives_of_a_robot_that_is_not_traced_are_told() -> None:
+    robot = fw.build(fw.generators.chain(3), execution="rolled")
+    with pytest.warns(fw.ModelWarning, match="stiffness and damping of its drives at their beginning, since it is too large"):
+        fw.Simulation(robot, actuators=fw.PD(80.0, 3.0))
