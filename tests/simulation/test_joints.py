@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -364,8 +363,7 @@ def test_two_actuators_of_a_joint_add_up() -> None:
     assert sim.v[0] == pytest.approx(H * (3.0 - 0.5 + 1.5) / 2.0, rel=1e-12)
 
 
-DRIVEN = """
-<mujoco>
+DRIVEN = """<mujoco>
   <compiler angle="radian"/>
   <option timestep="1e-3" integrator="Euler"><flag contact="disable" constraint="disable"/></option>
   <worldbody>
@@ -387,35 +385,69 @@ DRIVEN = """
     </body>
   </worldbody>
   <actuator>
-    <position name="shoulder" joint="shoulder" kp="60" kv="3" forcerange="-25 25"/>
-    <velocity name="rail" joint="rail" kv="12" gear="1.5"/>
-    <motor name="wrist" joint="wrist" gear="0.7" ctrlrange="-0.5 0.5"/>
-    <general name="spring" joint="wrist" gainprm="0.2" biastype="affine" biasprm="0.05 -0.4 -0.02" gear="-2"/>
+    {drives}
   </actuator>
 </mujoco>
 """
+MOTORS = """
+    <motor name="shoulder" joint="shoulder" gear="60" forcerange="-0.4 0.4"/>
+    <motor name="rail" joint="rail" gear="10"/>
+    <motor name="wrist" joint="wrist" gear="0.7" ctrlrange="-0.5 0.5"/>
+    <general name="push" joint="wrist" gainprm="0.2" biastype="affine" biasprm="0.05 0 0" gear="-2"/>"""
+SERVOS = """
+    <position name="shoulder" joint="shoulder" kp="60" kv="3" forcerange="-25 25"/>
+    <velocity name="rail" joint="rail" kv="12" gear="1.5"/>
+    <motor name="wrist" joint="wrist" gear="0.7" ctrlrange="-0.5 0.5"/>
+    <general name="spring" joint="wrist" gainprm="0.2" biastype="affine" biasprm="0.05 -0.4 -0.02" gear="-2"/>"""
 
 
-def test_a_driven_arm_steps_as_in_mujoco(tmp_path: Path) -> None:
-    """Both steps are Euler's, with dampers implicit and drives explicit: the same to rounding that grows over 0.4 s, 1e-9.
+def driven_arm(drives: str, step: float) -> tuple[fw.Simulation, mujoco.MjModel, mujoco.MjData]:
+    text = DRIVEN.format(drives=drives)
+    robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
+    assert [a.name for a in robot.actuators] == [model.actuator(k).name for k in range(model.nu)]
+    model.opt.timestep = step
+    return fw.Simulation(robot, step), model, mujoco.MjData(model)
+
+
+def step_both(sim: fw.Simulation, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """The controls, after a step of each."""
+    t = sim.time
+    u = np.array([np.sin(9.0 * t), 2.0 * np.cos(20.0 * t), 1.5 * np.sin(30.0 * t), 0.3])
+    data.ctrl[:] = u
+    mujoco.mj_step(model, data)
+    sim.step(control=u)
+    return u
+
+
+def velocities_of(sim: fw.Simulation, model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """MuJoCo's, in the robot's order."""
+    velocities: Array = data.qvel[[model.joint(j.name).dofadr[0] + k for j in sim.robot.joints for k in range(j.type.nv)]]
+    return velocities
+
+
+def test_an_arm_with_motors_steps_as_in_mujoco() -> None:
+    """Both steps are Euler's, with dampers implicit: the same to rounding that grows over 0.4 s, 1e-9.
 
     Forces, controls and the rail's effort all run into their ranges on the way.
     """
-    path = tmp_path / "driven.xml"
-    path.write_text(DRIVEN)
-    robot = fw.load(path)
-    model = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(model)
-    sim = fw.Simulation(robot, 1e-3)
-    dofs = [model.joint(j.name).dofadr[0] + k for j in robot.joints for k in range(j.type.nv)]
-    assert [a.name for a in robot.actuators] == [model.actuator(k).name for k in range(model.nu)]
+    sim, model, data = driven_arm(MOTORS, 1e-3)
     cut = np.zeros(3, dtype=bool)
-    for k in range(400):
-        t = 1e-3 * k
-        u = np.array([np.sin(9.0 * t), 2.0 * np.cos(20.0 * t), 1.5 * np.sin(30.0 * t), 0.3])
-        data.ctrl[:] = u
-        mujoco.mj_step(model, data)
-        cut |= [abs(data.actuator_force[0]) == 25.0, abs(data.joint("rail").qfrc_actuator[0]) == 9.0, abs(u[2]) > 0.5]
-        sim.step(control=u)
-        np.testing.assert_allclose(sim.v, data.qvel[dofs], atol=1e-9)
+    for _ in range(400):
+        u = step_both(sim, model, data)
+        cut |= [abs(data.actuator_force[0]) == 0.4, abs(data.joint("rail").qfrc_actuator[0]) == 9.0, abs(u[2]) > 0.5]
+        np.testing.assert_allclose(sim.v, velocities_of(sim, model, data), atol=1e-9)
     assert cut.all()
+
+
+def test_an_arm_with_servos_moves_as_in_mujoco() -> None:
+    """MuJoCo's Euler takes servos at the step's beginning, and ours at its end: both are of order 1 and lead to one motion."""
+    apart = []
+    for step in (1e-3, 1e-4):
+        sim, model, data = driven_arm(SERVOS, step)
+        cut = np.zeros(2, dtype=bool)
+        for _ in range(round(0.4 / step)):
+            step_both(sim, model, data)
+            cut |= [abs(data.actuator_force[0]) == 25.0, abs(data.joint("rail").qfrc_actuator[0]) == 9.0]
+        assert cut.all()
+        apart.append(float(np.abs(sim.v - velocities_of(sim, model, data)).max()))
+    assert apart[0] / apart[1] == pytest.approx(10.0, rel=0.3)

@@ -49,7 +49,7 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     for name, call in functions.items():
         if inertias and name in OF_ENERGY:
             functions[name] = with_inertias(robot, call, parameters, own)
-        elif name in OF_MASS and len(armature):
+        elif name in OF_MASS and (inertias or stepper.driven):
             functions[name] = with_inertias(stepper.moving, call, parameters, armature)
     calls = CallsOfRobot(**{name: machine_call(*call) for name, call in functions.items()})
     springs = stepper.forces.springs if stepper.passive else NO_SPRINGS

@@ -273,8 +273,6 @@ class Stepper:
         self._require_finite(self.end, "velocity after the step")
         self._require_finite(self.ahead, "configuration after the step")
         far = farthest(self.h * self.after, self.displacement)
-        if (far > FARTHEST).any():
-            self._refuse_speed(int(far.argmax()))
         fast = far > SLOW
         if not fast.any():
             return True
@@ -289,6 +287,8 @@ class Stepper:
         lost = fast & ~(self._excess(before, after, self.end) <= 0.0)
         if lost.any():
             self._refuse_gain(int(lost.argmax()), before, after)
+        if (far > FARTHEST).any():
+            self._refuse_speed(int(far.argmax()))
         return True
 
     def _excess(self, before: Any, after: Any, end: Array) -> Array:
