@@ -45,6 +45,7 @@ class FleetArrays(NamedTuple):
     parameters: Any  # (robots, bodies, 10)
     armature: Any  # (robots, k) with what meets damping and springs
     own_armature: Any  # (robots, k)
+    middle_armature: Any  # (robots, n)
 
 
 @jitable
@@ -112,6 +113,8 @@ def load_robot(one: Any, many: Any, i: int) -> None:
         copy_rows(many.parameters[i], one.parameters)
         copy(many.armature[i], one.armature)
         copy(many.own_armature[i], one.own_armature)
+    if len(many.middle_armature) > 0:
+        copy(many.middle_armature[i], one.middle_armature)
 
 
 @jitable

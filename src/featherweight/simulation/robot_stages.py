@@ -19,7 +19,7 @@ from .contact.contact_solver import keep_impulses, resolve
 from .contact.delassus_by_inverse import write_delassus_by_inverse
 from .contact.detection import ContactPoints, find_contacts
 from .contact.joint_rows import any_active, write_row_gaps, write_row_speeds
-from .energy_guard import SLOW, excess_energy, greatest_work
+from .energy_guard import SLOW, excess_energy, greatest_work, mean_work
 from .smooth_motion import (
     SEMI_IMPLICIT,
     be_at,
@@ -33,7 +33,7 @@ from .smooth_motion import (
     write_row_velocity,
 )  # fmt: skip
 
-jitable(excess_energy), jitable(greatest_work)
+jitable(excess_energy), jitable(greatest_work), jitable(mean_work)
 
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
@@ -52,6 +52,7 @@ class RobotStages(NamedTuple):
     calls: Any  # CallsOfRobot
     springs: Any  # Springs
     drives: Any  # Drives
+    middle_armature: Any  # (n,) by which the midpoint rule meets damping and stiffness; (0,) where there are none
     efforts: Any  # (nv,)
     joints: Any  # (k, 2) int, floating, spherical and planar joints: kind and first row
     forces: Any  # (bodies, 6), on all bodies
@@ -121,7 +122,7 @@ class RobotStages(NamedTuple):
 
     def resolve(self) -> bool:
         m, calls, k = self.arrays, self.calls, self.kinematics
-        if self.numbers.bounces:
+        if self.numbers.looks_back:
             if len(self.bodies) > 0:
                 call_machine(calls.velocity_before)
             write_row_velocity(self, self.v)
@@ -148,8 +149,10 @@ class RobotStages(NamedTuple):
             m.displacement[i] *= min(1.0, MOST_PUSHED / farthest)
 
     def apply_impulses(self) -> None:
-        m, h = self.arrays, self.numbers.step
-        write_pushed_acceleration(self, self.impulses.wrench, self.impulses.joint)
+        m, h, impulses = self.arrays, self.numbers.step, self.impulses
+        if self.numbers.integrator != SEMI_IMPLICIT:
+            write_struck(self)
+        write_pushed_acceleration(self, impulses.wrench, impulses.joint)
         if self.numbers.integrator == SEMI_IMPLICIT:
             call_machine(self.calls.pushed_velocity)
             return
@@ -255,8 +258,30 @@ def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
 
 
 @jitable
+def write_struck(stages: Any) -> None:
+    """What impacts at the beginning of the step change of the velocity."""
+    m, h, impulses = stages.arrays, stages.numbers.step, stages.impulses
+    impact = False
+    for i in range(len(m.struck)):
+        m.struck[i] = 0.0
+    for j in range(len(impulses.impact)):
+        for k in range(6):
+            impact |= impulses.impact[j, k] != 0.0
+    for x in impulses.joint_impact:
+        impact |= x != 0.0
+    if impact:
+        write_pushed_acceleration(stages, impulses.impact, impulses.joint_impact)
+        for i in range(len(m.struck)):
+            m.struck[i] = h * (m.pushed[i] - m.acceleration[i])
+
+
+@jitable
 def write_arrival(stages: Any, parted: bool) -> None:
-    """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there."""
+    """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there.
+
+    By "rk4" and "midpoint" what is pushed moves at the mean of the velocities after impacts and at the end, which is zero for
+    what is at rest.
+    """
     m, calls, numbers = stages.arrays, stages.calls, stages.numbers
     if numbers.integrator == SEMI_IMPLICIT:
         call_machine(calls.advance if parted else calls.advance_straight)
@@ -266,7 +291,7 @@ def write_arrival(stages: Any, parted: bool) -> None:
     for i in range(len(m.u)):
         moved = m.displacement[i] if parted else 0.0
         untouched &= m.after[i] == m.free[i] and moved == 0.0
-        m.u[i] = m.increment[i] + numbers.step * (m.after[i] - m.free[i]) + moved
+        m.u[i] = 0.5 * numbers.step * (stages.v[i] + m.struck[i] + m.after[i]) + moved
     if untouched:
         copy(m.smooth, m.x)
         return
@@ -315,11 +340,13 @@ def greatest_work_from(stages: Any) -> float:
     """The most that forces of users and drives may have done in the step [J]."""
     m, h = stages.arrays, stages.numbers.step
     be_at(stages, m.ahead, m.end)
+    copy(m.given, m.acting)  # those at the beginning
     if stages.numbers.integrator != SEMI_IMPLICIT:
         write_given(stages)
     work = 0.0
     for i in range(len(m.given)):
-        work += greatest_work(m.given[i], stages.v[i], m.end[i], h)
+        at_ends = greatest_work(m.given[i], stages.v[i], m.end[i], h)
+        work += max(at_ends, mean_work((m.acting[i], m.given[i]), stages.v[i], m.end[i], h))
     if not stages.given[1]:
         return work
     be_at(stages, stages.q, stages.v)  # what forces on bodies come to at joints

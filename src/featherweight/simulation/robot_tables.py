@@ -15,6 +15,7 @@ from .contact.contact_stage import ContactStage
 from .contact.delassus_by_inverse import InverseFactors, inverse_work
 from .contact.detection import ContactPoints
 from .forces import ForcesAtJoints, Springs
+from .integrators import KEPT_STEPS
 from .machine_code import Table, machine_call
 from .robot_stages import RobotStages
 from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
@@ -58,6 +59,7 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     stages = RobotStages(
         **arrays, numbers=_numbers(stepper, contacts), arrays=m, calls=calls, springs=_copies(springs),
         drives=_copies(stepper.forces.drives),
+        middle_armature=stepper.middle_armature.copy(),
         efforts=robot.effort_limit.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
         parameters=parameters, armature=armature, own_armature=own,
     )  # fmt: skip
@@ -90,7 +92,7 @@ def _numbers(stepper: Any, contacts: ContactStage) -> RobotNumbers:
         integrator=INTEGRATOR[stepper.integrator],
         looped=stepper.looped,
         joined=bool(robot.closed),
-        bounces=contacts.bounces,
+        looks_back=contacts.looks_back,
         step=float(stepper.h),
         closed_at=float(robot._exact) if stepper.looped else 0.0,
         gravity=float(np.linalg.norm(robot.gravity)),
@@ -103,6 +105,7 @@ def _motion(robot: Robot) -> MotionArrays:
     n = len(robot.model.tree.parent)
     arrays = {name: np.zeros(robot.nq if name in CONFIGURATIONS else robot.nv) for name in MotionArrays._fields}
     arrays |= {"row_velocity": np.zeros(n), "row_force": np.zeros(n), "S": np.zeros((n if robot.closed else 0, robot.nv))}
+    arrays |= {"steps": np.zeros((KEPT_STEPS, robot.nv)), "weights": np.zeros(KEPT_STEPS)}
     return MotionArrays(**arrays)
 
 
@@ -151,7 +154,8 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
         ),
         "impulses": ContactImpulses(
             force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
-            joint_push=np.zeros(joints), last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
+            joint_push=np.zeros(joints), impact=np.zeros((bodies, 6)), joint_impact=np.zeros(joints),
+            last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
             next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
         ),
         "report": np.zeros(5),
@@ -206,7 +210,7 @@ def _contact_calls(stepper: Any, contacts: ContactStage, m: MotionArrays, a: dic
     return {
         "placement": (contacts.body_placements, q, k.placement),
         "velocity": (contacts.body_velocities, q, m.free, k.velocity),
-        "velocity_before": (contacts.body_velocities if contacts.bounces else None, q, a["v"], k.velocity_before),
+        "velocity_before": (contacts.body_velocities if contacts.looks_back else None, q, a["v"], k.velocity_before),
         "body_delassus": (inertia.function_of_bodies, q, a["of_bodies"].G),
         "delassus_with_rows": (inertia.function_of_all, q, a["with_rows"].G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),

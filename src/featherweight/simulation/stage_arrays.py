@@ -11,7 +11,7 @@ class RobotNumbers(NamedTuple):
     integrator: int
     looped: bool  # loops can open
     joined: bool  # velocities of all joints follow from those of some, by S
-    bounces: bool  # whether any surface does
+    looks_back: bool  # the contact problem needs the velocities before the step
     step: float  # [s]
     closed_at: float  # [m, rad] residual at which loops are closed
     gravity: float  # [m/s²]
@@ -44,6 +44,12 @@ class MotionArrays(NamedTuple):
     middle: Any  # of integrators: a configuration, and velocities
     half: Any
     twice: Any
+    left: Any  # of the midpoint rule: what its equations lack, and the step from there
+    acting: Any  # forces in the middle, and those that stand for the armature with which damping and stiffness are met
+    lag: Any
+    steps: Any  # (k, nv) of Broyden's method, and its weights
+    weights: Any  # (k,)
+    struck: Any  # change of velocity by impacts at the beginning, of "rk4" and "midpoint"
     k2: Any
     k3: Any
     k4: Any
