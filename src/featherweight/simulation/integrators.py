@@ -85,6 +85,9 @@ class Motion(Protocol):
 def middle_armature(forces: ForcesAtJoints, h: float, passive: bool, given: Mapping[str, Array] | None = None) -> Array:
     """L (..., n), the armature of all joints' rows by which the midpoint rule meets damping and stiffness.
 
+    A joint has one armature for all its rows. Joints that loops move have none: the ratio of their velocities to independent
+    ones changes, and with it the armature would bring forces of its own.
+
     `given` has damping and stiffness (..., n) and drives (..., 9, k) where they are not those of the robot.
     """
     given = given or {}
@@ -99,8 +102,8 @@ def middle_armature(forces: ForcesAtJoints, h: float, passive: bool, given: Mapp
     of_drives = gear * gear * (half * np.maximum(-b2, 0.0) + half * half * np.maximum(-b1, 0.0))
     for k, row in enumerate(forces.drives.row):
         L[..., row] += of_drives[..., k]
-    for j in forces.robot.model.joints:  # which have one armature each
-        L[..., j.v_slice] = L[..., j.v_slice.start, None]
+    for whole, j in zip(forces.robot.model.joints, forces.robot.joints, strict=True):
+        L[..., whole.v_slice] = L[..., whole.v_slice.start, None] if j.independent else 0.0
     return L
 
 
@@ -231,15 +234,15 @@ def settled(
         change = np.abs(left).max(axis=-1) / scale
         lost = going & ~(change < np.inf)
         if lost.any():
-            break
+            raise NotConverged("the iterations of the implicit midpoint step diverge", int(lost.argmax()))
         ended = patience.ends(change)
         step = steps.next(left, ~((change < STAGNANT[0]) | (patience.waited >= STAGNANT[1])))
         after = np.where(going[:, None], after + np.where(ended[:, None], left, step), after)
         going &= ~ended
         if not going.any():
             return after, middle, found
-    i = int((lost if lost.any() else going).argmax())
-    what = f"implicit midpoint did not settle in {MIDPOINT_ITERATIONS} iterations (change {change[i]:.2g})"
+    i = int(going.argmax())
+    what = f"the implicit midpoint step is not found: iteration {MIDPOINT_ITERATIONS} changes {change[i]:.2g} of the velocity"
     raise NotConverged(what, i)
 
 

@@ -21,6 +21,7 @@ from .contact.detection import ContactPoints, find_contacts
 from .contact.joint_rows import any_active, write_row_gaps, write_row_speeds
 from .energy_guard import SLOW, excess_energy, greatest_work, mean_work
 from .smooth_motion import (
+    RK4,
     SEMI_IMPLICIT,
     be_at,
     call_machine,
@@ -52,7 +53,7 @@ class RobotStages(NamedTuple):
     calls: Any  # CallsOfRobot
     springs: Any  # Springs
     drives: Any  # Drives
-    middle_armature: Any  # (n,) by which the midpoint rule meets damping and stiffness; (0,) where there are none
+    middle_armature: Any  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     efforts: Any  # (nv,)
     joints: Any  # (k, 2) int, floating, spherical and planar joints: kind and first row
     forces: Any  # (bodies, 6), on all bodies
@@ -122,6 +123,7 @@ class RobotStages(NamedTuple):
 
     def resolve(self) -> bool:
         m, calls, k = self.arrays, self.calls, self.kinematics
+        write_unpushed_acceleration(self)
         if self.numbers.looks_back:
             if len(self.bodies) > 0:
                 call_machine(calls.velocity_before)
@@ -143,7 +145,7 @@ class RobotStages(NamedTuple):
         write_pushed_acceleration(self, self.impulses.push, self.impulses.joint_push)
         farthest = 1e-300
         for i in range(len(m.displacement)):
-            m.displacement[i] = h * (m.pushed[i] - m.acceleration[i])
+            m.displacement[i] = h * (m.pushed[i] - m.unpushed[i])
             farthest = max(farthest, abs(m.displacement[i]))
         for i in range(len(m.displacement)):
             m.displacement[i] *= min(1.0, MOST_PUSHED / farthest)
@@ -157,7 +159,7 @@ class RobotStages(NamedTuple):
             call_machine(self.calls.pushed_velocity)
             return
         for i in range(len(m.after)):
-            m.after[i] = m.free[i] + h * (m.pushed[i] - m.acceleration[i])
+            m.after[i] = m.free[i] + h * (m.pushed[i] - m.unpushed[i])
 
     def forget_impulses(self) -> None:
         clear_impulses(self.impulses)
@@ -238,6 +240,21 @@ def delassus_of(stages: Any, contacts: Any) -> Any:
 
 
 @jitable
+def write_unpushed_acceleration(stages: Any) -> None:
+    """That of the beginning of the step; with the armature by which impulses are met, which stages of "rk4" have not."""
+    m = stages.arrays
+    copy(m.acceleration, m.unpushed)
+    if stages.numbers.integrator != RK4 or len(stages.middle_armature) == 0:
+        return
+    for body in range(len(stages.forces)):
+        for j in range(6):
+            stages.forces[body, j] = stages.external[body, j] if stages.given[1] else 0.0
+    copy(m.load, m.pushed_load)
+    call_machine(stages.calls.dynamics_pushed)
+    copy(m.pushed, m.unpushed)
+
+
+@jitable
 def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
     """The acceleration with impulses on bodies and at joints spread over the step."""
     m, h, forces, dofs = stages.arrays, stages.numbers.step, stages.forces, stages.dofs
@@ -272,7 +289,7 @@ def write_struck(stages: Any) -> None:
     if impact:
         write_pushed_acceleration(stages, impulses.impact, impulses.joint_impact)
         for i in range(len(m.struck)):
-            m.struck[i] = h * (m.pushed[i] - m.acceleration[i])
+            m.struck[i] = h * (m.pushed[i] - m.unpushed[i])
 
 
 @jitable

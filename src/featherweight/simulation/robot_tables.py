@@ -30,6 +30,7 @@ OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
     "inverse_matrix",
 )  # fmt: skip
+OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # which "rk4" calls for the robot as it is
 INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
 CONFIGURATIONS = ("x", "smooth", "ahead", "straight", "middle", "closed")
@@ -45,10 +46,11 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     functions |= _contact_calls(stepper, contacts, m, arrays)
     k, bodies = (robot.armature.size, len(robot.bodies)) if inertias else (0, 0)
     parameters, armature, own = np.zeros((bodies, 10)), np.zeros(k), np.zeros(k)
+    as_it_is = (*OF_ENERGY, *OF_STAGES) if stepper.integrator == "rk4" else OF_ENERGY
     if inertias:
         functions = {
             name: with_inertias(robot, call, parameters, own)
-            if name in OF_ENERGY
+            if name in as_it_is
             else with_inertias(stepper.moving, call, parameters, armature)
             if name in OF_MASS
             else call
@@ -179,15 +181,16 @@ def _functions(
     """The calls of `CallsOfRobot`; those that are never made have no function."""
     robot, moving, h = stepper.robot, stepper.moving, np.array(float(stepper.h))
     q, v, forces = a["q"], a["v"], a["forces"]
-    dynamics = moving.forward_dynamics
+    staged = robot if stepper.integrator == "rk4" else moving
     touching = bool(a["bodies"].size or a["dofs"].size)
-    pushed = dynamics.variant("external_forces") if external or touching else None
+    pushed = moving.forward_dynamics.variant("external_forces") if touching else None
+    forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = stepper.integrator != "semi-implicit"
     return {
-        "dynamics": (dynamics, m.x, m.w, m.load, m.accelerated),
-        "dynamics_external": (pushed if external else None, m.x, m.w, m.load, forces, m.accelerated),
+        "dynamics": (staged.forward_dynamics, m.x, m.w, m.load, m.accelerated),
+        "dynamics_external": (forced, m.x, m.w, m.load, forces, m.accelerated),
         "dynamics_pushed": (pushed, m.x, m.w, m.pushed_load, forces, m.pushed),
-        "inverse_dynamics": (moving.inverse_dynamics if external else None, m.x, m.w, m.accelerated, m.load),
+        "inverse_dynamics": (staged.inverse_dynamics if external else None, m.x, m.w, m.accelerated, m.load),
         "free_velocity": (None if smooth else robot._free_velocity, v, m.acceleration, h, m.free),
         "pushed_velocity": (None if smooth else robot._free_velocity, v, m.pushed, h, m.after),
         "advance": (None if smooth else robot._advance, q, m.after, m.displacement, h, m.x, m.end),

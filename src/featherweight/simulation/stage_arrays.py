@@ -29,6 +29,7 @@ class MotionArrays(NamedTuple):
     before: Any  # velocities at the beginning, in `speed_before`
     given: Any  # forces of the user and of drives
     acceleration: Any  # at the beginning of the step
+    unpushed: Any  # and that from which changes by impulses are counted
     free: Any  # velocity after the step, where nothing touches
     increment: Any  # from q to where that leads, of "rk4" and "midpoint"
     smooth: Any  # q there

@@ -56,7 +56,7 @@ class Stepper:
         self.middle_armature = np.zeros(0)
         if passive and integrator == "semi-implicit":
             self.moving = robot.with_armature(forces.implicit_armature(h))
-        elif integrator == "midpoint" and (more := middle_armature(forces, h, passive)).any():
+        elif integrator != "semi-implicit" and (more := middle_armature(forces, h, passive)).any():
             self.middle_armature = more
             first = {j.name: more[j.v_slice.start] for j in robot.model.joints if more[j.v_slice.start] > 0.0}
             own = {j.name: j.armature for j in robot.model.joints}

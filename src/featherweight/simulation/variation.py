@@ -39,7 +39,7 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
         drives[:, 1:5] *= factor["gains"][:, None]  # gain and bias
         varied["drives"] = drives
     implicit = passive and fleet.stepper.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
-    if fleet.stepper.integrator == "midpoint" and len(fleet.stepper.middle_armature):
+    if len(fleet.stepper.middle_armature):
         implicit = bool({"damping", "stiffness", "drives"} & set(varied))
     if parameters is not None or armature is not None or implicit:
         varied |= _inertias(fleet, parameters, armature, varied)
