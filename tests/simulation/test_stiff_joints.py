@@ -14,6 +14,7 @@ import scipy.optimize
 import featherweight as fw
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
+from oracles.mechanisms import closed
 from oracles.states import Array
 from simulation.scenes import FREE, HINGE, NO_GRAVITY, Y, pendulum
 
@@ -44,8 +45,8 @@ def machine(number: int) -> Machine:
     """A random tree: masses 1e6 apart, stiffness to 1e5, damping to 1e3; every third flies; the last is a four-bar."""
     rng = np.random.default_rng(number)
     if number == TREES:
-        robot = fw.build(four_bar())
-        return Machine(robot, robot.close(robot.random_configuration(rng)), rng, 1.0)
+        mechanism = closed(four_bar())
+        return Machine(mechanism, mechanism.close(mechanism.random_configuration(rng)), rng, 1.0)
     made = fw.generators.random_tree(
         2 + number % 5, seed=number, joint_types=KINDS, masses=(1e-3, 1e3) if number % 2 else (0.2, 5.0)
     )
