@@ -95,38 +95,39 @@ def _of_one(trial: Stepper, given: list[Array | None], time: float, last: Any) -
         dfree = motion.semi_implicit()
     else:
         smooth, dfree = motion.runge_kutta() if trial.integrator == "rk4" else motion.midpoint()
-    dafter, dd, doubtful = dfree, np.zeros_like(dfree), list(motion.forces.at_an_end)
+    dafter, dd, dstruck, doubtful = dfree, np.zeros_like(dfree), np.zeros_like(dfree), list(motion.forces.at_an_end)
     if trial.contacts is not None and trial.touched.any():
         from .contact.contact_rates import ContactRates  # needs Numba
 
         contacts = ContactRates(trial, motion, dfree, last)
-        dafter = contacts.velocity()
+        dafter, dstruck = contacts.velocity(), contacts.struck()
         if trial.displacement is not None and trial.displacement.any():
             dd = contacts.displacement()
         doubtful += contacts.names()
-        dq, dv = _led_to(trial, start, smooth, (dfree, dafter, dd))
-    elif smooth is None:
-        dq, dv = _led_to(trial, start, None, (dfree, dafter, dd))
-    else:
+    if smooth is not None and not trial.is_pushed(_displacement(trial))[0]:
         dq, dv = smooth, dafter
+    else:
+        dq, dv = _led_to(trial, start, (dafter, dstruck, dd))
     whole = np.vstack([dq, dv])
     return StepDerivatives(whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :], tuple(dict.fromkeys(doubtful)))
 
 
-def _led_to(trial: Stepper, start: StateRates, smooth: Array | None, rates: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-    """Rates of configuration and velocity at the end, as `Stepper` leads there, from `free`, `after` and the displacement."""
+def _displacement(trial: Stepper) -> Array:
+    return np.zeros_like(trial.after) if trial.displacement is None else trial.displacement
+
+
+def _led_to(trial: Stepper, start: StateRates, rates: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+    """Rates of configuration and velocity at the end, as `Stepper` leads there, from `after`, `struck` and the displacement."""
     robot, h, after = trial.robot, trial.h, trial.after[0]
-    dfree, dafter, dd = rates
-    d = np.zeros(robot.nv) if trial.displacement is None else trial.displacement[0]
-    if smooth is None:
+    dafter, dstruck, dd = rates
+    d = _displacement(trial)[0]
+    if trial.smooth is None:
         x, dx = h * after + d, h * dafter + dd
         return (
             straight_move_rates(robot, start.q, x, start.dq, dx),
             carried_velocity_rates(robot, start.q, after, x, dafter, dx),
         )
-    assert trial.smooth is not None
-    by_start, by_end = robot.difference_derivatives(start.q, trial.smooth[0])
-    x = robot.difference(start.q, trial.smooth[0]) + h * (after - trial.free[0]) + d
-    dx = by_start @ start.dq + by_end @ smooth + h * (dafter - dfree) + dd
+    x = 0.5 * h * (start.v + trial.struck[0] + after) + d
+    dx = 0.5 * h * (start.dv + dstruck + dafter) + dd
     by_q, by_x = robot.integrate_derivatives(start.q, x)
     return np.asarray(by_q @ start.dq + by_x @ dx), dafter

@@ -32,3 +32,11 @@ def excess_energy(kinetic: Any, potential: Any, work: Any, least: float) -> Any:
 def greatest_work(force: Any, start: Any, end: Any, h: Any) -> Any:
     """The most that a joint's force may have done in a step [J], for its velocities at the start and the end; of numbers."""
     return h * max(force * start, force * end, 0.0)
+
+
+def mean_work(forces: Any, start: Any, end: Any, h: Any) -> Any:
+    """The work of a joint's forces, at the start and the end, at the mean of its velocities [J]; of numbers or arrays.
+
+    That is the work of a spring, as a drive with stiffness is one, over a step that goes far.
+    """
+    return 0.25 * h * (forces[0] + forces[1]) * (start + end)

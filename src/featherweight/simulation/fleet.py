@@ -20,7 +20,9 @@ ROOM = 16  # contacts of a robot, at first
 GRAIN = 4  # robots of a thread's piece, at least
 MOST_STEPS = 1000  # in one call
 FLOAT = np.dtype(np.float64)
-FLAT = ("friction", "damping", "stiffness", "lower", "upper", "armature", "own_armature")  # that may be there, with two axes
+FLAT = (  # that may be there, with two axes
+    "friction", "damping", "stiffness", "lower", "upper", "armature", "own_armature", "middle_armature",
+)  # fmt: skip
 DEEP = ("drives", "parameters", "kept_q", "kept_v")  # and with three
 
 

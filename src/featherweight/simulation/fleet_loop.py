@@ -46,6 +46,7 @@ class FleetArrays(NamedTuple):
     parameters: Any  # (robots, bodies, 10)
     armature: Any  # (robots, k) with what meets damping and springs
     own_armature: Any  # (robots, k)
+    middle_armature: Any  # (robots, n)
 
 
 @jitable
@@ -114,6 +115,8 @@ def load_robot(one: Any, many: Any, i: int) -> None:
         copy(many.armature[i], one.base_armature)
         copy(many.armature[i], one.armature)
         copy(many.own_armature[i], one.own_armature)
+    if len(many.middle_armature) > 0:
+        copy(many.middle_armature[i], one.middle_armature)
 
 
 @jitable

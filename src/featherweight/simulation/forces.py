@@ -57,6 +57,11 @@ def spring_force(spring: Any, x: Any, v: Any, ahead: float) -> Any:
     return -damping * v - stiffness * (x + ahead * v - rest)
 
 
+def ordered_sum(x: Array) -> Array:
+    """Sums (...) over the last axis, term by term: the bits of a compiled loop, however many robots there are."""
+    return np.asarray(np.cumsum(x, axis=-1)[..., -1]) if x.shape[-1] else np.zeros(x.shape[:-1])
+
+
 class ForcesAtJoints:
     """What joints' own properties do, by the n rows (degrees of freedom) of all joints in `robot.model.joints`.
 
@@ -122,28 +127,30 @@ class ForcesAtJoints:
     def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
         """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
         S = self.map(q)
-        rates = v if S is None else np.einsum("...rv,...v->...r", S, v)
+        rates = v if S is None else ordered_sum(S * v[..., None, :])
         s = self.springs
         force: Array = spring_force((s.damping, s.stiffness, s.rest), q[..., s.at], rates, ahead)
-        return force if S is None else np.einsum("...rv,...r->...v", S, force)
+        return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
 
     def spring_energy(self, q: Array) -> Array:
         r = self._sprung
-        energy: Array = 0.5 * (self.stiffness[r] * (self.coordinates(q, r) - self.rest[r]) ** 2).sum(axis=-1)
-        return energy
+        stretched = self.coordinates(q, r) - self.rest[r]
+        return ordered_sum(0.5 * self.stiffness[r] * stretched * stretched)
 
     def of_drives(self, q: Array, v: Array, control: Array) -> Array:
         """Joint forces (..., nv) of the actuators for controls (..., nu)."""
         rows, S = self.drives.row, self.map(q)
-        rates = v[..., rows] if S is None else np.einsum("...rv,...v->...r", S[..., rows, :], v)
+        rates = v[..., rows] if S is None else ordered_sum(S[..., rows, :] * v[..., None, :])
         force = drive_force(self.drives.values, control, self.coordinates(q, rows), rates)
         total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
         if S is None:
             for k, r in enumerate(rows):  # two drives may share a joint
                 total[..., r] += force[..., k]
             return total
-        carried: Array = np.einsum("...rv,...r->...v", S[..., rows, :], force)
-        return total + carried
+        of_rows = np.zeros((*force.shape[:-1], S.shape[-2]))
+        for k, r in enumerate(rows):
+            of_rows[..., r] += force[..., k]
+        return total + ordered_sum(np.swapaxes(S, -1, -2) * of_rows[..., None, :])
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""

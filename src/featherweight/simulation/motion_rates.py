@@ -12,7 +12,7 @@ import numpy as np
 from ..model.types import JointType
 from ..robot.robot import Robot
 from .force_rates import ForceRates, InputRates, StateRates
-from .integrators import TURNING, bracket
+from .integrators import bracket
 from .stepper import Stepper
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -79,8 +79,11 @@ class SmoothMotion:
         self.given = self.forces.of_user(inputs)
 
     def dynamics(self, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
-        """The derivatives of accelerations, da_dq, da_dv and da_dtau, of the robot as it moves, with forces on its bodies."""
-        function = self.stepper.moving.forward_dynamics
+        """The derivatives of accelerations, da_dq, da_dv and da_dtau, of the robot as impulses move it."""
+        return self._dynamics_of(self.stepper.moving, q, v, tau, external)
+
+    def _dynamics_of(self, robot: Robot, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
+        function = robot.forward_dynamics
         if self.stepper.contacts is None:
             return self.stepper.at_armature(function.derivative("q", "v", "tau"), q, v, tau)
         pushed = function.variant("external_forces").derivative("q", "v", "tau")
@@ -101,8 +104,9 @@ class SmoothMotion:
 
     def accelerated(self, x: StateRates, tau: Array, dtau: Array) -> tuple[Array, Array]:
         """By joint forces tau, and the rates."""
-        D = self.dynamics(x.q, x.v, tau)
-        a: Array = self.stepper.at_armature(self.stepper.moving.forward_dynamics, x.q, x.v, tau)
+        robot = self.stepper.moving if self.stepper.integrator == "semi-implicit" else self.robot
+        D = self._dynamics_of(robot, x.q, x.v, tau)
+        a: Array = self.stepper.at_armature(robot.forward_dynamics, x.q, x.v, tau)
         return a, D.da_dq @ x.dq + D.da_dv @ x.dv + D.da_dtau @ dtau
 
     def moved(self, u: Array, du: Array) -> tuple[Array, Array]:
@@ -166,13 +170,11 @@ class SmoothMotion:
         middle = StateRates(q, w, dq, dw)
         a, da = here.acceleration(middle)
         lacking = after - x.v - h * a
-        g = float(lacking @ w / (w @ w)) if w.any() else 0.0
+        g = float(lacking @ w / (w @ w)) if self.stepper.corrected[0] else 0.0
         residual = dafter - wide.dv - h * da - g * dw
         q1, dq1 = here.moved(h * w, h * dw)
         end = StateRates(q1, after, dq1, dafter)
-        if not 2.0 * self.robot.kinetic_energy(q1, w) > TURNING * (
-            self.robot.kinetic_energy(q1, after) + self.robot.kinetic_energy(x.q, x.v)
-        ):  # no energy is corrected
+        if not self.stepper.corrected[0]:
             dafter = -np.linalg.solve(residual[:, columns:], residual[:, :columns])
         else:
             energy = here.energy_rates(wide) + h * here.power_rates(middle) - here.energy_rates(end)

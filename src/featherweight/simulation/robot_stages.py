@@ -19,9 +19,10 @@ from .contact.contact_solver import keep_impulses, resolve
 from .contact.delassus_by_inverse import write_delassus_by_inverse
 from .contact.detection import ContactPoints, find_contacts
 from .contact.joint_rows import any_active, write_row_gaps, write_row_speeds
-from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work
+from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
+    RK4,
     SEMI_IMPLICIT,
     accelerate_held,
     be_at,
@@ -35,7 +36,7 @@ from .smooth_motion import (
     write_row_velocity,
 )  # fmt: skip
 
-jitable(excess_energy), jitable(greatest_work)
+jitable(excess_energy), jitable(greatest_work), jitable(mean_work)
 
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
@@ -54,6 +55,7 @@ class RobotStages(NamedTuple):
     calls: Any  # CallsOfRobot
     springs: Any  # Springs
     drives: Any  # Drives
+    middle_armature: Any  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     efforts: Any  # (nv,)
     joints: Any  # (k, 2) int, floating, spherical and planar joints: kind and first row
     forces: Any  # (bodies, 6), on all bodies
@@ -122,7 +124,8 @@ class RobotStages(NamedTuple):
 
     def resolve(self) -> bool:
         m, calls, k = self.arrays, self.calls, self.kinematics
-        if self.numbers.bounces:
+        write_unpushed_acceleration(self)
+        if self.numbers.looks_back:
             if len(self.bodies) > 0:
                 call_machine(calls.velocity_before)
             write_row_velocity(self, self.v)
@@ -147,19 +150,21 @@ class RobotStages(NamedTuple):
         write_pushed_acceleration(self, self.impulses.push, self.impulses.joint_push)
         farthest = 1e-300
         for i in range(len(m.displacement)):
-            m.displacement[i] = h * (m.pushed[i] - m.acceleration[i])
+            m.displacement[i] = h * (m.pushed[i] - m.unpushed[i])
             farthest = max(farthest, abs(m.displacement[i]))
         for i in range(len(m.displacement)):
             m.displacement[i] *= min(1.0, MOST_PUSHED / farthest)
 
     def apply_impulses(self) -> None:
-        m, h = self.arrays, self.numbers.step
-        write_pushed_acceleration(self, self.impulses.wrench, self.impulses.joint)
+        m, h, impulses = self.arrays, self.numbers.step, self.impulses
+        if self.numbers.integrator != SEMI_IMPLICIT:
+            write_struck(self)
+        write_pushed_acceleration(self, impulses.wrench, impulses.joint)
         if self.numbers.integrator == SEMI_IMPLICIT:
             call_machine(self.calls.pushed_velocity)
             return
         for i in range(len(m.after)):
-            m.after[i] = m.free[i] + h * (m.pushed[i] - m.acceleration[i])
+            m.after[i] = m.free[i] + h * (m.pushed[i] - m.unpushed[i])
 
     def forget_impulses(self) -> None:
         clear_impulses(self.impulses)
@@ -280,6 +285,21 @@ def delassus_of(stages: Any, contacts: Any) -> Any:
 
 
 @jitable
+def write_unpushed_acceleration(stages: Any) -> None:
+    """That of the beginning of the step; with the armature by which impulses are met, which stages of "rk4" have not."""
+    m = stages.arrays
+    copy(m.acceleration, m.unpushed)
+    if stages.numbers.integrator != RK4 or len(stages.middle_armature) == 0:
+        return
+    for body in range(len(stages.forces)):
+        for j in range(6):
+            stages.forces[body, j] = stages.external[body, j] if stages.given[1] else 0.0
+    copy(m.load, m.pushed_load)
+    call_machine(stages.calls.dynamics_pushed)
+    copy(m.pushed, m.unpushed)
+
+
+@jitable
 def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
     """The acceleration with impulses on bodies and at joints spread over the step."""
     m, h, forces, dofs = stages.arrays, stages.numbers.step, stages.forces, stages.dofs
@@ -300,8 +320,30 @@ def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
 
 
 @jitable
+def write_struck(stages: Any) -> None:
+    """What impacts at the beginning of the step change of the velocity."""
+    m, h, impulses = stages.arrays, stages.numbers.step, stages.impulses
+    impact = False
+    for i in range(len(m.struck)):
+        m.struck[i] = 0.0
+    for j in range(len(impulses.impact)):
+        for k in range(6):
+            impact |= impulses.impact[j, k] != 0.0
+    for x in impulses.joint_impact:
+        impact |= x != 0.0
+    if impact:
+        write_pushed_acceleration(stages, impulses.impact, impulses.joint_impact)
+        for i in range(len(m.struck)):
+            m.struck[i] = h * (m.pushed[i] - m.unpushed[i])
+
+
+@jitable
 def write_arrival(stages: Any, parted: bool) -> None:
-    """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there."""
+    """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there.
+
+    By "rk4" and "midpoint" what is pushed moves at the mean of the velocities after impacts and at the end, which is zero for
+    what is at rest.
+    """
     m, calls, numbers = stages.arrays, stages.calls, stages.numbers
     if numbers.integrator == SEMI_IMPLICIT:
         call_machine(calls.advance if parted else calls.advance_straight)
@@ -311,7 +353,7 @@ def write_arrival(stages: Any, parted: bool) -> None:
     for i in range(len(m.u)):
         moved = m.displacement[i] if parted else 0.0
         untouched &= m.after[i] == m.free[i] and moved == 0.0
-        m.u[i] = m.increment[i] + numbers.step * (m.after[i] - m.free[i]) + moved
+        m.u[i] = 0.5 * numbers.step * (stages.v[i] + m.struck[i] + m.after[i]) + moved
     if untouched:
         copy(m.smooth, m.x)
         return
@@ -360,11 +402,15 @@ def greatest_work_from(stages: Any) -> float:
     """The most that forces of users and drives may have done in the step [J]."""
     m, h = stages.arrays, stages.numbers.step
     be_at(stages, m.ahead, m.end)
+    copy(m.given, m.acting)  # those at the beginning
     if stages.numbers.integrator != SEMI_IMPLICIT or stages.numbers.driven:
         write_given(stages)
+    if stages.numbers.driven:
+        copy(m.given, m.acting)  # forces at the beginning would be far greater than those that act
     work = 0.0
     for i in range(len(m.given)):
-        work += greatest_work(m.given[i], stages.v[i], m.end[i], h)
+        at_ends = greatest_work(m.given[i], stages.v[i], m.end[i], h)
+        work += max(at_ends, mean_work((m.acting[i], m.given[i]), stages.v[i], m.end[i], h))
     if not stages.given[1]:
         return work
     be_at(stages, stages.q, stages.v)  # what forces on bodies come to at joints

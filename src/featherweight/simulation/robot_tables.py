@@ -16,6 +16,7 @@ from .contact.delassus_by_inverse import InverseFactors, inverse_work
 from .contact.detection import ContactPoints
 from .forces import ForcesAtJoints, Springs
 from .implicit_drives import drive_work
+from .integrators import KEPT_STEPS
 from .machine_code import Table, machine_call
 from .robot_stages import RobotStages
 from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
@@ -30,6 +31,7 @@ OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
     "inverse_matrix",
 )  # fmt: skip
+OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # which "rk4" calls for the robot as it is
 INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
 CONFIGURATIONS = ("x", "smooth", "ahead", "straight", "middle", "closed")
@@ -46,8 +48,9 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     base = np.array(stepper.moving.armature if inertias or stepper.driven else ())
     parameters = np.zeros((len(robot.bodies) if inertias else 0, 10))
     armature, own = base.copy(), base.copy()
+    as_it_is = (*OF_ENERGY, *OF_STAGES) if stepper.integrator == "rk4" else OF_ENERGY
     for name, call in functions.items():
-        if inertias and name in OF_ENERGY:
+        if inertias and name in as_it_is:
             functions[name] = with_inertias(robot, call, parameters, own)
         elif name in OF_MASS and (inertias or stepper.driven):
             functions[name] = with_inertias(stepper.moving, call, parameters, armature)
@@ -56,6 +59,7 @@ def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool
     stages = RobotStages(
         **arrays, numbers=_numbers(stepper, contacts), arrays=m, calls=calls, springs=_copies(springs),
         drives=_copies(stepper.forces.drives), driving=drive_work(robot, stepper.forces.drives),
+        middle_armature=stepper.middle_armature.copy(),
         efforts=robot.effort_limit.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
         parameters=parameters, base_armature=base, armature=armature, own_armature=own,
     )  # fmt: skip
@@ -89,7 +93,7 @@ def _numbers(stepper: Any, contacts: ContactStage) -> RobotNumbers:
         looped=stepper.looped,
         joined=bool(robot.closed),
         driven=stepper.driven,
-        bounces=contacts.bounces,
+        looks_back=contacts.looks_back,
         step=float(stepper.h),
         closed_at=float(robot._exact) if stepper.looped else 0.0,
         gravity=float(np.linalg.norm(robot.gravity)),
@@ -102,6 +106,7 @@ def _motion(robot: Robot) -> MotionArrays:
     n = len(robot.model.tree.parent)
     arrays = {name: np.zeros(robot.nq if name in CONFIGURATIONS else robot.nv) for name in MotionArrays._fields}
     arrays |= {"row_velocity": np.zeros(n), "row_force": np.zeros(n), "S": np.zeros((n if robot.closed else 0, robot.nv))}
+    arrays |= {"steps": np.zeros((KEPT_STEPS, robot.nv)), "weights": np.zeros(KEPT_STEPS)}
     return MotionArrays(**arrays)
 
 
@@ -150,7 +155,8 @@ def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str
         ),
         "impulses": ContactImpulses(
             force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
-            joint_push=np.zeros(joints), last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
+            joint_push=np.zeros(joints), impact=np.zeros((bodies, 6)), joint_impact=np.zeros(joints),
+            last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
             next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
         ),
         "report": np.zeros(5),
@@ -174,15 +180,16 @@ def _functions(
     """The calls of `CallsOfRobot`; those that are never made have no function."""
     robot, moving, h = stepper.robot, stepper.moving, np.array(float(stepper.h))
     q, v, forces = a["q"], a["v"], a["forces"]
-    dynamics = moving.forward_dynamics
+    staged = robot if stepper.integrator == "rk4" else moving
     touching = bool(a["bodies"].size or a["dofs"].size)
-    pushed = dynamics.variant("external_forces") if external or touching else None
+    pushed = moving.forward_dynamics.variant("external_forces") if touching else None
+    forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = stepper.integrator != "semi-implicit"
     return {
-        "dynamics": (dynamics, m.x, m.w, m.load, m.accelerated),
-        "dynamics_external": (pushed if external else None, m.x, m.w, m.load, forces, m.accelerated),
+        "dynamics": (staged.forward_dynamics, m.x, m.w, m.load, m.accelerated),
+        "dynamics_external": (forced, m.x, m.w, m.load, forces, m.accelerated),
         "dynamics_pushed": (pushed, m.x, m.w, m.pushed_load, forces, m.pushed),
-        "inverse_dynamics": (moving.inverse_dynamics if external else None, m.x, m.w, m.accelerated, m.load),
+        "inverse_dynamics": (staged.inverse_dynamics if external else None, m.x, m.w, m.accelerated, m.load),
         "free_velocity": (None if smooth else robot._free_velocity, v, m.acceleration, h, m.free),
         "pushed_velocity": (None if smooth else robot._free_velocity, v, m.pushed, h, m.after),
         "advance": (None if smooth else robot._advance, q, m.after, m.displacement, h, m.x, m.end),
@@ -205,7 +212,7 @@ def _contact_calls(stepper: Any, contacts: ContactStage, m: MotionArrays, a: dic
     return {
         "placement": (contacts.body_placements, q, k.placement),
         "velocity": (contacts.body_velocities, q, m.free, k.velocity),
-        "velocity_before": (contacts.body_velocities if contacts.bounces else None, q, a["v"], k.velocity_before),
+        "velocity_before": (contacts.body_velocities if contacts.looks_back else None, q, a["v"], k.velocity_before),
         "body_delassus": (inertia.function_of_bodies, q, a["of_bodies"].G),
         "delassus_with_rows": (inertia.function_of_all, q, a["with_rows"].G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),

@@ -13,14 +13,23 @@ from .compiling import jitable, rounded_alike
 from .contact.impulses import greatest_of
 from .forces import drive_force, spring_force
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, judge_drives, write_driven
-from .integrators import ENERGY_ROUNDS, MIDPOINT_ITERATIONS, ROUNDING, STAGNANT, TURNING, WAITED
+from .integrators import (
+    ENERGY_ROUNDS,
+    KEPT_STEPS,
+    LEAST_SLOPE,
+    MIDPOINT_ITERATIONS,
+    SHRUNK,
+    STAGNANT,
+    has_settled,
+    is_a_way,
+)  # fmt: skip
 from .machine_code import call_address
 
 SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
 FLOATING, SPHERICAL, PLANAR = range(3)  # joints whose velocities do not commute
 MOST_CLOSINGS = 30  # Newton steps that close loops; two do mostly
 
-rounded_alike(spring_force), rounded_alike(drive_force)
+rounded_alike(spring_force), rounded_alike(drive_force), rounded_alike(has_settled), rounded_alike(is_a_way)
 
 
 @jitable
@@ -41,7 +50,7 @@ def clear_rows(rows: Any) -> None:
             rows[i, j] = 0.0
 
 
-@jitable
+@rounded_alike
 def write_row_velocity(stages: Any, v: Any) -> None:
     """The velocities of all joints for independent ones, with the S that is there."""
     m = stages.arrays
@@ -55,21 +64,22 @@ def write_row_velocity(stages: Any, v: Any) -> None:
         m.row_velocity[r] = total
 
 
-@jitable
-def add_row_forces(stages: Any, load: Any) -> None:
-    """Forces of all joints to those of the independent ones."""
+@rounded_alike
+def write_carried(stages: Any, force: Any) -> None:
+    """Forces of all joints as those of the independent ones."""
     m = stages.arrays
     if not stages.numbers.joined:
-        for i in range(len(load)):
-            load[i] += m.row_force[i]
+        copy(m.row_force, force)
         return
+    for i in range(len(force)):
+        force[i] = 0.0
     for r in range(len(m.row_force)):
         if m.row_force[r] != 0.0:
-            for i in range(len(load)):
-                load[i] += m.S[r, i] * m.row_force[r]
+            for i in range(len(force)):
+                force[i] += m.S[r, i] * m.row_force[r]
 
 
-@jitable
+@rounded_alike
 def write_given(stages: Any) -> None:
     """The forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
     m, most, d = stages.arrays, stages.efforts, stages.drives
@@ -84,14 +94,12 @@ def write_given(stages: Any) -> None:
         x = d.values
         drive = x[0, k], x[1, k], x[2, k], x[3, k], x[4, k], x[5, k], x[6, k], x[7, k], x[8, k]
         m.row_force[d.row[k]] += drive_force(drive, stages.control[k], m.x[d.at[k]], m.row_velocity[d.row[k]])
-    for i in range(len(m.u)):
-        m.u[i] = 0.0
-    add_row_forces(stages, m.u)
+    write_carried(stages, m.u)
     for i in range(len(m.given)):
         m.given[i] += min(max(m.u[i], -most[i]), most[i])
 
 
-@jitable
+@rounded_alike
 def add_springs(stages: Any, ahead: float) -> None:
     """Damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
     m, s = stages.arrays, stages.springs
@@ -100,10 +108,12 @@ def add_springs(stages: Any, ahead: float) -> None:
     write_row_velocity(stages, m.w)
     for r in range(len(s.damping)):
         m.row_force[r] = spring_force((s.damping[r], s.stiffness[r], s.rest[r]), m.x[s.at[r]], m.row_velocity[r], ahead)
-    add_row_forces(stages, m.load)
+    write_carried(stages, m.u)
+    for i in range(len(m.load)):
+        m.load[i] += m.u[i]
 
 
-@jitable
+@rounded_alike
 def spring_energy(springs: Any, q: Any) -> float:
     energy = 0.0
     for r in range(len(springs.damping)):
@@ -112,7 +122,7 @@ def spring_energy(springs: Any, q: Any) -> float:
     return energy
 
 
-@jitable
+@rounded_alike
 def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
     """The acceleration `accelerated` at x and w."""
     m, calls = stages.arrays, stages.calls
@@ -218,7 +228,7 @@ def go(stages: Any) -> None:
     close(stages)
 
 
-@jitable
+@rounded_alike
 def runge_kutta(stages: Any) -> None:
     m, h, v = stages.arrays, stages.numbers.step, stages.v
     n = len(v)
@@ -246,7 +256,7 @@ def runge_kutta(stages: Any) -> None:
     copy(m.x, m.smooth)
 
 
-@jitable
+@rounded_alike
 def write_curved_rate(stages: Any, rate: Any) -> None:
     """u' = w + [u, w] / 2 + [u, [u, w]] / 12 for the increment u and velocity w."""
     m = stages.arrays
@@ -260,7 +270,7 @@ def write_curved_rate(stages: Any, rate: Any) -> None:
         rate[i] += 0.5 * once[i] + twice[i] / 12.0
 
 
-@jitable
+@rounded_alike
 def bracket(joints: Any, a: Any, b: Any, result: Any) -> None:
     """[a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
     for i in range(len(result)):
@@ -278,14 +288,14 @@ def bracket(joints: Any, a: Any, b: Any, result: Any) -> None:
             result[s + 1] = a[s + 2] * b[s] - b[s + 2] * a[s]
 
 
-@jitable
+@rounded_alike
 def add_cross(a: Any, i: int, b: Any, j: int, sign: float, result: Any, k: int) -> None:
     result[k] += sign * (a[i + 1] * b[j + 2] - a[i + 2] * b[j + 1])
     result[k + 1] += sign * (a[i + 2] * b[j] - a[i] * b[j + 2])
     result[k + 2] += sign * (a[i] * b[j + 1] - a[i + 1] * b[j])
 
 
-@jitable
+@rounded_alike
 def midpoint(stages: Any) -> None:
     """As `integrators.midpoint`; NaN where it does not settle."""
     m, h, v = stages.arrays, stages.numbers.step, stages.v
@@ -307,20 +317,20 @@ def midpoint(stages: Any) -> None:
         copy(m.x, m.smooth)
         kinetic, potential = energies(stages, m.smooth, after)
         lacking = before + h * power - (kinetic + potential)
-        worst = abs(lacking) / (abs(before) + kinetic + kinetic_before + 1e-300)
-        waited = 0 if worst < least else waited + 1
+        worst = abs(lacking) / (kinetic + kinetic_before + (abs(potential) + abs(potential_before)) + 1e-300)
+        waited = 0 if worst < SHRUNK * least else waited + 1
         least = min(least, worst)
-        if worst <= ROUNDING or (worst < STAGNANT and waited >= WAITED):
+        if has_settled(worst, waited) | (waited >= STAGNANT[1]):
             return
         copy(m.smooth, m.x)
         copy(m.half, m.w)
         call_machine(stages.calls.kinetic)
         twice = 2.0 * stages.energy[0]
-        if twice > TURNING * (kinetic + kinetic_before):  # where it turns back, there is no way along which to correct it
+        if is_a_way(twice, kinetic + kinetic_before, gain * twice + lacking):
             gain += lacking / twice
 
 
-@jitable
+@rounded_alike
 def energies(stages: Any, q: Any, v: Any) -> tuple[float, float]:
     """Kinetic energy, and that of gravity and springs."""
     be_at(stages, q, v)
@@ -329,49 +339,105 @@ def energies(stages: Any, q: Any, v: Any) -> tuple[float, float]:
     return stages.energy[0], stages.energy[1] + spring_energy(stages.springs, stages.arrays.x)
 
 
-@jitable
+@rounded_alike
+def accelerate_at_middle(stages: Any, gain: float) -> None:
+    """As `Stepper.at_middle`: `accelerated` at x and w under the forces `acting`, and `lag`, which stand for the armature L."""
+    m, h, v = stages.arrays, stages.numbers.step, stages.v
+    if stages.numbers.joined:
+        call_machine(stages.calls.spanning)
+    write_given(stages)
+    copy(m.given, m.load)
+    add_springs(stages, 0.0)
+    copy(m.load, m.acting)
+    if len(stages.middle_armature) > 0:
+        for i in range(len(v)):
+            m.u[i] = (m.free[i] - v[i] - gain * m.half[i]) / h
+        write_row_velocity(stages, m.u)
+        for r in range(len(m.row_force)):
+            m.row_force[r] = stages.middle_armature[r] * m.row_velocity[r]
+        write_carried(stages, m.lag)
+        for i in range(len(v)):
+            m.load[i] += m.lag[i]
+    call_machine(stages.calls.dynamics_external if stages.given[1] else stages.calls.dynamics)
+
+
+@rounded_alike
 def power_at_middle(stages: Any) -> float:
-    """Of forces other than gravity and springs, with the load that was there last, at the middle of the step."""
+    """Of forces other than gravity and springs, at the middle of the step, for what `accelerate_at_middle` has left."""
     m, s = stages.arrays, stages.springs
     if stages.given[1]:
         be_at(stages, m.middle, m.half)
         call_machine(stages.calls.inverse_dynamics)
+        for i in range(len(m.load)):
+            m.acting[i] = m.load[i] - m.lag[i]
     write_row_velocity(stages, m.half)
     power = 0.0
     for i in range(len(m.load)):
-        power += m.load[i] * m.half[i]
+        power += m.acting[i] * m.half[i]
     for r in range(len(s.damping)):
         power += s.stiffness[r] * (m.middle[s.at[r]] - s.rest[r]) * m.row_velocity[r]
     return power
 
 
-@jitable
+@rounded_alike
 def settle(stages: Any, gain: float) -> bool:
-    """The velocity `free` at the end for a given gain, by fixed-point iteration, with `half` and the configuration `middle`."""
+    """As `integrators.settled`: the velocity `free` at the end for a gain, with `half` and the configuration `middle`."""
     m, h, v, after = stages.arrays, stages.numbers.step, stages.v, stages.arrays.free
     n = len(v)
     scale = greatest_of(v) + greatest_of(after) + h * max(1.0, stages.numbers.gravity)
     least, waited = np.inf, 0
-    for _ in range(MIDPOINT_ITERATIONS):
+    for k in range(MIDPOINT_ITERATIONS):
         for i in range(n):
             m.half[i] = 0.5 * (v[i] + after[i])
             m.increment[i] = 0.5 * h * m.half[i]
         go(stages)
         copy(m.x, m.middle)
         copy(m.half, m.w)
-        accelerate(stages, True, 0.0)
+        accelerate_at_middle(stages, gain)
         change = 0.0
         for i in range(n):
-            guess = v[i] + h * m.accelerated[i] + gain * m.half[i]
-            change = max(change, abs(guess - after[i]))
-            after[i] = guess
+            m.left[i] = v[i] + h * m.accelerated[i] + gain * m.half[i] - after[i]
+            change = max(change, abs(m.left[i]))
         change /= scale
         if not change < np.inf:
             return False
-        waited = 0 if change < least else waited + 1
+        waited = 0 if change < SHRUNK * least else waited + 1
         least = min(least, change)
-        if change <= ROUNDING or (change < STAGNANT and waited >= WAITED):
+        ended = has_settled(change, waited)
+        if not ended:
+            learns = not ((change < STAGNANT[0]) | (waited >= STAGNANT[1]))
+            write_quasi_newton_step(m.left, k % KEPT_STEPS, learns, m.steps, m.weights)
+        for i in range(n):
+            after[i] += m.left[i]
+        if ended:
             for i in range(n):
                 m.half[i] = 0.5 * (v[i] + after[i])
             return True
     return False
+
+
+@rounded_alike
+def write_quasi_newton_step(z: Any, k: int, learns: bool, steps: Any, weights: Any) -> None:
+    """As `integrators.QuasiNewton.next`, in place: from what is left to step k."""
+    for j in range(k - 1):
+        part = ordered_product(steps[j], z) * weights[j]
+        for i in range(len(z)):
+            z[i] += steps[j + 1, i] * part
+    if k > 0:
+        slope = 1.0 - ordered_product(steps[k - 1], z) * weights[k - 1]
+        if learns & (slope > LEAST_SLOPE):
+            for i in range(len(z)):
+                z[i] /= slope
+        else:
+            weights[k - 1] = 0.0
+    copy(z, steps[k])
+    square = ordered_product(z, z)
+    weights[k] = 1.0 / square if square > 0.0 else 0.0
+
+
+@rounded_alike
+def ordered_product(a: Any, b: Any) -> float:
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total

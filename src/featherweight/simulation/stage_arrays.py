@@ -12,7 +12,7 @@ class RobotNumbers(NamedTuple):
     looped: bool  # loops can open
     joined: bool  # velocities of all joints follow from those of some, by S
     driven: bool  # drives have stiffness or damping, which a semi-implicit step takes at its end
-    bounces: bool  # whether any surface does
+    looks_back: bool  # the contact problem needs the velocities before the step
     step: float  # [s]
     closed_at: float  # [m, rad] residual at which loops are closed
     gravity: float  # [m/s²]
@@ -30,6 +30,7 @@ class MotionArrays(NamedTuple):
     before: Any  # velocities at the beginning, in `speed_before`
     given: Any  # forces of the user and of drives
     acceleration: Any  # at the beginning of the step
+    unpushed: Any  # and that from which changes by impulses are counted
     free: Any  # velocity after the step, where nothing touches
     increment: Any  # from q to where that leads, of "rk4" and "midpoint"
     smooth: Any  # q there
@@ -45,6 +46,12 @@ class MotionArrays(NamedTuple):
     middle: Any  # of integrators: a configuration, and velocities
     half: Any
     twice: Any
+    left: Any  # of the midpoint rule: what its equations lack, and the step from there
+    acting: Any  # forces in the middle, and those that stand for the armature with which damping and stiffness are met
+    lag: Any
+    steps: Any  # (k, nv) of Broyden's method, and its weights
+    weights: Any  # (k,)
+    struck: Any  # change of velocity by impacts at the beginning, of "rk4" and "midpoint"
     k2: Any
     k3: Any
     k4: Any

@@ -10,9 +10,9 @@ import numpy as np
 from ..robot.robot import Robot
 from .arguments import numbers
 from .contact_arrays import ContactArrays
-from .energy_guard import FARTHEST, SLOW, excess_energy
+from .energy_guard import FARTHEST, SLOW, excess_energy, mean_work
 from .failure import SimulationError
-from .forces import ForcesAtJoints
+from .forces import ForcesAtJoints, ordered_sum
 from .implicit_drives import (
     MOST_ROUNDS,
     ROUNDS_OF_ALL,
@@ -24,7 +24,7 @@ from .implicit_drives import (
     judge_drives,
     write_driven,
 )  # fmt: skip
-from .integrators import NotConverged, midpoint, put_straight, runge_kutta
+from .integrators import AtMiddle, NotConverged, middle_armature, midpoint, put_straight, runge_kutta
 from .step import take_step
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -48,6 +48,8 @@ class Stepper:
     free: Array  # the velocity after the step, where nothing touches
     after: Array  # and with the impulses
     smooth: Array | None  # q after the step, where nothing touches, from integrators that give it
+    struck: Array  # the change of velocity by impacts at the beginning of the step, from those integrators
+    corrected: Array  # (robots,) bool, whose energy the midpoint rule corrects
     ahead: Array  # q after the step
     end: Array  # and the velocity
     displacement: Array | None
@@ -62,9 +64,15 @@ class Stepper:
     ) -> None:  # fmt: skip
         self.robot, self.h, self.integrator, self.forces, self.passive = robot, h, integrator, forces, passive
         self.max_penetration, self.threads = max_penetration, threads
-        self.moving = robot  # with the damping and springs that the semi-implicit step meets at its end in its armature
+        self.moving = robot  # with the stiffness and damping that a step meets implicitly in its armature
+        self.middle_armature = np.zeros(0)
         if passive and integrator == "semi-implicit":
             self.moving = robot.with_armature(forces.implicit_armature(h))
+        elif integrator != "semi-implicit" and (more := middle_armature(forces, h, passive)).any():
+            self.middle_armature = more
+            first = {j.name: more[j.v_slice.start] for j in robot.model.joints if more[j.v_slice.start] > 0.0}
+            own = {j.name: j.armature for j in robot.model.joints}
+            self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
         self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h)
         self.driven = self.has_drives and robot.forward_dynamics.execution == "traced"  # whether a step takes them at its end
         self.driving: list[DriveWork] | None = None  # what they did in the last step, where they are taken so
@@ -258,6 +266,11 @@ class Stepper:
             after = self.robot._free_velocity(self.v, changed, self.h)
         else:
             after = self.free + self.h * (changed - self.acceleration)
+            self.struck = np.zeros_like(after)
+            if impulses.impact.any() or impulses.joint_impact.any():
+                struck = self._pushed_acceleration(impulses.impact, impulses.joint_impact)
+                hit = impulses.impact.any(axis=(1, 2)) | impulses.joint_impact.any(axis=1)
+                self.struck = np.where(hit[:, None], self.h * (struck - self.acceleration), 0.0)
         self.after = np.where(self.touched[:, None], after, self.free)  # the others as if alone, to the bit
 
     def forget_impulses(self) -> None:
@@ -293,9 +306,11 @@ class Stepper:
 
     def _excess(self, before: Any, after: Any, end: Array) -> Array:
         """`excess_energy` (robots,), of kinetic and potential energies before and after, for velocities at the end."""
-        work = np.zeros(len(end))
-        for force in (self._given_at(self.ahead, end), self._external_at(self.q, self.v)):
-            work += self.h * np.maximum(np.maximum(force * self.v, force * end), 0.0).sum(axis=-1)
+        external, at_end = self._external_at(self.q, self.v), self._given_at(self.ahead, end)
+        at_start = at_end if self.driven else self._given_at(self.q, self.v)
+        forces = at_start + external, at_end + external
+        at_ends = self.h * np.maximum(forces[0] * self.v, forces[1] * end)
+        work = np.maximum(np.maximum(at_ends, mean_work(forces, self.v, end, self.h)), 0.0).sum(axis=-1)
         excess: Array = excess_energy((before[0], after[0]), (before[1], after[1]), work, self.least_energy)
         return excess
 
@@ -315,7 +330,8 @@ class Stepper:
         elif self.integrator == "rk4":
             self.smooth, self.free = runge_kutta(self.robot, q, v, h, self._acceleration_at)
         else:
-            self.smooth, self.free = midpoint(self.robot, q, v, h, self._acceleration_at, self.energy, self._power_at)
+            a = self._moved(self.moving, q, v, self._forces_at(q, v), self.external)
+            self.smooth, self.free, self.corrected = midpoint(self.robot, q, v, h, a, self)
 
     def _accelerate(self) -> None:
         """`given`, `load`, `armature` and `acceleration` of the semi-implicit step."""
@@ -372,7 +388,7 @@ class Stepper:
 
     def _of_all_joints(self, v: Array) -> Array:
         """Velocities (robots, n) of all joints."""
-        return np.einsum("brv,bv->br", self._maps, v) if self.robot.closed else v
+        return ordered_sum(self._maps * v[:, None, :]) if self.robot.closed else v
 
     def _forces_at(self, q: Array, v: Array) -> Array:
         """Within a step, where drives, damping and springs follow the state."""
@@ -408,12 +424,26 @@ class Stepper:
         come_to: Array = self.robot.inverse_dynamics(q, v, nothing)
         return np.asarray(come_to - self.robot.inverse_dynamics(q, v, nothing, external_forces=self.external))
 
-    def _power_at(self, q: Array, v: Array) -> Array:
-        """Of forces other than gravity and springs."""
-        force = self._forces_at(q, v)
+    def at_middle(self, q: Array, v: Array, lag: Array) -> AtMiddle:
+        """What acts in the middle of a step of the midpoint rule (see `integrators.Motion`)."""
+        load, held = self._forces_at(q, v), np.zeros_like(v)
+        if len(self.middle_armature):
+            S = self.forces.map(q)
+            rates = lag if S is None else ordered_sum(S * lag[:, None, :])
+            held = self.middle_armature * rates
+            held = held if S is None else ordered_sum(np.swapaxes(S, -1, -2) * held[:, None, :])
+        return AtMiddle(self._moved(self.moving, q, v, load + held, self.external), load, held)
+
+    def power_at_middle(self, q: Array, v: Array, found: AtMiddle) -> Array:
+        """The power of forces other than gravity and springs (see `integrators.Motion`)."""
+        force, s, S = found.load, self.forces.springs, self.forces.map(q)
+        if self.external is not None:
+            force = self.moving.inverse_dynamics(q, v, found.acceleration) - found.lag
+        terms = [force * v]
         if self.passive:
-            force = force - self.forces.of_springs(q, np.zeros_like(v))
-        return np.asarray(((force + self._external_at(q, v)) * v).sum(axis=-1))
+            rates = v if S is None else ordered_sum(S * v[:, None, :])
+            terms.append(s.stiffness * (q[:, s.at] - s.rest) * rates)
+        return ordered_sum(np.concatenate(terms, axis=-1))
 
     def _pushed_acceleration(self, wrench: Array, impulse: Array) -> Array:
         """The acceleration with impulses on bodies and at joints spread over the step."""
@@ -425,7 +455,7 @@ class Stepper:
 
     def _led_to(self, displacement: Array | None) -> tuple[Array, Array]:
         """Configuration and velocity at the end of the step, with a displacement or without."""
-        d = np.zeros(self.robot.nv) if displacement is None else displacement
+        d = np.zeros_like(self.after) if displacement is None else displacement
         if self.smooth is None:
             if not self.robot.closed:
                 ahead, end = self.robot._advance(self.q, self.after, d, self.h)
@@ -433,14 +463,20 @@ class Stepper:
             x = self.h * self.after + d
             raw = put_straight(self.robot, self.q, x, self.robot.tangent_step(self.q, x))  # type: ignore[attr-defined]
             return self._closed(raw), self.robot._carry(self.after, d, self.h)
-        if self.after is self.free and displacement is None:
+        pushed = self.is_pushed(d)
+        if not pushed.any():
             ahead = self.smooth
             if self.looped:
                 self._note_opening(self.robot.tangent_step(self.q, self.robot.difference(self.q, ahead)))  # type: ignore[attr-defined]
             return ahead, self.after
-        x = self.robot.difference(self.q, self.smooth) + self.h * (self.after - self.free) + d
+        # at the mean of the velocities after impacts and at the end, which is zero for what is at rest
+        x = 0.5 * self.h * (self.v + self.struck + self.after) + d
         ahead = self._closed(self.robot.tangent_step(self.q, x)) if self.robot.closed else self.robot.integrate(self.q, x)  # type: ignore[attr-defined]
-        return np.where(self.touched[:, None], ahead, self.smooth), self.after
+        return np.where(pushed[:, None], ahead, self.smooth), self.after
+
+    def is_pushed(self, displacement: Array) -> Array:
+        """Which robots (robots,) impulses or a displacement (robots, nv) move."""
+        return np.asarray((self.after != self.free).any(axis=-1) | (displacement != 0.0).any(axis=-1))
 
     def _note_opening(self, raw: Array) -> None:
         self._opening = float(self.robot.opening(raw).max())  # type: ignore[attr-defined]

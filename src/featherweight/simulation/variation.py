@@ -9,6 +9,7 @@ import numpy as np
 
 from ..model.types import JointType
 from .arguments import numbers
+from .integrators import middle_armature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,6 +39,8 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
         drives[:, 1:5] *= factor["gains"][:, None]  # gain and bias
         varied["drives"] = drives
     implicit = passive and fleet.stepper.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
+    if len(fleet.stepper.middle_armature):
+        implicit = bool({"damping", "stiffness", "drives"} & set(varied))
     if parameters is not None or armature is not None or implicit:
         varied |= _inertias(fleet, parameters, armature, varied)
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
@@ -53,18 +56,24 @@ def _factors(name: str, x: Any, robots: int, size: int) -> Array:
 
 
 def _inertias(fleet: Any, parameters: Any, armature: Any, varied: Mapping[str, Array]) -> dict[str, Array]:
-    """Inertial parameters, the joints' own armatures, and those that meet damping and springs at the step's end."""
+    """Inertial parameters, the joints' own armatures, and those with which the step meets stiffness and damping."""
     stepper, robots = fleet.stepper, len(fleet.q)
     robot, forces, h = stepper.robot, stepper.forces, stepper.h
     own = _of_each("armature", robot.armature if armature is None else armature, robot.armature.shape, robots)
     nominal = np.asarray(robot.inertial_parameters)
     bodies = _of_each("parameters", nominal if parameters is None else parameters, nominal.shape, robots)
-    moving = own
-    if stepper.passive and stepper.integrator == "semi-implicit":
-        rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
+    moving, more = own, {}
+    rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
+    if len(stepper.middle_armature):
+        L = np.broadcast_to(middle_armature(forces, h, stepper.passive, varied), (robots, len(stepper.middle_armature))).copy()
+        for j in robot.model.joints:
+            if j.type is JointType.FLOATING:  # what these have stays as it is
+                L[:, j.v_slice] = stepper.middle_armature[j.v_slice]
+        moving, more = own + L[:, rows], {"middle_armature": L}
+    elif stepper.passive and stepper.integrator == "semi-implicit":
         damping, stiffness = (varied.get(name, getattr(forces, name)[None]) for name in ("damping", "stiffness"))
         moving = own + h * damping[:, rows] + h * h * stiffness[:, rows]
-    return {"parameters": bodies, "own_armature": own, "armature": np.broadcast_to(moving, own.shape)}
+    return more | {"parameters": bodies, "own_armature": own, "armature": np.broadcast_to(moving, own.shape)}
 
 
 def _of_each(name: str, x: Any, shape: tuple[int, ...], robots: int) -> Array:

@@ -41,7 +41,8 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         )
         J, Minv = np.eye(7)[:6], np.diag(1.0 / np.array([2.0, 2.0, 2.0, 0.01, 0.02, 0.02, 0.5]))
         delassus = BodyDelassus(np.zeros((7, 7)), np.zeros(BODIES + 1, np.int64))
-        impulses = ContactImpulses(*(np.zeros((*s,)) for s in [(4, 3), (1, 6), (1,), (1, 6), (1,), (4, 3), (2,), (4, 3), (2,)]))
+        shapes = [(4, 3), *3 * [(1, 6), (1,)], *2 * [(4, 3), (2,)]]
+        impulses = ContactImpulses(*(np.zeros(s) for s in shapes))
         given = model(restitution)
         factors = InverseFactors(J, Minv, np.eye(7)[6:])
         write_delassus_by_inverse(given.width, points, factors, delassus, inverse_work(BODIES, 7, 7))

@@ -28,7 +28,7 @@ class ContactKinematics(NamedTuple):
     velocity: Any  # (bodies, 6), linear and angular in the body's axes
     gap: Any  # (joint rows,)
     speed: Any  # (joint rows,)
-    velocity_before: Any  # (bodies, 6) at the beginning of the step, where anything bounces
+    velocity_before: Any  # (bodies, 6) at the beginning of the step, where the problem needs it (`ContactStage.looks_back`)
     speed_before: Any  # (joint rows,)
 
 
@@ -50,6 +50,8 @@ class ContactImpulses(NamedTuple):
     joint: Any  # (joints with limits or friction,)
     push: Any  # (bodies, 6), of the displacement
     joint_push: Any
+    impact: Any  # (bodies, 6), the part of impacts at the beginning of the step, where velocities are of the time of positions
+    joint_impact: Any
     last_force: Any  # (candidates, 3) in the world, to start from in the next step
     last_row: Any  # (joint rows,)
     next_force: Any  # (candidates, 3), the last ones once the step is taken
@@ -61,7 +63,7 @@ class AssembledProblem(NamedTuple):
 
     problem: Any  # Problem
     approach: Any  # (m,) velocities before impulses, without gaps
-    before: Any  # (m,) velocities at the beginning of the step, where anything bounces
+    before: Any  # (m,) velocities at the beginning of the step, where they are needed
     restitution: Any  # (contacts,), zero for what does not bounce
     rows: Any  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
     axes: Any  # (contacts, 3, 3) normal and tangents in the world

@@ -15,10 +15,10 @@ from ..motion_rates import SmoothMotion
 from ..stepper import Stepper
 from .collision_scene import PLANE
 from .contact_problem import MOST_LATE, AssembledProblem, active_rows, write_axes
-from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, impulse_work, kinematics_of
+from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, impulse_work, is_struck, kinematics_of
 from .detection import points_of
 from .impulse_rates import ImpulseRates, restitution_rates
-from .impulses import Problem, Solution, greatest_of, solve_problem
+from .impulses import GOOD, Problem, Solution, greatest_of, solve_problem
 from .row_rates import BodyRates, side_rates
 from .sweeps import solve_by_sweeps
 
@@ -179,12 +179,14 @@ class ContactRates:
         k, p, settings = self.count, self.p, self.model.settings
         zero = np.zeros_like(self.db)
         self.doubtful = np.zeros(k + len(self.active), bool)
-        if not p.restitution.any():
+        self.impact, self.dimpact = np.zeros_like(self.p.start), zero
+        struck = settings.in_step and is_struck(p, GOOD * settings.tolerance * greatest_of(p.problem.b))
+        if not (p.restitution.any() or struck):
             force = self.impulses.force[0, :k]
             self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[0, self.active]])
             self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self.db)
         else:
-            self._solve_with_restitution(zero)
+            self._solve_with_impacts(zero)
         pressed = (self.f[self.normals] != 0.0) & self.targets
         close = np.abs(self.gap) <= EDGE_OF_GAPS * settings.slop
         close |= np.abs(self.gap + settings.slop) <= EDGE_OF_GAPS * settings.slop
@@ -193,7 +195,7 @@ class ContactRates:
         bouncing = self.model.restitution[self.contacts.candidate] > 0.0
         self.doubtful[:k] |= bouncing & (np.abs(fast) <= self.edge)
 
-    def _solve_with_restitution(self, zero: Array) -> None:
+    def _solve_with_impacts(self, zero: Array) -> None:
         """The chain of problems of `contact_solver.finder_of_impulses`, each with its rates."""
         p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
         solved: list[tuple[Problem, Array]] = []
@@ -213,11 +215,17 @@ class ContactRates:
             f = solved[1][1]
             df = self._rates_of(*solved[1], self.applied(f, zero)[1] + self.db)
         f, df = restitution_rates(p, in_step, (f, df), (g, dg), self)
+        if in_step:
+            self.impact, self.dimpact = f, df
         problem, more = solved[-1]
         du = self.applied(f + more, df)[1] + self.db
         self.df = df + self._rates_of(problem, more, du, -df[rows:])
 
     # what comes of it
+
+    def struck(self) -> Array:
+        """Rates of the change of velocity by impacts at the beginning of the step."""
+        return self.response(self.impact, self.dimpact)[1]
 
     def velocity(self) -> Array:
         """Rates of the velocity with impulses, in the axes of the step's start."""

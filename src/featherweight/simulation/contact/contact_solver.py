@@ -16,7 +16,7 @@ from .impulses import GOOD, Problem, Solution, copy_numbers, greatest_of, solve_
 from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
-IMPACT, SMOOTH, LAST = range(3)  # problems of a step in which something bounces; the last alone where nothing does
+IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
@@ -45,6 +45,7 @@ class ImpulseWork(NamedTuple):
 
     solver: Any  # SolverWork
     f: Any  # (m,)
+    impact: Any  # (m,) the part of f at the beginning of the step, where velocities are of the time of positions
     compression: Any  # (m,)
     guess: Any  # (m,)
     at_impact: Any  # (m,) velocities, also those of restitution
@@ -60,11 +61,11 @@ class ImpulseWork(NamedTuple):
 def impulse_work(contacts: int, rows: int) -> ImpulseWork:
     """Room for so many contacts and joint rows."""
     m, n = 3 * contacts + rows, contacts + rows
-    f, compression, guess, at_impact, after = np.empty((5, m))
+    f, impact, compression, guess, at_impact, after = np.empty((6, m))
     lower, upper = np.empty((2, rows))
     index, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m), f, compression, guess, at_impact, after, lower, upper, index, none, zero, unbounded
+        solver_work(m), f, impact, compression, guess, at_impact, after, lower, upper, index, none, zero, unbounded
     )  # fmt: skip
 
 
@@ -88,27 +89,33 @@ def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable
     Poisson's restitution: a contact that bounces gives the restitution times its normal impulse of compression once more. That
     is for the velocities of the step's beginning, since forces of a step are none of an impact. Where velocities belong half a
     step before positions (semi-implicit Euler) a ball then leaves as fast as it came, which keeps the energy that such steps
-    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins.
+    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins. What does not bounce but
+    would close within the step at the velocities of its beginning is an impact too: those impulses act for the whole step, and
+    the others, on average, for half of it.
     """
 
     def find_impulses(p: Any, in_step: bool, tolerance: float, work: Any) -> Any:
         problem, m = p.problem, len(p.start)
         f, guess, compression, worst, bounces = work.f[:m], work.guess[:m], work.compression[:m], 0.0, False
-        sweeps = steps = 0
+        impact, sweeps, steps = work.impact[:m], 0, 0
         copy_numbers(p.start, guess)
         for i in range(m):
-            f[i] = 0.0
+            f[i] = impact[i] = 0.0
         for restitution in p.restitution:
             bounces |= restitution != 0.0
-        for stage in range(IMPACT if bounces else LAST, LAST + 1):  # in one place, since machine code of the solver is long
+        strikes = bounces or (in_step and is_struck(p, GOOD * tolerance))
+        for stage in range(IMPACT if strikes else LAST, LAST + 1):  # in one place, since machine code of the solver is long
             if stage == IMPACT:
                 problem = impact_problem(p, work)
             elif stage == SMOOTH:
                 if in_step:
                     continue
                 problem = p.problem
-            elif bounces:
-                add_restitution(p, in_step, compression, f, guess)
+            elif strikes:
+                if bounces:
+                    add_restitution(p, in_step, compression, f, guess)
+                if in_step:
+                    copy_numbers(f, impact)
                 problem = problem_after(p.problem, f, work)  # where that leads bodies into one another
                 for i in range(m):
                     guess[i] = 0.0
@@ -122,6 +129,17 @@ def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable
         return Solution(f, worst, sweeps, steps)
 
     return find_impulses
+
+
+@jitable
+def is_struck(p: Any, least: float) -> bool:
+    """Whether velocities at the beginning of the step close a contact or a limit within it, by more than `least` [m/s]."""
+    k, problem, struck = len(p.problem.mu), p.problem, False
+    for r in range(len(p.problem.b) - 2 * k):
+        i = 3 * r if r < k else 2 * k + r
+        if r < k or problem.upper[r - k] == np.inf:
+            struck |= problem.b[i] - p.approach[i] + p.before[i] < -least
+    return struck
 
 
 @jitable
@@ -174,6 +192,8 @@ def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, i
     """
     k, rows, slop = len(p.restitution), model.rows, model.settings.slop
     impulses.wrench[:], impulses.joint[:], impulses.next_force[:], impulses.next_row[:] = 0.0, 0.0, 0.0, 0.0
+    impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
+    at_first = work.impact
     for c in range(k):
         for j in range(3):
             total = 0.0
@@ -182,10 +202,13 @@ def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, i
             impulses.force[c, j] = total
             impulses.next_force[contacts.candidate[c], j] = total
         add_wrench(contacts, c, p.rows, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
+        struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
+        add_wrench(contacts, c, p.rows, struck, impulses.impact)
     overlap = False
     for i in range(len(p.active)):
         r = p.active[i]
         impulses.joint[rows.joint[r]] += rows.sign[r] * f[3 * k + i]
+        impulses.joint_impact[rows.joint[r]] += rows.sign[r] * at_first[3 * k + i]
         impulses.next_row[r] = f[3 * k + i]
         overlap |= kinematics.gap[r] < -slop and not rows.friction[r]
     for c in range(k):
@@ -289,6 +312,7 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
     """No impulses, for robots that nothing touches."""
     for i in robots:
         impulses.wrench[i], impulses.joint[i] = 0.0, 0.0
+        impulses.impact[i], impulses.joint_impact[i] = 0.0, 0.0
         impulses.next_force[i], impulses.next_row[i] = 0.0, 0.0
         report.residual[i], report.overlap[i] = 0.0, False
 
@@ -316,8 +340,8 @@ def impulses_of(impulses: Any, robot: int) -> Any:
     """Those of one robot."""
     f, i = impulses, robot
     return ContactImpulses(
-        f.force[i], f.wrench[i], f.joint[i], f.push[i], f.joint_push[i], f.last_force[i], f.last_row[i], f.next_force[i],
-        f.next_row[i],
+        f.force[i], f.wrench[i], f.joint[i], f.push[i], f.joint_push[i], f.impact[i], f.joint_impact[i], f.last_force[i],
+        f.last_row[i], f.next_force[i], f.next_row[i],
     )  # fmt: skip
 
 

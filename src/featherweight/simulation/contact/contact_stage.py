@@ -103,6 +103,8 @@ class ContactStage:
                 zeros(joints),
                 zeros(bodies, 6),
                 zeros(joints),
+                zeros(bodies, 6),
+                zeros(joints),
                 zeros(all_of_them, 3),
                 zeros(rows),
                 zeros(all_of_them, 3),
@@ -196,9 +198,9 @@ class ContactStage:
         f.last_force[:], f.last_row[:] = f.next_force, f.next_row
 
     @property
-    def bounces(self) -> bool:
-        """Whether any surface does."""
-        return bool(self.model.restitution.any())
+    def looks_back(self) -> bool:
+        """Whether the problem needs velocities before the step: where surfaces bounce, or impacts come before the motion."""
+        return self.settings.in_step or bool(self.model.restitution.any())
 
     def resolve(self, q: Array, before: Array, v: Array, S: Array | None, near: Array, threads: int | None) -> None:
         """Impulses for the velocities v (batch, nv) that there would be without; `before` are those before the step.
@@ -209,9 +211,10 @@ class ContactStage:
         self.forget(np.flatnonzero(idle))
         if self.body_velocities is not None:
             self.state.kinematics.velocity[:] = self.body_velocities(q, v)
-            if self.bounces:
+            if self.looks_back:
                 self.state.kinematics.velocity_before[:] = self.body_velocities(q, before)
-                self._write_speeds(before, S, self.state.kinematics.speed_before)
+        if self.looks_back:
+            self._write_speeds(before, S, self.state.kinematics.speed_before)
         for robots, joints in ((np.flatnonzero(~near & ~idle), False), (np.flatnonzero(near), True)):
             for k in range(0, len(robots), BLOCK):
                 some = robots[k : k + BLOCK]
