@@ -26,7 +26,7 @@ import numpy as np
 from ..model.types import JointType
 from ..robot.robot import Robot
 from ..spatial import Vec3, quaternion_at
-from .forces import ForcesAtJoints, ordered_sum
+from .forces import ForcesAtJoints, drive_armature, ordered_sum
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Acceleration = Callable[[Array, Array], Array]
