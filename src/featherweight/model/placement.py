@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..spatial.elementary import norm
 from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, rotate, scale, transpose
 
 Turn = tuple[float, float]  # cosine and sine
@@ -95,7 +96,7 @@ def _to_line(frame: Pose, line: Line) -> AxialScrews:
 def axial_screws(placement: Pose) -> AxialScrews:
     """A placement one axis at a time: R = Rz(yaw) Rx(roll) Rz(twist), and the origin by a slide that saves the most."""
     R = placement.R
-    s = math.hypot(R[0][2], R[1][2])
+    s = norm(R[0][2], R[1][2])
     if s < 1e-12:
         s, yaw = 0.0, (1.0, 0.0)
     else:

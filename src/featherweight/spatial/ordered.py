@@ -1,0 +1,126 @@
+"""Linear algebra on arrays of matrices with the same bits on every machine.
+
+BLAS and LAPACK choose their code, and with it the order of sums, by the processor. Here every sum has one order, and all else
+is arithmetic and square roots of NumPy's on single elements, which are correctly rounded. Leading axes are many matrices at
+once. The methods are for what a robot is built from, matrices up to some hundred rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+SWEEPS = 60  # Jacobi's method converges quadratically after five or so
+SQUARE = 1e-15  # cosine between columns that count as perpendicular
+
+
+def total(x: Array, axis: int = -1) -> Array:
+    """The sum along an axis, from the first to the last."""
+    if x.shape[axis] == 0:
+        return x.sum(axis)  # zeros
+    return np.asarray(np.add.accumulate(x, axis=axis).take(-1, axis))
+
+
+def product(A: Any, B: Any) -> Array:
+    """A B (..., m, n) of matrices A (..., m, k) and B (..., k, n)."""
+    A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
+    if A.shape[-1] == 0:
+        return np.zeros((*np.broadcast_shapes(A.shape[:-2], B.shape[:-2]), A.shape[-2], B.shape[-1]))
+    result = A[..., :, 0, None] * B[..., None, 0, :]
+    for k in range(1, A.shape[-1]):
+        result += A[..., :, k, None] * B[..., None, k, :]
+    return np.asarray(result)
+
+
+def times(A: Any, x: Any) -> Array:
+    """A x (..., m) of matrices A (..., m, n) and vectors x (..., n)."""
+    return total(np.asarray(A, dtype=np.float64) * np.asarray(x, dtype=np.float64)[..., None, :])
+
+
+def lengths(x: Any, axis: int = -1) -> Array:
+    """Euclidean norms along an axis."""
+    x = np.asarray(x, dtype=np.float64)
+    return np.asarray(np.sqrt(total(x * x, axis)))
+
+
+def solved(A: Array, b: Array) -> Array:
+    """x (..., n) of A x = b for positive definite A (..., n, n), by L D Lᵀ."""
+    A, x, n = A.copy(), b.copy(), b.shape[-1]
+    for k in range(n - 1):
+        column = A[..., k + 1 :, k] / A[..., k, k, None]
+        A[..., k + 1 :, k + 1 :] -= column[..., :, None] * A[..., None, k + 1 :, k]
+        x[..., k + 1 :] -= column * x[..., k, None]
+        A[..., k + 1 :, k] = column
+    x /= np.diagonal(A, axis1=-2, axis2=-1)
+    for k in reversed(range(1, n)):
+        x[..., :k] -= A[..., k, :k] * x[..., k, None]
+    return x
+
+
+class Singular(NamedTuple):
+    """A = U diag(values) Vᵀ, values descending: `scaled` is U diag(values) (..., m, n) and `right` is V (..., n, n)."""
+
+    values: Array
+    scaled: Array
+    right: Array
+
+
+def singular(A: Array) -> Singular:
+    """The singular value decomposition of matrices (..., m, n) by Jacobi's method on columns, all pairs in a fixed order.
+
+    Columns are turned in their plane, two by two, until they are perpendicular (Hestenes 1958). Small singular values are as
+    precise as large ones. A pair is turned only where it is not perpendicular yet, so that no matrix depends on the others.
+    """
+    *leading, m, n = A.shape
+    whole = np.zeros((*leading, m + n, n + n % 2))
+    whole[..., :m, :n] = A
+    whole[..., range(m, m + n), range(n)] = 1.0
+    ring = list(range(whole.shape[-1]))
+    for _ in range(SWEEPS):
+        turned = False
+        for _ in range(len(ring) - 1):
+            half = len(ring) // 2
+            turned |= _make_perpendicular(whole, m, ring[:half], ring[: half - 1 : -1])
+            ring = [ring[0], ring[-1], *ring[1:-1]]
+        if not turned:
+            break
+    values = lengths(whole[..., :m, :n], axis=-2)
+    order = np.argsort(-values, axis=-1, kind="stable")
+    whole = np.take_along_axis(whole[..., :n], order[..., None, :], axis=-1)
+    return Singular(np.take_along_axis(values, order, axis=-1), whole[..., :m, :], whole[..., m:, :])
+
+
+def _make_perpendicular(whole: Array, m: int, left: list[int], right: list[int]) -> bool:
+    """Turn pairs of columns by their first m rows; whether any was."""
+    a, b = whole[..., left], whole[..., right]
+    x, y = a[..., :m, :], b[..., :m, :]
+    aa, bb, ab = total(x * x, -2), total(y * y, -2), total(x * y, -2)
+    turns = np.abs(ab) > SQUARE * np.sqrt(aa) * np.sqrt(bb)
+    if not turns.any():
+        return False
+    slope = (bb - aa) / np.where(turns, 2.0 * ab, 1.0)
+    with np.errstate(over="ignore"):
+        tangent = np.where(slope < 0.0, -1.0, 1.0) / (np.abs(slope) + np.sqrt(1.0 + slope * slope))
+    tangent = np.where(turns, tangent, 0.0)
+    c = (1.0 / np.sqrt(1.0 + tangent * tangent))[..., None, :]
+    s = c * tangent[..., None, :]
+    whole[..., left], whole[..., right] = c * a - s * b, s * a + c * b
+    return True
+
+
+def singular_values(A: Array) -> Array:
+    """The min(m, n) singular values of matrices (..., m, n), descending."""
+    return singular(A if A.shape[-2] >= A.shape[-1] else A.swapaxes(-1, -2)).values
+
+
+def pseudo_inverse(A: Array, precision: float = 1e-15) -> Array:
+    """The pseudo-inverse (..., n, m); singular values below `precision` of the greatest count as zero."""
+    if A.shape[-2] < A.shape[-1]:
+        return pseudo_inverse(A.swapaxes(-1, -2), precision).swapaxes(-1, -2)
+    values, scaled, right = singular(A)
+    counts = values > precision * values.max(axis=-1, keepdims=True, initial=0.0)
+    inverse = np.where(counts, 1.0 / np.where(counts, values, 1.0), 0.0)
+    return product(right * inverse[..., None, :], (scaled * inverse[..., None, :]).swapaxes(-1, -2))
