@@ -156,7 +156,7 @@ def _exponential(x: float, bits: int) -> int:
 
 
 def _series(first: int, factor: int, work: int, ratio: Callable[[int], tuple[int, int]]) -> int:
-    """The sum of a power series from its first term: each further term k is the one before times factor, 2^-work, and a ratio."""
+    """The sum of a power series: term k + 1 is term k times `factor`, of `work` bits, and times a ratio of integers."""
     total, term, k = 0, first, 1
     while term not in (0, -1):
         total += term

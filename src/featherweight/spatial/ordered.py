@@ -14,7 +14,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SWEEPS = 60  # Jacobi's method converges quadratically after five or so
-SQUARE = 1e-15  # cosine between columns that count as perpendicular
+SQUARE = 4e-15  # cosine between columns that count as perpendicular
 
 
 def total(x: Array, axis: int = -1) -> Array:
@@ -69,16 +69,26 @@ class Singular(NamedTuple):
 
 
 def singular(A: Array) -> Singular:
-    """The singular value decomposition of matrices (..., m, n) by Jacobi's method on columns, all pairs in a fixed order.
-
-    Columns are turned in their plane, two by two, until they are perpendicular (Hestenes 1958). Small singular values are as
-    precise as large ones. A pair is turned only where it is not perpendicular yet, so that no matrix depends on the others.
-    """
+    """The singular value decomposition of matrices (..., m, n)."""
     *leading, m, n = A.shape
-    whole = np.zeros((*leading, m + n, n + n % 2))
-    whole[..., :m, :n] = A
-    whole[..., range(m, m + n), range(n)] = 1.0
-    ring = list(range(whole.shape[-1]))
+    unit = np.broadcast_to(np.eye(n), (*leading, n, n))
+    whole = perpendicular(np.concatenate([A, unit], axis=-2), m)
+    values = lengths(whole[..., :m, :], -2)
+    order = np.argsort(-values, axis=-1, kind="stable")
+    whole = np.take_along_axis(whole, order[..., None, :], axis=-1)
+    return Singular(np.take_along_axis(values, order, axis=-1), whole[..., :m, :], whole[..., m:, :])
+
+
+def perpendicular(A: Array, m: int) -> Array:
+    """A times a rotation, of matrices (..., k, n), so that the first m rows have perpendicular columns.
+
+    Jacobi's method turns columns in their plane, two by two, until they are perpendicular (Hestenes 1958); pairs have a fixed
+    order. Small singular values come out as precise as large ones. A pair that is perpendicular is not turned, so that no
+    matrix depends on others beside it.
+    """
+    n = A.shape[-1]
+    whole = np.concatenate([A, np.zeros((*A.shape[:-1], n % 2))], axis=-1)
+    ring = list(range(n + n % 2))
     for _ in range(SWEEPS):
         turned = False
         for _ in range(len(ring) - 1):
@@ -87,10 +97,7 @@ def singular(A: Array) -> Singular:
             ring = [ring[0], ring[-1], *ring[1:-1]]
         if not turned:
             break
-    values = lengths(whole[..., :m, :n], axis=-2)
-    order = np.argsort(-values, axis=-1, kind="stable")
-    whole = np.take_along_axis(whole[..., :n], order[..., None, :], axis=-1)
-    return Singular(np.take_along_axis(values, order, axis=-1), whole[..., :m, :], whole[..., m:, :])
+    return whole[..., :n]
 
 
 def _make_perpendicular(whole: Array, m: int, left: list[int], right: list[int]) -> bool:
@@ -113,7 +120,8 @@ def _make_perpendicular(whole: Array, m: int, left: list[int], right: list[int])
 
 def singular_values(A: Array) -> Array:
     """The min(m, n) singular values of matrices (..., m, n), descending."""
-    return singular(A if A.shape[-2] >= A.shape[-1] else A.swapaxes(-1, -2)).values
+    A = A if A.shape[-2] >= A.shape[-1] else A.swapaxes(-1, -2)
+    return -np.sort(-lengths(perpendicular(A, A.shape[-2]), -2), axis=-1)
 
 
 def pseudo_inverse(A: Array, precision: float = 1e-15) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...model import configuration
 from ...model.types import JointType
+from ...spatial.ordered import lengths
 from .misclosure import Misclosure
 from .solver import ClosingProblem, Settled, refined, settle
 
@@ -148,7 +149,7 @@ class Assembly:
             s = self.settled(starts, columns)
             left = _better(left, s)
             if s.closed.any():
-                away = np.linalg.norm(configuration.difference(self.gap.coordinates, x, s.x[s.closed]), axis=1)
+                away = lengths(configuration.difference(self.gap.coordinates, x, s.x[s.closed]))
                 return Found(s.x[s.closed][[away.argmin()]], left)
             tried += len(number)
         return Found(np.zeros((0, self.nx)), left)

@@ -141,12 +141,8 @@ class ResolvedRows:
                 total = math.fsum(tree.mass)
                 bodies = [i for i, mass in enumerate(tree.mass) if mass > 0.0]
                 at = {i: tuple(float(x) / tree.mass[i] for x in tree.moment[i]) for i in bodies}
-                self._add(
-                    np.hstack([c.matrix, np.zeros_like(c.matrix)]),
-                    -1,
-                    Pose(),
-                    [(i, at[i], tree.mass[i] / total) for i in bodies],
-                )
+                rows = np.hstack([c.matrix, np.zeros_like(c.matrix)])
+                self._add(rows, -1, Pose(), [(i, at[i], tree.mass[i] / total) for i in bodies])
             elif isinstance(c, Difference):
                 a, b = placed(c.frame), placed(c.other)
                 self._add(c.matrix, a.row, a.pose, [(a.row, a.pose.p, 1.0), (b.row, b.pose.p, -1.0)])

@@ -119,7 +119,7 @@ def _evaluated(J: CompiledFunction[Any], q: Array) -> Array:
     """The Jacobian, from its trace if there is one: the last digits of compiled code depend on the processor."""
     if J.too_large or J.execution != "traced":
         return np.asarray(J(q))
-    return np.array(evaluate(J.trace, [q.tolist()])).reshape(J.outputs[0].shape)
+    return np.array(evaluate(J.trace, [q.tolist()])).reshape(J.program.outputs[0].shape)
 
 
 def _rank(J: Array) -> int:
