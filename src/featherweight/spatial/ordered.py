@@ -88,33 +88,35 @@ def perpendicular(A: Array, m: int) -> Array:
     """
     n = A.shape[-1]
     whole = np.concatenate([A, np.zeros((*A.shape[:-1], n % 2))], axis=-1)
-    ring = list(range(n + n % 2))
+    whole = np.ascontiguousarray(np.moveaxis(whole, -1, 0))  # a column after the other
+    ring = list(range(len(whole)))
     for _ in range(SWEEPS):
-        turned = False
+        squares, turned = total(whole[..., :m] * whole[..., :m]), False
         for _ in range(len(ring) - 1):
             half = len(ring) // 2
-            turned |= _make_perpendicular(whole, m, ring[:half], ring[: half - 1 : -1])
+            turned |= _make_perpendicular(whole, squares, m, ring[:half], ring[: half - 1 : -1])
             ring = [ring[0], ring[-1], *ring[1:-1]]
         if not turned:
             break
-    return whole[..., :n]
+    return np.moveaxis(whole[:n], 0, -1)
 
 
-def _make_perpendicular(whole: Array, m: int, left: list[int], right: list[int]) -> bool:
-    """Turn pairs of columns by their first m rows; whether any was."""
-    a, b = whole[..., left], whole[..., right]
-    x, y = a[..., :m, :], b[..., :m, :]
-    aa, bb, ab = total(x * x, -2), total(y * y, -2), total(x * y, -2)
+def _make_perpendicular(whole: Array, squares: Array, m: int, left: list[int], right: list[int]) -> bool:
+    """Turn pairs of columns (n, ..., k), whose first m entries have these squared lengths; whether any was."""
+    a, b, aa, bb = whole[left], whole[right], squares[left], squares[right]
+    ab = total(a[..., :m] * b[..., :m])
     turns = np.abs(ab) > SQUARE * np.sqrt(aa) * np.sqrt(bb)
     if not turns.any():
         return False
+    ab = np.where(turns, ab, 0.0)
     slope = (bb - aa) / np.where(turns, 2.0 * ab, 1.0)
     with np.errstate(over="ignore"):
         tangent = np.where(slope < 0.0, -1.0, 1.0) / (np.abs(slope) + np.sqrt(1.0 + slope * slope))
     tangent = np.where(turns, tangent, 0.0)
-    c = (1.0 / np.sqrt(1.0 + tangent * tangent))[..., None, :]
-    s = c * tangent[..., None, :]
-    whole[..., left], whole[..., right] = c * a - s * b, s * a + c * b
+    squares[left], squares[right] = np.maximum(aa - tangent * ab, 0.0), np.maximum(bb + tangent * ab, 0.0)
+    c = (1.0 / np.sqrt(1.0 + tangent * tangent))[..., None]
+    s = c * tangent[..., None]
+    whole[left], whole[right] = c * a - s * b, s * a + c * b
     return True
 
 
