@@ -88,7 +88,7 @@ def _independent_rows(K: Array, own: list[int]) -> list[int]:
     for r in own:
         tried = K[[*chosen, r]]
         size = lengths(tried)[:, None]
-        if size.all() and singular_values(tried / size).min() > TOLERANCE:
+        if size.all() and _count(tried / size) == len(tried):
             chosen.append(r)
     return chosen
 
@@ -125,8 +125,12 @@ def _evaluated(J: CompiledFunction[Any], q: Array) -> Array:
 def _rank(J: Array) -> int:
     length = lengths(J)[:, None]
     seen = length > TOLERANCE * length.max(initial=0.0)  # what is left is rounding: rows on what cannot move
-    values = singular_values(np.where(seen, J / np.where(seen, length, 1.0), 0.0))
-    return int((values > TOLERANCE).sum())
+    return _count(np.where(seen, J / np.where(seen, length, 1.0), 0.0))
+
+
+def _count(rows: Array) -> int:
+    """Of rows of length one, how many are independent."""
+    return int((singular_values(rows) > TOLERANCE).sum())
 
 
 def _tuples(A: Array) -> tuple[tuple[float, ...], ...]:
