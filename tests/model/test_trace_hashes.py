@@ -19,7 +19,11 @@ def printed(env: dict[str, str]) -> list[str]:
     """The lines of `trace_hashes.py --short` in another process."""
     command = [sys.executable, str(Path(__file__).with_name("trace_hashes.py")), "--short"]
     return subprocess.run(
-        command, env={**env, "PYTHONPATH": os.pathsep.join([str(TESTS), env.get("PYTHONPATH", "")])}, capture_output=True, text=True, check=True
+        command,
+        env={**env, "PYTHONPATH": os.pathsep.join([str(TESTS), env.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.splitlines()
 
 

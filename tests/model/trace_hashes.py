@@ -158,7 +158,12 @@ def long() -> Iterator[str]:
             yield from of_base_parameters(name, robot)
     names = tuple(name for name in robots.__all__ if name not in ("geared_chain", "belt_chain", "approximate", "unconstrained"))
     drawn = (("planar", 4), ("planar", 20), ("spatial", 9), ("linkage", 13), ("linkage", 22), ("platform", 36))
-    for name, make in {**shipped(names), "belts": random_belts, **mechanisms(tuple(MECHANISMS)), **closed(drawn, range(4))}.items():
+    for name, make in {
+        **shipped(names),
+        "belts": random_belts,
+        **mechanisms(tuple(MECHANISMS)),
+        **closed(drawn, range(4)),
+    }.items():
         robot = make()
         yield from independent(name, robot)
         yield from lines(name, robot, DYNAMICS)

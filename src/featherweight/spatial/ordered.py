@@ -15,6 +15,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SWEEPS = 60  # Jacobi's method converges quadratically after five or so
 SQUARE = 4e-15  # cosine between columns that count as perpendicular
+NOTHING = 1e-15  # of the longest column: what rounding leaves of columns that depend on others
 
 
 def total(x: Array, axis: int = -1) -> Array:
@@ -83,8 +84,8 @@ def perpendicular(A: Array, m: int) -> Array:
     """A times a rotation, of matrices (..., k, n), so that the first m rows have perpendicular columns.
 
     Jacobi's method turns columns in their plane, two by two, until they are perpendicular (Hestenes 1958); pairs have a fixed
-    order. Small singular values come out as precise as large ones. A pair that is perpendicular is not turned, so that no
-    matrix depends on others beside it.
+    order. Columns of no more than rounding are left as they are. A pair that is perpendicular is not turned, so that no matrix
+    depends on others beside it.
     """
     n = A.shape[-1]
     whole = np.concatenate([A, np.zeros((*A.shape[:-1], n % 2))], axis=-1)
@@ -92,27 +93,26 @@ def perpendicular(A: Array, m: int) -> Array:
     ring = list(range(len(whole)))
     for _ in range(SWEEPS):
         squares, turned = total(whole[..., :m] * whole[..., :m]), False
+        floor = NOTHING * NOTHING * squares.max(axis=0)
         for _ in range(len(ring) - 1):
             half = len(ring) // 2
-            turned |= _make_perpendicular(whole, squares, m, ring[:half], ring[: half - 1 : -1])
+            turned |= _make_perpendicular(whole, squares, floor, m, ring[:half], ring[: half - 1 : -1])
             ring = [ring[0], ring[-1], *ring[1:-1]]
         if not turned:
             break
     return np.moveaxis(whole[:n], 0, -1)
 
 
-def _make_perpendicular(whole: Array, squares: Array, m: int, left: list[int], right: list[int]) -> bool:
+def _make_perpendicular(whole: Array, squares: Array, floor: Array, m: int, left: list[int], right: list[int]) -> bool:
     """Turn pairs of columns (n, ..., k), whose first m entries have these squared lengths; whether any was."""
     a, b, aa, bb = whole[left], whole[right], squares[left], squares[right]
     ab = total(a[..., :m] * b[..., :m])
-    turns = np.abs(ab) > SQUARE * np.sqrt(aa) * np.sqrt(bb)
+    turns = (np.abs(ab) > SQUARE * np.sqrt(aa * bb)) & (np.minimum(aa, bb) > floor)
     if not turns.any():
         return False
-    ab = np.where(turns, ab, 0.0)
-    slope = (bb - aa) / np.where(turns, 2.0 * ab, 1.0)
-    with np.errstate(over="ignore"):
-        tangent = np.where(slope < 0.0, -1.0, 1.0) / (np.abs(slope) + np.sqrt(1.0 + slope * slope))
-    tangent = np.where(turns, tangent, 0.0)
+    ab, away = np.where(turns, ab, 0.0), bb - aa
+    length = np.abs(away) + np.sqrt(away * away + 4.0 * ab * ab)
+    tangent = np.where(away < 0.0, -2.0, 2.0) * ab / np.where(turns, length, 1.0)
     squares[left], squares[right] = np.maximum(aa - tangent * ab, 0.0), np.maximum(bb + tangent * ab, 0.0)
     c = (1.0 / np.sqrt(1.0 + tangent * tangent))[..., None]
     s = c * tangent[..., None]

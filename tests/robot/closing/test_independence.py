@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 
 from featherweight.robot.closing.independence import determined, first_of_best
+
 
 @pytest.mark.parametrize("rounding", [-1e-9, 0.0, 1e-9])
 def test_of_equal_columns_the_first_is_taken(rounding: float) -> None:

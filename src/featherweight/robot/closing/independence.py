@@ -23,7 +23,7 @@ RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value, at most, for constraints that follow from others but for what is tolerated
 GAP = 10.0  # between singular values that count and those that do not
 TIE = 1e-6  # of the greatest value: what rounding may make of equal ones, and of the configurations where they are taken
-BISECTIONS = 48  # halvings of an interval
+BISECTIONS = 40  # halvings of an interval
 APART = 0.5  # [rad] in all between configurations at which constraints are tried that are left out
 
 
@@ -75,7 +75,7 @@ def _independent_rows(K: Array, rank: int) -> list[int]:
     """The first rows that are independent of those before them."""
     chosen: list[int] = []
     units = np.zeros((0, K.shape[1]))
-    least = RANK * float(singular_values(K)[0])
+    least = RANK * float(lengths(K.ravel()))
     for r, row in enumerate(K):
         left = row
         for _ in range(2):  # what rounding leaves of the rows before is small, and nothing is left of that

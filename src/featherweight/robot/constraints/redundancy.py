@@ -18,6 +18,7 @@ from .contact import BilateralContact, wrenches
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TOLERANCE = 1e-9  # relative to the largest singular value, of rows of length one
+ROUNDING = 1e-13  # of the entries of a reduction
 STATES = 3  # configurations in general position that are looked at
 
 
@@ -134,4 +135,7 @@ def _count(rows: Array) -> int:
 
 
 def _tuples(A: Array) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(map(float, row)) for row in A)
+    """Rows of numbers, with those that miss 0 and ±1 by rounding made exact: they take no operation."""
+    whole = np.rint(A)
+    near = (np.abs(A - whole) < ROUNDING) & (np.abs(whole) <= 1.0)
+    return tuple(tuple(map(float, row)) for row in np.where(near, whole + 0.0, A))
