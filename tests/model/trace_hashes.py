@@ -4,8 +4,8 @@
 
 Each line is a robot, a function, a hash of its trace (operations in order, constants with all bits), its counts of operations
 and its algorithm. Robots come from generators, from files of `example-robot-data` and `gymnasium` where these are installed,
-and from `featherweight.robots`. With `--short` they are few, for `make test`. The lines must be the same on every machine; lines of
-MuJoCo's files begin with "mjcf:", since MuJoCo's compiler computes some of their numbers.
+and from `featherweight.robots`. With `--short` they are few, for `make test`. The lines must be the same on every machine;
+lines of MJCF files begin with "mjcf:", since MuJoCo's compiler computes some of their numbers.
 
 The last line, which begins with "control:", is a hash of what NumPy's own functions and its BLAS compute. It may differ.
 """

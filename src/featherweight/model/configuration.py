@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3, sincos
 from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, inverse_right_jacobian, right_jacobian
+from ..spatial.ordered import lengths
 from .random_numbers import uniform, unit_vectors
 from .types import JointType
 
@@ -299,11 +300,11 @@ def _line_adjoint(v: Array) -> tuple[Array, Array]:
 
 
 def _so3_adjoint(w: Array) -> tuple[Array, Array]:
-    return ad_so3(w), np.asarray(np.linalg.norm(w, axis=-1))
+    return ad_so3(w), lengths(w)
 
 
 def _se3_adjoint(v: Array) -> tuple[Array, Array]:
-    return ad_se3(v), np.asarray(np.linalg.norm(v[..., 3:], axis=-1))
+    return ad_se3(v), lengths(v[..., 3:])
 
 
 def _se2_adjoint(v: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Which velocities are the independent ones: of joints that are as good, the first; `model/test_trace_hashes.py` compares machines."""
+"""Which velocities are the independent ones; `model/test_trace_hashes.py` compares what other machines choose."""
 
 from __future__ import annotations
 

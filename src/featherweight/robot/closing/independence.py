@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...model.random_numbers import unit_vectors
 from ...spatial.ordered import lengths, perpendicular, product, singular_values, times, total
 from .assembly import Assembly
 from .solver import refined
@@ -53,8 +54,7 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
 
 def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
     """Whether loops stay as good as closed when only some rows are closed, some way from closed configurations."""
-    move = np.random.default_rng(0).standard_normal((len(x), len(assembly.gap.rows)))
-    move *= APART / lengths(move)[:, None]
+    move = APART * unit_vectors(np.random.default_rng(0), (len(x), len(assembly.gap.rows)))
     p = assembly.problem
     moved = refined(p._replace(tolerance=np.inf), p.moved(x, move), np.array(rows))
     return bool(moved.closed.any() and np.median(moved.worst[moved.closed]) <= p.tolerance)

@@ -19,6 +19,7 @@ from ...model.configuration import Coordinates
 from ...model.description import Description
 from ...model.model import Model, MovingJoint
 from ...model.types import SMALLEST_INERTIA, ModelError
+from ...spatial.elementary import norm
 from ...spatial.ordered import singular
 from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
@@ -208,7 +209,7 @@ class Loops(Declared):
     @cached_property
     def size(self) -> float:
         """The length of the longest step from joint to joint [m]."""
-        return max((math.hypot(*p) for p in self.tree.translation), default=1.0)
+        return max((norm(*p) for p in self.tree.translation), default=1.0)
 
     def _assembly(self, cluster: Cluster) -> Assembly:
         held = [
