@@ -16,7 +16,7 @@ from ..spatial.elementary import atan2, cos, norm, sin
 from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
-from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
+from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
     LARGEST,
@@ -229,7 +229,7 @@ class _Expansion:
                     armature=joint.armature,
                 )
             )
-        self.carriers[joint.child] = _Carrier(joint.child, len(self.rows) - 1, internal.inverse())
+        self.carriers[joint.child] = _Carrier(joint.child, len(self.rows) - 1, chained(internal.inverse(), Pose()))
         self.links[joint.child] = [joint.child]
         q = self.nq
         self.nq += joint.type.nq
@@ -286,13 +286,13 @@ class _Expansion:
                 name += "_frame"
             taken.add(name)
             frames.append(ModelFrame(name, carrier.body, self._in_body(carrier, pose)))
-            placed.append(Placed(carrier.row, tidy(carrier.pose @ pose)))
+            placed.append(Placed(carrier.row, chained(carrier.pose, pose)))
         return tuple(frames), tuple(placed)
 
     def _in_body(self, carrier: _Carrier, pose: Pose) -> Pose:
         """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
-        internal = carrier.pose @ pose
-        return tidy(internal if carrier.body is None else self.carriers[carrier.body].pose.inverse() @ internal)
+        internal = chained(carrier.pose, pose)
+        return internal if carrier.body is None else chained(self.carriers[carrier.body].pose.inverse(), internal)
 
     def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
         carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)

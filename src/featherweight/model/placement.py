@@ -141,6 +141,12 @@ def tidy(pose: Pose) -> Pose:
     return Pose(rows, pose.p)
 
 
+def chained(outer: Pose, inner: Pose) -> Pose:
+    """outer @ inner, with rounding errors of zeros made exactly zero."""
+    R, p = tidy(outer @ inner)
+    return Pose(R, exact_zeros(p, norm(*outer.p) + norm(*inner.p)))
+
+
 def exact_zeros(p: Vector, size: float) -> Vector:
     """The vector with entries that are rounding errors of terms of the given size made exactly zero."""
     x, y, z = (0.0 if abs(a) <= 1e-15 * size else a for a in p)
