@@ -156,11 +156,13 @@ def long() -> Iterator[str]:
         if robot.nv < 20 and not name.startswith("mjcf"):
             yield from lines(name, robot, DERIVATIVES)
             yield from of_base_parameters(name, robot)
-    names = tuple(name for name in robots.__all__ if name not in ("geared_chain", "belt_chain", "approximate", "unconstrained"))
+    sized = ("belt_chain", "centipede", "geared_chain")
+    names = tuple(name for name in robots.__all__ if name not in (*sized, "approximate", "unconstrained"))
     drawn = (("planar", 4), ("planar", 20), ("spatial", 9), ("linkage", 13), ("linkage", 22), ("platform", 36))
     for name, make in {
         **shipped(names),
         "belts": random_belts,
+        "centipede": lambda: fw.build(robots.centipede(3)),
         **mechanisms(tuple(MECHANISMS)),
         **closed(drawn, range(4)),
     }.items():
