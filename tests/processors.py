@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
+
+FEATURES: Mapping[str, bool] = _multiarray_umath.__cpu_features__
 
 NEEDED = {  # processors that OpenBLAS has code for, and the features of NumPy's list that the code takes
     "Prescott": ("SSE3",),
@@ -21,14 +23,14 @@ NEEDED = {  # processors that OpenBLAS has code for, and the features of NumPy's
 }
 
 
-def runnable(features: Mapping[str, bool] = __cpu_features__) -> list[str]:
+def runnable(features: Mapping[str, bool] = FEATURES) -> list[str]:
     """Of the processors above those whose code runs on one with these features."""
     return [name for name, needed in NEEDED.items() if all(features.get(feature, False) for feature in needed)]
 
 
 def without_features() -> str:
     """What NPY_DISABLE_CPU_FEATURES takes, so that NumPy has no code for more than the oldest processors."""
-    return " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name, False))
+    return " ".join(name for name in _multiarray_umath.__cpu_dispatch__ if FEATURES.get(name, False))
 
 
 def settings(processor: str, threads: int = 1, seed: int = 0, old: bool = False) -> dict[str, str]:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import struct
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -83,9 +83,13 @@ def independent(name: str, robot: fw.Robot) -> Iterator[str]:
 # ---- robots
 
 
+def built(make: Callable[..., fw.Description], *arguments: Any, **options: Any) -> fw.Robot:
+    return fw.build(make(*arguments, **options))
+
+
 def examples(names: Iterable[str], base: str) -> dict[str, Make]:
     """Robots of example-robot-data by name."""
-    return {f"urdf:{name}": lambda name=name: fw.load(path(name), base=base, mimic="independent") for name in names}
+    return {f"urdf:{name}": partial(fw.load, path(name), base=base, mimic="independent") for name in names}
 
 
 def gymnasium_files(names: tuple[str, ...] | None) -> dict[str, Make]:
@@ -94,36 +98,30 @@ def gymnasium_files(names: tuple[str, ...] | None) -> dict[str, Make]:
         return {}
     folder = Path(spec.origin).parent / "envs" / "mujoco" / "assets"
     files = [f for f in sorted(folder.glob("*.xml")) if names is None or f.stem in names]
-    return {f"mjcf:{file.stem}": lambda file=file: fw.load(file, unsupported="report") for file in files}
+    return {f"mjcf:{file.stem}": partial(fw.load, file, unsupported="report") for file in files}
 
 
 def generated(seeds: range, sizes: tuple[int, ...]) -> dict[str, Make]:
-    made: dict[str, Make] = {}
-    for n in sizes:
-        made[f"chain:{n}"] = lambda n=n: fw.build(generators.chain(n))
-        for seed in seeds:
-            made[f"tree:{n}:{seed}"] = lambda n=n, seed=seed: fw.build(generators.random_tree(n, seed=seed))
-    return made
+    chains = {f"chain:{n}": partial(built, generators.chain, n) for n in sizes}
+    trees = {f"tree:{n}:{seed}": partial(built, generators.random_tree, n, seed=seed) for n in sizes for seed in seeds}
+    return {**chains, **trees}
 
 
 def closed(drawn: tuple[tuple[str, int], ...], seeds: range) -> dict[str, Make]:
-    made: dict[str, Make] = {}
-    for kind, n in drawn:
-        for seed in seeds:
-            made[f"drawn:{kind}:{n}:{seed}"] = lambda kind=kind, n=n, seed=seed: fw.build(closed_mechanism(kind, n, seed=seed))
-    return made
+    kinds = [(kind, n, seed) for kind, n in drawn for seed in seeds]
+    return {f"drawn:{kind}:{n}:{seed}": partial(built, closed_mechanism, kind, n, seed=seed) for kind, n, seed in kinds}
 
 
 def shipped(names: tuple[str, ...]) -> dict[str, Make]:
-    return {f"robots:{name}": lambda name=name: fw.build(getattr(robots, name)()) for name in names}
+    return {f"robots:{name}": partial(built, getattr(robots, name)) for name in names}
 
 
 def mechanisms(names: tuple[str, ...]) -> dict[str, Make]:
-    return {f"mechanism:{name}": lambda name=name: fw.build(MECHANISMS[name]()) for name in names}
+    return {f"mechanism:{name}": partial(built, MECHANISMS[name]) for name in names}
 
 
-def random_belts() -> fw.Robot:
-    return fw.build(robots.belt_chain(4, random=1))
+DRAWN = (("planar", 6), ("spatial", 8), ("linkage", 10))
+RANDOM_BELTS = partial(built, robots.belt_chain, 4, random=1)
 
 
 def short() -> Iterator[str]:
@@ -133,14 +131,11 @@ def short() -> Iterator[str]:
         robot = make()
         yield from lines(name, robot, (*DYNAMICS, *MORE))
         yield from of_contacts(name, robot)
-    for name, make in {**gymnasium_files(("half_cheetah",)), **shipped(("four_bar", "tello")), "belts": random_belts}.items():
+    for name, make in {**gymnasium_files(("half_cheetah",)), **shipped(("four_bar", "tello")), "belts": RANDOM_BELTS}.items():
         yield from lines(name, make(), DYNAMICS)
     yield from of_base_parameters("chain:3", fw.build(generators.chain(3)))
     for name, make in {**mechanisms(("platform", "crank_and_rocker", "two_loops", "own")), **closed(DRAWN, range(1))}.items():
         yield from independent(name, make())
-
-
-DRAWN = (("planar", 6), ("spatial", 8), ("linkage", 10))
 
 
 def long() -> Iterator[str]:
@@ -161,8 +156,8 @@ def long() -> Iterator[str]:
     drawn = (("planar", 4), ("planar", 20), ("spatial", 9), ("linkage", 13), ("linkage", 22), ("platform", 36))
     for name, make in {
         **shipped(names),
-        "belts": random_belts,
-        "centipede": lambda: fw.build(robots.centipede(3)),
+        "belts": RANDOM_BELTS,
+        "centipede": partial(built, robots.centipede, 3),
         **mechanisms(tuple(MECHANISMS)),
         **closed(drawn, range(4)),
     }.items():
@@ -188,4 +183,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,7 +21,7 @@ NOTHING = 1e-15  # of the longest column: what rounding leaves of columns that d
 def total(x: Array, axis: int = -1) -> Array:
     """The sum along an axis, from the first to the last."""
     if x.shape[axis] == 0:
-        return x.sum(axis)  # zeros
+        return np.zeros(np.delete(x.shape, axis))
     return np.asarray(np.add.accumulate(x, axis=axis).take(-1, axis))
 
 

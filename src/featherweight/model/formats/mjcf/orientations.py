@@ -41,9 +41,9 @@ def make_orientations_plain(mujoco: Any, spec: Any) -> None:
                 setattr(element, key, unit)
                 given.type = kinds.mjORIENTATION_QUAT
     for joint in spec.joints:
-        axis = _unit([float(x) for x in joint.axis])
-        if axis is not None:
-            joint.axis = axis
+        direction = _unit([float(x) for x in joint.axis])
+        if direction is not None:
+            joint.axis = direction
 
 
 def _orientations(spec: Any) -> Iterator[tuple[Any, str, Any]]:
