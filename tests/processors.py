@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 
-from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
-
-FEATURES: Mapping[str, bool] = _multiarray_umath.__cpu_features__
+NUMPY = import_module("numpy._core._multiarray_umath")
+FEATURES: Mapping[str, bool] = NUMPY.__cpu_features__
 
 NEEDED = {  # processors that OpenBLAS has code for, and the features of NumPy's list that the code takes
     "Prescott": ("SSE3",),
@@ -30,7 +30,7 @@ def runnable(features: Mapping[str, bool] = FEATURES) -> list[str]:
 
 def without_features() -> str:
     """What NPY_DISABLE_CPU_FEATURES takes, so that NumPy has no code for more than the oldest processors."""
-    return " ".join(name for name in _multiarray_umath.__cpu_dispatch__ if FEATURES.get(name, False))
+    return " ".join(name for name in NUMPY.__cpu_dispatch__ if FEATURES.get(name, False))
 
 
 def settings(processor: str, threads: int = 1, seed: int = 0, old: bool = False) -> dict[str, str]:

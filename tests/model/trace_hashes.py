@@ -131,7 +131,8 @@ def short() -> Iterator[str]:
         robot = make()
         yield from lines(name, robot, (*DYNAMICS, *MORE))
         yield from of_contacts(name, robot)
-    for name, make in {**gymnasium_files(("half_cheetah",)), **shipped(("four_bar", "tello")), "belts": RANDOM_BELTS}.items():
+    others: dict[str, Make] = {**gymnasium_files(("half_cheetah",)), **shipped(("four_bar", "tello")), "belts": RANDOM_BELTS}
+    for name, make in others.items():
         yield from lines(name, make(), DYNAMICS)
     yield from of_base_parameters("chain:3", fw.build(generators.chain(3)))
     for name, make in {**mechanisms(("platform", "crank_and_rocker", "two_loops", "own")), **closed(DRAWN, range(1))}.items():
@@ -154,13 +155,9 @@ def long() -> Iterator[str]:
     sized = ("belt_chain", "centipede", "geared_chain")
     names = tuple(name for name in robots.__all__ if name not in (*sized, "approximate", "unconstrained"))
     drawn = (("planar", 4), ("planar", 20), ("spatial", 9), ("linkage", 13), ("linkage", 22), ("platform", 36))
-    for name, make in {
-        **shipped(names),
-        "belts": RANDOM_BELTS,
-        "centipede": partial(built, robots.centipede, 3),
-        **mechanisms(tuple(MECHANISMS)),
-        **closed(drawn, range(4)),
-    }.items():
+    others: dict[str, Make] = {"belts": RANDOM_BELTS, "centipede": partial(built, robots.centipede, 3)}
+    others |= {**shipped(names), **mechanisms(tuple(MECHANISMS)), **closed(drawn, range(4))}
+    for name, make in others.items():
         robot = make()
         yield from independent(name, robot)
         yield from lines(name, robot, DYNAMICS)

@@ -90,3 +90,10 @@ def test_sines_of_no_numbers_are_none() -> None:
     sines, cosines = elementary.sines_and_cosines(np.array([0.0, math.inf, math.nan]))
     assert sines[0] == 0.0 and cosines[0] == 1.0
     assert np.isnan([*sines[1:], *cosines[1:]]).all()
+
+
+def test_sines_have_the_shape_and_precision_of_their_angles() -> None:
+    for x in (np.array(2.0), np.array(1e9), np.zeros((0, 3)), np.full((2, 1, 3), 0.7, dtype=np.float32)):
+        for values, exact in zip(elementary.sines_and_cosines(x), (np.sin(x), np.cos(x)), strict=True):
+            assert values.shape == x.shape and values.dtype == x.dtype
+            np.testing.assert_allclose(values, exact, rtol=2e-16 if x.dtype == np.float64 else 1e-7)

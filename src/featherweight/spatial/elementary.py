@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 BITS = 128  # at first; the hardest sine of a double needs about as many
 GUARD = 16  # further bits of intermediate results: their errors are below 2^GUARD units
@@ -200,6 +200,7 @@ def sines_and_cosines(x: Array) -> tuple[Array, Array]:
 
     NumPy's take other polynomials on other processors; its arithmetic on single elements is correctly rounded on all.
     """
+    given, x = x.dtype, x.astype(np.float64, copy=False)
     quarters = np.rint(x * (2.0 / math.pi))
     near = np.abs(quarters) < MOST_QUARTERS
     quarters, within = np.where(near, quarters, 0.0), np.where(near, x, 0.0)
@@ -216,11 +217,11 @@ def sines_and_cosines(x: Array) -> tuple[Array, Array]:
     c = w + (((1.0 - w) - half) + (z * z * _polynomial(COSINE, z) - r * low))
     quadrant = quarters.astype(np.int64)
     odd = (quadrant & 1).astype(bool)
-    sine = np.where(odd, c, s) * np.where(quadrant & 2, -1.0, 1.0)
-    cosine = np.where(odd, s, c) * np.where((quadrant + 1) & 2, -1.0, 1.0)
-    for k in zip(*np.nonzero(~near), strict=True):
+    sine = np.array(np.where(odd, c, s) * (1 - (quadrant & 2)))
+    cosine = np.array(np.where(odd, s, c) * (1 - (quadrant + 1 & 2)))
+    for k in map(tuple, np.argwhere(~near)):
         sine[k], cosine[k] = sin_and_cos(float(x[k]))
-    return sine, cosine
+    return sine.astype(given, copy=False), cosine.astype(given, copy=False)
 
 
 def _polynomial(coefficients: Sequence[float], z: Array) -> Array:
