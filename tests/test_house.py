@@ -104,3 +104,44 @@ def test_functions_have_at_most_eight_parameters() -> None:
         if len({a.arg for a in [*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs]} - {"self", "cls"}) > 8
         if inits.get(f, f.name) not in CALLED_BY_KEYWORDS
     ] == []
+
+
+# ---- what is compiled from a robot is the same on every machine
+
+FROM_FILES_TO_TRACES = ("spatial", "model", "algorithms", "robots", "engine", "robot.closing", "robot.constraints")
+ELSEWHERE = {  # modules of those rooms, or rooms in them, that compute nothing that is traced
+    "model.equivalent_box": "pictures, and stand-ins for shapes",
+    "spatial.elementary": "begins with the library's values, and corrects them",
+    "spatial.vectors": "sines for Numba",
+    "model.random_numbers": "takes normal numbers that come from a table",
+    "robot.closing.assembly": "`singularity`, of configurations that users ask for",
+}
+BY_PROCESSOR = {  # functions whose last digits depend on the processor, or on the system's library
+    "np": {"linalg", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "exp", "log", "power", "hypot", "dot",
+           "vdot", "inner", "outer", "einsum", "tensordot", "matmul", "convolve", "kron", "trace", "mean", "average"},
+    "math": {"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "pow", "hypot", "dist"},
+    "rng": {"uniform", "normal", "standard_normal", "exponential"},
+}  # fmt: skip
+
+
+def depends_on_the_processor(node: ast.AST) -> bool:
+    """A product of a transposed array by BLAS, or a function of `BY_PROCESSOR`; types of other products are not known here."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return any(isinstance(side, ast.Attribute) and side.attr == "T" for side in (node.left, node.right))
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").split(".")[0] == "scipy" or node.module in ("numpy.linalg", "math")
+    if not isinstance(node, ast.Attribute):
+        return False
+    return node.attr in BY_PROCESSOR.get(node.value.id if isinstance(node.value, ast.Name) else "", set())
+
+
+def test_what_leads_to_traces_computes_alike_everywhere() -> None:
+    """`spatial.elementary` and `spatial.ordered` have what to use instead; `model/trace_hashes.py` compares results."""
+    found = set()
+    for module, node in NODES:
+        within = module.removeprefix("featherweight.")
+        if f"{within}.".startswith(tuple(f"{room}." for room in FROM_FILES_TO_TRACES)) and depends_on_the_processor(node):
+            found.add(within)
+    known = {name for name in found if f"{name}.".startswith(tuple(f"{other}." for other in ELSEWHERE))}
+    assert found - known == set()
+    assert {*ELSEWHERE} == {other for other in ELSEWHERE if any(f"{name}.".startswith(f"{other}.") for name in found)}

@@ -7,6 +7,9 @@ are tangent to the manifold, and <x_bar, dx> = <v_bar, v> wherever dx = R v.
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,11 +69,16 @@ class TangentProjection(WrappedProgram):
         columns = [self.program.flat(x, unit) for unit in units(self.program.inputs[1].size)]
         sparse = [{i: r for i, r in enumerate(column) if not is_zero(r)} for column in columns]
         along = solved([[_dot(a, b) for b in sparse] for a in sparse], [_dot(a, dict(enumerate(change))) for a in sparse])
-        return [sum((r[i] * v for r, v in zip(sparse, along, strict=True) if i in r), 0.0) for i in range(len(change))]
+        return [_total(r[i] * v for r, v in zip(sparse, along, strict=True) if i in r) for i in range(len(change))]
+
+
+def _total(terms: Iterable[Scalar]) -> Scalar:
+    """The sum in order: that of floats by `sum` depends on Python's version."""
+    return functools.reduce(operator.add, terms, 0.0)
 
 
 def _dot(a: dict[int, Scalar], b: dict[int, Scalar]) -> Scalar:
-    return sum((a[i] * b[i] for i in a if i in b), 0.0)
+    return _total(a[i] * b[i] for i in a if i in b)
 
 
 def solved(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
@@ -81,12 +89,12 @@ def solved(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
     for i in range(n):
         row: dict[int, Scalar] = {}  # of L D
         for j in range(i):
-            y = A[i][j] - sum((row[k] * L[j][k] for k in row if k in L[j]), 0.0)
+            y = A[i][j] - _total(row[k] * L[j][k] for k in row if k in L[j])
             if not is_zero(y):
                 row[j] = y
         L[i] = {j: y * inverse[j] for j, y in row.items()}
-        inverse.append(1.0 / (A[i][i] - sum((row[j] * L[i][j] for j in row), 0.0)))
-        x[i] = x[i] - sum((L[i][j] * x[j] for j in L[i]), 0.0)
+        inverse.append(1.0 / (A[i][i] - _total(row[j] * L[i][j] for j in row)))
+        x[i] = x[i] - _total(L[i][j] * x[j] for j in L[i])
     x = [y * d for y, d in zip(x, inverse, strict=True)]
     for i in reversed(range(n)):
         for j, y in L[i].items():

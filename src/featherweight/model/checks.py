@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..spatial import RigidInertia, Sym3, Vec3
+from ..spatial.ordered import singular_values, total
 from .description import Description
 from .model import Model
 from .types import (
@@ -74,7 +75,7 @@ def require_coordinates(d: Description) -> None:
             if kind is not JointType.FIXED and len(values) != kind.nq:
                 problem = f"joint {joint!r} ({kind}) has {kind.nq} coordinates, not {len(values)}"
                 raise ModelError(f"{where}: {problem}; give {kind.nq}")
-            if kind.rotation and not math.hypot(*values[-kind.rotation :]) > 0.0:
+            if kind.rotation and not any(values[-kind.rotation :]):
                 raise ModelError(f"{where}: the rotation of joint {joint!r} is zero; give it unit length")
 
 
@@ -137,7 +138,9 @@ def principal_moments(rotational: Sequence[Sequence[float]] | Array) -> Array:
     """In ascending order (n, 3), of tensors (n, 6) as in `Inertia`."""
     xx, xy, xz, yy, yz, zz = np.asarray(rotational, dtype=float).reshape(-1, 6).T
     tensors = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(-1, 3, 3)
-    return np.asarray(np.linalg.eigvalsh(tensors))
+    shift = total(np.abs(tensors)).max(axis=-1)  # that makes them positive, so that their singular values are eigenvalues
+    shifted = tensors + shift[:, None, None] * np.eye(3)
+    return np.asarray((singular_values(shifted) - shift[:, None])[:, ::-1])
 
 
 def excess_moments(inertias: Sequence[Inertia]) -> Array:

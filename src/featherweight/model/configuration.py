@@ -25,8 +25,10 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3
+from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3, sincos
 from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, inverse_right_jacobian, right_jacobian
+from ..spatial.ordered import lengths
+from .random_numbers import uniform, unit_vectors
 from .types import JointType
 
 Array = npt.NDArray[np.float64]
@@ -274,7 +276,7 @@ def _se3_difference(q0: Array, q1: Array) -> Array:
 
 def _direction(q: Array) -> tuple[Array, Array]:
     """Cosine and sine of a planar joint."""
-    r = np.hypot(q[..., 2], q[..., 3])
+    r = np.sqrt(q[..., 2] * q[..., 2] + q[..., 3] * q[..., 3])
     return q[..., 2] / r, q[..., 3] / r
 
 
@@ -298,11 +300,11 @@ def _line_adjoint(v: Array) -> tuple[Array, Array]:
 
 
 def _so3_adjoint(w: Array) -> tuple[Array, Array]:
-    return ad_so3(w), np.asarray(np.linalg.norm(w, axis=-1))
+    return ad_so3(w), lengths(w)
 
 
 def _se3_adjoint(v: Array) -> tuple[Array, Array]:
-    return ad_se3(v), np.asarray(np.linalg.norm(v[..., 3:], axis=-1))
+    return ad_se3(v), lengths(v[..., 3:])
 
 
 def _se2_adjoint(v: Array) -> tuple[Array, Array]:
@@ -313,21 +315,19 @@ def _se2_adjoint(v: Array) -> tuple[Array, Array]:
 
 
 def _so3_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:
-    x = rng.standard_normal((*shape, 4))
-    x /= np.sqrt(np.add.reduce(x * x, axis=-1, keepdims=True))
-    return x
+    return unit_vectors(rng, (*shape, 4))
 
 
 def _se3_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:
     q = np.empty((*shape, 7))
-    q[..., :3] = rng.uniform(-1.0, 1.0, (*shape, 3))
+    q[..., :3] = uniform(rng, -1.0, 1.0, (*shape, 3))
     q[..., 3:] = _so3_sample(rng, low, width, shape)
     return q
 
 
 def _se2_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:
-    angle = rng.uniform(-math.pi, math.pi, shape)
-    return np.concatenate([rng.uniform(-1, 1, (*shape, 2)), np.stack([np.cos(angle), np.sin(angle)], -1)], axis=-1)
+    sine, cosine = sincos(uniform(rng, -math.pi, math.pi, shape))
+    return np.concatenate([uniform(rng, -1.0, 1.0, (*shape, 2)), np.stack([cosine, sine], -1)], axis=-1)
 
 
 def _line_sample(rng: np.random.Generator, low: Array, width: Array, shape: tuple[int, ...]) -> Array:

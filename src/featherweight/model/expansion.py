@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from ..spatial.elementary import atan2, cos, norm, sin
 from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
 from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
-from .placement import ALONG_Z, Line, axial_screws, exact_zeros, internal_frame, tidy
+from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
     LARGEST,
@@ -112,10 +113,10 @@ class _Load(NamedTuple):
 
     @property
     def center(self) -> Vector | None:
-        mass = sum(m for m, _ in self.masses)
+        mass = math.fsum(m for m, _ in self.masses)
         if mass <= 0.0:
             return None
-        x, y, z = (sum(m * c[k] for m, c in self.masses) / mass for k in range(3))
+        x, y, z = (math.fsum(m * c[k] for m, c in self.masses) / mass for k in range(3))
         return (x, y, z)
 
 
@@ -150,7 +151,7 @@ class _Expansion:
         self.nq = 0
         self.solid = True
         self.loads = _loads(description, joints)
-        self.longest = max((math.hypot(*j.placement.p) for j in joints), default=0.0)  # files have -1.11e-16 for zero
+        self.longest = max((norm(*j.placement.p) for j in joints), default=0.0)  # files have -1.11e-16 for zero
 
     def model(self, gravity: Vector) -> Model:
         ground = _Carrier(None, -1, Pose())
@@ -198,10 +199,10 @@ class _Expansion:
         load = self.loads[joint.child]
         internal = internal_frame(joint, load.axes, load.center)  # in the child's frame of the file
         zero = tidy(parent.pose @ joint.placement @ internal)
-        reach = max(self.longest, sum(math.hypot(*pose.p) for pose in (parent.pose, joint.placement, internal)))
+        reach = max(self.longest, math.fsum(norm(*pose.p) for pose in (parent.pose, joint.placement, internal)))
         zero = Pose(zero.R, exact_zeros(zero.p, reach))
         if joint.zero:
-            c, s = math.cos(joint.zero), -math.sin(joint.zero)
+            c, s = cos(joint.zero), -sin(joint.zero)
             shift = Pose(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
             zero = zero @ (shift if kind == REVOLUTE else Pose(p=(0.0, 0.0, -joint.zero)))
         first, v = len(self.rows), len(self.rows)
@@ -210,7 +211,7 @@ class _Expansion:
             screws = axial_screws(at)
             offset = 0.0
             if kind == REVOLUTE and 0.0 not in screws.twist:  # an addition is cheaper than a turn
-                offset, screws = math.atan2(screws.twist[1], screws.twist[0]), screws._replace(twist=(1.0, 0.0))
+                offset, screws = atan2(screws.twist[1], screws.twist[0]), screws._replace(twist=(1.0, 0.0))
             self.rows.append(
                 dict(
                     parent=parent.row if k == 0 else first + k - 1,
@@ -228,7 +229,7 @@ class _Expansion:
                     armature=joint.armature,
                 )
             )
-        self.carriers[joint.child] = _Carrier(joint.child, len(self.rows) - 1, internal.inverse())
+        self.carriers[joint.child] = _Carrier(joint.child, len(self.rows) - 1, chained(internal.inverse(), Pose()))
         self.links[joint.child] = [joint.child]
         q = self.nq
         self.nq += joint.type.nq
@@ -250,7 +251,7 @@ class _Expansion:
                 inertias[carrier.row] = inertias.get(carrier.row, ZERO_RIGID) + part
         for row, I in inertias.items():
             h = (I.moment.x, I.moment.y, I.moment.z)
-            inertias[row] = I._replace(moment=Vec3(*exact_zeros(h, math.hypot(*h))))
+            inertias[row] = I._replace(moment=Vec3(*exact_zeros(h, norm(*h))))
         return inertias
 
     def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
@@ -285,13 +286,13 @@ class _Expansion:
                 name += "_frame"
             taken.add(name)
             frames.append(ModelFrame(name, carrier.body, self._in_body(carrier, pose)))
-            placed.append(Placed(carrier.row, tidy(carrier.pose @ pose)))
+            placed.append(Placed(carrier.row, chained(carrier.pose, pose)))
         return tuple(frames), tuple(placed)
 
     def _in_body(self, carrier: _Carrier, pose: Pose) -> Pose:
         """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
-        internal = carrier.pose @ pose
-        return tidy(internal if carrier.body is None else self.carriers[carrier.body].pose.inverse() @ internal)
+        internal = chained(carrier.pose, pose)
+        return internal if carrier.body is None else chained(self.carriers[carrier.body].pose.inverse(), internal)
 
     def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
         carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)

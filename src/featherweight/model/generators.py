@@ -16,7 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..spatial.elementary import exp, log
+from ..spatial.ordered import product, total
 from .description import Description
+from .random_numbers import uniform, unit_vectors
 from .types import WORLD, Body, Inertia, Joint, JointType, Pose, as_matrix, as_vector
 
 MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
@@ -85,7 +88,7 @@ def from_parents(
     for i, parent in enumerate(parents):
         above = WORLD if parent < 0 else f"body{parent}"
         joints.append(_joint(rng, f"joint{i}", types[rng.integers(len(types))], above, f"body{i}", aligned))
-        bodies.append(Body(f"body{i}", _inertia(rng, masses)))
+        bodies.append(Body(f"body{i}", random_inertia(rng, masses)))
     return Description(name, f"generated: {name}", tuple(bodies), tuple(joints))
 
 
@@ -143,38 +146,36 @@ def span_grid(m: int, *, seed: int = 0) -> Description:
 
 
 def _joint(rng: np.random.Generator, name: str, kind: JointType, parent: str, child: str, aligned: float) -> Joint:
-    placement = Pose(as_matrix(random_rotation(rng)), as_vector(rng.uniform(0.1, 0.3) * _direction(rng)))
+    placement = Pose(as_matrix(random_rotation(rng)), as_vector(uniform(rng, 0.1, 0.3, ()) * random_direction(rng)))
     if rng.random() < aligned:
         axis = np.eye(3)[rng.integers(3)] * rng.choice((-1.0, 1.0)) + 0.0  # no negative zeros
     else:
-        axis = _direction(rng)
+        axis = random_direction(rng)
     lower, upper = -math.inf, math.inf
     if kind in (JointType.REVOLUTE, JointType.PRISMATIC):
         reach = math.pi if kind is JointType.REVOLUTE else 0.5
-        lower, upper = -rng.uniform(reach / 5, reach), rng.uniform(reach / 5, reach)
+        lower, upper = -float(uniform(rng, reach / 5, reach, ())), float(uniform(rng, reach / 5, reach, ()))
     return Joint(name, kind, parent, child, placement, as_vector(axis), lower=lower, upper=upper)
 
 
-def _inertia(rng: np.random.Generator, masses: tuple[float, float]) -> Inertia:
+def random_inertia(rng: np.random.Generator, masses: tuple[float, float]) -> Inertia:
     """A solid ellipsoid, turned and shifted anyhow: its second moment about the principal axis k is m a_k² / 5."""
-    mass = float(np.clip(math.exp(rng.uniform(math.log(masses[0]), math.log(masses[1]))), *masses))
-    moments = mass / 5 * rng.uniform(0.05, 0.3, 3) ** 2
+    mass = float(np.clip(exp(float(uniform(rng, log(masses[0]), log(masses[1]), ()))), *masses))
+    moments = mass / 5 * uniform(rng, 0.05, 0.3, 3) ** 2
     R = random_rotation(rng)
-    J = R @ np.diag(moments.sum() - moments) @ R.T
+    J = product(R * (total(moments) - moments), R.T)
     xx, xy, xz, yy, yz, zz = (float(J[i, j]) for i in range(3) for j in range(i, 3))
-    return Inertia(mass, as_vector(rng.uniform(-0.1, 0.1, 3)), (xx, xy, xz, yy, yz, zz))
+    return Inertia(mass, as_vector(uniform(rng, -0.1, 0.1, 3)), (xx, xy, xz, yy, yz, zz))
 
 
-def _direction(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def random_direction(rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """A unit vector, uniform on the sphere."""
-    x = rng.standard_normal(3)
-    return x / np.linalg.norm(x)
+    return unit_vectors(rng, (3,))
 
 
 def random_rotation(rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """A rotation matrix, uniform on SO(3), from a random unit quaternion."""
-    x = rng.standard_normal(4)
-    a, b, c, w = x / np.linalg.norm(x)
+    a, b, c, w = unit_vectors(rng, (4,))
     return np.array(
         [
             [1 - 2 * (b * b + c * c), 2 * (a * b - c * w), 2 * (a * c + b * w)],

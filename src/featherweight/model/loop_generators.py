@@ -14,8 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ..spatial import sincos
+from ..spatial.elementary import atan2, cos, norm, sin
+from ..spatial.ordered import lengths, product, times
 from .description import Description
-from .generators import _direction, _inertia, random_rotation
+from .generators import random_direction, random_inertia, random_rotation
+from .random_numbers import uniform
 from .types import WORLD, Body, Joint, JointType, Loop, LoopType, Pose, as_matrix, as_vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,9 +59,9 @@ class _Assembled:
     def add(self, parent: str, point: Array, axis: Array, kind: JointType = JointType.REVOLUTE) -> str:
         """A body on a joint at a point and about, or along, an axis of the world."""
         R = random_rotation(self.rng)
-        child, e = f"body{len(self.bodies)}", self._rounded(R.T @ axis)
-        e /= np.linalg.norm(e)
-        turned = self.rng.uniform(-self.spread, self.spread)
+        child, e = f"body{len(self.bodies)}", self._rounded(times(R.T, axis))
+        e /= lengths(e)
+        turned = float(uniform(self.rng, -self.spread, self.spread, ()))
         self.places[child] = place = Pose(as_matrix(R), as_vector(point))
         if kind is JointType.PRISMATIC:
             back = Pose(p=as_vector(-0.1 * turned / math.pi * e))
@@ -65,7 +69,7 @@ class _Assembled:
             back = Pose(as_matrix(_rotation(-turned * e)))
         at = self._written(self.places[parent].inverse() @ place @ back)
         self.joints.append(Joint(f"joint{len(self.joints)}", kind, parent, child, at, as_vector(e)))
-        self.bodies.append(Body(child, _inertia(self.rng, (0.5, 5.0))))
+        self.bodies.append(Body(child, random_inertia(self.rng, (0.5, 5.0))))
         return child
 
     def weld(self, predecessor: str, successor: str) -> None:
@@ -92,41 +96,38 @@ class _Assembled:
         """As a file says it: a position, and roll, pitch and yaw, all rounded."""
         R = np.array(pose.R)
         angles = (
-            math.atan2(R[2, 1], R[2, 2]),
-            math.atan2(-R[2, 0], math.hypot(R[2, 1], R[2, 2])),
-            math.atan2(R[1, 0], R[0, 0]),
+            atan2(R[2, 1], R[2, 2]),
+            atan2(-R[2, 0], norm(R[2, 1], R[2, 2])),
+            atan2(R[1, 0], R[0, 0]),
         )
         roll, pitch, yaw = self._rounded(angles)
-        R = (
-            _rotation(np.array([0.0, 0.0, yaw]))
-            @ _rotation(np.array([0.0, pitch, 0.0]))
-            @ _rotation(np.array([roll, 0.0, 0.0]))
-        )
+        about_x, about_y, about_z = (_rotation(turn) for turn in np.diag([roll, pitch, yaw]))
+        R = product(product(about_z, about_y), about_x)
         return Pose(as_matrix(R), as_vector(self._rounded(pose.p)))
 
 
 def _planar(made: _Assembled, joints: int) -> None:
     R = random_rotation(made.rng)
-    points = _polygon(made.rng, joints) @ R[:, :2].T
+    points = product(_polygon(made.rng, joints), R[:, :2].T)
     made.ring(points, np.broadcast_to(R[:, 2], points.shape), WORLD, WORLD)
 
 
 def _spatial(made: _Assembled, joints: int) -> None:
-    points = np.cumsum(0.2 * np.array([_direction(made.rng) for _ in range(joints)]), axis=0)
-    made.ring(points, np.array([_direction(made.rng) for _ in range(joints)]), WORLD, WORLD)
+    points = np.add.accumulate(0.2 * np.array([random_direction(made.rng) for _ in range(joints)]))
+    made.ring(points, np.array([random_direction(made.rng) for _ in range(joints)]), WORLD, WORLD)
 
 
 def _linkage(made: _Assembled, joints: int) -> None:
     """A ring of four bars, and pairs of bars that join two bodies each."""
     R = random_rotation(made.rng)
-    points = _polygon(made.rng, 4) @ R[:, :2].T
+    points = product(_polygon(made.rng, 4), R[:, :2].T)
     bodies = [WORLD, *made.ring(points, np.broadcast_to(R[:, 2], points.shape), WORLD, WORLD)[:-1]]
     for _ in range((joints - 4) // 3):
         a, b = made.rng.choice(len(bodies), 2, replace=False)
-        ends = [np.array(made.places[bodies[k]].p) + R[:, :2] @ made.rng.uniform(-0.2, 0.2, 2) for k in (a, b)]
-        middle = 0.5 * (ends[0] + ends[1]) + R[:, :2] @ made.rng.uniform(-0.3, 0.3, 2)
+        ends = [np.array(made.places[bodies[k]].p) + times(R[:, :2], uniform(made.rng, -0.2, 0.2, 2)) for k in (a, b)]
+        middle = 0.5 * (ends[0] + ends[1]) + times(R[:, :2], uniform(made.rng, -0.3, 0.3, 2))
         points = np.array([ends[0], middle, ends[1]])
-        points -= np.outer(points @ R[:, 2], R[:, 2])
+        points -= times(points, R[:, 2])[:, None] * R[:, 2]
         bodies += made.ring(points, np.broadcast_to(R[:, 2], points.shape), bodies[a], bodies[b])[:-1]
 
 
@@ -134,18 +135,18 @@ def _platform(made: _Assembled, joints: int) -> None:
     """Six legs: crossed axes at the ground, revolute joints or a slide, and three crossed axes at the plate."""
     plate, legs = None, joints // 6
     for k in range(6):
-        angle = math.pi / 3 * k + made.rng.uniform(-0.4, 0.4)
-        foot = np.array([0.5 * math.cos(angle), 0.5 * math.sin(angle), 0.0])
-        angle = math.pi / 3 * k + made.rng.uniform(-0.4, 0.4)
-        head = np.array([0.3 * math.cos(angle), 0.3 * math.sin(angle), 0.6])
+        angle = math.pi / 3 * k + float(uniform(made.rng, -0.4, 0.4, ()))
+        foot = np.array([0.5 * cos(angle), 0.5 * sin(angle), 0.0])
+        angle = math.pi / 3 * k + float(uniform(made.rng, -0.4, 0.4, ()))
+        head = np.array([0.3 * cos(angle), 0.3 * sin(angle), 0.6])
         body = WORLD
         R = random_rotation(made.rng)
         for axis in R[:2]:
             body = made.add(body, foot, axis)
-        along = (head - foot) / np.linalg.norm(head - foot)
+        along = (head - foot) / lengths(head - foot)
         body = made.add(body, foot + 0.5 * (head - foot), along, JointType.PRISMATIC)
         for j in range(legs - 6):
-            body = made.add(body, foot + (head - foot) * (0.6 + 0.3 * j / legs), _direction(made.rng))
+            body = made.add(body, foot + (head - foot) * (0.6 + 0.3 * j / legs), random_direction(made.rng))
         for axis in random_rotation(made.rng):
             body = made.add(body, head, axis)
         if plate is None:
@@ -156,16 +157,17 @@ def _platform(made: _Assembled, joints: int) -> None:
 
 def _polygon(rng: np.random.Generator, count: int) -> Array:
     """Corners around a point in the plane, sides of some 0.3 m."""
-    angles = 2.0 * math.pi * (np.arange(count) + rng.uniform(-0.3, 0.3, count)) / count
-    radius = 0.05 * count * rng.uniform(0.7, 1.3, count)
-    return np.stack([radius * np.cos(angles), radius * np.sin(angles)], axis=-1)
+    angles = 2.0 * math.pi * (np.arange(count) + uniform(rng, -0.3, 0.3, count)) / count
+    radius = 0.05 * count * uniform(rng, 0.7, 1.3, count)
+    sines, cosines = sincos(angles)
+    return np.stack([radius * cosines, radius * sines], axis=-1)
 
 
 def _rotation(w: Array) -> Array:
     """The turn by a rotation vector."""
-    angle = float(np.linalg.norm(w))
+    angle = float(lengths(w))
     if angle == 0.0:
         return np.eye(3)
     x, y, z = w / angle
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K)
+    return np.asarray(np.eye(3) + sin(angle) * K + (1.0 - cos(angle)) * product(K, K))

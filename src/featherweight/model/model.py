@@ -111,7 +111,7 @@ class Model:
     @property
     def mass(self) -> float:
         """Total mass of the moving bodies [kg]."""
-        return sum(b.mass for b in self.bodies)
+        return math.fsum(b.mass for b in self.bodies)
 
     @property
     def topology(self) -> Topology:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..spatial.elementary import norm
 from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, rotate, scale, transpose
 
 Turn = tuple[float, float]  # cosine and sine
@@ -95,7 +96,7 @@ def _to_line(frame: Pose, line: Line) -> AxialScrews:
 def axial_screws(placement: Pose) -> AxialScrews:
     """A placement one axis at a time: R = Rz(yaw) Rx(roll) Rz(twist), and the origin by a slide that saves the most."""
     R = placement.R
-    s = math.hypot(R[0][2], R[1][2])
+    s = norm(R[0][2], R[1][2])
     if s < 1e-12:
         s, yaw = 0.0, (1.0, 0.0)
     else:
@@ -138,6 +139,12 @@ def tidy(pose: Pose) -> Pose:
     (a, b, c), (d, e, f), (g, h, i) = pose.R
     rows = ((_exact(a), _exact(b), _exact(c)), (_exact(d), _exact(e), _exact(f)), (_exact(g), _exact(h), _exact(i)))
     return Pose(rows, pose.p)
+
+
+def chained(outer: Pose, inner: Pose) -> Pose:
+    """outer @ inner, with rounding errors of zeros made exactly zero."""
+    R, p = tidy(outer @ inner)
+    return Pose(R, exact_zeros(p, norm(*outer.p) + norm(*inner.p)))
 
 
 def exact_zeros(p: Vector, size: float) -> Vector:

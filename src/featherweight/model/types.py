@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..spatial import Vec3
 from .contact_rules import ContactPair, NeighbourRule
 
 Vector = tuple[float, float, float]
@@ -81,9 +82,12 @@ class Pose(NamedTuple):
         if T.shape != (4, 4) or not np.isfinite(T).all():
             raise ValueError(f"{what} must be a homogeneous matrix (4, 4) of finite numbers; got shape {T.shape}")
         R = T[:3, :3]
-        if not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0 or not np.array_equal(T[3], [0, 0, 0, 1]):
+        rotation = as_matrix(R)
+        x, y, z = (Vec3(*row) for row in rotation)
+        square = np.allclose(matmul(rotation, transpose(rotation)), np.eye(3), atol=1e-9)
+        if not square or x.dot(y.cross(z)) < 0.0 or not np.array_equal(T[3], [0, 0, 0, 1]):
             raise ValueError(f"{what} must be a rotation and a translation, with 0, 0, 0, 1 as its last row")
-        return Pose(as_matrix(R), as_vector(T[:3, 3]))
+        return Pose(rotation, as_vector(T[:3, 3]))
 
 
 class Inertia(NamedTuple):

@@ -14,7 +14,7 @@ from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
 from ..model.configuration import Coordinates, Joints
 from ..model.model import Model, ModelFrame, Placed
-from ..model.placement import tidy
+from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import WORLD, AnyFrame, Frame, Pose
@@ -172,7 +172,7 @@ class System(ModelView):
             else:
                 raise ValueError(f"frame {frame.name!r}: {self.name} has no link {frame.body!r}; it has {self._frame_names}")
             pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
-            return ModelFrame(frame.name, link.body, tidy(link.placement @ pose)), Placed(at.row, tidy(at.pose @ pose))
+            return ModelFrame(frame.name, link.body, chained(link.placement, pose)), Placed(at.row, chained(at.pose, pose))
         if not isinstance(frame, str):
             raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}")
         if frame not in named:

@@ -14,7 +14,9 @@ import numpy as np
 
 from ..model.description import Description
 from ..model.generators import random_rotation
+from ..model.random_numbers import uniform
 from ..model.types import WORLD, Inertia, Vector, as_matrix, as_vector
+from ..spatial.ordered import product
 from .parts import AXES, Part, robot_of_parts
 
 LINK = Inertia(1.0, (0.5, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
@@ -78,12 +80,12 @@ def _part(rng: np.random.Generator | None, body: str, joint: str, parent: str) -
         at = (0.0 if parent == WORLD else 1.0, 0.0, 0.0)
         return Part(body, ROTOR if rotor else LINK, joint, parent, "z", at)
     inertia = _random_inertia(rng, 1e-4 if rotor else 1.0)
-    at, R = as_vector(rng.uniform(-1.0, 1.0, 3)), as_matrix(random_rotation(rng))
+    at, R = as_vector(uniform(rng, -1.0, 1.0, 3)), as_matrix(random_rotation(rng))
     return Part(body, inertia, joint, parent, str(rng.choice(list(AXES))), at, R)
 
 
 def _random_inertia(rng: np.random.Generator, scale: float) -> Inertia:
-    A = rng.uniform(-1.0, 1.0, (3, 3))
-    J = scale * A @ A.T
+    A = uniform(rng, -1.0, 1.0, (3, 3))
+    J = product(scale * A, A.T)
     xx, xy, xz, yy, yz, zz = (float(J[i, j]) for i in range(3) for j in range(i, 3))
-    return Inertia(scale * float(rng.uniform()), as_vector(rng.uniform(-1.0, 1.0, 3)), (xx, xy, xz, yy, yz, zz))
+    return Inertia(scale * float(rng.random()), as_vector(uniform(rng, -1.0, 1.0, 3)), (xx, xy, xz, yy, yz, zz))

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ..model.description import Description
 from ..model.types import WORLD, Inertia, Loop, LoopType, ModelError, Pose
+from ..spatial.elementary import acos, atan2, cos, norm, sin
 from .parts import Part, robot_of_parts
 
 BAR = Inertia(3.3, rotational=(0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673))  # of every bar, its centre at its joint
@@ -32,7 +33,7 @@ def four_bar(
     if independent not in joints:
         raise ValueError(f"independent: expected one of {', '.join(joints)}, got {independent!r}")
     first, second, third, ground = lengths
-    foot = (ground * math.cos(offset_angle), ground * math.sin(offset_angle), 0.0)
+    foot = (ground * cos(offset_angle), ground * sin(offset_angle), 0.0)
     parts = [
         Part("link1", BAR, "joint1", WORLD, "z"),
         Part("link2", BAR, "joint2", "link1", "z", (first, 0.0, 0.0)),
@@ -49,8 +50,8 @@ def four_bar_configuration(
     `branch` is 1 or -1: link2 turns left or right into link3. Raises ModelError if the crank cannot stand there.
     """
     first, second, third, ground = lengths
-    x = ground * math.cos(offset_angle) - first * math.cos(crank)
-    y = ground * math.sin(offset_angle) - first * math.sin(crank)
+    x = ground * cos(offset_angle) - first * cos(crank)
+    y = ground * sin(offset_angle) - first * sin(crank)
     along, back = _two_bars(x, y, second, third, branch)
     return crank, _turn(along - crank), _turn(back + math.pi)
 
@@ -74,8 +75,8 @@ def six_bar() -> Description:
 def six_bar_configuration(q1: float, q2: float, q3: float, branch: int = 1) -> tuple[float, float, float, float, float]:
     """The angles of joint1 to joint5 at which the loop closes, for those of the first three [rad]; else as the four-bar's."""
     a, b, c, d, e = SIX_BAR
-    x = a * math.cos(q1) + b * math.cos(q1 + q2) + c * math.cos(q1 + q2 + q3)
-    y = a * math.sin(q1) + b * math.sin(q1 + q2) + c * math.sin(q1 + q2 + q3)
+    x = a * cos(q1) + b * cos(q1 + q2) + c * cos(q1 + q2 + q3)
+    y = a * sin(q1) + b * sin(q1 + q2) + c * sin(q1 + q2 + q3)
     fourth, fifth = _two_bars(x, y, d, e, branch)
     return q1, q2, q3, fourth, _turn(fifth - fourth)
 
@@ -114,12 +115,12 @@ def _closed(
 
 def _two_bars(x: float, y: float, a: float, b: float, branch: int) -> tuple[float, float]:
     """Directions [rad] of two bars of lengths a and b that reach from the origin to (x, y), one after the other."""
-    r = math.hypot(x, y)
+    r = norm(x, y)
     if not abs(a - b) <= r <= a + b or r == 0.0:
         raise ModelError(f"bars of {a} and {b} m do not reach over {r:.4g} m; choose another configuration")
-    toward = math.atan2(y, x)
-    inner = math.acos((r * r + a * a - b * b) / (2.0 * r * a))
-    outer = math.acos((r * r + b * b - a * a) / (2.0 * r * b))
+    toward = atan2(y, x)
+    inner = acos((r * r + a * a - b * b) / (2.0 * r * a))
+    outer = acos((r * r + b * b - a * a) / (2.0 * r * b))
     return toward - branch * inner, toward + branch * outer
 
 

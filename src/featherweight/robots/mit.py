@@ -7,10 +7,9 @@ the left.
 
 from __future__ import annotations
 
-import math
-
 from ..model.description import Description
 from ..model.types import Body, Inertia, Matrix
+from ..spatial.elementary import cos, sin
 from .parts import Part, mirrored, robot_of_parts, rotors
 
 BASE = "Floating Base"
@@ -126,5 +125,5 @@ def _humanoid_arm(side: str) -> list[Part]:
 
 def _about_y(angle: float) -> Matrix:
     """A turn about y [rad]."""
-    c, s = math.cos(angle), math.sin(angle)
+    c, s = cos(angle), sin(angle)
     return ((c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, c))

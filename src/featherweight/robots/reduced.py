@@ -63,7 +63,7 @@ def approximate(description: Description) -> Description:
         for joint, (ratio, *higher) in coupling.terms:
             if any(higher):
                 raise ModelError(f"{description.source}: coupling {coupling.name!r} is not linear, so has no reflected inertia")
-            armature[joint] += ratio**2 * moment
+            armature[joint] += ratio * ratio * moment
     tree = unconstrained(description)
     joints = tuple(replace(j, armature=armature[j.name]) for j in tree.joints)
     return replace(tree, name=f"approximate_{description.name}", joints=joints)
@@ -74,4 +74,4 @@ def _about(inertia: Inertia, axis: Vector) -> float:
     mass, c, (xx, xy, xz, yy, yz, zz) = inertia
     x, y, z = axis
     central = xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)
-    return central + mass * (dot(c, c) - dot(c, axis) ** 2)
+    return central + mass * (dot(c, c) - dot(c, axis) * dot(c, axis))

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..model.description import Description
 from ..model.types import Body, Closure, Inertia, Matrix, Vector
+from ..spatial import sincos
+from ..spatial.elementary import atan2, cos, sin
 from .mit import ELBOW, SHOULDER_RX, SHOULDER_RY, SHOULDER_RZ
 from .parts import Part, joining, mirrored, robot_of_parts, rotors
 
@@ -115,10 +115,10 @@ def hip_differential(q: Any) -> Sequence[Any]:
     Two pushrods join the cranks of the rotors, at q / 6, to the thigh; each equation says that one keeps its length.
     """
     y1, y2, l1, l2 = q[0] / RATIO, q[1] / RATIO, q[2], q[3]
-    s1, c1, s2, c2 = np.sin(l1), np.cos(l1), np.sin(l2), np.cos(l2)
+    (s1, c1), (s2, c2) = sincos(l1), sincos(l2)
 
     def rod(y: Any, side: float) -> Any:
-        s, c = np.sin(y), np.cos(y)
+        s, c = sincos(y)
         return (
             (57 / 2500) * (s - c1 * s2)
             - (8 / 625) * (c * c2 + c1 * s * s2)
@@ -139,12 +139,12 @@ def knee_ankle_differential(q: Any) -> Sequence[Any]:
     y1, y2, l1, l2 = q[0] / RATIO, q[1] / RATIO, q[2], q[3]
     h = 0.5 * (y1 - y2)
     bar = (
-        (21 / 6250) * np.cos(h + 1979 * math.pi / 4500)
-        - (13 / 625) * np.cos(h + 493 * math.pi / 1500)
-        - (7 / 2500) * np.sin(h + l2 + 231 * math.pi / 500)
-        + (91 / 5000) * np.sin(l2 + 2 * math.pi / 15)
-        - (147 / 50000) * np.sin(l2 + math.pi / 45)
-        - (273 / 12500) * math.cos(math.pi / 9)
+        (21 / 6250) * sincos(h + 1979 * math.pi / 4500)[1]
+        - (13 / 625) * sincos(h + 493 * math.pi / 1500)[1]
+        - (7 / 2500) * sincos(h + l2 + 231 * math.pi / 500)[0]
+        + (91 / 5000) * sincos(l2 + 2 * math.pi / 15)[0]
+        - (147 / 50000) * sincos(l2 + math.pi / 45)[0]
+        - (273 / 12500) * cos(math.pi / 9)
         + 163349 / 6250000
     )
     return [bar, l1 - 0.5 * (y1 + y2)]
@@ -152,14 +152,14 @@ def knee_ankle_differential(q: Any) -> Sequence[Any]:
 
 def hip_rotors(gimbal: float, thigh: float) -> tuple[float, float]:
     """The angles of rotors 1 and 2 at which `hip_differential` holds [rad]."""
-    s1, c1, s2, c2 = math.sin(gimbal), math.cos(gimbal), math.sin(thigh), math.cos(thigh)
+    s1, c1, s2, c2 = sin(gimbal), cos(gimbal), sin(thigh), cos(thigh)
 
     def rotor(side: float) -> float:
         a = 57 / 2500 - 8 * c1 * s2 / 625 - side * 7 * s1 / 625
         b = -8 * c2 / 625
         c = 49 * c1 / 5000 + 57 * c1 * s2 / 2500 + side * (399 * s1 / 20000 - 7 * s1 * s2 / 625) - 3021 / 160000
         d = math.sqrt(a * a + b * b - c * c)
-        return RATIO * math.atan2(a * c - b * d, b * c + a * d)
+        return RATIO * atan2(a * c - b * d, b * c + a * d)
 
     return rotor(1.0), rotor(-1.0)
 
@@ -167,9 +167,9 @@ def hip_rotors(gimbal: float, thigh: float) -> tuple[float, float]:
 def knee_ankle_rotors(shin: float, foot: float) -> tuple[float, float]:
     """The angles of rotors 1 and 2 at which `knee_ankle_differential` holds [rad]."""
     tilt, beta = math.pi / 9, foot + math.radians(180 - 66)
-    a = -21 * math.sin(tilt) / 6250 - 7 * math.sin(beta) / 2500
-    b = 13 / 625 - 7 * math.cos(beta) / 2500 - 21 * math.cos(tilt) / 6250
-    e = 273 * math.cos(tilt) / 12500 + 91 * math.cos(beta) / 5000 - 147 * math.cos(tilt - beta) / 50000 - 163349 / 6250000
+    a = -21 * sin(tilt) / 6250 - 7 * sin(beta) / 2500
+    b = 13 / 625 - 7 * cos(beta) / 2500 - 21 * cos(tilt) / 6250
+    e = 273 * cos(tilt) / 12500 + 91 * cos(beta) / 5000 - 147 * cos(tilt - beta) / 50000 - 163349 / 6250000
     d = math.sqrt(a * a + b * b - e * e)
-    turned = math.atan2(b * d + a * e, b * e - a * d) - math.radians(180 - 59.16)
+    turned = atan2(b * d + a * e, b * e - a * d) - math.radians(180 - 59.16)
     return RATIO * (shin - turned), RATIO * (shin + turned)

@@ -95,14 +95,14 @@ ARC = tuple((-1.0) ** k / (2 * k + 1) for k in range(11, -1, -1))  # arctan(t)/t
 def log_so3(q: Quaternion) -> Vec3:
     """The turn by at most pi that a unit quaternion, or its negative, is."""
     side = _side(q.s)
-    w: Vec3 = (2.0 * side * _angle_over_sine(side * q.s, q.u.dot(q.u))) * q.u
+    w: Vec3 = (2.0 * side * angle_over_sine(side * q.s, q.u.dot(q.u))) * q.u
     return w
 
 
 def log_se3(p: Vec3, q: Quaternion) -> tuple[Vec3, Vec3]:
     """l and w with exp_se3(l, w) = (p, q)."""
     side, sine2 = _side(q.s), q.u.dot(q.u)
-    g = _angle_over_sine(side * q.s, sine2)
+    g = angle_over_sine(side * q.s, sine2)
     w: Vec3 = (2.0 * side * g) * q.u
     once = w.cross(p)
     return p - 0.5 * once + ((1.0 - g * (side * q.s)) / (w.dot(w) + TINY)) * w.cross(once), w
@@ -115,7 +115,7 @@ def log_se2(x: Scalar, y: Scalar, c: Scalar, s: Scalar) -> tuple[Scalar, Scalar,
     less = 0.5 * turned * s / more
     acute, obtuse = 0.5 + 0.5 * ahead, 0.5 - 0.5 * ahead
     cosine, sine = acute * more + obtuse * less, acute * less + obtuse * more
-    g = _angle_over_sine(cosine, sine * sine)
+    g = angle_over_sine(cosine, sine * sine)
     half = turned * g * sine
     return g * cosine * x + half * y, g * cosine * y - half * x, 2.0 * half
 
@@ -126,7 +126,7 @@ def _side(x: Scalar) -> Scalar:
     return moved / sqrt(moved * moved)
 
 
-def _angle_over_sine(cosine: Scalar, sine2: Scalar) -> Scalar:
+def angle_over_sine(cosine: Scalar, sine2: Scalar) -> Scalar:
     """h / sin h for 0 <= h <= pi/2, from cos h and sin² h."""
     whole = 1.0 + cosine
     t2 = sine2 / (whole * whole)  # squared tangents of h/2, h/4 and h/8

@@ -7,15 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .elementary import sin_and_cos, sines_and_cosines
+
 Scalar = Any  # float, or a traced expression or an array with the arithmetic of one
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of an angle in radians; NaN of an infinite one."""
+    """Sine and cosine of an angle in radians, the same on every machine; NaN of an infinite one."""
     if isinstance(x, float):
-        return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
+        return sin_and_cos(x)
     if isinstance(x, np.ndarray):
-        return np.sin(x), np.cos(x)
+        return sines_and_cosines(x)
     return x.sin(), x.cos()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -44,7 +45,7 @@ def _hold(d: Contents, held: Positions, c: Coupling) -> None:
 
 def _with_constants(c: Coupling, held: Positions) -> Coupling:
     """Held joints in its terms become part of the offset."""
-    constant = sum(_value(p, held[name][0]) for name, p in c.terms if name in held)
+    constant = math.fsum(_value(p, held[name][0]) for name, p in c.terms if name in held)
     terms = tuple(term for term in c.terms if term[0] not in held and any(term[1]))
     return replace(c, terms=terms, offset=c.offset + constant)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ...spatial.elementary import norm
 from ..loop_alignments import ALIGNMENTS, FACING
 from ..types import Closure, Contents, JointType, Loop, ModelError, Pose, dot, rotate, transpose
 from .notes import noted
@@ -43,7 +43,7 @@ def _require_closed(d: Contents, loop: Loop, a: Pose, b: Pose) -> None:
     along, across = ALIGNMENTS[loop.type]
     gap = rotate(transpose(a.R), (b.p[0] - a.p[0], b.p[1] - a.p[1], b.p[2] - a.p[2]))
     axes_a, axes_b = transpose(a.R), transpose(b.R)
-    distance = math.hypot(*(gap[k] for k in along))
+    distance = norm(*(gap[k] for k in along))
     turned = max((abs(dot(axes_a[i], axes_b[k])) for i, k in across), default=0.0)
     away = any(dot(axes_a[k], axes_b[k]) < 0.0 for k in FACING[loop.type])
     if distance > OPEN or turned > OPEN or away:

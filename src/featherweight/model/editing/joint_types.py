@@ -9,6 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...spatial import Vec3
+from ...spatial.elementary import norm
+from ...spatial.ordered import lengths, pseudo_inverse, times, total
 from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, plain, rotate
 from .configurations import with_coordinates_of
 from .locking import joint_motion, locked
@@ -64,7 +67,7 @@ def _lost(old: Joint, new: Joint) -> list[str]:
 
 def _unit(d: Contents, name: str, axis: Vector) -> Vector:
     x, y, z = plain(axis)
-    length = math.hypot(x, y, z)
+    length = norm(x, y, z)
     if not 0.0 < length < math.inf:
         raise ModelError(f"{d.source}: joint {name!r}: the axis {axis!r} has no direction; give it one")
     return (x / length, y / length, z / length)
@@ -145,9 +148,10 @@ def _meeting_point(d: Contents, names: Sequence[str], points: Sequence[Vector], 
     """Where the axes meet, in the last child's frame."""
     p, w = np.array(points), np.array(axes)
     across = np.eye(3) - w[:, :, None] * w[:, None, :]
-    meeting = np.linalg.lstsq(across.sum(axis=0), np.einsum("kij,kj->i", across, p), rcond=None)[0]
-    apart = np.linalg.norm(np.einsum("kij,kj->ki", across, meeting - p), axis=1).max()
-    if apart > MEET or abs(np.linalg.det(w)) < MEET:
+    meeting = times(pseudo_inverse(total(across, 0)), total(times(across, p), 0))
+    apart = lengths(times(across, meeting - p)).max()
+    first, second, third = (Vec3(*axis) for axis in axes)
+    if apart > MEET or abs(first.dot(second.cross(third))) < MEET:
         problem = f"miss each other by {apart:.3g} m" if apart > MEET else "lie in a plane at zero"
         raise ModelError(f"{d.source}: with_joint_type: the axes of {listed([*names])} {problem}; no spherical joint moves so")
     x, y, z = (float(round(c, 15)) for c in meeting)

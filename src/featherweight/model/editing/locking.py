@@ -6,13 +6,13 @@ with those velocities zero.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ...spatial.elementary import cos, norm, sin
 from ..placement import frame_with_z
 from ..types import ROOT_JOINT, Contents, Joint, JointType, Matrix, ModelError, Pose, Vector, as_vector
 from .configurations import with_coordinates_of
@@ -60,7 +60,7 @@ def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:
     q = numbers.ravel()
     group = {JointType.SPHERICAL: q[0:4], JointType.FLOATING: q[3:7], JointType.PLANAR: q[2:4]}.get(joint.type)
     if group is not None:
-        length = float(np.linalg.norm(group))
+        length = norm(*group.tolist())
         if abs(length - 1.0) > UNIT:
             what = "(cos, sin)" if joint.type is JointType.PLANAR else "quaternion (x, y, z, w)"
             raise ModelError(f"{where} needs a {what} of length one; got {value!r}")
@@ -102,7 +102,7 @@ def _along_z(joint: Joint, q: tuple[float, ...]) -> Pose:
     if joint.type is JointType.PLANAR:
         return Pose(_about_z(q[2], q[3]), (q[0], q[1], 0.0))
     x = q[0] - joint.zero
-    return Pose(p=(0.0, 0.0, x)) if joint.type is JointType.PRISMATIC else Pose(_about_z(math.cos(x), math.sin(x)))
+    return Pose(p=(0.0, 0.0, x)) if joint.type is JointType.PRISMATIC else Pose(_about_z(cos(x), sin(x)))
 
 
 def _about_z(c: float, s: float) -> Matrix:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
+from ...spatial.elementary import cos, sin
 from ..description import Description
 from ..types import ROOT_JOINT, Configuration, JointType, ModelError
 from .robot_source import RobotInput, open_source
@@ -88,7 +88,7 @@ def _joints(state: Element, where: str) -> Iterator[tuple[str, tuple[float, ...]
 def _of_joint(kind: JointType, values: tuple[float, ...], where: str) -> tuple[float, ...]:
     if kind is JointType.PLANAR and len(values) == kind.nv:
         x, y, angle = values
-        values = (x, y, math.cos(angle), math.sin(angle))
+        values = (x, y, cos(angle), sin(angle))
     if len(values) != kind.nq:
         raise ModelError(f"{where}: 'value' has {len(values)} numbers; a {kind} joint needs {kind.nq}")
     return values

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...model import configuration
+from ...model.random_numbers import uniform
 from ...model.types import JointType
+from ...spatial.elementary import norm
+from ...spatial.ordered import lengths
 from .misclosure import Misclosure
 from .solver import ClosingProblem, Settled, refined, settle
 
@@ -38,7 +41,7 @@ class Assembly:
 
     def __init__(self, gap: Misclosure, exact: float, tolerance: float) -> None:
         self.gap = gap
-        self.length = max((math.hypot(*gap.tree.translation[r]) for r in gap.cluster.rows), default=0.0) or 1.0
+        self.length = max((norm(*gap.tree.translation[r]) for r in gap.cluster.rows), default=0.0) or 1.0
         weights, units = np.where(gap.is_length, 1.0 / self.length, 1.0), np.where(gap.slides, self.length, 1.0)
         self.problem = ClosingProblem(gap, np.arange(len(gap.rows)), weights, units, exact, max(tolerance, exact))
         self.solved = np.arange(len(gap.is_length))
@@ -125,7 +128,7 @@ class Assembly:
             nonlocal drawn
             number = np.arange(drawn, drawn + count)
             drawn += count
-            moves = step * np.minimum(number, NEAR)[:, None] * rng.uniform(-1.0, 1.0, (count, len(self.gap.rows)))
+            moves = step * np.minimum(number, NEAR)[:, None] * uniform(rng, -1.0, 1.0, (count, len(self.gap.rows)))
             starts = self.gap.moved(np.broadcast_to(x, (count, len(x))), moves)
             anywhere = number >= NEAR
             starts[anywhere] = self.anywhere(rng)(int(anywhere.sum()))
@@ -143,12 +146,12 @@ class Assembly:
             number = np.arange(tried, min(attempts, 1 if tried == 0 else tried + self._batch))
             spread = np.minimum(0.05 * number, math.pi)[:, None]
             starts = self.problem._replace(columns=columns).moved(
-                np.broadcast_to(x, (len(number), len(x))), spread * rng.uniform(-1.0, 1.0, (len(number), len(columns)))
+                np.broadcast_to(x, (len(number), len(x))), spread * uniform(rng, -1.0, 1.0, (len(number), len(columns)))
             )
             s = self.settled(starts, columns)
             left = _better(left, s)
             if s.closed.any():
-                away = np.linalg.norm(configuration.difference(self.gap.coordinates, x, s.x[s.closed]), axis=1)
+                away = lengths(configuration.difference(self.gap.coordinates, x, s.x[s.closed]))
                 return Found(s.x[s.closed][[away.argmin()]], left)
             tried += len(number)
         return Found(np.zeros((0, self.nx)), left)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ...model.random_numbers import unit_vectors
+from ...spatial.ordered import lengths, perpendicular, product, singular_values, times, total
 from .assembly import Assembly
 from .solver import refined
 
@@ -22,6 +24,7 @@ RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value, at most, for constraints that follow from others but for what is tolerated
 GAP = 10.0  # between singular values that count and those that do not
 TIE = 1e-6  # of the greatest value: what rounding may make of equal ones, and of the configurations where they are taken
+BISECTIONS = 40  # halvings of an interval
 APART = 0.5  # [rad] in all between configurations at which constraints are tried that are left out
 
 
@@ -32,8 +35,9 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
     if not J[0].size:
         return [], J[0]
     scaled = p.scaled(r, J.copy())[1]
-    values = [np.linalg.svd(K, compute_uv=False) / max(1e-300, float(np.linalg.norm(K, 2))) for K in scaled]
-    greatest = np.max(values, axis=0)
+    values = singular_values(scaled)
+    values /= np.maximum(values[:, :1], 1e-300)
+    greatest = values.max(axis=0)
     rank = int((greatest > RANK).sum())
     if (np.abs(r).max(axis=1) >= p.exact).any():
         weak = [k for k in range(1, rank) if greatest[k] < min(WEAK, 10.0 * p.tolerance / assembly.length)]
@@ -50,8 +54,7 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
 
 def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
     """Whether loops stay as good as closed when only some rows are closed, some way from closed configurations."""
-    move = np.random.default_rng(0).standard_normal((len(x), len(assembly.gap.rows)))
-    move *= APART / np.linalg.norm(move, axis=1, keepdims=True)
+    move = APART * unit_vectors(np.random.default_rng(0), (len(x), len(assembly.gap.rows)))
     p = assembly.problem
     moved = refined(p._replace(tolerance=np.inf), p.moved(x, move), np.array(rows))
     return bool(moved.closed.any() and np.median(moved.worst[moved.closed]) <= p.tolerance)
@@ -61,25 +64,50 @@ def _pivots(K: Array, rank: int) -> list[int]:
     """Rows that are as independent as can be, each the farthest from those before."""
     left, chosen = K.copy(), []
     for _ in range(rank):
-        lengths = np.linalg.norm(left, axis=1)
-        chosen.append(first_of_best(lengths.tolist()))
-        unit = left[chosen[-1]] / lengths[chosen[-1]]
-        left = left - np.outer(left @ unit, unit)
+        sizes = lengths(left)
+        chosen.append(first_of_best(sizes.tolist()))
+        unit = left[chosen[-1]] / sizes[chosen[-1]]
+        left = left - times(left, unit)[:, None] * unit
     return sorted(chosen)
 
 
 def _independent_rows(K: Array, rank: int) -> list[int]:
     """The first rows that are independent of those before them."""
     chosen: list[int] = []
-    for r in range(len(K)):
-        if len(chosen) < rank and smallest(K[[*chosen, r]]) > RANK * np.linalg.norm(K, 2):
+    units = np.zeros((0, K.shape[1]))
+    least = RANK * float(lengths(K.ravel()))
+    for r, row in enumerate(K):
+        left = row
+        for _ in range(2):  # what rounding leaves of the rows before is small, and nothing is left of that
+            left = left - times(units.T, times(units, left))
+        length = float(lengths(left))
+        if len(chosen) < rank and length > least:
             chosen.append(r)
+            units = np.vstack([units, left / length])
     return chosen
 
 
-def smallest(K: Array) -> float:
-    """The smallest singular value."""
-    return float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 0.0
+def _least_beside(W: Array, C: Array) -> Array:
+    """The smallest singular values of [W c] for each column c of C, where the columns of W are perpendicular and not zero.
+
+    With W = U S, z = Uᵀ c and rest the length of c - U z they are the least roots x of
+
+        1 - rest²/x² + sum z_i²/(s_i² - x²) = 0
+
+    which grows with x up to the least of S (Bunch, Nielsen and Sorensen 1978): bisection finds them.
+    """
+    if not W.shape[1]:
+        return lengths(C, 0)
+    sizes = lengths(W, 0)
+    U = W / sizes
+    z = product(U.T, C)
+    rest2 = total((C - product(U, z)) ** 2, 0)
+    low, high = np.zeros(C.shape[1]), np.full(C.shape[1], sizes.min())
+    for _ in range(BISECTIONS):
+        x = 0.5 * (low + high)
+        beyond = 1.0 - rest2 / (x * x) + total(z * z / ((sizes[:, None] - x) * (sizes[:, None] + x)), 0) > 0.0
+        low, high = np.where(beyond, low, x), np.where(beyond, x, high)
+    return low
 
 
 def first_of_best(values: Sequence[float]) -> int:
@@ -91,13 +119,15 @@ def first_of_best(values: Sequence[float]) -> int:
 def determined(K: Array, groups: Sequence[Sequence[int]]) -> list[int]:
     """Columns that the rows of K determine well: those of earlier groups first, each the best beside those before."""
     chosen: list[int] = []
+    W = np.zeros((len(K), 0))  # of the chosen columns, the left singular vectors times singular values
     for group in groups:
         left = list(group)
         while left and len(chosen) < len(K):
-            values = [smallest(K[:, [*chosen, c]]) for c in left]
+            values = _least_beside(W, K[:, left]).tolist()
             if max(values) < 1e-6 * np.abs(K).max():
                 break
             best = left[first_of_best(values)]
             chosen.append(best)
             left.remove(best)
+            W = perpendicular(np.column_stack([W, K[:, best]]), len(K))
     return chosen

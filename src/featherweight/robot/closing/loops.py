@@ -19,6 +19,8 @@ from ...model.configuration import Coordinates
 from ...model.description import Description
 from ...model.model import Model, MovingJoint
 from ...model.types import SMALLEST_INERTIA, ModelError
+from ...spatial.elementary import norm
+from ...spatial.ordered import singular
 from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
 from .declared import Declared, first_row
@@ -85,8 +87,8 @@ class Loops(Declared):
         light = [k for k in range(n) if not size[k] > math.sqrt(SMALLEST_INERTIA)]
         if light:
             return light[0]
-        values, vectors = np.linalg.eigh(M / np.outer(size, size))
-        return int(np.abs(vectors[:, 0]).argmax()) if values[0] < NO_MASS else None
+        s = singular(M / (size[:, None] * size))
+        return int(np.abs(s.right[:, -1]).argmax()) if s.values[-1] < NO_MASS else None
 
     def _standstills(self, q: Array) -> Iterator[tuple[Array, str]]:
         """Where a joint within its limits moves one that follows it not at all: q with that coordinate, and words. Joints in
@@ -207,7 +209,7 @@ class Loops(Declared):
     @cached_property
     def size(self) -> float:
         """The length of the longest step from joint to joint [m]."""
-        return max((math.hypot(*p) for p in self.tree.translation), default=1.0)
+        return max((norm(*p) for p in self.tree.translation), default=1.0)
 
     def _assembly(self, cluster: Cluster) -> Assembly:
         held = [

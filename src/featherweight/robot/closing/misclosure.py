@@ -29,7 +29,9 @@ from ...model.loop_alignments import ALIGNMENTS
 from ...model.model import MovingJoint
 from ...model.tree import FLOATING, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from ...model.types import LoopType
-from ...spatial import quaternion_at
+from ...spatial import quaternion_at, sincos
+from ...spatial.lie import angle_over_sine
+from ...spatial.ordered import lengths, product, times, total
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,8 +45,8 @@ def turns(R: Array) -> tuple[Array, Array]:
     With a unit quaternion (u, s) and half the angle h: phi = 2 g u, Jl^-1 = g s - g u x + (1 - g s)/|u|² u u^T for g = h/|u|.
     """
     u, s = _quaternions(R)
-    sine = np.maximum(np.sqrt((u * u).sum(axis=-1)), 1e-12)
-    g = np.arctan2(sine, s) / sine
+    sine2 = total(u * u)
+    sine, g = np.maximum(np.sqrt(sine2), 1e-12), angle_over_sine(s, sine2)
     bend = np.where(sine > 1e-5, (1.0 - g * s) / (sine * sine), 1.0 / 3.0)
     rates = bend[..., None, None] * u[..., :, None] * u[..., None, :] - g[..., None, None] * _skew(u)
     rates[..., range(3), range(3)] += (g * s)[..., None]
@@ -54,14 +56,14 @@ def turns(R: Array) -> tuple[Array, Array]:
 def axes(R: Array) -> tuple[Array, Array]:
     """theta (e_x, e_y)/sin theta for the z axes e of R, and a zero; and the rates."""
     e = R[..., :, 2].copy()
-    z, sine = e[..., 2], np.hypot(e[..., 0], e[..., 1])
+    z, sine = e[..., 2], lengths(e[..., :2])
     poles = sine < NEAR_POLE
     e[..., 0] = np.where(poles & (z < 0.0), NEAR_POLE, e[..., 0])  # the wrong way round any way back is as long
     sine = np.maximum(sine, NEAR_POLE)
-    angle = np.arctan2(sine, z)
+    angle = _angle(sine, z)
     g = np.where(poles & (z > 0.0), 1.0, angle / sine)[..., None]
     turned = -_skew(e)  # of w, w x e
-    bend = np.where(poles, 0.0, (z * angle / sine - 1.0) / sine**2)[..., None, None]
+    bend = np.where(poles, 0.0, (z * angle / sine - 1.0) / (sine * sine))[..., None, None]
     rates = g[..., None] * turned
     rates += bend * e[..., :, None] * turned[..., 2:, :]
     rates[..., 2, :] = 0.0
@@ -70,13 +72,21 @@ def axes(R: Array) -> tuple[Array, Array]:
     return r, rates
 
 
+def _angle(sine: Array, cosine: Array) -> Array:
+    """The angle in [0, pi] of numbers in proportion to its sine and cosine, the sine positive."""
+    length = np.sqrt(sine * sine + cosine * cosine)
+    half = 2.0 * angle_over_sine(np.abs(cosine) / length, (sine / length) ** 2) * 0.5 * (sine / length)
+    return np.asarray(np.where(cosine < 0.0, math.pi - half, half))
+
+
 def crossed(R: Array) -> tuple[Array, Array]:
     """The arc sine of R_zx, and two zeros; and the rates."""
     e = R[..., :, 0]
     sine = np.clip(e[..., 2], -1.0, 1.0)
     r, rates = np.zeros_like(e), np.zeros_like(R)
-    r[..., 0] = np.arcsin(sine)
-    rates[..., 0, :] = -_skew(e)[..., 2, :] / np.sqrt(np.maximum(1.0 - sine * sine, NEAR_POLE))[..., None]
+    cosine2 = 1.0 - sine * sine
+    r[..., 0] = sine * angle_over_sine(np.sqrt(cosine2), sine * sine)
+    rates[..., 0, :] = -_skew(e)[..., 2, :] / np.sqrt(np.maximum(cosine2, NEAR_POLE))[..., None]
     return r, rates
 
 
@@ -233,13 +243,13 @@ class Misclosure:
     def _evaluated(self, x: Array, slopes: bool, as_sines: bool) -> tuple[Array, Array]:
         S = self._spanning(x)
         T = self._poses(S)
-        ends = T[:, self._end_nodes] @ self._end_places
+        ends = product(T[:, self._end_nodes], self._end_places)
         a, b = ends[:, :, 0], ends[:, :, 1]
         back = a[..., :3, :3].swapaxes(-1, -2)
         p = b[..., :3, 3]
         r = np.zeros((*p.shape[:2], 6))
-        r[..., :3] = (back @ (p - a[..., :3, 3])[..., None])[..., 0]
-        Q = self._measure_angles(back @ b[..., :3, :3], r, as_sines)
+        r[..., :3] = times(back, p - a[..., :3, 3])
+        Q = self._measure_angles(product(back, b[..., :3, :3]), r, as_sines)
         flat = r.reshape(len(x), 6 * len(self.held))
         flat = flat if self._all_chosen else flat[:, self._chosen]
         for c in self.cluster.closings:
@@ -266,21 +276,22 @@ class Misclosure:
         start = self._start
         if own := self._kinds[REVOLUTE]:
             q = S[:, [start[k] for k in own], None]
-            _turn(T, own, self._fixed[own], np.cos(q), np.sin(q))
+            sine, cosine = sincos(q)
+            _turn(T, own, self._fixed[own], cosine, sine)
         if own := self._kinds[PRISMATIC]:
             T[..., 3][:, own] += S[:, [start[k] for k in own], None] * self._fixed[own, :, 2]
         for k in self._kinds[PLANAR]:
             q = S[:, start[k] : start[k] + 4]
-            T[:, k, :3, 3] += q[:, :2] @ self._fixed[k, :3, :2].T
-            length = np.hypot(q[:, 2], q[:, 3])
+            T[:, k, :3, 3] += times(self._fixed[k, :3, :2], q[:, :2])
+            length = lengths(q[:, 2:])
             _turn(T, [k], self._fixed[[k]], (q[:, 2] / length)[:, None, None], (q[:, 3] / length)[:, None, None])
         for k in self._kinds[SPHERICAL]:
-            T[:, k, :3, :3] = self._fixed[k, :3, :3] @ _orientation(S, start[k])
+            T[:, k, :3, :3] = product(self._fixed[k, :3, :3], _orientation(S, start[k]))
         for k in self._kinds[FLOATING]:
-            T[:, k, :3, 3] += S[:, start[k] : start[k] + 3] @ self._fixed[k, :3, :3].T
-            T[:, k, :3, :3] = self._fixed[k, :3, :3] @ _orientation(S, start[k] + 3)
+            T[:, k, :3, 3] += times(self._fixed[k, :3, :3], S[:, start[k] : start[k] + 3])
+            T[:, k, :3, :3] = product(self._fixed[k, :3, :3], _orientation(S, start[k] + 3))
         for parents in self._jumps:
-            T = T[:, parents] @ T
+            T = product(T[:, parents], T)
         return T
 
     def _rates(self, T: Array, back: Array, p: Array, Q: Array) -> Array:
@@ -293,10 +304,10 @@ class Misclosure:
         if self._any_linear:
             twist[:, 0, 3:] = np.where(self._angular, twist[:, 0, 3:], e)
         seen = np.zeros((*p.shape[:2], 6, 6))
-        seen[..., :3, :3] = -(back @ _skew(p))
+        seen[..., :3, :3] = -product(back, _skew(p))
         seen[..., :3, 3:] = back
-        seen[..., 3:, :3] = Q @ back
-        return np.asarray(seen @ (self._sign * twist))
+        seen[..., 3:, :3] = product(Q, back)
+        return product(seen, self._sign * twist)
 
     def _measure_angles(self, R: Array, r: Array, as_sines: bool) -> Array:
         """Write what is asked of angles; their rates (batch, loops, 3, 3) by angular velocities, seen from A."""
@@ -390,9 +401,9 @@ def _quaternions(R: Array) -> tuple[Array, Array]:
 
     4 q q^T is linear in R: of its columns the one with the greatest diagonal is as exact as R.
     """
-    Q = (R.reshape(-1, 9) @ OUTER).reshape(-1, 4, 4)
+    Q = times(OUTER.T, R.reshape(-1, 9)).reshape(-1, 4, 4)
     Q[:, range(4), range(4)] += 1.0
     q = Q[range(len(Q)), Q[:, range(4), range(4)].argmax(axis=-1)]
-    q /= (np.sqrt((q * q).sum(axis=-1)) * np.where(q[:, 3] < 0.0, -1.0, 1.0))[:, None]
+    q /= (lengths(q) * np.where(q[:, 3] < 0.0, -1.0, 1.0))[:, None]
     q = q.reshape(*R.shape[:-2], 4)
     return q[..., :3], q[..., 3]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...spatial.ordered import product, pseudo_inverse, solved, times, total
 from .misclosure import Misclosure
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -84,7 +85,7 @@ def settle(p: ClosingProblem, x: Array, limits: bool = False) -> Settled:
     """From starting points (batch, nx); with `limits`, joints beyond theirs count as open loops do."""
     x = x.copy()
     r, s, K = p.evaluated(x, limits)
-    cost, damping, slow = (s * s).sum(axis=1), np.full(len(x), DAMPING), np.zeros(len(x), dtype=int)
+    cost, damping, slow = total(s * s), np.full(len(x), DAMPING), np.zeros(len(x), dtype=int)
     closed = np.abs(r).max(axis=1, initial=0.0) < p.exact
     active = np.flatnonzero(~closed & np.isfinite(cost)) if len(p.columns) else np.zeros(0, dtype=int)
     for _ in range(STEPS):
@@ -92,12 +93,12 @@ def settle(p: ClosingProblem, x: Array, limits: bool = False) -> Settled:
             break
         own = K[active] if len(active) < len(x) else K
         step = _step(own, s[active], damping[active] * np.sqrt(cost[active]))
-        linear = s[active] + (own @ step[..., None])[..., 0]
+        linear = s[active] + times(own, step)
         tried = p.moved(x[active], step)
         r_tried, s_tried, K_tried = p.evaluated(tried, limits)
-        cost_tried, before = (s_tried * s_tried).sum(axis=1), cost[active]
+        cost_tried, before = total(s_tried * s_tried), cost[active]
         with np.errstate(invalid="ignore", divide="ignore"):
-            gain = (before - cost_tried) / np.maximum(before - (linear * linear).sum(axis=1), 1e-300)
+            gain = (before - cost_tried) / np.maximum(before - total(linear * linear), 1e-300)
             better = cost_tried < before
             fast = cost_tried < SLOW * before
         change = np.where(gain > 0.75, 0.2, np.where(gain >= 0.25, 1.0, 4.0))
@@ -119,13 +120,13 @@ def _step(K: Array, s: Array, damping: Array) -> Array:
     if m == 0:
         return np.zeros((len(K), n))
     across = K.swapaxes(1, 2)
-    A = K @ across if m <= n else across @ K
+    A = product(K, across) if m <= n else product(across, K)
     diagonal = range(min(m, n)), range(min(m, n))
     least = FLOOR * np.maximum(A[:, *diagonal].max(axis=1), FLOOR)
     A[:, *diagonal] += np.maximum(damping, least)[:, None]
-    step = across @ np.linalg.solve(A, s[..., None]) if m <= n else np.linalg.solve(A, across @ s[..., None])
+    step = times(across, solved(A, s)) if m <= n else solved(A, times(across, s))
     longest = np.abs(step).max(axis=1, keepdims=True)
-    return np.asarray(-(step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))[..., 0])
+    return np.asarray(-step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))
 
 
 def refined(p: ClosingProblem, x: Array, rows: Array) -> Settled:
@@ -147,6 +148,6 @@ def refined(p: ClosingProblem, x: Array, rows: Array) -> Settled:
 
 def newton_step(K: Array, phi: Array) -> Array:
     """The least step that Newton's method takes for K (..., m, n) and phi (..., m), no joint by more than half a unit."""
-    step = -(np.linalg.pinv(K, rcond=1e-10) @ phi[..., None])[..., 0]
+    step = -times(pseudo_inverse(K, 1e-10), phi)
     longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
     return np.asarray(step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,10 +138,11 @@ class ResolvedRows:
                 self._add_block(c)
             elif isinstance(c, CenterOfMass):
                 tree = model.tree
-                total = sum(tree.mass)
+                total = math.fsum(tree.mass)
                 bodies = [i for i, mass in enumerate(tree.mass) if mass > 0.0]
                 at = {i: tuple(float(x) / tree.mass[i] for x in tree.moment[i]) for i in bodies}
-                self._add(c.matrix @ np.eye(6)[:3], -1, Pose(), [(i, at[i], tree.mass[i] / total) for i in bodies])
+                rows = np.hstack([c.matrix, np.zeros_like(c.matrix)])
+                self._add(rows, -1, Pose(), [(i, at[i], tree.mass[i] / total) for i in bodies])
             elif isinstance(c, Difference):
                 a, b = placed(c.frame), placed(c.other)
                 self._add(c.matrix, a.row, a.pose, [(a.row, a.pose.p, 1.0), (b.row, b.pose.p, -1.0)])

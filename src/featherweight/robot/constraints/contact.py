@@ -15,6 +15,7 @@ from ...model.model import Model, Placed
 from ...model.topology import Topology
 from ...model.tree import INNER
 from ...model.types import AnyFrame, Pose, frame_name, real_array
+from ...spatial.ordered import product, total
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -150,11 +151,11 @@ def _nested(matrix: Array) -> tuple[tuple[int, ...], ...]:
 def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
     """(torque, force) of unit forces of constraint rows K on (linear, angular) velocity, in the frame that holds `pose`."""
     R, p = np.array(pose.R), np.array(pose.p)
-    forces = K[:, :3] @ R.T
+    forces = product(K[:, :3], R.T)
     x, y, z = forces.T
     moments = [p[1] * z - p[2] * y, p[2] * x - p[0] * z, p[0] * y - p[1] * x]  # numpy.cross takes ten times as long
-    torques = K[:, 3:] @ R.T + np.array(moments).T
-    size = np.abs(K[:, 3:]).sum(axis=1) + np.abs(forces).sum(axis=1) * np.abs(p).sum()  # what zeros are rounded from
+    torques = product(K[:, 3:], R.T) + np.array(moments).T
+    size = total(np.abs(K[:, 3:])) + total(np.abs(forces)) * total(np.abs(p))  # what zeros are rounded from
     torques[np.abs(torques) <= EXACT * size[:, None]] = 0.0
-    forces[np.abs(forces) <= EXACT * np.abs(K[:, :3]).sum(axis=1, keepdims=True)] = 0.0
+    forces[np.abs(forces) <= EXACT * total(np.abs(K[:, :3]))[:, None]] = 0.0
     return [tuple(map(float, w + 0.0)) for w in np.hstack([torques, forces])]

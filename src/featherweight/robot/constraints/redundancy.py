@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.linalg import matrix_rank, norm, pinv
 
 from ...algorithms.contact.operational_space.reduction import Reduction
 from ...engine.function import CompiledFunction
+from ...engine.trace import evaluate
+from ...spatial.ordered import lengths, product, pseudo_inverse, singular_values
 from ..system import System
 from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, wrenches
@@ -17,6 +18,7 @@ from .contact import BilateralContact, wrenches
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TOLERANCE = 1e-9  # relative to the largest singular value, of rows of length one
+ROUNDING = 1e-13  # of the entries of a reduction
 STATES = 3  # configurations in general position that are looked at
 
 
@@ -40,7 +42,7 @@ class Independence:
         whole = len(kept) == sum(resolved.sizes)
         self.constraints = constraints if whole else _with_rows(constraints, resolved.sizes, kept)
         J = jacobian(self.constraints)
-        rank = max(_rank(J(system.random_configuration(seed))) for seed in range(STATES))
+        rank = max(_rank(_evaluated(J, system.random_configuration(seed))) for seed in range(STATES))
         if rank < len(kept):
             what = "all rows" if whole else "the others"
             notes.append(f"{what} together have rank {rank} instead of {len(kept)}")
@@ -75,8 +77,8 @@ def _by_bodies(
         columns = [place[r] for r in chosen[body]]
         if len(columns) < len(own):
             basis = K[chosen[body]]
-            spread[np.ix_(own, columns)] = pinv(K[own].T) @ basis.T
-            gather[np.ix_(columns, own)] = basis @ pinv(K[own])
+            spread[np.ix_(own, columns)] = product(pseudo_inverse(K[own].T), basis.T)
+            gather[np.ix_(columns, own)] = product(basis, pseudo_inverse(K[own]))
             notes.append(_note(constraints, body, begin, own, len(columns)))
     return kept, spread, gather, notes
 
@@ -85,8 +87,9 @@ def _independent_rows(K: Array, own: list[int]) -> list[int]:
     """The first rows that are independent of those before them."""
     chosen: list[int] = []
     for r in own:
-        tried = np.array([K[s] / norm(K[s]) for s in [*chosen, r] if norm(K[s]) > 0.0])
-        if len(tried) == len(chosen) + 1 and matrix_rank(tried, TOLERANCE) == len(tried):
+        tried = K[[*chosen, r]]
+        size = lengths(tried)[:, None]
+        if size.all() and _count(tried / size) == len(tried):
             chosen.append(r)
     return chosen
 
@@ -113,11 +116,26 @@ def _with_rows(constraints: tuple[KnownConstraint, ...], sizes: Sequence[int], r
     return tuple(left)
 
 
+def _evaluated(J: CompiledFunction[Any], q: Array) -> Array:
+    """The Jacobian, from its trace if there is one: the last digits of compiled code depend on the processor."""
+    if J.too_large or J.execution != "traced":
+        return np.asarray(J(q))
+    return np.array(evaluate(J.trace, [q.tolist()])).reshape(J.program.outputs[0].shape)
+
+
 def _rank(J: Array) -> int:
-    length = norm(J, axis=1, keepdims=True)
+    length = lengths(J)[:, None]
     seen = length > TOLERANCE * length.max(initial=0.0)  # what is left is rounding: rows on what cannot move
-    return int(matrix_rank(np.where(seen, J / np.where(seen, length, 1.0), 0.0), TOLERANCE))
+    return _count(np.where(seen, J / np.where(seen, length, 1.0), 0.0))
+
+
+def _count(rows: Array) -> int:
+    """Of rows of length one, how many are independent."""
+    return int((singular_values(rows) > TOLERANCE).sum())
 
 
 def _tuples(A: Array) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(map(float, row)) for row in A)
+    """Rows of numbers, with those that miss 0 and ±1 by rounding made exact: they take no operation."""
+    whole = np.rint(A)
+    near = (np.abs(A - whole) < ROUNDING) & (np.abs(whole) <= 1.0)
+    return tuple(tuple(map(float, row)) for row in np.where(near, whole + 0.0, A))

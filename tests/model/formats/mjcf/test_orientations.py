@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.model.formats.mjcf.orientations import make_right_angles_exact
+from featherweight.model.formats.mjcf.orientations import make_orientations_plain
 
 ARM = """<mujoco><compiler angle="{unit}" eulerseq="{order}"/>
   <default><default class="turned"><geom euler="0 0 {right}"/></default></default>
@@ -93,5 +93,23 @@ def test_angles_that_are_no_numbers_are_left_to_be_refused() -> None:
     given = spec.worldbody.add_body().alt
     given.type = mujoco.mjtOrientation.mjORIENTATION_EULER
     given.euler = [math.nan, math.inf, 90.000000000005]
-    make_right_angles_exact(mujoco, spec)
-    np.testing.assert_array_equal(given.euler, [math.nan, math.inf, 90.0])
+    make_orientations_plain(mujoco, spec)
+    np.testing.assert_array_equal(given.euler, [math.nan, math.inf, 90.000000000005])
+    assert given.type == mujoco.mjtOrientation.mjORIENTATION_EULER
+
+
+@pytest.mark.parametrize("order", ["xyz", "ZYX"])
+def test_unit_quaternions_and_axes_are_taken_as_they_are(order: str) -> None:
+    """So that the numbers of the compiled model are those that are the same on every machine."""
+    joint = '<joint axis="0 0 1"/>'
+    text = (
+        ARM.format(order=order, **ROUNDED).replace(joint, '<joint axis="0.3 -2 1"/>').replace('euler="3.14159265359 0 0.3"', "")
+    )
+    spec = mujoco.MjSpec.from_string(text)
+    make_orientations_plain(mujoco, spec)
+    model = spec.compile()
+    upper, lower = spec.body("upper"), spec.body("lower")
+    np.testing.assert_array_equal(model.body_quat[1:], [upper.quat, lower.quat])
+    np.testing.assert_array_equal(model.body_iquat[1], upper.iquat)
+    np.testing.assert_array_equal(model.jnt_axis, [joint.axis for joint in spec.joints])
+    assert np.abs(np.linalg.norm(model.body_quat, axis=1) - 1.0).max() < 1e-15

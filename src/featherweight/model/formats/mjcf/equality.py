@@ -15,6 +15,7 @@ from numpy.polynomial import Polynomial
 from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
 from ..unsupported import Unsupported
 from .numbers import as_pose
+from .polynomials import composed
 from .tendons import TendonEquality, fixed_tendon, hold_tendons
 
 DEGREE = 64  # of couplings put into one another, the highest: three of the fourth degree
@@ -127,7 +128,7 @@ def _follower(model: Any, i: int, where: str) -> tuple[str, _Follower]:
         problem = f"joint '{joint}' follows no other but is held still, which is not supported"
         raise ModelError(f"{where}: {problem}; remove the joint, so that its body is fixed, or remove the equality")
     q1, q2 = (float(model.qpos0[model.jnt_qposadr[k]]) for k in (one, two))
-    polynomial = Polynomial(coefficients)(Polynomial([-q2, 1.0])) + q1
+    polynomial = composed(Polynomial(coefficients), Polynomial([-q2, 1.0])) + q1
     return joint, _Follower(_name(model, i), where, model.joint(two).name, polynomial)
 
 
@@ -143,7 +144,7 @@ def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
         if polynomial.degree() * followers[leader].polynomial.degree() > DEGREE:
             problem = f"joint '{joint}' follows '{leader}', which follows another, by a polynomial of a degree above {DEGREE}"
             raise ModelError(f"{first.where}: {problem}; let it follow the last joint itself")
-        polynomial, leader = polynomial(followers[leader].polynomial), followers[leader].leader
+        polynomial, leader = composed(polynomial, followers[leader].polynomial), followers[leader].leader
     offset, *coefficients = (float(c) for c in polynomial.coef)
     return Coupling(first.name, joint, ((leader, tuple(coefficients)),), offset)
 

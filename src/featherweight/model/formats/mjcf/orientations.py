@@ -1,4 +1,8 @@
-"""Orientations that are given by angles, before MuJoCo makes quaternions of them."""
+"""Orientations and axes of MJCF files, before MuJoCo compiles them: as unit quaternions and unit vectors, which it takes as
+they are. What it makes of angles and of other lengths depends on the system's library and on the processor.
+
+Orientations by `xyaxes`, `zaxis` and `fromto`, and those of nested <frame> elements, are left to MuJoCo.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,74 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from ....spatial import Quaternion, Vec3
+from ....spatial.elementary import cos, norm, sin
 from ..right_angles import right_angles
 
-
-def make_right_angles_exact(mujoco: Any, spec: Any) -> None:
-    """Let angles of `euler` and `axisangle` be the right ones that they are next to."""
-    for given, right in _orientations(spec):
-        if given.type == mujoco.mjtOrientation.mjORIENTATION_EULER:
-            given.euler = [_exact(angle, right) for angle in given.euler]
-        elif given.type == mujoco.mjtOrientation.mjORIENTATION_AXISANGLE:
-            *axis, angle = given.axisangle
-            given.axisangle = [*axis, _exact(angle, right)]
+ROOT = math.sqrt(0.5)
+EIGHTHS = ((1.0, 0.0), (ROOT, ROOT), (0.0, 1.0), (-ROOT, ROOT), (-1.0, 0.0), (-ROOT, -ROOT), (0.0, -1.0), (ROOT, -ROOT))
+"""Cosine and sine of multiples of 45°."""
 
 
-def _orientations(spec: Any) -> Iterator[tuple[Any, float]]:
-    """With what a right angle is in the unit of each; MuJoCo before 3.6 does not tell that of attached models."""
+def make_orientations_plain(mujoco: Any, spec: Any) -> None:
+    """Let orientations be unit quaternions, with angles the right ones that they are next to, and joints' axes unit vectors."""
+    kinds = mujoco.mjtOrientation
+    for element, key, given in _orientations(spec):
+        compiler = getattr(element, "compiler", spec.compiler)  # MuJoCo before 3.6 does not tell that of attached models
+        turn = None
+        if given.type == kinds.mjORIENTATION_EULER:
+            turn = _of_euler([float(x) for x in given.euler], "".join(compiler.eulerseq), bool(compiler.degree))
+        elif given.type == kinds.mjORIENTATION_AXISANGLE:
+            *axis, angle = (float(x) for x in given.axisangle)
+            unit = _unit(axis)
+            turn = None if unit is None else _about(Vec3(*unit), angle, bool(compiler.degree))
+        elif given.type == kinds.mjORIENTATION_QUAT:
+            unit = _unit([float(x) for x in getattr(element, key)])
+            if unit is not None:
+                setattr(element, key, unit)
+        if turn is not None:
+            unit = _unit([turn.s, *turn.u])
+            if unit is not None:
+                setattr(element, key, unit)
+                given.type = kinds.mjORIENTATION_QUAT
+    for joint in spec.joints:
+        direction = _unit([float(x) for x in joint.axis])
+        if direction is not None:
+            joint.axis = direction
+
+
+def _orientations(spec: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Elements, the names of their quaternions, and what may stand for those."""
     for element in (*spec.bodies, *spec.frames, *spec.geoms, *spec.sites):
-        right = 90.0 if getattr(element, "compiler", spec.compiler).degree else math.pi / 2
-        yield element.alt, right
+        yield element, "quat", element.alt
         if hasattr(element, "ialt"):  # of a body's inertia
-            yield element.ialt, right
+            yield element, "iquat", element.ialt
 
 
-def _exact(angle: float, right: float) -> float:
-    count = right_angles(angle, right) if math.isfinite(angle) else None  # which is refused later
-    return float(angle) if count is None else count * right
+def _unit(x: list[float]) -> list[float] | None:
+    """The vector at length one; None for what has no direction, which MuJoCo refuses or replaces."""
+    if not all(map(math.isfinite, x)):
+        return None
+    length = norm(*x)
+    return [c / length for c in x] if 1e-14 < length < math.inf else None
+
+
+def _of_euler(angles: list[float], sequence: str, degrees: bool) -> Quaternion | None:
+    """Turns one after the other: about axes that turn along, of lower case, or about those at the start."""
+    whole = Quaternion(Vec3(0.0, 0.0, 0.0), 1.0)
+    for angle, letter in zip(angles, sequence, strict=True):
+        turn = _about(Vec3(*(float(letter.lower() == axis) for axis in "xyz")), angle, degrees)
+        if turn is None:
+            return None
+        whole = whole.product(turn) if letter.islower() else turn.product(whole)
+    return whole
+
+
+def _about(axis: Vec3, angle: float, degrees: bool) -> Quaternion | None:
+    """The turn about a unit vector; None for an angle that is no number, which is refused later."""
+    if not math.isfinite(angle):
+        return None
+    count = right_angles(angle, 90.0 if degrees else math.pi / 2)
+    half = 0.5 * (math.radians(angle) if degrees else angle)
+    c, s = (cos(half), sin(half)) if count is None else EIGHTHS[count % 8]
+    return Quaternion(s * axis, c)

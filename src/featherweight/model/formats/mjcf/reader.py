@@ -48,7 +48,7 @@ from .equality import (
 from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
 from .numbers import as_pose, as_rotation, disabled, snap
-from .orientations import make_right_angles_exact
+from .orientations import make_orientations_plain
 from .shapes import Drawing, read_shapes, take_appearance
 from .softness import unused_of_limits_and_equalities
 from .text import check_text
@@ -90,7 +90,7 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     _refuse_flexes(spec, source)
     counts = _counts(spec)
     drawings = take_appearance(mujoco, spec, file)
-    make_right_angles_exact(mujoco, spec)
+    make_orientations_plain(mujoco, spec)
     model = _compile(spec, file)
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)

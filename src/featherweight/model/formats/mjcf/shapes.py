@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....spatial.elementary import norm
 from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..robot_source import RobotSource
@@ -102,7 +103,7 @@ def _rows_of_three(numbers: Any, dtype: Any, key: str, where: str) -> Any:
 def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
     """MuJoCo puts a vertex x at S R'(x - p), with the asset's refpos p, refquat R and scale S."""
     quaternion = np.asarray(mesh.refquat, dtype=np.float64)
-    length = float(np.linalg.norm(quaternion))
+    length = norm(*quaternion.tolist())
     if not length > 0.0:
         raise ModelError(f"{where}: 'refquat' is zero; give it a rotation")
     R = transpose(as_rotation(quaternion / length))

@@ -5,6 +5,7 @@ A joint of the tendon then follows the others. What a sum of polynomials in one 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from ...types import Closure, Coupling, ModelError
+from .polynomials import composed
 
 ROUNDED = 1e-9  # [m, rad]: lengths that are the same
 NOTHING = 1e-12  # of the greatest coefficient: what rounding leaves of one that cancels
@@ -57,7 +59,7 @@ def fixed_tendon(mujoco: Any, model: Any, t: int) -> FixedTendon | None:
     terms: dict[str, float] = {}
     for j, coefficient in zip(map(int, model.wrap_objid[rows]), map(float, model.wrap_prm[rows]), strict=True):
         terms[model.joint(j).name] = terms.get(model.joint(j).name, 0.0) + coefficient
-    rest = float(sum(c * model.qpos0[model.joint(name).qposadr[0]] for name, c in terms.items()))
+    rest = math.fsum(c * float(model.qpos0[model.joint(name).qposadr[0]]) for name, c in terms.items())
     return FixedTendon(model.tendon(t).name, {name: c for name, c in terms.items() if c}, rest)
 
 
@@ -115,13 +117,13 @@ def _relation(equality: TendonEquality) -> _Relation | None:
     terms = {name: Polynomial([0.0, c]) for name, c in first.terms.items()}
     constant = -first.rest - float(coefficients[0])
     if second is not None:
-        polynomial = Polynomial([0.0, *coefficients[1:]])(Polynomial([-second.rest, 1.0])).trim()
+        polynomial = composed(Polynomial([0.0, *coefficients[1:]]), Polynomial([-second.rest, 1.0])).trim()
         if polynomial.degree() > 1 and len(second.terms) > 1:
             return None
         constant -= float(polynomial.coef[0])
         for name, c in second.terms.items():
-            powers = [float(a) * c**k for k, a in enumerate(polynomial.coef)]
-            terms[name] = terms.get(name, Polynomial([0.0])) - Polynomial([0.0, *powers[1:]])
+            own = composed(polynomial, Polynomial([0.0, c]))
+            terms[name] = terms.get(name, Polynomial([0.0])) - (own - own.coef[0])
     return _Relation(terms, constant)
 
 
@@ -151,7 +153,7 @@ def _followed(p: Any, c: Coupling) -> tuple[dict[str, Any] | None, float]:
         if len(c.terms) > 1:
             return None, 0.0
         ((leader, coefficients),) = c.terms
-        whole = p(Polynomial([c.offset, *coefficients]))
+        whole = composed(p, Polynomial([c.offset, *coefficients]))
         return {leader: whole - whole.coef[0]}, float(whole.coef[0])
     slope = float(p.coef[1])
     return {leader: slope * Polynomial([0.0, *coefficients]) for leader, coefficients in c.terms}, slope * c.offset

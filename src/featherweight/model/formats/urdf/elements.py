@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from xml.etree.ElementTree import Element
 
+from ....spatial.elementary import cos, norm, sin
 from ...types import Matrix, ModelError, Pose, Vector, matmul
 from ..right_angles import right_angles
 from ..robot_source import RobotSource
@@ -36,7 +37,7 @@ def _cos_sin(angle: float) -> tuple[float, float]:
     count = right_angles(angle, math.pi / 2)
     if count is not None:
         return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[count % 4]
-    return math.cos(angle), math.sin(angle)
+    return cos(angle), sin(angle)
 
 
 def _rotation(roll: float, pitch: float, yaw: float) -> Matrix:
@@ -62,7 +63,7 @@ def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:
     x, y, z = (1.0, 0.0, 0.0) if element is None else read_vector(element, "xyz", "1 0 0", where)
     _, exponent = math.frexp(max(abs(x), abs(y), abs(z)))
     x, y, z = (math.ldexp(c, -exponent) for c in (x, y, z))  # the least numbers have too few digits to divide by
-    length = math.hypot(x, y, z)
+    length = norm(x, y, z)
     if length == 0.0:
         raise ModelError(f"{where}: the {tag} is zero; give it a direction")
     return (x / length, y / length, z / length)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ....spatial.elementary import norm
 from ...types import Coupling, Joint, Loop, LoopType, Matrix, ModelError, Pose, Vector, add, dot, scale, transpose
 from ..xml import attribute, named, only, required
 from .couplings import (
@@ -124,7 +124,7 @@ def _turns(kind: LoopType, element: Element, where: str) -> tuple[Matrix, Matrix
     if kind != LoopType.UNIVERSAL or only(element, "axis2", where) is None:
         return along_z(axis), along_z(axis)
     second = read_axis(element, where, "axis2")
-    if math.hypot(*_across(second, axis)) < 1e-6:
+    if norm(*_across(second, axis)) < 1e-6:
         raise ModelError(f"{where}: axis and axis2 are parallel; give a universal joint two directions")
     x, z = _unit(_across(second, axis)), _unit(_across(axis, second))
     return _frame(x, axis), _frame(second, z)
@@ -152,4 +152,4 @@ def _across(v: Vector, axis: Vector) -> Vector:
 
 
 def _unit(v: Vector) -> Vector:
-    return scale(1.0 / math.hypot(*v), v)
+    return scale(1.0 / norm(*v), v)

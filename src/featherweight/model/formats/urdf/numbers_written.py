@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from xml.etree.ElementTree import Element, SubElement
 
+from ....spatial.elementary import atan2, cos, sin
 from ...types import LARGEST, Matrix, Pose, Vector, matmul
 
 
@@ -26,7 +27,7 @@ def write_origin(element: Element, pose: Pose) -> None:
 
 def roll_pitch_yaw(R: Matrix) -> Vector:
     """Angles with R = Rz(yaw) Ry(pitch) Rx(roll), precise where yaw and roll turn about one axis, too."""
-    yaw = math.atan2(R[1][0], R[0][0])
-    c, s = math.cos(yaw), math.sin(yaw)
+    yaw = atan2(R[1][0], R[0][0])
+    c, s = cos(yaw), sin(yaw)
     rest = matmul(((c, s, 0.0), (-s, c, 0.0), (0.0, 0.0, 1.0)), R)
-    return (math.atan2(-rest[1][2], rest[1][1]), math.atan2(-rest[2][0], rest[0][0]), yaw)
+    return (atan2(-rest[1][2], rest[1][1]), atan2(-rest[2][0], rest[0][0]), yaw)

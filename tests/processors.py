@@ -1,0 +1,39 @@
+"""Settings under which NumPy and its BLAS compute as they do on other processors, those that this one can run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+
+NUMPY = import_module("numpy._core._multiarray_umath")
+FEATURES: Mapping[str, bool] = NUMPY.__cpu_features__
+
+NEEDED = {  # processors that OpenBLAS has code for, and the features of NumPy's list that the code takes
+    "Prescott": ("SSE3",),
+    "Nehalem": ("SSE42",),
+    "Sandybridge": ("AVX",),
+    "Haswell": ("AVX2", "FMA3"),
+    "Zen": ("AVX2", "FMA3"),
+    "SkylakeX": ("AVX512_SKX",),
+    "ARMV8": ("ASIMD",),
+    "CORTEXA57": ("ASIMD",),
+    "NEOVERSEN1": ("ASIMDDP",),
+    "NEOVERSEV1": ("SVE",),
+}
+
+
+def runnable(features: Mapping[str, bool] = FEATURES) -> list[str]:
+    """Of the processors above those whose code runs on one with these features."""
+    return [name for name, needed in NEEDED.items() if all(features.get(feature, False) for feature in needed)]
+
+
+def without_features() -> str:
+    """What NPY_DISABLE_CPU_FEATURES takes, so that NumPy has no code for more than the oldest processors."""
+    return " ".join(name for name in NUMPY.__cpu_dispatch__ if FEATURES.get(name, False))
+
+
+def settings(processor: str, threads: int = 1, seed: int = 0, old: bool = False) -> dict[str, str]:
+    """The environment of a process."""
+    env = {**os.environ, "OPENBLAS_CORETYPE": processor, "OPENBLAS_NUM_THREADS": f"{threads}", "PYTHONHASHSEED": f"{seed}"}
+    return {**env, "NPY_DISABLE_CPU_FEATURES": without_features()} if old else env
