@@ -112,7 +112,7 @@ def directional(f: CompiledFunction[Any], robot: fw.Robot, x: States, k: int, un
 
 
 JOINTS = ("revolute", "prismatic", "spherical", "planar", "floating")
-TREES = ("mixed_8", "anchored", "floating_inside", "roots")
+TREES = ("mixed_8", "anchored", "floating_inside", "roots", "rotors")
 
 
 def check_in_fifty_digits(robot: fw.Robot, x: States) -> None:
@@ -130,10 +130,11 @@ def check_in_fifty_digits(robot: fw.Robot, x: States) -> None:
                 assert np.linalg.norm(matrices[k][0] @ unit - exact) <= 1e-8 * max(float(np.linalg.norm(matrices[k])), ZERO)
 
 
+@pytest.mark.parametrize("armature", [0.0, 0.4])
 @pytest.mark.parametrize("kind", JOINTS)
-def test_every_kind_of_joint_in_fifty_digits(kind: str) -> None:
+def test_every_kind_of_joint_in_fifty_digits(kind: str, armature: float) -> None:
     made = from_parents(unbranched_parents(3), seed=2, joint_types=(kind,), masses=(0.5, 2.0))
-    robot = fw.build(made)
+    robot = fw.build(made).with_armature({j.name: armature for j in made.joints})
     check_in_fifty_digits(robot, state(robot, 1))
 
 

@@ -3,9 +3,9 @@
     da/dx = -M^-1 dtau/dx  at tau = ID(q, v, a)      (Carpentier and Mansard, RSS 2018, equation 12)
 
 dtau/dx has entries for rows on one path only. M^-1 = N D^-1 N^T with N = L^-1: N^T keeps to the path, and N is taken where the
-path goes. Moving the whole robot, or adding a constant linear velocity to it, changes the acceleration of a floating root alone,
-and these columns are written without a solution. The armature of a root breaks this symmetry: it resists the motion of the root,
-and not that of the bodies above. The columns of such a root are solved for as the others are.
+path goes. Moving the whole robot, or giving it another linear velocity, changes the acceleration of a floating root alone, so
+these columns are written without a solution. An armature of the root breaks this symmetry: gravity then accelerates more than
+the mass that it acts on. The columns of such a root are solved for as the others are.
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ def accelerations_by_factors(tree: Tree, q, v, dtau_dq, dtau_dv, M, results) -> 
 
 def is_free_root(tree: Tree, j: int):
     """Whether row j begins a floating joint on the ground whose six rows are known to have no armature."""
-    if tree.kind[j] != FLOATING or tree.parent[j] >= 0:
-        return False
-    for i in range(j, j + 6):
-        if not without_armature(tree, i):
-            return False
-    return True
+    free = tree.kind[j] == FLOATING and tree.parent[j] < 0
+    for i in range(j, tree.last[j] + 1):
+        free = free and without_armature(tree, i)
+    return free
 
 
 def write_solutions(parent, dtau_dq, dtau_dv, M, results) -> None:
