@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.model.generators import from_parents
 from oracles.robots import example, watched_frames
-from oracles.states import States, assert_close, random_states
+from oracles.states import States, arguments_of, assert_close, random_states
+from oracles.trees import awkward
 
 EXECUTIONS = ("traced", "rolled")
-FUNCTIONS = tuple(example("double_pendulum").functions)
+FUNCTIONS = (
+    *("integrate", "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "bias_force", "gravity_force"),
+    *("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
+)
+"""Those that are tried on robots of files; all are tried on a small one."""
 ROBOTS = ("panda", "kinova", "hyq", "talos", "tiago")
 STATES = 3
 
@@ -50,6 +57,33 @@ def test_agrees_with_plain_python(name: str, execution: str, function: str) -> N
     plain = reference.functions[function]
     for algorithm in compiled.candidates or (compiled.algorithm,):
         assert_close(compiled(*args, algorithm=algorithm), plain(*args, algorithm=algorithm), ROUNDING)
+
+
+def flying(execution: str) -> fw.Robot:
+    """A body that floats and a joint on it, both with rotors."""
+    made = from_parents([-1, 0], seed=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0))
+    return fw.build(awkward(made, np.random.default_rng(0)), execution=execution)
+
+
+def results(values: Any) -> tuple[Any, ...]:
+    return values if isinstance(values, tuple) else (values,)
+
+
+@pytest.mark.parametrize("make", [flying, lambda execution: fw.build(fw.robots.four_bar(), execution=execution)])
+def test_every_function_agrees_with_plain_python_and_in_batches(make: Callable[[str], fw.Robot]) -> None:
+    """In plain Python and in batches of more than one size, a state has the bits that it has alone."""
+    compiled, plain = make("traced"), make("interpreted")
+    for name, f in compiled.functions.items():
+        arguments = arguments_of(compiled, f, 11)
+        values, reference = results(f(*arguments)), plain.functions[name]
+        expected = results(reference(*arguments, algorithm=f.algorithm))
+        for x, y in zip(values, expected, strict=True):
+            assert_close(x, y, 1e-9)
+        for k, part in ((3, slice(3, 4)), (9, slice(2, 11))):
+            for x, y in zip(results(f(*(a[part] for a in arguments))), values, strict=True):
+                np.testing.assert_array_equal(x, y[part], name)
+            for x, y in zip(results(reference(*(a[k] for a in arguments), algorithm=f.algorithm)), expected, strict=True):
+                np.testing.assert_array_equal(x, y[k], name)
 
 
 @pytest.mark.parametrize("reference", ["local", "local_world_aligned", "world"])

@@ -1,5 +1,6 @@
-"""All functions of small robots whose joints have armatures, of every type and on the ground too: they agree with one another and
-with differences of their values. There is a relation for each function."""
+"""All functions of small robots whose joints have armatures, of every type and on the ground too.
+
+They agree with one another and with differences of their values; there is a relation for each function."""
 
 from __future__ import annotations
 
