@@ -106,10 +106,10 @@ def _variant(function: CompiledFunction[Any], options: Sequence[str]) -> Compile
 
 def _operator(function: CompiledFunction[Any]) -> _Operator:
     """The operator of a function, which is registered once; equal functions have one, of one name in all processes."""
-    recipes = function.__reduce__()[1][0]  # all that a function is made of
+    recipes, algorithm = function.__reduce__()[1]  # all that a function is made of
     told = [(p.identity(), [_identity(x) for x in p.inputs], [_identity(y) for y in p.outputs], how) for p, *how in recipes]
     readable = re.sub(r"\W", "_", function.name)
-    name = f"{readable}_{hashlib.sha256(repr(told).encode()).hexdigest()[:16]}"
+    name = f"{readable}_{hashlib.sha256(repr((told, algorithm)).encode()).hexdigest()[:16]}"
     if name not in _operators:
         _operators[name] = _Operator(function, name)
     return _operators[name]
@@ -241,7 +241,9 @@ class _Operator:
             if x.dtype not in _REAL or not x.is_cpu or x.layout is not torch.strided:
                 self._check(args)
                 raise TypeError(f"{self.function.name}: not all tensors are on the processor")
-            if x._is_zerotensor() or torch._is_functional_tensor(x):  # the dispatcher gives the former memory, and unwraps the latter
+            if x._is_zerotensor() or torch._is_functional_tensor(
+                x
+            ):  # the dispatcher gives the former memory, and unwraps the latter
                 raise TypeError(f"{self.function.name}: {name} stands for a tensor, and has no elements of its own")
             if x.numel() and not x.untyped_storage().nbytes():
                 raise ValueError(f"{self.function.name}: {name} has no elements any more: its storage was freed")
