@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 SLOW = 0.02  # [rad, m] of any joint in a step, below which nothing is looked at: velocity products are small
-ALLOWED = 0.05  # of the kinetic energy before and after
+ALLOWED = 0.05  # of the sum of the kinetic energies before and after
 ROUNDING = 1e-12  # of the potential energy
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.types import JointType
+from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact.collision_scene import collision_work
 from .contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
@@ -17,7 +17,7 @@ from .contact.detection import ContactPoints
 from .forces import ForcesAtJoints, Springs
 from .machine_code import Table, machine_call
 from .robot_stages import RobotStages
-from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
+from .smooth_motion import MIDPOINT, RK4, SEMI_IMPLICIT
 from .stage_arrays import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,7 +30,6 @@ OF_MASS = (
     "inverse_matrix",
 )  # fmt: skip
 INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
-CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
 CONFIGURATIONS = ("x", "smooth", "ahead", "straight", "middle", "closed")
 
 
