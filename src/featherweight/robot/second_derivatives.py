@@ -123,11 +123,11 @@ class TwiceDifferentiable(Differentiable):
         return CompiledFunction(whole, self._straight, "implicit")
 
     def _require_traced(self, name: str) -> None:
-        """Raise NotDefinedError, a ValueError, where the trace of inverse dynamics alone goes past the budget."""
-        if self.inverse_dynamics.too_large:
+        """Raise NotDefinedError, a ValueError, where the trace of the first derivatives alone goes past the budget."""
+        if self.inverse_dynamics_derivatives.too_large:
             raise NotDefinedError(
-                f"{name} is not defined: {self.name} is too large to be traced, and second derivatives are made from traces. "
-                "Use differences of the first derivatives"
+                f"{name} is not defined: the first derivatives of {self.name} are too large to be traced, and second "
+                "derivatives are made from traces. Use differences of the first derivatives"
             )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -208,7 +208,6 @@ def placements(placed: Sequence[Placed]) -> Placements:
     return Placements(tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed))
 
 
-@cache
 def declared_functions(kind: type) -> tuple[str, ...]:
     """The names of the public members of a class, and of those that it inherits from, that are declared as compiled functions:
     cached properties whose annotation is `CompiledFunction`."""
