@@ -97,7 +97,8 @@ def test_jacobians_are_those_of_the_algorithm_that_gives_the_value(way: Any, len
     f = robot.forward_dynamics
     x = [robot.random_configuration(0), *RNG.standard_normal((2, robot.nv))]
     x[0][next(j.q_slice for j in robot.joints if j.type.nq == 4)] *= length
-    J = np.array(way(f).jacobian()(*x, 0)[0])
+    wrapped = way(f)
+    J = np.array(wrapped.jacobian()(*x, 0)[0])
     e = 1e-6
     for name in f.candidates:
         numeric = [
@@ -122,6 +123,12 @@ def test_gradients_and_hessians_are_exact() -> None:
     e = 1e-6
     numeric = [(np.array(F(at + d)[1]) - np.array(F(at - d)[1]))[:, 0] / (2 * e) for d in e * np.eye(9)]
     np.testing.assert_allclose(hessian, np.array(numeric), rtol=0, atol=1e-7 * abs(hessian).max())
+
+
+def test_second_derivatives_that_are_called_back_say_what_to_do() -> None:
+    f, tau = back(ARM.forward_dynamics, "fd_back"), casadi.MX.sym("tau", 3)
+    with pytest.raises(RuntimeError, match="Ask Ipopt for .*limited-memory"):
+        casadi.hessian(casadi.sumsqr(f(np.zeros(3), np.zeros(3), tau)), tau)
 
 
 @needs_own_linker
