@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +68,7 @@ def awkward(description: fw.Description, rng: np.random.Generator) -> fw.Descrip
     point beside the body's origin and have their zero elsewhere, where their type allows it."""
     joints = []
     for joint in description.joints:
-        own: dict[str, object] = {}
+        own: dict[str, Any] = {}
         if joint.type is not fw.JointType.FIXED:
             own["armature"] = float(rng.choice([0.0, rng.uniform(0.05, 0.5)], p=[0.3, 0.7]))
         if joint.type in (fw.JointType.REVOLUTE, fw.JointType.CONTINUOUS, fw.JointType.SPHERICAL):

@@ -135,12 +135,20 @@ def test_results_lie_within_the_rounding_of_what_computes_them(rounds: Rounds) -
             arguments = random_state(robot, f, rng, dtype)
             for g in [f, CompiledFunction(f.program, "traced")] if rng.random() < 0.4 else [f]:
                 exact = exact_results(g, arguments)
-                wrong = beyond(g(*arguments), exact)
+                wrong = beyond(computed(g, arguments), exact)
                 assert not wrong, (robot.name, f.name, f.algorithm, g.execution, dtype, wrong, arguments)
                 bounds = [e.double if dtype is np.float64 else e.single for e in exact]
                 checked, unbounded = checked + len(exact), unbounded + sum(not b < np.inf for b in bounds)
     print(f"{checked} results, {unbounded} of them without a bound")
     assert unbounded < checked
+
+
+def computed(f: CompiledFunction[Any], arguments: list[Array]) -> Any:
+    """The results by the trace that has the bounds: some derivatives of one state alone are computed by another, in lanes."""
+    if all(f.program.in_lanes(lanes) is None for lanes in (2, 4, 8)):
+        return f(*arguments)
+    twice = f(*(np.stack([x, x]) for x in arguments))
+    return tuple(y[0] for y in (twice if isinstance(twice, tuple) else (twice,)))
 
 
 class Scaled:

@@ -127,7 +127,7 @@ def test_gradients_and_hessians_are_exact() -> None:
 
 def test_second_derivatives_that_are_called_back_say_what_to_do() -> None:
     f, tau = back(ARM.forward_dynamics, "fd_back"), casadi.MX.sym("tau", 3)
-    with pytest.raises(RuntimeError, match="Ask Ipopt for .*limited-memory"):
+    with pytest.raises(RuntimeError, match=r"Ask Ipopt for .*limited-memory"):
         casadi.hessian(casadi.sumsqr(f(np.zeros(3), np.zeros(3), tau)), tau)
 
 
