@@ -32,7 +32,7 @@ from featherweight.engine.function import CompiledFunction
 from featherweight.model.types import JointType
 from oracles.fifty_digits import check_in_fifty_digits
 from oracles.mechanisms import MECHANISMS
-from oracles.running_error import DIGITS, beyond, exact_results, flat
+from oracles.running_error import DIGITS, beyond, computed, exact_results, flat
 from oracles.states import state
 from oracles.trees import awkward
 from trial.conftest import Rounds
@@ -141,14 +141,6 @@ def test_results_lie_within_the_rounding_of_what_computes_them(rounds: Rounds) -
                 checked, unbounded = checked + len(exact), unbounded + sum(not b < np.inf for b in bounds)
     print(f"{checked} results, {unbounded} of them without a bound")
     assert unbounded < checked
-
-
-def computed(f: CompiledFunction[Any], arguments: list[Array]) -> Any:
-    """The results by the trace that has the bounds: some derivatives of one state alone are computed by another, in lanes."""
-    if all(f.program.in_lanes(lanes) is None for lanes in (2, 4, 8)):
-        return f(*arguments)
-    twice = f(*(np.stack([x, x]) for x in arguments))
-    return tuple(y[0] for y in (twice if isinstance(twice, tuple) else (twice,)))
 
 
 class Scaled:

@@ -25,7 +25,7 @@ def bench_robot(
 ) -> None:
     """Measure the time of each function for one state, and draw it.
 
-    Functions whose traces are longer than what the library compiles unasked are named and left out.
+    Functions whose traces are longer than the budget of nodes are named and left out.
     """
     from .charts import save_timings  # brings matplotlib
 

@@ -120,7 +120,7 @@ class CompiledFunction(Generic[R]):
 
     def copy(self, algorithm: str = "") -> CompiledFunction[R]:
         """The same function, not compiled yet, without the algorithms that it was compared with; it may be called another."""
-        same = CompiledFunction[R](self.program, self._asked, algorithm or self.algorithm)
+        same: CompiledFunction[R] = CompiledFunction(self.program, self._asked, algorithm or self.algorithm)
         same._traced = self._traced
         return same
 
@@ -205,7 +205,9 @@ class CompiledFunction(Generic[R]):
             if not sources:
                 raise ValueError(f"{self.name} is too large to be differentiated: its trace goes past the budget of operations")
             how = "interpreted" if self._asked == "interpreted" else "traced"
-            derived = {name: CompiledFunction[Any](made(f.program), how, name) for name, f in sources.items()}
+            derived: dict[str, CompiledFunction[Any]] = {
+                name: CompiledFunction(made(f.program), how, name) for name, f in sources.items()
+            }
             if self.algorithm in derived and not all(map(is_plain, self.program.inputs)):
                 self._derivatives[key] = one_of(derived, self.algorithm)
             else:
@@ -395,5 +397,5 @@ def only_or_cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunc
 
 def _rebuilt(recipes: list[tuple[Program, str, str]], algorithm: str) -> CompiledFunction[Any]:
     """A function from its pickle."""
-    functions = {recipe[2]: CompiledFunction[Any](*recipe) for recipe in recipes}
+    functions: dict[str, CompiledFunction[Any]] = {recipe[2]: CompiledFunction(*recipe) for recipe in recipes}
     return one_of(functions, algorithm) if len(functions) > 1 else functions[algorithm]

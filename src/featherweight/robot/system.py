@@ -153,7 +153,7 @@ class System(ModelView):
         if name in VELOCITIES:
             return Input(name, (self.nv,))
         known = ", ".join((*CONFIGURATIONS, *VELOCITIES))
-        raise ValueError(f"{name!r} names no configuration and no velocity ({known}): give featherweight's Input(name, shape)")
+        raise ValueError(f"{name!r} names no configuration and no velocity ({known}): give an Input(name, shape)")
 
     @cached_property
     def _rate(self) -> Program:

@@ -241,9 +241,7 @@ class _Operator:
             if x.dtype not in _REAL or not x.is_cpu or x.layout is not torch.strided:
                 self._check(args)
                 raise TypeError(f"{self.function.name}: not all tensors are on the processor")
-            if x._is_zerotensor() or torch._is_functional_tensor(
-                x
-            ):  # the dispatcher gives the former memory, and unwraps the latter
+            if x._is_zerotensor() or torch._is_functional_tensor(x):  # the dispatcher knows what to do with both
                 raise TypeError(f"{self.function.name}: {name} stands for a tensor, and has no elements of its own")
             if x.numel() and not x.untyped_storage().nbytes():
                 raise ValueError(f"{self.function.name}: {name} has no elements any more: its storage was freed")
