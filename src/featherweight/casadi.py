@@ -34,7 +34,8 @@ def wrap(
 
     Its arguments and results have the names of f's. A vector (n,) is n x 1; an array with more than two axes has its first
     ones as rows, row by row. `hessian` also compiles second derivatives, for exact Hessians (Ipopt's default; without, ask for
-    "ipopt.hessian_approximation": "limited-memory"); that takes ten times as long, once: compiled code is kept on disk.
+    "ipopt.hessian_approximation": "limited-memory"); that takes ten times as long, once: compiled code is kept on disk. Where
+    second derivatives are asked for and not compiled, CasADi says "Derivatives cannot be calculated for adj1_NAME".
 
     Configurations are nq plain numbers to CasADi, so derivatives are those of the code by each of them, also where a
     quaternion's length is not one, which the solver has to be asked for; dq is no velocity.
@@ -113,9 +114,14 @@ class CalledBack(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
         return 0
 
     def has_jacobian(self) -> bool:
-        return self.which == 0
+        return True
 
     def get_jacobian(self, name: str, *_: Any) -> Any:
+        if self.which > 0:
+            raise NotImplementedError(
+                f"{self.f.name}: second derivatives are for Linux on x86-64 and AArch64. Ask Ipopt for "
+                '{"ipopt.hessian_approximation": "limited-memory"}'
+            )
         self.jacobian_function = CalledBack(name, self.f, self.made, 1)
         return self.jacobian_function
 

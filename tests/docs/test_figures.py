@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import featherweight as fw
-from featherweight.cli.demo import talos_path
+from featherweight.cli.demo import shown_functions, talos_path
 from featherweight.cli.picture import operations_shown
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_counts_in_the_text_are_counted(talos: fw.Robot) -> None:
 
 def test_the_picture_of_the_demonstration_shows_what_is_counted(talos: fw.Robot) -> None:
     with Image.open(ROOT / "docs" / "demo.png") as picture:
-        assert picture.info["Description"] == operations_shown(talos)
+        assert picture.info["Description"] == operations_shown(shown_functions(talos))
 
 
 @pytest.mark.parametrize("picture", PICTURES["pictures"]())

@@ -21,7 +21,7 @@ from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.engine.backends.llvm.loop import emit_loop
 from featherweight.engine.backends.llvm.python_objects import layouts_known
-from featherweight.engine.function import CompiledFunction
+from featherweight.engine.function import CompiledFunction, cheapest
 from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.engine.trace import trace
 
@@ -351,3 +351,19 @@ def test_results_of_single_precision_are_the_same_in_arrays_of_double(execution:
     out = np.zeros((5, 3))
     f(x, y, out=out)
     np.testing.assert_array_equal(out, f(x, y))
+
+
+def test_functions_that_are_compared_stay_as_they_are() -> None:
+    two, three = swinging(2, "interpreted"), swinging(3, "interpreted")
+    before = [(f.algorithm, f.alternatives) for f in (two, three)]
+    chosen = cheapest({"long": three, "short": two})
+    assert (
+        [(f.algorithm, f.alternatives) for f in (two, three)]
+        == before
+        == [("swing", {"swing": two}), ("swing", {"swing": three})]
+    )
+    assert chosen is not two and chosen.algorithm == "short" and list(chosen.alternatives) == ["long", "short"]
+    assert chosen.alternatives["short"] is chosen and chosen.alternatives["long"].algorithm == "long"
+    assert chosen.trace is two.trace  # made once
+    again = cheapest({"one": two, "other": three})
+    assert (chosen.algorithm, again.algorithm) == ("short", "one")

@@ -172,7 +172,10 @@ def given(function: CompiledFunction[Any], values: dict[str, Any]) -> dict[str, 
 @pytest.mark.parametrize("batch", [(), (1,), (11,), (2, 3), (0,)])
 def test_one_function_gives_what_each_gives(execution: str, batch: tuple[int, ...], dtype: Any) -> None:
     robot = tree(execution)
-    names = ("mass_matrix", "bias_force") if execution == "rolled" else tuple(robot.functions)  # Numba takes its time
+    every_name = (
+        n for n, f in robot.functions.items() if f.nout == 1 and {a.name for a in f.program.inputs} <= {*"qva", "tau"}
+    )
+    names = ("mass_matrix", "bias_force") if execution == "rolled" else tuple(every_name)  # Numba takes its time
     every = tuple(robot.functions[name] for name in names)
     whole = robot.together(*every)
     values = state(robot, batch, dtype)

@@ -39,6 +39,12 @@ NAMES = (*FLOATING, *FIXED)
 COMPILED = ("icub", "hyq", "iris", "panda", "ur5", "kinova", "allegro", "double_pendulum")
 """One of each kind, of which tests of all robots make machine code; the others run in plain Python, which is ready at once."""
 
+DYNAMICS = (
+    *("integrate", "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "bias_force", "gravity_force"),
+    *("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
+)
+"""The functions that are tried on many robots; `tests/oracles/test_executions.py` tries all of them on small ones."""
+
 
 def path(name: str) -> Path:
     return ROOT / (FLOATING | FIXED)[name]

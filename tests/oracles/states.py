@@ -43,6 +43,13 @@ def state(robot: fw.Robot, seed: int, speed: float = 1.0) -> States:
     return States(q, speed * rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
 
 
+def arguments_of(robot: fw.Robot, f: CompiledFunction[Any], count: int, seed: int = 0) -> list[Array]:
+    """Random arguments of any function of a robot, one state a row: configurations, and numbers of size 1."""
+    rng = np.random.default_rng(seed)
+    inputs = f.program.inputs
+    return [robot.random_configuration(rng, count) if x.rate else rng.standard_normal((count, *x.shape)) for x in inputs]
+
+
 def norms(x: Any, states: int) -> Array:
     """The Euclidean norm of each state's result."""
     return np.asarray(np.linalg.norm(np.reshape(x, (states, -1)), axis=1), dtype=np.float64)

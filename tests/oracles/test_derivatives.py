@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import mpmath
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import featherweight as fw
-from featherweight.engine.function import CompiledFunction
-from featherweight.engine.trace import Arithmetic, evaluate, trace
 from featherweight.model.generators import from_parents, unbranched_parents
+from oracles.fifty_digits import check_in_fifty_digits
 from oracles.mechanisms import MECHANISMS
 from oracles.pinocchio_models import Peer, example
 from oracles.robots import robot_of
 from oracles.states import Array, States, assert_close, evaluated, random_states, state
 
 AGREEMENT = 1e-9
-ZERO = 1e-7  # of entries: where terms of the order of one cancel, their rounding is left, some 1e-15 of it
 """Of whole matrices, on robots with a thousandfold between heavy and light; Pinocchio sums about the world's origin."""
 
 ANGLES = 6e-11
@@ -91,49 +88,15 @@ def test_frames(name: str) -> None:
 # Fifty digits: for every kind of joint, and through loops
 
 
-def directional(f: CompiledFunction[Any], robot: fw.Robot, x: States, k: int, unit: Array) -> Array:
-    """The derivative of f along a unit of argument k, by central differences with a step of 1e-20."""
-    with mpmath.workdps(50):
-        numbers = Arithmetic(mpmath.mpf, mpmath.sqrt, mpmath.sin, mpmath.cos)
-        h = mpmath.mpf("1e-20")
-        at = [[mpmath.mpf(float(y)) for y in part] for part in x]
-        rate: Any = unit
-        if k == 0:
-            program = f.program.inputs[0].rate
-            assert program is not None
-            of_rate = trace(program.flat, [x.size for x in program.inputs])
-            rate = evaluate(of_rate, [at[0], [mpmath.mpf(float(y)) for y in unit]], numbers)
-        ends = []
-        for side in (h, -h):
-            moved = list(at)
-            moved[k] = [y + side * dy for y, dy in zip(at[k], rate, strict=True)]
-            ends.append(evaluate(f.trace, moved, numbers))
-        return np.array([float((p - m) / (2 * h)) for p, m in zip(*ends, strict=True)])
-
-
 JOINTS = ("revolute", "prismatic", "spherical", "planar", "floating")
-TREES = ("mixed_8", "anchored", "floating_inside", "roots")
+TREES = ("mixed_8", "anchored", "floating_inside", "roots", "rotors")
 
 
-def check_in_fifty_digits(robot: fw.Robot, x: States) -> None:
-    rng = np.random.default_rng(5)
-    for f, derivatives in (
-        (robot.inverse_dynamics, robot.inverse_dynamics_derivatives),
-        (robot.forward_dynamics, robot.forward_dynamics_derivatives),
-    ):
-        one = States(*(y[None] for y in x))
-        for way in derivatives.alternatives.values():
-            matrices = evaluated(way, *one)
-            for k in range(3):
-                unit = rng.standard_normal(robot.nv)
-                exact = directional(f, robot, x, k, unit)
-                assert np.linalg.norm(matrices[k][0] @ unit - exact) <= 1e-8 * max(float(np.linalg.norm(matrices[k])), ZERO)
-
-
+@pytest.mark.parametrize("armature", [0.0, 0.4])
 @pytest.mark.parametrize("kind", JOINTS)
-def test_every_kind_of_joint_in_fifty_digits(kind: str) -> None:
+def test_every_kind_of_joint_in_fifty_digits(kind: str, armature: float) -> None:
     made = from_parents(unbranched_parents(3), seed=2, joint_types=(kind,), masses=(0.5, 2.0))
-    robot = fw.build(made)
+    robot = fw.build(made).with_armature({j.name: armature for j in made.joints})
     check_in_fifty_digits(robot, state(robot, 1))
 
 

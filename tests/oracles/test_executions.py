@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import featherweight as fw
-from oracles.robots import example, watched_frames
-from oracles.states import States, assert_close, random_states
+from featherweight.model.generators import from_parents
+from oracles.robots import DYNAMICS, example, watched_frames
+from oracles.states import States, arguments_of, assert_close, random_states
+from oracles.trees import awkward
 
 EXECUTIONS = ("traced", "rolled")
-FUNCTIONS = tuple(example("double_pendulum").functions)
 ROBOTS = ("panda", "kinova", "hyq", "talos", "tiago")
 STATES = 3
 
@@ -41,7 +43,7 @@ def arguments(function: fw.CompiledFunction, states: States) -> list[Any]:
     return [values[argument.name] for argument in function.program.inputs]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DYNAMICS)
 def test_agrees_with_plain_python(name: str, execution: str, function: str) -> None:
     robot, reference = example(name, execution), example(name, "interpreted")
     args = arguments(robot.functions[function], random_states(robot, STATES))
@@ -50,6 +52,33 @@ def test_agrees_with_plain_python(name: str, execution: str, function: str) -> N
     plain = reference.functions[function]
     for algorithm in compiled.candidates or (compiled.algorithm,):
         assert_close(compiled(*args, algorithm=algorithm), plain(*args, algorithm=algorithm), ROUNDING)
+
+
+def flying(execution: str) -> fw.Robot:
+    """A body that floats and a joint on it, both with rotors."""
+    made = from_parents([-1, 0], seed=1, joint_types=("floating", "revolute"), masses=(0.5, 2.0))
+    return fw.build(awkward(made, np.random.default_rng(0)), execution=execution)
+
+
+def results(values: Any) -> tuple[Any, ...]:
+    return values if isinstance(values, tuple) else (values,)
+
+
+@pytest.mark.parametrize("make", [flying, lambda execution: fw.build(fw.robots.four_bar(), execution=execution)])
+def test_every_function_agrees_with_plain_python_and_in_batches(make: Callable[[str], fw.Robot]) -> None:
+    """In plain Python and in batches of more than one size, a state has the bits that it has alone."""
+    compiled, plain = make("traced"), make("interpreted")
+    for name, f in compiled.functions.items():
+        arguments = arguments_of(compiled, f, 11)
+        values, reference = results(f(*arguments)), plain.functions[name]
+        expected = results(reference(*arguments, algorithm=f.algorithm))
+        for x, y in zip(values, expected, strict=True):
+            assert np.abs(x - y).max() <= 1e-9 * max(1.0, np.abs(y).max()), name
+        for k, part in ((3, slice(3, 4)), (9, slice(2, 11))):
+            for x, y in zip(results(f(*(a[part] for a in arguments))), values, strict=True):
+                np.testing.assert_array_equal(x, y[part], name)
+            for x, y in zip(results(reference(*(a[k] for a in arguments), algorithm=f.algorithm)), expected, strict=True):
+                np.testing.assert_array_equal(x, y[k], name)
 
 
 @pytest.mark.parametrize("reference", ["local", "local_world_aligned", "world"])
@@ -86,7 +115,7 @@ def test_external_forces_agree_with_plain_python(name: str, execution: str) -> N
         assert_close(ours, plain.functions[function](*states, external_forces=f), ROUNDING)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DYNAMICS)
 @pytest.mark.parametrize("name", ["panda", "hyq", "talos"])
 def test_single_precision(name: str, function: str) -> None:
     """Within 1e-3: the eps of 6e-8, a few hundred operations deep, through matrices of condition up to 1e2."""

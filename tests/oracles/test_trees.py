@@ -35,6 +35,8 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=ORACLES)
 def peer(request: pytest.FixtureRequest, name: str) -> Peer:
+    if (name, request.param) == ("rotors", "mujoco"):
+        pytest.skip("MuJoCo's free and planar joints have their armatures in the world's axes, not in the body's")
     return tree_peer(name, request.param)
 
 
@@ -99,7 +101,7 @@ def test_frame_motion(name: str, reference: str) -> None:
     assert_close(robot.frame_bias_acceleration(names, reference)(q, v), theirs)
 
 
-@pytest.mark.parametrize("name", ["mixed_13", "floating_inside", "anchored", "fixed_between", "roots"])
+@pytest.mark.parametrize("name", ["mixed_13", "floating_inside", "anchored", "fixed_between", "roots", "rotors"])
 def test_external_forces(name: str) -> None:
     """Forces about the origin of the body's frame of the file, also where the joint has another."""
     peer = pinocchio_models.from_description(*tree(name))

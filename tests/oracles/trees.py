@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,17 +63,35 @@ def fixed_between() -> fw.Description:
     return _with_types(description, ["fixed" if i % 2 else j.type.value for i, j in enumerate(description.joints)])
 
 
-def anchored() -> fw.Description:
-    """Joints that turn about a point beside the body's origin, have their zero elsewhere, and rotors of their own."""
-    rng = np.random.default_rng(9)
-    description = random_tree(10, seed=9, joint_types=("revolute", "prismatic", "spherical"), masses=LIKE_ROBOTS)
+def awkward(description: fw.Description, rng: np.random.Generator) -> fw.Description:
+    """The robot with what files seldom have: most joints, of every type and on the ground too, have an armature, turn about a
+    point beside the body's origin and have their zero elsewhere, where their type allows it."""
     joints = []
     for joint in description.joints:
-        x, y, z = (float(value) for value in rng.uniform(-0.2, 0.2, 3))
-        anchor = (0.0, 0.0, 0.0) if joint.type is fw.JointType.PRISMATIC else (x, y, z)
-        zero = 0.0 if joint.type is fw.JointType.SPHERICAL else float(rng.uniform(-1.0, 1.0))
-        armature = float(rng.uniform(0.0, 0.5))
-        joints.append(dataclasses.replace(joint, anchor=anchor, zero=zero, armature=armature))
+        own: dict[str, Any] = {}
+        if joint.type is not fw.JointType.FIXED:
+            own["armature"] = float(rng.choice([0.0, rng.uniform(0.05, 0.5)], p=[0.3, 0.7]))
+        if joint.type in (fw.JointType.REVOLUTE, fw.JointType.CONTINUOUS, fw.JointType.SPHERICAL):
+            own["anchor"] = tuple(rng.uniform(-0.2, 0.2, 3).tolist())
+        if joint.type.nv == 1:
+            own["zero"] = float(rng.uniform(-1.0, 1.0))
+        joints.append(dataclasses.replace(joint, **own))
+    return dataclasses.replace(description, joints=tuple(joints))
+
+
+def anchored() -> fw.Description:
+    kinds = ("revolute", "prismatic", "spherical")
+    return awkward(random_tree(10, seed=9, joint_types=kinds, masses=LIKE_ROBOTS), np.random.default_rng(9))
+
+
+def rotors() -> fw.Description:
+    """Every type of joint with an armature, on the ground and on other bodies."""
+    kinds = ["floating", "revolute", "planar", "spherical", "prismatic", "floating", "continuous"]
+    description = _with_types(from_parents([-1, 0, -1, 2, 1, 3, -1], seed=12), kinds)
+    joints = [
+        dataclasses.replace(j, armature=0.1 + 0.1 * i)
+        for i, j in enumerate(awkward(description, np.random.default_rng(12)).joints)
+    ]
     return dataclasses.replace(description, joints=tuple(joints))
 
 
@@ -134,6 +153,7 @@ TREES: dict[str, Callable[[], fw.Description]] = {
     "fixed_but_one": fixed_but_one,
     "fixed_between": fixed_between,
     "anchored": anchored,
+    "rotors": rotors,
     "nearly_right_angles": nearly_right_angles,
 }
 """Trees on which two programs agree to rounding."""

@@ -16,6 +16,7 @@ from featherweight.model.generators import from_parents
 from featherweight.model.types import WORLD, Coupling, Loop, LoopType, ModelError, Pose, as_matrix, as_vector
 from oracles.spanning import SpanningTree, maps
 from oracles.states import Array
+from oracles.trees import awkward
 
 FORWARD = ("aba", "crba-ltdl", "projection", "multipliers")
 KINDS = (("revolute", "prismatic", "continuous"), ("revolute", "prismatic", "spherical"), ("revolute", "planar", "floating"))
@@ -66,6 +67,7 @@ def cases(draw: st.DrawFn) -> Case:
     seed = draw(st.integers(0, 2**32 - 1), label="seed")
     rng = np.random.default_rng(seed)
     made = from_parents(parents, seed=seed, joint_types=draw(st.sampled_from(KINDS), label="joints"), aligned=0.3)
+    made = awkward(made, rng)
     couplings = random_couplings(rng, made, draw(st.integers(0, 3), label="couplings"))
     kinds = draw(st.lists(st.sampled_from(LoopType), max_size=2), label="loops")
     assume(couplings or kinds)

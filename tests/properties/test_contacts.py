@@ -14,6 +14,7 @@ from featherweight.model.generators import MOVING, from_parents
 from featherweight.model.types import WORLD, JointType
 from featherweight.robot.constraints.operational_space import DELASSUS
 from oracles.states import Array
+from oracles.trees import awkward
 
 SIMPLE = (JointType.REVOLUTE, JointType.PRISMATIC, JointType.CONTINUOUS)
 GROUND = "ground"
@@ -42,7 +43,7 @@ def cases(draw: st.DrawFn, fewest: int = 1) -> Case:
     parents = [draw(st.integers(-1, i - 1), label=f"parent of {i}") for i in range(draw(st.integers(1, 8), label="bodies"))]
     seed = draw(st.integers(0, 2**32 - 1), label="seed")
     kinds = draw(st.sampled_from([SIMPLE, MOVING]), label="joints")
-    made = from_parents(parents, seed=seed, joint_types=kinds, aligned=0.5)
+    made = awkward(from_parents(parents, seed=seed, joint_types=kinds, aligned=0.5), np.random.default_rng(seed))
     frames = (fw.Frame(GROUND, WORLD, made.joints[0].placement),)
     robot = fw.build(fw.Description(made.name, made.source, made.bodies, made.joints, frames), execution="interpreted")
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from featherweight.engine.trace import evaluate, trace
 from featherweight.model.generators import random_tree
 from featherweight.robot.robot import Robot
 from oracles.states import Array, States, state
+from oracles.trees import awkward
 from properties.test_closed import MODERATE, Case, cases
 
 AGREEMENT = 1e-9  # relative to the greatest entry, of robots with masses a hundredfold apart
@@ -57,7 +58,7 @@ def check(robot: Robot, x: States, rng: np.random.Generator) -> None:
 @given(st.integers(1, 6), st.integers(0, 10**6), st.floats(0.0, 1.0), st.sets(st.sampled_from(TYPES), min_size=1))
 def test_random_trees(n: int, seed: int, branching: float, types: set[str]) -> None:
     made = random_tree(n, seed=seed, branching=branching, joint_types=sorted(types), masses=(0.1, 10.0))
-    robot = fw.build(made)
+    robot = fw.build(awkward(made, np.random.default_rng(seed)))
     check(robot, state(robot, seed, 2.0), np.random.default_rng(seed))
 
 

@@ -13,6 +13,7 @@ from featherweight import Coupling, Frame, JointType, Pose
 from featherweight.model.generators import random_tree
 from featherweight.model.types import as_matrix, as_vector
 from oracles.same_motion import assert_same_motion, interpreted
+from oracles.trees import awkward
 
 
 def pose(rng: np.random.Generator) -> Pose:
@@ -25,15 +26,14 @@ def robot(rng: np.random.Generator) -> fw.Description:
     """A tree with joints of all types, anchors, zeros, frames and a gear."""
     n = int(rng.integers(3, 6))
     tree = random_tree(n, seed=int(rng.integers(1000)), masses=(0.1, 10.0))
-    joints = []
-    for j in tree.joints:
-        if j.type is JointType.REVOLUTE:
-            anchor = tuple(rng.uniform(-0.1, 0.1, 3).tolist())
-            joints.append(dataclasses.replace(j, anchor=anchor, zero=float(rng.uniform(-1.0, 1.0)), armature=0.1))
-        else:
-            joints.append(dataclasses.replace(j, type=JointType.FIXED) if j.name != "joint0" and rng.random() < 0.2 else j)
+    fixed = [j.name != "joint0" and rng.random() < 0.2 for j in tree.joints]
+    joints = [dataclasses.replace(j, type=JointType.FIXED) if f else j for j, f in zip(tree.joints, fixed, strict=True)]
+    tree = awkward(dataclasses.replace(tree, joints=tuple(joints)), rng)
+    joints = list(tree.joints)
     frames = (Frame("ground", None, pose(rng)), Frame("eye", f"body{rng.integers(n)}", pose(rng)))
     one = [j.name for j in joints if j.type.nv == 1]
+    if len(one) > 1:  # random configurations do not keep to the limits of followers
+        joints = [dataclasses.replace(j, lower=-np.inf, upper=np.inf) if j.name == one[1] else j for j in joints]
     gear = [Coupling("gear", one[1], ((one[0], (float(rng.uniform(0.5, 2.0)),)),), 0.1)] if len(one) > 1 else []
     return dataclasses.replace(tree, joints=tuple(joints), frames=frames, couplings=tuple(gear))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.model.generators import chain
 from oracles.pinocchio_models import example as peer
 from oracles.robots import example, path
 from oracles.states import random_states, state
@@ -61,7 +64,33 @@ def test_every_link_is_a_frame(hyq: fw.Robot) -> None:
     assert links <= {frame.name for frame in hyq.frames}
 
 
-def test_every_function_is_listed_described_and_counted(panda: fw.Robot) -> None:
+@pytest.mark.parametrize("make", [lambda: example("panda"), lambda: fw.build(fw.robots.four_bar()), lambda: geared()])
+def test_every_function_is_listed(make: Callable[[], fw.Robot]) -> None:
+    """What looks like a function of the robot and is one, wherever it is declared."""
+    robot = make()
+    public = [name for name in dir(type(robot)) if not name.startswith("_")]
+    members = [n for n in public if isinstance(getattr(type(robot), n), cached_property)]
+    assert set(robot.functions) == {n for n in members if isinstance(getattr(robot, n), fw.CompiledFunction)}
+    assert {"coriolis_matrix", "centroidal_map", "inverse_dynamics_regressor", "forward_dynamics_hessian"} <= {*robot.functions}
+
+
+def geared() -> fw.Robot:
+    """Couplings and no loops: steps are a function."""
+    robot = fw.build(fw.robots.geared_chain(3))
+    assert "integrate" in robot.functions
+    return robot
+
+
+def test_large_robots_have_no_second_derivatives_and_say_so() -> None:
+    robot = fw.build(chain(90))
+    for name in ("inverse_dynamics_second_derivatives", "inverse_dynamics_hessian", "forward_dynamics_hessian"):
+        with pytest.raises(ValueError, match=f"{name} is not defined: the first derivatives of chain_90 are too large"):
+            getattr(robot, name)
+    with pytest.raises(ValueError, match="forward_dynamics_second_derivatives is not defined"):
+        robot.forward_dynamics_second_derivatives(*state(robot, 0))
+
+
+def test_functions_are_described_and_counted(panda: fw.Robot) -> None:
     for name, f in panda.functions.items():
         assert getattr(panda, name) is f
         assert f.name == name

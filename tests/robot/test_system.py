@@ -98,3 +98,13 @@ def test_what_is_no_frame_is_refused(panda: fw.Robot) -> None:
         panda.frame_placement(fw.Frame("tool", HAND, fw.Pose(((2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))))
     with pytest.raises(TypeError, match=r"panda: a frame is a name or a featherweight.Frame; got 3"):
         panda.frame_placement([HAND, 3])  # type: ignore[list-item]
+
+
+def test_inputs_by_name_say_what_they_are(panda: fw.Robot) -> None:
+    """A name that begins with q is no configuration for that."""
+    for name in ("q", "q0", "q1"):
+        assert panda._argument(name).rate is panda._rate
+    assert panda._argument("tau").rate is None
+    for name in ("qdd", "x"):
+        with pytest.raises(ValueError, match=f"'{name}' names no configuration and no velocity .*: give an Input"):
+            panda._argument(name)

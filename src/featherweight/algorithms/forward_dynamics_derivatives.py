@@ -3,13 +3,16 @@
     da/dx = -M^-1 dtau/dx  at tau = ID(q, v, a)      (Carpentier and Mansard, RSS 2018, equation 12)
 
 dtau/dx has entries for rows on one path only. M^-1 = N D^-1 N^T with N = L^-1: N^T keeps to the path, and N is taken where the
-path goes. Of a root that floats nothing but its own acceleration feels how it lies, and how fast it goes on.
+path goes. Moving the whole robot, or giving it another linear velocity, changes the acceleration of a floating root alone, so
+these columns are written without a solution. An armature of the root breaks this symmetry: gravity then accelerates more than
+the mass that it acts on. The columns of such a root are solved for as the others are.
 """
 
 from __future__ import annotations
 
 from ..model.tree import FLOATING, Tree
 from ..spatial import ZERO3, Motion, unit_motion
+from .articulated import without_armature
 from .kinematics import base_acceleration, joint_transform
 from .ltdl import back_substitute, invert_unit, ltdl_in_situ, on_pattern, product_with_transpose
 from .mechanisms.counterparts import for_mechanism, takes_mechanism
@@ -20,8 +23,16 @@ def accelerations_by_factors(tree: Tree, q, v, dtau_dq, dtau_dv, M, results) -> 
     """Write da/dq, da/dv and da/dtau = M^-1, n by n each."""
     write_solutions(tree.parent, dtau_dq, dtau_dv, M, results)
     for j in range(len(tree.parent)):
-        if tree.kind[j] == FLOATING and tree.parent[j] < 0:
+        if is_free_root(tree, j):
             write_columns_of_free_root(tree, j, j, q, v, results)
+
+
+def is_free_root(tree: Tree, j: int):
+    """Whether row j begins a floating joint on the ground whose six rows are known to have no armature."""
+    free = tree.kind[j] == FLOATING and tree.parent[j] < 0
+    for i in range(j, tree.last[j] + 1):
+        free = free and without_armature(tree, i)
+    return free
 
 
 def write_solutions(parent, dtau_dq, dtau_dv, M, results) -> None:
@@ -83,7 +94,7 @@ def accelerations_of_mechanism(mech, q, v, dtau_dq, dtau_dv, M, results) -> None
     write_solutions(mech.parent, dtau_dq, dtau_dv, M, results)
     for cluster in mech.clusters:
         j = cluster.rows[0]
-        if mech.tree.kind[j] == FLOATING and mech.tree.parent[j] < 0 and len(cluster.independent) == len(cluster.rows) == 6:
+        if is_free_root(mech.tree, j) and len(cluster.independent) == len(cluster.rows) == 6:
             write_columns_of_free_root(mech.tree, j, cluster.start, spanning_configuration(mech, q), v, results)
 
 

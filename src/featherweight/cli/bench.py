@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from ..engine.threads import processors
+from ..engine.traced import NODE_BUDGET
 from . import tables
-from .console import make_console, progress
+from .console import make_console, progress, say
 from .measure import time_functions
 from .options import OutputOption, RepeatsOption, RobotFile, ThreadsOption, of_robot_file
 
@@ -22,16 +23,23 @@ def bench_robot(
     repeats: RepeatsOption = 15,
     output: OutputOption = Path("output"),
 ) -> None:
-    """Measure the time of each function for one state, and draw it."""
+    """Measure the time of each function for one state, and draw it.
+
+    Functions whose traces are longer than the budget of nodes are named and left out.
+    """
     from .charts import save_timings  # brings matplotlib
 
     loaded = file.load()
     console = make_console()
     used = threads or processors()
     output.mkdir(parents=True, exist_ok=True)
-    with progress(console, "measuring", len(loaded.functions)) as step:
-        timings = time_functions(loaded, batch, used, repeats, step)
+    functions = loaded.functions
+    names = [name for name, f in functions.items() if not tables.is_too_long(f)]
+    with progress(console, "measuring", len(names)) as step:
+        timings = time_functions(loaded, names, batch, used, repeats, step)
     console.print(tables.timings_table(timings, batch, used), "", sep="\n")
+    if left_out := sorted(functions.keys() - set(names)):
+        say(console, f"Not measured, since their traces are longer than {NODE_BUDGET:,} nodes: {', '.join(left_out)}\n")
     path = output / f"bench_{file.stem}.png"
     save_timings(path, loaded, timings, batch, used)
     console.print(f"Chart: {path}", soft_wrap=True)

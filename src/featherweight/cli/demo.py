@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..engine.function import CompiledFunction
 from ..engine.threads import processors
 from ..extras import install_command
 from ..robot.build import load
@@ -55,6 +57,13 @@ POSE = {
 """A step forward [rad]; joints not named are at zero."""
 
 
+SHOWN = (
+    *("integrate", "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "bias_force", "gravity_force"),
+    *("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
+)
+"""The functions of the demonstration; `featherweight ops` and `featherweight bench` have all."""
+
+
 class RoundTrip(NamedTuple):
     """Forward dynamics of many states, and inverse dynamics of the results."""
 
@@ -87,25 +96,32 @@ def demonstrate(console: Console, output: Path, states: int, threads: int, repea
     console.print(f"Talos, from {path}:", soft_wrap=True)
     size = f"{len(robot.bodies)} bodies, nq = {robot.nq}, nv = {robot.nv}, {robot.mass:.1f} kg"
     say(console, f"[bold]{size}[/bold] with a free-flyer as its base")
-    seconds = _call_all_once(robot)
-    say(console, f"{len(robot.functions)} functions, compiled or read from the cache in {tables.format_duration(seconds)}\n")
+    functions = shown_functions(robot)
+    seconds = _call_all_once(robot, functions)
+    say(console, f"{len(functions)} functions, compiled or read from the cache in {tables.format_duration(seconds)}\n")
     q = standing(robot)
-    console.print(one_state_table(robot, q), "", tables.operations_table(robot), "", sep="\n")
+    console.print(one_state_table(robot, functions, q), "", tables.operations_table(functions), "", sep="\n")
 
     round_trip = dynamics_of_many_states(console, robot, states, threads)
     _print_round_trip(console, round_trip, threads)
 
     batch = min(BATCH, states)
-    with progress(console, "measuring", len(robot.functions)) as step:
-        timings = time_functions(robot, batch, threads, repeats, step)
+    with progress(console, "measuring", len(functions)) as step:
+        timings = time_functions(robot, functions, batch, threads, repeats, step)
     console.print(tables.timings_table(timings, batch, threads), "", sep="\n")
 
     from .picture import save_picture  # brings matplotlib
 
     picture = output / "demo.png"
-    save_picture(picture, robot, q, timings, round_trip.states / round_trip.seconds, threads)
+    save_picture(picture, robot, functions, q, timings, round_trip.states / round_trip.seconds, threads)
     console.print(f"Picture: {picture}", soft_wrap=True)
     return round_trip.passed
+
+
+def shown_functions(robot: Robot) -> dict[str, CompiledFunction[Any]]:
+    """The functions that the demonstration shows, by name."""
+    every = robot.functions
+    return {name: every[name] for name in SHOWN}
 
 
 def talos_path() -> Path:
@@ -132,17 +148,15 @@ def standing(robot: Robot) -> Array:
     return q
 
 
-def one_state_table(robot: Robot, q: Array) -> Table:
-    """Every function's result at one state: the pose q, with velocities and forces drawn at random."""
+def one_state_table(robot: Robot, functions: Mapping[str, CompiledFunction[Any]], q: Array) -> Table:
+    """The result of each function at one state: the pose q, with velocities and forces drawn at random."""
     rng = np.random.default_rng(0)
     state = {"q": q, **{name: rng.standard_normal(robot.nv) for name in ("v", "a", "tau")}}
     table = tables.plain_table("One state, midway through a step")
     for heading in ("function", "result", "largest", "first entries"):
         table.add_column(heading)
-    for name, function in robot.functions.items():
+    for name, function in functions.items():
         inputs = [a.name for a in function.program.inputs]
-        if not set(inputs) <= set(state):
-            continue
         result = np.asarray(function(*(state[i] for i in inputs)))
         shape = " × ".join(map(str, result.shape)) or "number"
         largest = float(np.abs(result).max())
@@ -197,9 +211,9 @@ def _print_round_trip(console: Console, round_trip: RoundTrip, threads: int) -> 
     )
 
 
-def _call_all_once(robot: Robot) -> float:
-    """Call every function once, which compiles it or reads it from the cache; the seconds it took."""
+def _call_all_once(robot: Robot, functions: Mapping[str, CompiledFunction[Any]]) -> float:
+    """Call each function once, which compiles it or reads it from the cache; the seconds it took."""
     start = time.perf_counter()
-    for function in robot.functions.values():
-        function(*(robot.neutral() if a.name == "q" else np.zeros(a.shape) for a in function.program.inputs))
+    for function in functions.values():
+        function(*(robot.neutral() if a.rate else np.zeros(a.shape) for a in function.program.inputs))
     return time.perf_counter() - start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -27,20 +27,20 @@ class Timing(NamedTuple):
 def random_arguments(robot: Robot, function: CompiledFunction[Any], rng: np.random.Generator, states: int) -> list[Array]:
     """Arguments for a number of states: configurations within limits, all else standard normal."""
     return [
-        robot.random_configuration(rng, states) if a.name == "q" else rng.standard_normal((states, *a.shape))
+        robot.random_configuration(rng, states) if a.rate else rng.standard_normal((states, *a.shape))
         for a in function.program.inputs
     ]
 
 
 def time_functions(
-    robot: Robot, batch: int, threads: int, repeats: int, progress: Callable[[str], None] = lambda name: None
+    robot: Robot, names: Iterable[str], batch: int, threads: int, repeats: int, progress: Callable[[str], None]
 ) -> list[Timing]:
-    """Time every function of a robot; `progress` hears the name of each one that is done."""
+    """Time functions of a robot; `progress` is called with the name of each one that is done."""
     rng = np.random.default_rng(0)
-    timings = []
-    for name, function in robot.functions.items():
-        arguments = random_arguments(robot, function, rng, batch)
-        timings.append(time_function(name, function, arguments, threads, repeats))
+    functions, timings = robot.functions, []
+    for name in names:
+        arguments = random_arguments(robot, functions[name], rng, batch)
+        timings.append(time_function(name, functions[name], arguments, threads, repeats))
         progress(name)
     return timings
 
@@ -49,7 +49,8 @@ def time_function(name: str, function: CompiledFunction[Any], arguments: list[Ar
     """Time a function on a batch of states, written into a given array, and on the first of them alone."""
     states = len(arguments[0])
     one = [a[0].copy() for a in arguments]
-    out = np.empty((states, *function.program.outputs[0].shape))
+    results = tuple(np.empty((states, *y.shape)) for y in function.program.outputs)
+    out = results if len(results) > 1 else results[0]
     single = _median_time(lambda: function(*one), repeats)
     batch = _median_time(lambda: function(*arguments, out=out, threads=1), repeats)
     threaded = batch

@@ -30,6 +30,6 @@ def count_operations(
         delassus = loaded.delassus([BilateralContact(frame) for frame in contact]) if contact else None
     except ValueError as unknown:
         raise ModelError(str(unknown)) from unknown
-    console.print(tables.operations_table(loaded))
+    console.print(tables.operations_table(loaded.functions))
     if delassus is not None:
         console.print("", tables.delassus_table(delassus), sep="\n")

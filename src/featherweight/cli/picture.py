@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
+from ..engine.function import CompiledFunction
 from ..robot.robot import Array, Robot
 from .charts import DPI, FAINT, draw_operations, draw_times, style
 from .measure import Timing
@@ -19,7 +21,10 @@ from .skeleton import LIMBS, draw_skeleton, limb_of
 from .tables import format_rate
 
 
-def save_picture(path: Path, robot: Robot, q: Array, timings: Sequence[Timing], states_per_second: float, threads: int) -> None:
+def save_picture(
+    path: Path, robot: Robot, functions: Mapping[str, CompiledFunction[Any]], q: Array, timings: Sequence[Timing],
+    states_per_second: float, threads: int,
+) -> None:  # fmt: skip
     """Draw and save it; `timings` and `states_per_second` are what was measured."""
     with style():
         figure = Figure(figsize=(11.0, 9.6), dpi=DPI)
@@ -30,18 +35,18 @@ def save_picture(path: Path, robot: Robot, q: Array, timings: Sequence[Timing], 
         draw_skeleton(figure.add_subplot(upper[0]), robot, q)
         draw_mass_matrix(figure, figure.add_subplot(upper[1]), robot, q)
         counted, timed = (figure.add_subplot(lower[k]) for k in range(2))
-        draw_operations(counted, [(n, f.operations) for n, f in robot.functions.items()])
+        draw_operations(counted, [(n, f.operations) for n, f in functions.items()])
         counted.set_title("Operations for one state")
         draw_times(timed, timings, threads)
         timed.set_title("Time for one state")
         for ax in (counted, timed):
             ax.legend(loc="upper left", bbox_to_anchor=(-0.42, -0.12), ncols=3)
-        figure.savefig(path, metadata={"Description": operations_shown(robot)})
+        figure.savefig(path, metadata={"Description": operations_shown(functions)})
 
 
-def operations_shown(robot: Robot) -> str:
+def operations_shown(functions: Mapping[str, CompiledFunction[Any]]) -> str:
     """What the chart of operations says, a line for each function: in the file too, for those who cannot see it."""
-    return "\n".join(f"{name}: {f.operations}" for name, f in robot.functions.items())
+    return "\n".join(f"{name}: {f.operations}" for name, f in functions.items())
 
 
 def _heading(figure: Figure, robot: Robot, states_per_second: float, threads: int) -> None:

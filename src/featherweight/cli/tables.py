@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from ..engine.function import CompiledFunction
+from ..engine.traced import NODE_BUDGET
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import WORLD, JointType, Shape
 from ..robot.closed import ClosedRobot
@@ -120,17 +121,27 @@ def unused_table(robot: Robot) -> Table:
     return table
 
 
-def operations_table(robot: Robot) -> Table:
+def is_too_long(function: CompiledFunction[Any]) -> bool:
+    """Whether a function is traced although its trace goes past the node budget, so that it takes long to count and compile."""
+    return function.execution == "traced" and function.too_large
+
+
+def operations_table(functions: Mapping[str, CompiledFunction[Any]]) -> Table:
     """Exact operation counts of each function."""
-    table = plain_table("Operations for one state", "add counts subtractions too, trig sines and cosines.")
+    caption = "add counts subtractions too, trig sines and cosines."
+    if any(map(is_too_long, functions.values())):
+        caption += f"\n–: its trace is longer than {NODE_BUDGET:,} nodes; `robot.NAME.operations` counts it in Python."
+    table = plain_table("Operations for one state", caption)
     for heading in ("function", "signature"):
         table.add_column(heading, overflow="fold")
     for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
         table.add_column(heading, justify="right")
     table.add_column("execution")
-    for name, function in robot.functions.items():
-        o = function.operations
-        numbers = [f"{n:,}" for n in (*o, sum(o))]
+    for name, function in functions.items():
+        numbers = ["–"] * 6
+        if not is_too_long(function):
+            o = function.operations
+            numbers = [f"{n:,}" for n in (*o, sum(o))]
         table.add_row(name, function.signature, *numbers, function.execution)
     return table
 

@@ -102,6 +102,12 @@ def solved(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
     return x
 
 
+def is_plain(x: Input) -> bool:
+    """Whether all numbers of its shape are values that an argument may have: no point of a manifold with fewer dimensions."""
+    rate = x.rate.program if isinstance(x.rate, TangentProjection) else x.rate
+    return rate is None or rate.inputs[1].shape == x.shape
+
+
 def is_ambient(program: Program) -> bool:
     """Whether derivatives of a program are by changes of arrays, of arrays, already."""
     manifolds = [x for x in program.inputs if x.rate and not isinstance(x.rate, TangentProjection)]

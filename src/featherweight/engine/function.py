@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 import numpy as np
 
 from ..extras import install_command
-from .ambient_program import AmbientProgram, is_ambient
+from .ambient_program import AmbientProgram, is_ambient, is_plain
 from .backends import EXECUTIONS, NEEDED, backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
@@ -118,9 +118,11 @@ class CompiledFunction(Generic[R]):
             self._variants[option] = CompiledFunction(self.program.given(option), self._asked, self.algorithm)
         return self._variants[option]
 
-    def copy(self) -> CompiledFunction[R]:
-        """The same function, not compiled yet."""
-        return CompiledFunction(self.program, self._asked, self.algorithm)
+    def copy(self, algorithm: str = "") -> CompiledFunction[R]:
+        """The same function, not compiled yet, without the algorithms that it was compared with; it may be called another."""
+        same: CompiledFunction[R] = CompiledFunction(self.program, self._asked, algorithm or self.algorithm)
+        same._traced = self._traced
+        return same
 
     @property
     def candidates(self) -> dict[str, Operations]:
@@ -146,10 +148,11 @@ class CompiledFunction(Generic[R]):
     def derivative(self, *by: str) -> CompiledFunction[Any]:
         """The derivatives of all results by the arguments named, or by all: dy_dx, of shape (..., *result, *argument).
 
-        Exact, by forward differentiation of the trace (Griewank and Walther 2008, chapter 3), of each algorithm that this
-        function may be computed by; the one with the fewest operations is taken. A configuration changes along velocities, as
-        by `Robot.integrate`, so that derivatives by it have nv columns; those of a result that is a placement or a
-        configuration are local tangents. Naming an optional argument makes the function one that takes it.
+        Exact, by forward differentiation of the trace (Griewank and Walther 2008, chapter 3). Where the function may be
+        computed by several algorithms, that with the fewest operations is taken; but where an argument is on a manifold, as a
+        configuration with a quaternion, it is that of the value: off the manifold they are not the same function. A
+        configuration changes along velocities, as by `Robot.integrate`, so that derivatives by it have nv columns; those of a
+        result that is a placement are local tangents. Naming an optional argument makes the function one that takes it.
 
         Of one state, compiled, several directions are computed at once, in the lanes of vectors: its bits differ by rounding
         from those of the same state in a batch, and where one of its derivatives is infinite others may be NaN.
@@ -195,22 +198,27 @@ class CompiledFunction(Generic[R]):
         return self if is_ambient(self.program) else self._derived(("ambient",), AmbientProgram)
 
     def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction[Any]:
-        """A derivative of each of the algorithms, the cheapest of which is taken."""
+        """A derivative of each of the algorithms. That of the value is taken where an argument is on a manifold, else the
+        cheapest."""
         if key not in self._derivatives:
             sources = {name: f for name, f in self.alternatives.items() if not f.too_large}
             if not sources:
                 raise ValueError(f"{self.name} is too large to be differentiated: its trace goes past the budget of operations")
             how = "interpreted" if self._asked == "interpreted" else "traced"
-            self._derivatives[key] = only_or_cheapest(
-                {name: CompiledFunction(made(f.program), how, name) for name, f in sources.items()}
-            )
+            derived: dict[str, CompiledFunction[Any]] = {
+                name: CompiledFunction(made(f.program), how, name) for name, f in sources.items()
+            }
+            if self.algorithm in derived and not all(map(is_plain, self.program.inputs)):
+                self._derivatives[key] = one_of(derived, self.algorithm)
+            else:
+                self._derivatives[key] = only_or_cheapest(derived)
         return self._derivatives[key]
 
     def __repr__(self) -> str:
         return f"<CompiledFunction {call_text(self.program)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, ([f._recipe for f in self._candidates.values()] or [self._recipe],)
+        return _rebuilt, ([f._recipe for f in self._candidates.values()] or [self._recipe], self.algorithm)
 
     @property
     def _recipe(self) -> tuple[Program, str, str]:
@@ -362,7 +370,7 @@ def cost(o: Operations) -> int:
 
 
 def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
-    """The candidate with the fewest operations; it answers for the others where a call insists on one of them.
+    """A function that is the candidate with the fewest operations, and answers for the others where a call insists on one.
 
     Candidates whose trace goes past the node budget, or far past the operations of one before, are out, unless all are, or
     loops were asked for: then the first is taken.
@@ -372,11 +380,14 @@ def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
         budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
         if f._asked != "rolled" and f._traced.within(budget):
             costs[name] = cost(f.operations)
-    chosen = candidates[min(costs, key=costs.__getitem__) if costs else next(iter(candidates))]
-    for other, f in candidates.items():
-        f.algorithm = other
-    chosen._candidates = candidates
-    return chosen
+    return one_of(candidates, min(costs, key=costs.__getitem__) if costs else next(iter(candidates)))
+
+
+def one_of(candidates: dict[str, CompiledFunction[R]], algorithm: str) -> CompiledFunction[R]:
+    """A function that is one of the candidates, and answers for the others; those that are given stay as they are."""
+    own = {name: f.copy(name) for name, f in candidates.items()}
+    own[algorithm]._candidates = own
+    return own[algorithm]
 
 
 def only_or_cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
@@ -384,6 +395,7 @@ def only_or_cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunc
     return cheapest(candidates) if len(candidates) > 1 else next(iter(candidates.values()))
 
 
-def _rebuilt(recipes: list[tuple[Program, str, str]]) -> CompiledFunction[Any]:
+def _rebuilt(recipes: list[tuple[Program, str, str]], algorithm: str) -> CompiledFunction[Any]:
     """A function from its pickle."""
-    return only_or_cheapest({recipe[2]: CompiledFunction(*recipe) for recipe in recipes})
+    functions: dict[str, CompiledFunction[Any]] = {recipe[2]: CompiledFunction(*recipe) for recipe in recipes}
+    return one_of(functions, algorithm) if len(functions) > 1 else functions[algorithm]

@@ -4,18 +4,20 @@ A function NAME comes with jac_NAME, its Jacobian with sparsity, and adj1_NAME, 
 jac_adj1_NAME, from which CasADi makes exact Hessians. Arrays are as CasADi has them: a vector (n,) is n x 1, a matrix is stored
 column by column, and an array with more axes has its first ones as rows, row by row. Configurations are what they are to
 CasADi, nq numbers: derivatives are those of the code by each of them, also off the manifold, where a quaternion is not of
-length one.
+length one. The derivatives are those of the program that gives the value, unless all coordinates are plain ones, of which
+the algorithms that a function chooses from are one function.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..engine.ambient_program import is_plain
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.function import CompiledFunction, only_or_cheapest
 from ..engine.program import CoreShape, Input, Output, Program, WrappedProgram, split
@@ -151,7 +153,7 @@ def casadi_functions(
     jac = (
         _given_jacobian(f, jacobian)
         if jacobian
-        else _cheapest(f, lambda p: JacobianProgram(ColumnsFirst(p), "", tuple(x_names)))
+        else _differentiated(f, lambda p: JacobianProgram(ColumnsFirst(p), "", tuple(x_names)))
     )
     block_names = [f"jac_{y}_{x}" for y in y_names for x in x_names]
     made = [
@@ -201,8 +203,10 @@ def _hessian(name: str, pullback: PullbackProgram, arguments: Any, results: Any)
     return made._replace(routine=routine._replace(outputs=outputs), interface=interface)
 
 
-def _cheapest(f: CompiledFunction[Any], derived: Any) -> Program:
-    """Of the derivatives of all algorithms that f may be computed by."""
+def _differentiated(f: CompiledFunction[Any], derived: Callable[[Program], Program]) -> Program:
+    """The derivative of f by its algorithm or, where that is the same function of any numbers, by the cheapest."""
+    if not all(map(is_plain, f.program.inputs)):
+        return derived(f.program)
     made = {n: CompiledFunction(derived(g.program), "traced", n) for n, g in f.alternatives.items() if not g.too_large}
     return only_or_cheapest(made).program
 
@@ -213,7 +217,7 @@ def _given_jacobian(f: CompiledFunction[Any], jacobian: CompiledFunction[Any]) -
     wanted = [(*matrix_shape(y.shape)[:1], x.size) for y in p.outputs for x in p.inputs if len(y.shape) == 1 == len(x.shape)]
     shapes = [y.shape for y in jacobian.program.outputs]
     same = [x.shape for x in jacobian.program.inputs] == [x.shape for x in p.inputs]
-    if not same or shapes != wanted or any(x.rate is not None and x.tangent != x.shape for x in p.inputs):
+    if not same or shapes != wanted or not all(map(is_plain, p.inputs)):
         raise ValueError(
             f"{jacobian.name} cannot be the Jacobian of {f.name}: it must take the same arguments, and give the derivatives of "
             "each result by each of them, in their order, all vectors and by nq numbers where there is a configuration"

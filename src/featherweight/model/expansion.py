@@ -43,6 +43,9 @@ _KIND = {
 }
 """For each type its kind and, in the order of its velocities, its axes."""
 
+CURVED = {t: _KIND[t][0] for t in (JointType.SPHERICAL, JointType.FLOATING, JointType.PLANAR)}
+"""Types of joints whose velocities do not commute, and their kinds in the tree."""
+
 
 class _Carrier(NamedTuple):
     """Where a link of the file ended up: the row of its moving body, and its pose in that body's internal frame."""

@@ -11,7 +11,7 @@ from ..algorithms.mechanisms import centroidal as of_mechanisms
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import ComposedProgram, CoreShape, Input, Output
 from .spanning_motion import motion_parts, of_spanning_tree, rate_along_velocity
-from .system import System
+from .system import NotDefinedError, System
 
 
 class Centroidal(System):
@@ -118,6 +118,8 @@ class Centroidal(System):
         return self._bind(name, kernel, inputs, (output,), doc=member.func.__doc__, algorithm=algorithm)
 
     def _require_center(self, what: str) -> None:
-        """Raise ValueError where there is no centre of mass."""
+        """Raise NotDefinedError, a ValueError, where there is no centre of mass."""
         if not self.mass > 0.0:
-            raise ValueError(f"{what} is not defined: {self.name} has no mass, and so no centre of it. Give its bodies masses")
+            raise NotDefinedError(
+                f"{what} is not defined: {self.name} has no mass, and so no centre of it. Give its bodies masses"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +30,7 @@ from .dynamics_terms import DynamicsTerms
 from .factorization import Factorization, packed_size
 from .frame_functions import FrameFunctions
 from .parametric import Parametric
-from .system import placements
+from .system import NotDefinedError, declared_functions, placements
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -260,10 +261,18 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
 
     @property
     def functions(self) -> dict[str, CompiledFunction[Any]]:
-        """The functions of one state above by name, as far as they are defined for this robot; `difference` is of two."""
-        names = [n for n, x in vars(Robot).items() if isinstance(x, cached_property) and not n.startswith("_")]
-        defined = {n: getattr(self, n) for n in names if self.mass > 0.0 or not n.startswith("center_of_mass")}
-        return {n: f for n, f in defined.items() if isinstance(f, CompiledFunction) and n != "difference"}
+        """All compiled functions of this robot by name, as far as they are defined for it.
+
+        They are the members that are compiled functions. Methods that return one for a frame, for contacts or for other
+        choices (`frame_jacobian`, `delassus`, `extended_regressor`) are not among them.
+        """
+        found: dict[str, CompiledFunction[Any]] = {}
+        for name in dict.fromkeys((*declared_functions(Robot), *declared_functions(type(self)))):
+            with suppress(NotDefinedError):
+                function = getattr(self, name)
+                if isinstance(function, CompiledFunction):  # `integrate` closes loops by iteration
+                    found[name] = function
+        return found
 
     def together(self, *functions: CompiledFunction[Any], **named: CompiledFunction[Any]) -> CompiledFunction[Any]:
         """Several functions of this robot as one, which computes what they have in common once.

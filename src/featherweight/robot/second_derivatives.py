@@ -14,6 +14,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, Output, Program
 from ..engine.result_class import result_class
 from .dynamics_derivatives import BY, Differentiable, analytic
+from .system import NotDefinedError
 
 if TYPE_CHECKING:
     from .result_types import (
@@ -38,6 +39,7 @@ class TwiceDifferentiable(Differentiable):
         one after the other, so those of a free-flyer or a ball need not be symmetric in j and k. By forward differentiation of
         the first derivatives (Singh, Russell and Wensing 2023 have recursions).
         """
+        self._require_traced("inverse_dynamics_second_derivatives")
         first = analytic(self.inverse_dynamics_derivatives)
         pairs = {f"ddtau_d{x}_d{y}": f"d2tau_d{x}d{y}" for x, y in ("qq", "qv", "vv", "aq")}
         name, doc = "inverse_dynamics_second_derivatives", TwiceDifferentiable.inverse_dynamics_second_derivatives.__doc__
@@ -52,6 +54,7 @@ class TwiceDifferentiable(Differentiable):
         tau (Singh, Russell and Wensing 2023). Where they are to be multiplied by a vector, `forward_dynamics_hessian` takes far
         less.
         """
+        self._require_traced("forward_dynamics_second_derivatives")
         a = self.forward_dynamics(q, v, tau, threads=threads)
         by_q, by_v, inverse = self.forward_dynamics_derivatives(q, v, tau, threads=threads)
         qq, qv, vv, M_q = self.inverse_dynamics_second_derivatives(q, v, a, threads=threads)
@@ -80,6 +83,7 @@ class TwiceDifferentiable(Differentiable):
         `inverse_dynamics_second_derivatives` with tau_bar in front, without these; entry [j, k] is by j of the first named and
         k of the second. By forward differentiation of the cotangents.
         """
+        self._require_traced("inverse_dynamics_hessian")
         program, pairs = self._curvature
         doc = TwiceDifferentiable.inverse_dynamics_hessian.__doc__
         return self._chosen("inverse_dynamics_hessian", program, pairs, doc)
@@ -91,6 +95,7 @@ class TwiceDifferentiable(Differentiable):
         From that of inverse dynamics with the weights M⁻¹ a_bar, and the first derivatives (Singh, Russell and Wensing 2023):
         what dynamic programming asks for.
         """
+        self._require_traced("forward_dynamics_hessian")
         n = self.nv
         square = (n, n)
         inverse = Input("da_dtau", square)
@@ -116,6 +121,14 @@ class TwiceDifferentiable(Differentiable):
         doc = TwiceDifferentiable.forward_dynamics_hessian.__doc__ or ""
         whole = ComposedProgram("forward_dynamics_hessian", parts, results, doc, first=("q", "v", "tau", "a_bar"))
         return CompiledFunction(whole, self._straight, "implicit")
+
+    def _require_traced(self, name: str) -> None:
+        """Raise NotDefinedError, a ValueError, where the trace of the first derivatives alone goes past the budget."""
+        if self.inverse_dynamics_derivatives.too_large:
+            raise NotDefinedError(
+                f"{name} is not defined: the first derivatives of {self.name} are too large to be traced, and second "
+                "derivatives are made from traces. Use differences of the first derivatives"
+            )
 
     @property
     def _straight(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -25,6 +26,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 LOOP_TOLERANCE = 1e-4  # [m, rad] by which loops may contradict each other: files have six digits, and loops tens of joints
 CONTRADICTING = "loops that contradict each other"  # in a report
+
+
+CONFIGURATIONS = ("q", "q0", "q1")  # names of inputs that are configurations
+VELOCITIES = ("v", "a", "tau", "u", "d")  # and of those that have the length of a velocity
+
+
+class NotDefinedError(ValueError):
+    """This robot does not have the function: without mass, for example, there is no centre of mass."""
 
 
 class System(ModelView):
@@ -108,7 +117,7 @@ class System(ModelView):
     ) -> CompiledFunction[Any]:
         """A kernel (that of a tree) as a function of this system; `constants` follow the system among the kernel's arguments.
 
-        Inputs given by their names are a configuration "q" or velocities. `part` as in `KernelProgram`.
+        Inputs given by their names are those of `CONFIGURATIONS` and `VELOCITIES`. `part` as in `KernelProgram`.
         """
         arguments = tuple(x if isinstance(x, Input) else self._argument(x) for x in inputs)
         program = KernelProgram(
@@ -138,8 +147,13 @@ class System(ModelView):
                 raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
 
     def _argument(self, name: str) -> Input:
-        """A configuration, for a name that begins with "q", or a velocity."""
-        return Input(name, (self.nq,), rate=self._rate) if name.startswith("q") else Input(name, (self.nv,))
+        """A configuration or a velocity. Raises ValueError for a name that does not say which."""
+        if name in CONFIGURATIONS:
+            return Input(name, (self.nq,), rate=self._rate)
+        if name in VELOCITIES:
+            return Input(name, (self.nv,))
+        known = ", ".join((*CONFIGURATIONS, *VELOCITIES))
+        raise ValueError(f"{name!r} names no configuration and no velocity ({known}): give an Input(name, shape)")
 
     @cached_property
     def _rate(self) -> Program:
@@ -192,3 +206,16 @@ class System(ModelView):
 def placements(placed: Sequence[Placed]) -> Placements:
     """Frames on rows of the tree, as kernels read them."""
     return Placements(tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed))
+
+
+def declared_functions(kind: type) -> tuple[str, ...]:
+    """The names of the public members of a class, and of those that it inherits from, that are declared as compiled functions:
+    cached properties whose annotation is `CompiledFunction`."""
+    members = {name: x for c in reversed(kind.__mro__) for name, x in vars(c).items()}
+    names = dict.fromkeys(name for c in kind.__mro__ for name in vars(c) if not name.startswith("_"))
+
+    def is_declared(x: Any) -> bool:
+        annotation = x.func.__annotations__.get("return") if isinstance(x, cached_property) else ""
+        return re.match(r"CompiledFunction\b", str(annotation)) is not None
+
+    return tuple(name for name in names if is_declared(members[name]))

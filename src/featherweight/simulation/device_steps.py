@@ -14,13 +14,11 @@ from typing import Any
 from ..algorithms.integration import write_vector
 from ..engine.backends.cuda.repetition import ConstantTable, Repetition, Stage, StepInput, numbers_of
 from ..engine.program import Input, KernelProgram, Output
-from ..model.tree import FLOATING, PLANAR, SPHERICAL
-from ..model.types import JointType
+from ..model.expansion import CURVED
+from ..model.tree import FLOATING, PLANAR
 from ..spatial import Vec3
 from .forces import Springs, spring_force
 from .stepper import Stepper
-
-CURVED = {JointType.SPHERICAL: SPHERICAL, JointType.FLOATING: FLOATING, JointType.PLANAR: PLANAR}
 
 
 def repeated_step(stepper: Stepper) -> Repetition:

@@ -15,7 +15,7 @@ from typing import Any
 
 SLOW = 0.02  # [rad, m] of any joint in a step, below which nothing is looked at: velocity products are small
 FARTHEST = 100.0  # [rad, m] of any joint in a step, beyond which a motion diverges: 16 turns at once are no motion of a robot
-ALLOWED = 0.05  # of the kinetic energy before and after
+ALLOWED = 0.05  # of the sum of the kinetic energies before and after
 ROUNDING = 1e-12  # of the potential energy
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.types import JointType
+from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact.collision_scene import collision_work
 from .contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
@@ -19,7 +19,7 @@ from .implicit_drives import drive_work
 from .integrators import KEPT_STEPS
 from .machine_code import Table, machine_call
 from .robot_stages import RobotStages
-from .smooth_motion import FLOATING, MIDPOINT, PLANAR, RK4, SEMI_IMPLICIT, SPHERICAL
+from .smooth_motion import MIDPOINT, RK4, SEMI_IMPLICIT
 from .stage_arrays import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,7 +33,6 @@ OF_MASS = (
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # which "rk4" calls for the robot as it is
 INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
-CURVED = {JointType.FLOATING: FLOATING, JointType.SPHERICAL: SPHERICAL, JointType.PLANAR: PLANAR}
 CONFIGURATIONS = ("x", "smooth", "ahead", "straight", "middle", "closed")
 
 

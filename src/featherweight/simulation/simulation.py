@@ -79,10 +79,10 @@ class Simulation(StateOfRobots):
     pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the residual
     that the solver aims at, as a part of the greatest velocity; a step with more than 10⁵ times that left is not taken.
 
-    Nor is a step taken that leads to what is not finite, or that brings energy for which no force has worked, more than a
-    tenth of the kinetic energy (see `energy_guard`): it is too long for the speeds. "semi-implicit" takes velocity products as
-    they are at its beginning, which adds some (h w)² of their energy in each step to bodies that tumble at w: where h w comes
-    near 0.1 rad, take "rk4" or "midpoint", or a shorter step.
+    Nor is a step taken that leads to what is not finite, or that brings energy for which no force has worked, more than 5 %
+    of the sum of the kinetic energies before and after it (see `energy_guard`): it is too long for the speeds.
+    "semi-implicit" takes velocity products as they are at its beginning, which adds some (h w)² of their energy in each step
+    to bodies that tumble at w: where h w comes near 0.1 rad, take "rk4" or "midpoint", or a shorter step.
 
     Raises ValueError for arguments that make no sense and SimulationError for a step that cannot be taken.
     """

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model.tree import FLOATING, SPHERICAL
 from .compiling import jitable, rounded_alike
 from .contact.impulses import greatest_of
 from .forces import drive_force, spring_force
@@ -26,7 +27,6 @@ from .integrators import (
 from .machine_code import call_address
 
 SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
-FLOATING, SPHERICAL, PLANAR = range(3)  # joints whose velocities do not commute
 MOST_CLOSINGS = 30  # Newton steps that close loops; two do mostly
 
 rounded_alike(spring_force), rounded_alike(drive_force), rounded_alike(has_settled), rounded_alike(is_a_way)

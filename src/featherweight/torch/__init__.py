@@ -106,10 +106,10 @@ def _variant(function: CompiledFunction[Any], options: Sequence[str]) -> Compile
 
 def _operator(function: CompiledFunction[Any]) -> _Operator:
     """The operator of a function, which is registered once; equal functions have one, of one name in all processes."""
-    recipes = function.__reduce__()[1][0]  # all that a function is made of
+    recipes, algorithm = function.__reduce__()[1]  # all that a function is made of
     told = [(p.identity(), [_identity(x) for x in p.inputs], [_identity(y) for y in p.outputs], how) for p, *how in recipes]
     readable = re.sub(r"\W", "_", function.name)
-    name = f"{readable}_{hashlib.sha256(repr(told).encode()).hexdigest()[:16]}"
+    name = f"{readable}_{hashlib.sha256(repr((told, algorithm)).encode()).hexdigest()[:16]}"
     if name not in _operators:
         _operators[name] = _Operator(function, name)
     return _operators[name]
@@ -217,6 +217,9 @@ class _Operator:
                 raise TypeError(f"{self.function.name}: {name} must be a tensor; got {type(x).__name__}")
             if x.dtype not in _REAL:
                 raise TypeError(f"{self.function.name}: {name} must hold float32 or float64; got {x.dtype}")
+            if x.layout is not torch.strided or x.is_nested:
+                kind = "a nested tensor" if x.is_nested else f"layout {x.layout}"
+                raise TypeError(f"{self.function.name}: {name} must be a dense tensor (as of `to_dense()`); got {kind}")
 
     # values
 
@@ -234,10 +237,14 @@ class _Operator:
             values = entry(*args)
             if values is not None:
                 return values
-        for x in args:
-            if x.dtype not in _REAL or not x.is_cpu:
+        for x, name in zip(args, self.names, strict=True):
+            if x.dtype not in _REAL or not x.is_cpu or x.layout is not torch.strided:
                 self._check(args)
                 raise TypeError(f"{self.function.name}: not all tensors are on the processor")
+            if x._is_zerotensor() or torch._is_functional_tensor(x):  # the dispatcher knows what to do with both
+                raise TypeError(f"{self.function.name}: {name} stands for a tensor, and has no elements of its own")
+            if x.numel() and not x.untyped_storage().nbytes():
+                raise ValueError(f"{self.function.name}: {name} has no elements any more: its storage was freed")
         arrays = [x.numpy(force=True) for x in args]
         values = self._of_arrays(arrays)
         if dtype not in self._entries and [x.ndim for x in arrays] == self._ranks and all(x.dtype == dtype for x in args):

@@ -31,6 +31,8 @@ DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET, BYTES = 8, 16, 20, 24, 32, 40, 48  
 TENSOR = 32  # bytes from where a managed one begins
 PROCESSOR, REAL, ONE_LANE = 1, 2, 1 << 16
 FASTCALL = 0x80
+LOWEST = 32
+"""Bits of an address below which the caller must look whether a tensor has memory: one without is at its offset from zero."""
 PRECISIONS = {torch.float64: "double", torch.float32: "float"}
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -140,7 +142,9 @@ def _argument(f: Function, k: int, shape: CoreShape, tensor: str, type: Type) ->
         if size > 1:
             f.require(f.equal(f.load("i64", strides, d), math.prod(shape[d + 1 :])), "other")
     start = f.at("i8", f.field("ptr", tensor, 0), f.field("i64", tensor, OFFSET))
-    odd = f.binary("and", "i64", f.cast("ptrtoint", "ptr", start, "i64"), type.item_bytes - 1)
+    place = f.cast("ptrtoint", "ptr", start, "i64")
+    f.require(f.negation(f.equal(f.binary("lshr", "i64", place, LOWEST), 0)), "other")
+    odd = f.binary("and", "i64", place, type.item_bytes - 1)
     f.require(f.equal(odd, 0), "other")
     return start
 

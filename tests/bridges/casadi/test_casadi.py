@@ -89,6 +89,25 @@ def test_derivatives_are_by_the_numbers_of_a_configuration(way: Any) -> None:
     np.testing.assert_allclose(J @ rate, f.derivative()(q) @ v, rtol=0, atol=1e-8 * abs(J).max())
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("length", [1.0, 1.05])
+def test_jacobians_are_those_of_the_algorithm_that_gives_the_value(way: Any, length: float) -> None:
+    """Off the manifold algorithms are different functions; the Jacobian by another would take fewer operations here."""
+    robot = fw.build(random_tree(3, seed=5, joint_types=("spherical", "revolute"), masses=(0.5, 2.0)))
+    f = robot.forward_dynamics
+    x = [robot.random_configuration(0), *RNG.standard_normal((2, robot.nv))]
+    x[0][next(j.q_slice for j in robot.joints if j.type.nq == 4)] *= length
+    wrapped = way(f)
+    J = np.array(wrapped.jacobian()(*x, 0)[0])
+    e = 1e-6
+    for name in f.candidates:
+        numeric = [
+            (f(x[0] + d, *x[1:], algorithm=name) - f(x[0] - d, *x[1:], algorithm=name)) / (2 * e) for d in e * np.eye(robot.nq)
+        ]
+        error = abs(J - np.transpose(numeric)).max() / abs(J).max()
+        assert error < 1e-7 if name == f.algorithm else error > 1e-2
+
+
 @needs_own_linker
 def test_gradients_and_hessians_are_exact() -> None:
     f = wrap(ARM.forward_dynamics, "fd", hessian=True)
@@ -104,6 +123,12 @@ def test_gradients_and_hessians_are_exact() -> None:
     e = 1e-6
     numeric = [(np.array(F(at + d)[1]) - np.array(F(at - d)[1]))[:, 0] / (2 * e) for d in e * np.eye(9)]
     np.testing.assert_allclose(hessian, np.array(numeric), rtol=0, atol=1e-7 * abs(hessian).max())
+
+
+def test_second_derivatives_that_are_called_back_say_what_to_do() -> None:
+    f, tau = back(ARM.forward_dynamics, "fd_back"), casadi.MX.sym("tau", 3)
+    with pytest.raises(RuntimeError, match=r"Ask Ipopt for .*limited-memory"):
+        casadi.hessian(casadi.sumsqr(f(np.zeros(3), np.zeros(3), tau)), tau)
 
 
 @needs_own_linker

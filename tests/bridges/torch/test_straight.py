@@ -65,6 +65,9 @@ def test_what_it_does_not_take_is_left_to_others(arm: Any) -> None:
         "a stride": (q, v, torch.ones(4, dtype=torch.float64)[::2]),
         "an expanded one": (q, v, torch.ones(1, dtype=torch.float64).expand(2)),
         "no elements anywhere": (q, v, tau.to("meta")),
+        "zeros that are not stored": (q, v, torch._efficientzerotensor(2, dtype=torch.float64)),
+        "a part of zeros that are not stored": (q, v, torch._efficientzerotensor(4, dtype=torch.float64)[2:]),
+        "one that stands for another": (q, v, torch._to_functional_tensor(tau)),
         "no tensor": (q, v, tau.numpy()),
         "an odd address": (q, v, torch.from_numpy(odd)),
     }

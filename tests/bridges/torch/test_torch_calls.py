@@ -72,6 +72,48 @@ def test_straight_and_watched_ways_agree(arm: Any, batch: tuple[int, ...], dtype
         assert all(torch.equal(a, b) for a, b in zip(g, grads[0], strict=True))
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("moving", [False, True])
+def test_zeros_that_are_not_stored_are_zeros(arm: Any, place: int, moving: bool) -> None:
+    """As forward differentiation of PyTorch makes them for what does not move; at a first call and at later ones."""
+    args, other = tensors(arm), tensors(arm)
+    args[place] = torch._efficientzerotensor(2, dtype=torch.float64)
+    other[place] = torch.zeros(2, dtype=torch.float64)
+    args[(place + 1) % 3].requires_grad_(moving)
+    f = wrap(featherweight.build(generators.chain(2, seed=10 * place + moving)).forward_dynamics)
+    for _ in range(2):
+        assert torch.equal(f(*args), f(*other))
+
+
+def test_tensors_that_stand_for_others_are_passed_to_the_dispatcher(arm: Any) -> None:
+    q, v, tau = tensors(arm)
+    f = wrap(arm.forward_dynamics)
+    y = f(q, torch._to_functional_tensor(v), tau)
+    torch._sync(y)
+    assert torch.equal(torch._from_functional_tensor(y), f(q, v, tau))
+
+
+def test_tensors_without_memory_or_in_pieces_are_refused_by_name(arm: Any) -> None:
+    f, (q, v, tau) = wrap(arm.forward_dynamics), tensors(arm)
+    freed = v.clone()
+    freed.untyped_storage().resize_(0)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="forward_dynamics: v has no elements any more: its storage was freed"):
+            f(q, freed, tau)
+    others = {
+        "v must be a dense tensor .*; got layout torch.sparse_coo": v.to_sparse(),
+        "v must be a dense tensor .*; got layout torch._mkldnn": v.float().to_mkldnn(),
+        "v must be a dense tensor .*; got a nested tensor": torch.nested.nested_tensor([v, v[:1]]),
+    }
+    for _ in range(2):
+        for message, other in others.items():
+            with pytest.raises(TypeError, match=f"forward_dynamics: {message}"):
+                f(q, other, tau)
+        assert torch.equal(f(q, v, tau), f(q, v, tau))
+    negated = torch._neg_view(v)
+    assert torch.equal(f(q, negated, tau), f(q, -v, tau))
+
+
 def test_modes_of_gradients_are_kept(arm: Any) -> None:
     f, (q, v, tau) = wrap(arm.forward_dynamics), tensors(arm)
     tau.requires_grad_()

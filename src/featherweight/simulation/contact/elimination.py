@@ -119,5 +119,5 @@ def bring_up_pivot(matrix: Any, stride: int, size: int, k: int) -> None:
 
 
 def room_for_equations(size: int) -> Any:
-    """A matrix of zeros for at most so many unknowns."""
+    """Memory for the matrix of at most so many unknowns, and its right side; its numbers are not initialized."""
     return np.empty(size * stride_of(size))

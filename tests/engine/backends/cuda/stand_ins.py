@@ -32,6 +32,9 @@ class Tensor:
     def data_ptr(self) -> int:
         return self.host.ctypes.data
 
+    def _is_zerotensor(self) -> bool:
+        return bool(self.facts.get("zeros"))
+
     def is_neg(self) -> bool:
         return bool(self.neg)
 

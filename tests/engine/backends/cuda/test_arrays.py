@@ -168,9 +168,10 @@ def test_elements_that_numpy_does_not_know_are_refused() -> None:
     [
         (Tensor(host(3), requires_grad=True), r"^q requires a gradient, which does not pass .*; give q\.detach\(\)$"),
         (Tensor(host(3), layout="torch.sparse_coo"), r"^q has layout torch\.sparse_coo; give q\.to_dense\(\)$"),
+        (Tensor(host(3), zeros=True), r"^q is a tensor of zeros that PyTorch does not store; give q\.clone\(\)$"),
         (InterfaceArray(host(3), mask=InterfaceArray(host(3))), "^q has a mask; fill its elements with numbers$"),
     ],
-    ids=["gradient", "sparse", "mask"],
+    ids=["gradient", "sparse", "zeros", "mask"],
 )
 def test_arrays_that_are_more_than_numbers_are_refused(x: Any, error: str) -> None:
     with pytest.raises(TypeError, match=error):

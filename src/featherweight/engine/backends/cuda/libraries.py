@@ -82,6 +82,8 @@ class _Torch:
         except TypeError:
             raise TypeError(f"{name} holds {x.dtype}, which NumPy does not know; convert it to float32 or float64") from None
         strides = tuple(s * dtype.itemsize for s in x.stride())
+        if x._is_zerotensor():
+            raise TypeError(f"{name} is a tensor of zeros that PyTorch does not store; give {name}.clone()")
         return DeviceArray(x.data_ptr(), tuple(x.shape), strides, dtype, x.device.index, x)
 
     def view_to_write(self, x: Any, stream: int, name: str) -> DeviceArray:
