@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -46,6 +47,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             super()._assign_work_unit(node)
 
     return Scopes(config, log)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Heard as usual, also where a shell has had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
