@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from typing import Any
@@ -44,7 +43,7 @@ def computed_after_ctrl_c(f: Any, x: np.ndarray[Any, Any], count: int, pieces: i
 
     def press() -> None:
         begun.wait()
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # os.kill would end a process of Windows
         sent.set()
 
     with monkeypatch.context() as patch:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,7 @@ def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypat
     assert "## The same, tuned" in document(run.results._replace(figures=found), [small])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="shells and signals of POSIX")
 def test_what_compiles_beside_ends_with_all_that_it_started(small: Case, tmp_path: Path) -> None:
     """A shell that waits for another process, which has the other end of a pipe until it ends."""
     run = runner.Run(run_options(tmp_path))

@@ -150,7 +150,10 @@ time.sleep(30)
 """
 
 
-@pytest.mark.parametrize("way", ["exit", "_exit", "raise", "SIGINT", "SIGTERM", "SIGKILL"])
+SIGNALS = () if sys.platform == "win32" else ("SIGINT", "SIGTERM", "SIGKILL")
+
+
+@pytest.mark.parametrize("way", ["exit", "_exit", "raise", *SIGNALS])
 def test_processes_end_in_the_middle(way: str, rounds: Rounds) -> None:
     for rng in rounds(0.005, 50):
         done = run(WORKING, rng.integers(2, 9), way, rng.uniform(0, 0.3))
