@@ -57,7 +57,7 @@ def _candidates(filename: str, folder: Path | None, packages: Packages) -> Itera
 
 
 def local_path(filename: str, windows: bool = os.name == "nt") -> str:
-    """The path that a name says, with `file://` before it or without; on Windows a slash precedes the letter of a drive there."""
+    """The path that a name says, with `file://` before it or without; on Windows a slash comes before the drive there."""
     path = filename.removeprefix("file://")
     return path[1:] if windows and path != filename and re.match("/[A-Za-z]:", path) else path
 
