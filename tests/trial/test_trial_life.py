@@ -124,7 +124,6 @@ def run(script: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
 WORKING = """
 import os, signal, sys, threading, time
 import numpy as np
-from engine.interrupted import computed_after_ctrl_c
 from engine.kernels import expected, swinging
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for processes in the background
