@@ -3,21 +3,40 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test coverage trial examples jax torch casadi dask bench bench-gpu papers docs figures pictures lint hooks wheel workflows clean
+.PHONY: demo test pytest coverage trial aarch64 examples jax torch casadi dask bench bench-gpu papers docs figures pictures lint hooks wheel workflows clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
 
-test: $(VENV)/.test lint
+# mypy runs beside the tests: it is one process, and would leave the other processor idle.
+test: $(VENV)/.test
+	$(MAKE) --jobs=2 pytest lint
+
+pytest: $(VENV)/.test
 	$(BIN)/pytest -n 2 --dist loadgroup $(if $(COVERAGE),--cov=featherweight)
 
 # Half as slow again as `make test`: kernels run in plain Python whenever they are traced. Ends with a report, and a floor.
 coverage:
 	$(MAKE) test COVERAGE=1
 
-# Twenty minutes of hostile use, of which `make test` has one: MINUTES and SEED say how long and which, and are printed.
+# Twenty minutes of hostile use, of which `make test` has half a minute: MINUTES and SEED say how long and which, and are printed.
 trial: $(VENV)/.test
 	TRIAL_MINUTES=$(or $(MINUTES),20) TRIAL_SEED=$(or $(SEED),$(shell date +%s)) $(BIN)/pytest -n 2 --dist worksteal tests/trial
+
+# On AArch64, emulated on Debian (.ci/make_aarch64): tests of what makes code; then what is compiled from robots of all formats, and
+# results, which must be those of this processor. MuJoCo's compiler computes numbers of its files, and the control is NumPy's own.
+AARCH64_TESTS := tests/spatial tests/algorithms tests/engine/test_calls.py
+EMULATED := PYTHONPATH=src:tests $(VENV)-aarch64/bin/python
+
+aarch64: $(VENV)/.test $(VENV)-aarch64/.made
+	$(EMULATED) -m pytest -n 2 --installed $(AARCH64_TESTS)
+	mkdir -p build/aarch64
+	for script in "model/trace_hashes.py --short" robot/result_digests.py; do \
+	  PYTHONPATH=tests $(BIN)/python tests/$$script >build/aarch64/here && \
+	  $(EMULATED) tests/$$script >build/aarch64/there || exit 1; \
+	  for side in here there; do grep -v "^mjcf:\|^control:" build/aarch64/$$side >build/aarch64/$$side.txt; done; \
+	  diff build/aarch64/here.txt build/aarch64/there.txt || exit 1; \
+	done
 
 # The examples with other libraries' optimizers, which have an environment of their own.
 examples: $(VENV)-examples/.made
@@ -115,6 +134,10 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/.demo
+
+$(VENV)-aarch64/.made: .ci/make_aarch64 pyproject.toml | $(BIN)/python
+	bash .ci/make_aarch64 $(VENV)-aarch64 $(BIN)/python
+	touch $@
 
 $(VENV)-jax/.made: EXTRAS := jax
 $(VENV)-torch/.made: EXTRAS := torch,demo

@@ -15,8 +15,6 @@ import featherweight
 
 ROOT = Path(featherweight.__file__).parent
 PATHS = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in ROOT.rglob("*.py")}
-MODULES = {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
-NODES = [(name, node) for name, tree in MODULES.items() for node in ast.walk(tree)]
 
 BELOW_ROBOT = {"algorithms", "engine", "extras", "model", "spatial"}
 BELOW = {  # what each package may import
@@ -48,12 +46,12 @@ CALLED_BY_KEYWORDS = {*featherweight.__all__}  # public functions, and the const
 def imports(module: str, node: ast.AST) -> Iterator[str]:
     """The modules of the package that an import names."""
     if isinstance(node, ast.Import):
-        yield from {alias.name for alias in node.names} & MODULES.keys()
+        yield from {alias.name for alias in node.names} & PATHS.keys()
     if isinstance(node, ast.ImportFrom):
         parts = [*module.split("."), "__init__"] if PATHS[module].stem == "__init__" else module.split(".")
         source = ".".join([*(parts[: -node.level] if node.level else ()), *filter(None, [node.module])])
         for alias in node.names:
-            yield from {f"{source}.{alias.name}" if f"{source}.{alias.name}" in MODULES else source} & MODULES.keys()
+            yield from {f"{source}.{alias.name}" if f"{source}.{alias.name}" in PATHS else source} & PATHS.keys()
 
 
 def package(module: str) -> str:
@@ -64,22 +62,35 @@ def in_room(module: str, room: str) -> bool:
     return module.startswith(f"featherweight.{room}.")
 
 
-IMPORTS = {(name, other) for name, node in NODES for other in imports(name, node)}  # also inside functions, or for types only
+Node = tuple[str, ast.AST]
 
 
-def test_no_imports_in_a_circle() -> None:
+@pytest.fixture(scope="module")
+def nodes() -> list[Node]:
+    """All syntax of the package, with the names of the modules; it is a million objects, which go when these tests are over."""
+    trees = {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
+    return [(name, node) for name, tree in trees.items() for node in ast.walk(tree)]
+
+
+@pytest.fixture(scope="module")
+def imported(nodes: list[Node]) -> set[tuple[str, str]]:
+    """Who imports whom, also inside functions, or for types only."""
+    return {(name, other) for name, node in nodes for other in imports(name, node)}
+
+
+def test_no_imports_in_a_circle(imported: set[tuple[str, str]]) -> None:
     """`prepare` raises CycleError, with the circle."""
-    TopologicalSorter({name: {b for a, b in IMPORTS if a == name} for name in MODULES}).prepare()
-    TopologicalSorter({p: {package(b) for a, b in IMPORTS if package(a) == p} - {p} for p in ["", *BELOW]}).prepare()
+    TopologicalSorter({name: {b for a, b in imported if a == name} for name in PATHS}).prepare()
+    TopologicalSorter({p: {package(b) for a, b in imported if package(a) == p} - {p} for p in ["", *BELOW]}).prepare()
 
 
 @pytest.mark.parametrize("name", BELOW)
-def test_a_package_imports_what_is_below_it_only(name: str) -> None:
-    assert [(a, b) for a, b in IMPORTS if package(a) == name and package(b) not in {name, *BELOW[name]}] == []
+def test_a_package_imports_what_is_below_it_only(name: str, imported: set[tuple[str, str]]) -> None:
+    assert [(a, b) for a, b in imported if package(a) == name and package(b) not in {name, *BELOW[name]}] == []
 
 
 def test_all_packages_have_their_place() -> None:
-    assert {*map(package, MODULES)} == {"", *BELOW}
+    assert {*map(package, PATHS)} == {"", *BELOW}
 
 
 def test_file_names_occur_once_but_in_mirrored_rooms() -> None:
@@ -89,15 +100,15 @@ def test_file_names_occur_once_but_in_mirrored_rooms() -> None:
     assert {*map(frozenset, same)} - {*map(frozenset, mirrored)} == set()
 
 
-def test_class_names_occur_once() -> None:
-    names = Counter(node.name for _, node in NODES if isinstance(node, ast.ClassDef))
+def test_class_names_occur_once(nodes: list[Node]) -> None:
+    names = Counter(node.name for _, node in nodes if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_functions_have_at_most_eight_parameters() -> None:
+def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:
     """But for those that users call with keywords, and commands, whose parameters are options."""
-    inits = {f: c.name for _, c in NODES if isinstance(c, ast.ClassDef) for f in c.body if getattr(f, "name", "") == "__init__"}
-    functions = [(module, node) for module, node in NODES if isinstance(node, ast.FunctionDef) and package(module) != "cli"]
+    inits = {f: c.name for _, c in nodes if isinstance(c, ast.ClassDef) for f in c.body if getattr(f, "name", "") == "__init__"}
+    functions = [(module, node) for module, node in nodes if isinstance(node, ast.FunctionDef) and package(module) != "cli"]
     assert [
         f"{module}.{f.name}"
         for module, f in functions

@@ -133,7 +133,8 @@ def chromium(size: tuple[int, int] = SIZE, *options: str) -> Iterator[Page]:
         screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNTER})
-        driver.set_page_load_timeout(60)
+        driver.set_page_load_timeout(600)  # a machine may be busy
+        driver.set_script_timeout(600)
         yield Page(driver)
     finally:
         driver.quit()

@@ -11,6 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import cli
+from patience import PATIENCE
 from viewer.robots import ARM
 
 pytest.importorskip("viser")
@@ -33,7 +34,7 @@ def test_view_serves_the_page_until_it_is_interrupted(
     def interrupted(_: float) -> None:
         url = capsys.readouterr().out.split()[1]
         assert url.startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(url, timeout=10.0) as page:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as page:
             seen.append(page.status)
         raise KeyboardInterrupt
 

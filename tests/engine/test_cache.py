@@ -18,6 +18,7 @@ from engine.kernels import expected, swinging
 from featherweight.engine import cache, cache_folder
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.engine.cache_folder import kept_files
+from patience import PATIENCE
 
 RNG = np.random.default_rng(0)
 
@@ -87,7 +88,7 @@ def test_two_processes_may_write_at_once(folder: Path) -> None:
     )
     command = [sys.executable, "-c", code, str(Path(__file__).parents[1])]
     for process in [subprocess.Popen(command) for _ in range(4)]:
-        assert process.wait(120) == 0
+        assert process.wait(PATIENCE) == 0
     assert not list(folder.glob("*.part"))
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from engine.guard import guarded
 from engine.kernels import expected, swinging
+from featherweight.engine import threads
 from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.engine.backends.llvm.loop import emit_loop
@@ -24,6 +25,7 @@ from featherweight.engine.backends.llvm.python_objects import layouts_known
 from featherweight.engine.function import CompiledFunction, cheapest
 from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.engine.trace import trace
+from patience import PATIENCE
 
 
 def table(x: Any, out: Any) -> None:
@@ -151,34 +153,34 @@ def test_threads_share_a_batch_and_change_nothing() -> None:
     f = swinging(6)
     x, y = RNG.standard_normal((2, 50_001, 6))
     alone = f(x, y, threads=1)
-    for threads in (2, 3, 8):
-        np.testing.assert_array_equal(f(x, y, threads=threads), alone)
+    for count in (2, 3, 8):
+        np.testing.assert_array_equal(f(x, y, threads=count), alone)
     grid = f(x[:5000].reshape(2, 2500, 6), y[:5000].reshape(2, 2500, 6), threads=2)
     np.testing.assert_array_equal(grid.reshape(-1, 6), alone[:5000])
 
 
-def test_the_gil_is_released_while_it_computes() -> None:
+def test_the_gil_is_released_while_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This thread sees a batch of which half is there, though all of it but the beginning is one call of machine code."""
+    monkeypatch.setattr(threads, "LONGEST", 1e9)
     f = swinging(24)
     x = RNG.standard_normal((400_000, 24))
-    f(x[:100], x[:100])
-    ticks, running = 0, True
+    out, places, ended = np.empty_like(x), [len(x) // 2, len(x) - 1], threading.Event()
 
-    def tick() -> None:
-        nonlocal ticks
-        while running:
-            ticks += 1
-            time.sleep(0.0005)
+    def compute() -> None:
+        while not ended.is_set():
+            out[places] = np.nan
+            f(x, x, out=out, threads=1)
 
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=compute)
     thread.start()
-    time.sleep(0.01)
-    before, begun = ticks, time.perf_counter()
-    f(x, x, threads=1)
-    spent = time.perf_counter() - begun
-    seen = ticks - before
-    running = False
+    end = time.monotonic() + PATIENCE
+    missing = [True, True]
+    while missing != [False, True] and time.monotonic() < end:
+        missing = np.isnan(out[places, 0]).tolist()  # both are read in one go, which no other Python thread interrupts
+        time.sleep(1e-4)
+    ended.set()
     thread.join()
-    assert spent < 0.005 or seen >= 3
+    assert missing == [False, True]
 
 
 def test_nan_stays_in_its_state() -> None:

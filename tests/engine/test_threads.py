@@ -6,13 +6,18 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
+from engine.interrupted import computed_after_ctrl_c
+from engine.kernels import swinging
 from featherweight.engine import threads
 from featherweight.engine.threads import LONGEST, share_out
+from patience import PATIENCE
 
 
 @pytest.mark.parametrize("grain", [1, 3, 1000])
@@ -39,30 +44,41 @@ def test_an_error_in_any_thread_reaches_the_caller() -> None:
         share_out(run, 100, 2)
 
 
-def test_an_error_ends_all_threads_after_the_pieces_that_they_are_at() -> None:
-    done = []
+def test_an_error_ends_all_threads_after_the_pieces_that_they_are_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, ended = [], threading.Event()
+
+    class Watched(threads._Pieces):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if (name, value) == ("end", 0):
+                ended.set()
 
     def run(start: int, stop: int) -> None:
         if start == 0:
             raise KeyboardInterrupt
-        time.sleep(0.01)
+        assert ended.wait(PATIENCE)
         done.append(start)
 
+    monkeypatch.setattr(threads, "_Pieces", Watched)
     with pytest.raises(KeyboardInterrupt):
         share_out(run, 1000, 4)
-    assert len(done) < 10
+    assert len(done) <= 3
 
 
-def test_pieces_become_as_short_as_signals_need_them() -> None:
+def test_pieces_become_as_short_as_signals_need_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty states take as long as a piece may, by a clock of the test's own."""
     sizes: list[int] = []
+    now = 0.0
 
     def run(start: int, stop: int) -> None:
+        nonlocal now
         sizes.append(stop - start)
-        time.sleep((stop - start) * LONGEST / 50)
+        now += (stop - start) * LONGEST / 50
 
+    monkeypatch.setattr(threads, "time", SimpleNamespace(perf_counter=lambda: now))
     share_out(run, 400, 1, 10)
-    assert sizes[0] == 10 and max(sizes) <= 75  # what is measured is not exact
-    assert sum(sizes) == 400
+    assert sizes[0] == 10 and sum(sizes) == 400
+    assert all(abs(size - 50) <= 1 for size in sizes[1:-1])
 
 
 LARGE_BATCH = """
@@ -87,41 +103,19 @@ atexit.register(check) if sys.argv[2] == "exit" else threading.Thread(target=che
 @pytest.mark.parametrize("when", ["exit", "thread"])
 def test_large_batches_when_the_interpreter_ends(when: str) -> None:
     command = [sys.executable, "-c", LARGE_BATCH, str(Path(__file__).parents[1]), when]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("computed\n", "")
 
 
-CTRL_C = """
-import os, signal, sys, threading, time
-sys.path.insert(0, sys.argv[1])
-import numpy as np
-from engine.kernels import swinging
-signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for processes in the background
-f, sent = swinging(12, sys.argv[2]), []
-x = np.zeros((int(sys.argv[4]), 12))
-f(x[:3], x[:3])
-
-def press():
-    time.sleep(0.3)
-    sent.append(time.perf_counter())
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Thread(target=press).start()
-try:
-    while True:
-        f(x, x, threads=int(sys.argv[3]), out=x)
-except KeyboardInterrupt:
-    print(time.perf_counter() - sent[0])
-"""
-
-
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize(("execution", "states"), [("traced", 8_000_000), ("rolled", 2_000_000)])
-def test_ctrl_c_does_not_wait_for_a_batch(execution: str, states: int, count: int) -> None:
-    """The batch alone takes a second and more."""
-    command = [sys.executable, "-c", CTRL_C, str(Path(__file__).parents[1]), execution, str(count), str(states)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    assert float(done.stdout) < 0.5  # some 0.05 s on a machine that does nothing else
+@pytest.mark.parametrize("execution", ["traced", "rolled"])
+def test_ctrl_c_does_not_wait_for_a_batch(execution: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor for a large part of it."""
+    f, x = swinging(12, execution), np.zeros((400_000, 12))
+    f(x[:3], x[:3])
+    for piece in range(3):
+        assert computed_after_ctrl_c(f, x, count, piece, monkeypatch) <= len(x) / 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

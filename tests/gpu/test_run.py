@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from sass import Instructions
 
 import featherweight as fw
 from featherweight.engine import cache
+from patience import PATIENCE
 
 ROBOT = fw.build(fw.robots.four_bar())
 
@@ -114,10 +116,14 @@ def test_others_are_compared_with_ours_at_its_best() -> None:
 
 def test_what_a_peer_printed_is_kept_when_it_fails_or_takes_too_long() -> None:
     prints = "import sys, time; print('hello'); print('{}', flush=True); "
-    assert by_peer(["-c", prints], 60.0) == (["{}"], "")
-    assert by_peer(["-c", prints + "sys.exit('no mujoco')"], 60.0) == (["{}"], "ended with 1: no mujoco")
-    lines, reason = by_peer(["-c", prints + "time.sleep(60)"], 1.0)
-    assert (lines, reason) == (["{}"], "took longer than 1 s")
+    assert by_peer(["-c", prints], PATIENCE) == (["{}"], "")
+    assert by_peer(["-c", prints + "sys.exit('no mujoco')"], PATIENCE) == (["{}"], "ended with 1: no mujoco")
+    for limit in (1.0, 10.0, 100.0):  # in which a busy machine begins to run the script
+        lines, reason = by_peer(["-c", prints + "time.sleep(1000)"], limit)
+        assert reason == f"took longer than {limit:.0f} s"
+        if lines:
+            break
+    assert lines == ["{}"]
 
 
 def test_batches_are_halved_until_their_arrays_are_not_too_large() -> None:
@@ -209,6 +215,7 @@ def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypat
     assert "## The same, tuned" in document(run.results._replace(figures=found), [small])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="shells and signals of POSIX")
 def test_what_compiles_beside_ends_with_all_that_it_started(small: Case, tmp_path: Path) -> None:
     """A shell that waits for another process, which has the other end of a pipe until it ends."""
     run = runner.Run(run_options(tmp_path))

@@ -1,6 +1,6 @@
 """How long the trial is, and with which seed.
 
-`TRIAL_MINUTES` is for the whole trial, of which each part takes its share (one minute unless told; `make trial` says 20).
+`TRIAL_MINUTES` is for the whole trial, of which each part takes its share (half a minute unless told; `make trial` says 20).
 `TRIAL_SEED` makes it another one (0 unless told; `make trial` draws one). `TRIAL_ROUND` runs one round of a test alone.
 What was tried, and how often, is printed at the end.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-MINUTES = float(os.environ.get("TRIAL_MINUTES", "1"))
+MINUTES = float(os.environ.get("TRIAL_MINUTES", "0.5"))
 SEED = int(os.environ.get("TRIAL_SEED", "0"))
 ONLY = os.environ.get("TRIAL_ROUND")
 

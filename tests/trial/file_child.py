@@ -19,8 +19,7 @@ from featherweight.algorithms import aba
 
 MEMORY = 4 << 30  # bytes of address space: libraries reserve more than they use
 RESIDENT = 1 << 30  # bytes in memory at most
-SECONDS = 5.0  # of computing, and
-PATIENCE = 20.0  # of waiting, where the machine is busy or the file is a pipe
+SECONDS = 5.0  # of processor time for a file
 JOINTS = 40  # of robots whose dynamics are checked in plain Python
 COMPILED = 8  # degrees of freedom of robots that may be counted and compiled too
 SAID = re.compile(r"['<\"]|line \d|\d")  # what a message is about: an element in quotes or brackets, or a place in the file
@@ -37,11 +36,12 @@ class Mutant(NamedTuple):
 
 
 def serve(pipe: Connection, folder: str) -> None:
-    """Answer each mutant with what is wrong: nothing, or words; and whether it was loaded."""
+    """Say that all is imported; then answer each mutant with what is wrong: nothing, or words; and whether it was loaded."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     os.chdir(folder)  # MuJoCo writes its log where it runs
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", fw.ModelWarning)
+    pipe.send("ready")
     while (mutant := pipe.recv()) is not None:
         pipe.send(verdict(mutant, Path(folder)))
 

@@ -16,6 +16,7 @@ import pytest
 
 from engine.kernels import expected, swinging
 from featherweight.engine.cache_folder import kept_files
+from patience import PATIENCE
 from trial.conftest import MINUTES, Rounds
 
 WRITERS = 50
@@ -44,7 +45,7 @@ def start(folder: Path, *sizes: int, limit: int | None = None) -> subprocess.Pop
 
 def ended(process: subprocess.Popen[str]) -> str:
     """What a process wrote to stderr; it must have computed what is right."""
-    out, errors = process.communicate(timeout=300)
+    out, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (0, "right\n"), errors
     return errors
 

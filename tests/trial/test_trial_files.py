@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from patience import PATIENCE
 from trial.conftest import Rounds
 from trial.damage import damaged_bytes, damaged_elements
 
 pytest.importorskip("resource")  # limits of POSIX
 
-from trial.file_child import PATIENCE, SECONDS, Mutant, serve
+from trial.file_child import SECONDS, Mutant, serve
 from trial.robot_files import RobotFile, robot_files
 
 SHARE = 0.2  # of the time; four tests, two at a time
@@ -47,6 +48,7 @@ class Child:
         self.process = context.Process(target=serve, args=(theirs, str(self.folder)), daemon=True)
         self.process.start()
         theirs.close()
+        self.pipe.recv()  # imports are no part of a file's time
 
     def verdict(self, mutant: Mutant) -> tuple[str, bool]:
         """What is wrong with how a file is treated, in words; and whether it was loaded."""

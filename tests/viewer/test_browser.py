@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from featherweight.robot.trajectory import Trajectory
+from patience import PATIENCE
 from viewer.robots import HOSTILE, arm, hostile_linkage
 
 pytest.importorskip("viser")
@@ -23,7 +24,6 @@ from featherweight.viewer.marks import Mark
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="no chromium and chromedriver on this machine")
 
-PATIENCE = 60.0  # [s] for what a busy machine may be slow at
 SIZE = (1000, 600)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from websockets.typing import Subprotocol
 
+from patience import PATIENCE
 from viewer.robots import arm
 
 pytest.importorskip("viser")
@@ -39,7 +40,7 @@ def hears(window: Window, **given: Any) -> bool:
     """Whether a page that connects is told of the robot."""
     protocol = Subprotocol(f"viser-v{viser.__version__}")
     with connect(window.url.replace("http", "ws"), subprotocols=[protocol], max_size=None, **given) as page:
-        return len(page.recv(timeout=20.0)) > 0
+        return len(page.recv(timeout=PATIENCE)) > 0
 
 
 def test_programs_and_the_own_page_are_heard(window: Window) -> None:
@@ -59,7 +60,7 @@ def test_pages_of_other_sites_are_refused_before_they_hear_anything(window: Wind
 @pytest.mark.parametrize("upgrade", ["websocket", "WebSocket", None])
 def test_names_given_to_this_machine_by_others_are_refused(window: Window, upgrade: str | None) -> None:
     """A site whose name leads to 127.0.0.1 has pages of the same origin as the window."""
-    asked = http.client.HTTPConnection("127.0.0.1", port_of(window), timeout=20.0)
+    asked = http.client.HTTPConnection("127.0.0.1", port_of(window), timeout=PATIENCE)
     host = f"example.com:{port_of(window)}"
     headers = {"Host": host, "Origin": f"http://{host}"}
     if upgrade:
@@ -94,7 +95,7 @@ def test_other_servers_of_the_process_are_left_alone(window: Window) -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(timeout=60.0)
+        t.join(timeout=PATIENCE)
     assert len(opened) == 4
     for w in opened:
         with pytest.raises(InvalidStatus, match="403"):
@@ -124,5 +125,5 @@ def test_a_server_that_cannot_be_guarded_is_not_kept(monkeypatch: pytest.MonkeyP
 def test_servers_stop() -> None:
     server = serve("127.0.0.1", 0)
     stop(server)
-    server._websock_server._server_thread.join(timeout=20.0)
+    server._websock_server._server_thread.join(timeout=PATIENCE)
     assert not server._websock_server._server_thread.is_alive()

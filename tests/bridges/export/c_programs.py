@@ -13,6 +13,7 @@ from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.exporting.routine import routines
 from featherweight.model.generators import random_tree
 from featherweight.spatial import sincos, sqrt
+from patience import PATIENCE
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wmissing-prototypes", "-Werror", "-O1"]
 KINDS = ("revolute", "prismatic", "spherical")
@@ -100,7 +101,7 @@ def program(f: Any, name: str, header: str, precision: str) -> str:
 def run_in_c(command: Sequence[str], f: Any, states: Sequence[Any], dtype: Any) -> list[Any]:
     """The results of states, (n, *shape) each."""
     rows = [np.ascontiguousarray(x, dtype).reshape(len(x), -1) for x in states]
-    done = subprocess.run(command, input=np.hstack(rows).tobytes(), capture_output=True, check=True, timeout=60)
+    done = subprocess.run(command, input=np.hstack(rows).tobytes(), capture_output=True, check=True, timeout=PATIENCE)
     sizes = np.cumsum([y.size for y in f.program.outputs])
     table = np.frombuffer(done.stdout, dtype).reshape(len(rows[0]), -1)
     pieces = np.split(table, sizes[:-1], axis=1)

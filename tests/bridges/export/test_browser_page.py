@@ -15,6 +15,7 @@ import pytest
 import featherweight as fw
 from featherweight.cli.app import run_command
 from featherweight.exporting import web_page
+from patience import PATIENCE
 from viewer.robots import ARM, HOSTILE, arm, hostile_linkage
 
 
@@ -64,7 +65,7 @@ def opened(page: Any, robot: fw.Robot, folder: Path) -> Any:
     with page.offline():
         page.open(web_page(robot, folder / "page.html").as_uri())
     run = page.driver.execute_script
-    end = time.monotonic() + 60.0
+    end = time.monotonic() + PATIENCE
     while not run("return typeof state === 'object' && state && state.time > 0"):
         assert time.monotonic() < end, run("return document.getElementById('state').textContent")
         time.sleep(0.1)
@@ -124,8 +125,9 @@ def test_a_body_follows_the_mouse(page: Any, tmp_path: Path) -> None:
     mouse.click_and_hold().perform()
     assert run("return hand.body") == 0
     ActionChains(page.driver).move_by_offset(-120, 0).perform()
-    start = run("return state.time")
+    start, end = run("return state.time"), time.monotonic() + PATIENCE
     while run("return state.time") < start + 1.5:
+        assert time.monotonic() < end, "the page's time stands still"
         time.sleep(0.1)
     assert run(where)[0] < x - 15.0  # the point is 0.15 m from its joint, some 50 pixels
     ActionChains(page.driver).release().perform()

@@ -102,6 +102,13 @@ def test_a_missing_package_is_listed_with_where_it_was_sought_and_what_to_pass(
     assert dict(fw.read(path, package_path=mine).unused)["meshes not found"].endswith(f"it is not in {mine / 'bot'}")
 
 
+@pytest.mark.parametrize("name", ["a/b", "a\\b", "..\\b", "C:"])
+def test_names_of_packages_lead_to_no_other_folder_on_any_system(tmp_path: Path, name: str) -> None:
+    """Here some of these are names of folders, on Windows they are paths."""
+    (tmp_path / name).mkdir(parents=True)
+    assert [*Packages.of(tmp_path).folders(name, tmp_path)] == []
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "a" * 5000, "a\0b", "é🤖", "%", "*"])
 def test_strange_names_of_packages_are_packages_that_are_not_there(tmp_path: Path, name: str) -> None:
     assert [*Packages.of(tmp_path).folders(name, tmp_path)] == []

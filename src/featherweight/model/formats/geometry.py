@@ -49,11 +49,17 @@ def _candidates(filename: str, folder: Path | None, packages: Packages) -> Itera
     if package is not None:
         yield from (found / package[1] for found in packages.folders(package[0], folder))
         return
-    path = filename.removeprefix("file://")
+    path = local_path(filename)
     if folder is not None:
         yield folder / path
     elif os.path.isabs(path):
         yield Path(path)
+
+
+def local_path(filename: str, windows: bool = os.name == "nt") -> str:
+    """The path that a name says, with `file://` before it or without; on Windows a slash comes before the drive there."""
+    path = filename.removeprefix("file://")
+    return path[1:] if windows and path != filename and re.match("/[A-Za-z]:", path) else path
 
 
 def _missing_meshes(shapes: Iterable[Shape], folder: Path | None, packages: Packages) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from ..types import ModelError
 from .xml import parse_xml, shortened
@@ -42,7 +42,7 @@ class Packages:
 
     def folders(self, name: str, near: Path | None) -> Iterator[Path]:
         """The folders that a package of this name may be, the likeliest first; `near` is that of the file that names it."""
-        if name in ("", ".", "..") or "/" in name:
+        if name in ("", ".", "..") or PureWindowsPath(name).name != name:  # one with a separator or a drive, on any system
             return
         for place in self._places(near):
             for folder in _in(place, name):

@@ -15,6 +15,7 @@ import pytest
 from engine.kernels import swinging
 from featherweight.engine import cache
 from featherweight.engine.backends.llvm import emit, jit, loop
+from patience import PATIENCE
 
 
 def memory_maps() -> int:
@@ -148,7 +149,7 @@ print(ended)
 @pytest.mark.parametrize("room", [0, 1 << 20])
 def test_where_memory_ends_there_is_memory_error(room: int) -> None:
     command = [sys.executable, "-c", WITHOUT_MEMORY, str(Path(__file__).parents[3]), str(room)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1000  # a workspace that does not fit the stack, ten times at least; and others
 

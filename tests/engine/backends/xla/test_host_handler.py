@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,23 +107,27 @@ def test_it_says_its_version() -> None:
         assert Xla().asks(module, with_api=False) == (0, 1, 0)
 
 
-def huge_pages() -> bool:
-    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    return setting.exists() and "[never]" not in setting.read_text()
+def asked_for_huge_pages(address: int) -> bool:
+    """Whether the memory around an address is marked so (`man 5 proc`); whether it gets them depends on what else is there."""
+    here = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if region := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            here = int(region[1], 16) <= address < int(region[2], 16)
+        elif here and line.startswith("VmFlags:"):
+            return "hg" in line.split()
+    raise AssertionError("the address is in no region of this process")
 
 
-@pytest.mark.skipif(not huge_pages(), reason="the system has no huge pages")
-def test_large_results_in_new_memory_take_few_pages() -> None:
-    """Small pages would be thousands."""
-    resource = pytest.importorskip("resource")
-    states_of_batch = (48 << 20) // 40
-    args = [np.ones((states_of_batch, 5)), RNG.standard_normal(5)]  # not zeros, which NumPy 2.0 has on small pages, once read
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage/enabled").exists(), reason="the system has no huge pages")
+def test_large_results_in_new_memory_ask_for_huge_pages() -> None:
+    size = 8 << 20
+    args = [np.ones((size // 40, 5)), RNG.standard_normal(5)]
     module = handler(SWING, True)
-    with mmap.mmap(-1, 48 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        result = np.frombuffer(memory, np.float64, 5 * states_of_batch).reshape(-1, 5)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    with mmap.mmap(-1, 2 * size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        result = np.frombuffer(memory, np.float64, 5 * len(args[0])).reshape(-1, 5)
+        middle = result[len(result) // 2 :].ctypes.data
+        assert not asked_for_huge_pages(middle)
         assert Xla().call(module, args, [result]) is None
-        taken = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        assert asked_for_huge_pages(middle)
         np.testing.assert_array_equal(result[-3:], SWING(*args)[-3:])
         del result
-        assert taken < (48 << 20) // mmap.PAGESIZE // 4

@@ -13,7 +13,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import Description, ModelError, Shape, ShapeType
-from featherweight.model.formats.geometry import find_mesh
+from featherweight.model.formats.geometry import find_mesh, local_path
 from featherweight.model.formats.registry import load_description
 
 SHARE = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share"
@@ -146,6 +146,21 @@ def test_colors_are_the_geometrys_own_or_those_of_its_materials_name(tmp_path: P
 
 
 # --- mesh files
+
+
+@pytest.mark.parametrize(
+    ("filename", "here", "on_windows"),
+    [
+        ("file:///C:/robots/a.stl", "/C:/robots/a.stl", "C:/robots/a.stl"),
+        ("file:///robots/a.stl", "/robots/a.stl", "/robots/a.stl"),
+        ("file://a.stl", "a.stl", "a.stl"),
+        ("/C:/a.stl", "/C:/a.stl", "/C:/a.stl"),
+        ("C:/a.stl", "C:/a.stl", "C:/a.stl"),
+    ],
+)
+def test_urls_of_files_are_paths(filename: str, here: str, on_windows: str) -> None:
+    assert local_path(filename, windows=False) == here
+    assert local_path(filename, windows=True) == on_windows
 
 
 def test_meshes_are_found_beside_the_file_by_uri_and_in_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
