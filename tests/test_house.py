@@ -18,12 +18,13 @@ PATHS = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix
 MODULES = {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
 NODES = [(name, node) for name, tree in MODULES.items() for node in ast.walk(tree)]
 
-BELOW_ROBOT = {"algorithms", "engine", "extras", "model", "spatial"}
+BELOW_ROBOT = {"algorithms", "engine", "extras", "model", "names", "spatial"}
 BELOW = {  # what each package may import
     "spatial": set[str](),
     "extras": set[str](),
-    "engine": {"extras", "spatial"},
-    "model": {"extras", "spatial"},
+    "names": set[str](),
+    "engine": {"extras", "names", "spatial"},
+    "model": {"extras", "names", "spatial"},
     "se3": {"spatial"},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,

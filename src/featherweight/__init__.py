@@ -32,6 +32,7 @@ from .model.types import (
     Shape,
     ShapeType,
 )
+from .names import meant
 from .robot.build import build, load, read
 from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
 from .robot.constraints.contact import BilateralContact
@@ -160,7 +161,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(__name__), new)
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    said = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(said if name.startswith("_") else said + meant(name, __dir__()))
 
 
 def __dir__() -> list[str]:

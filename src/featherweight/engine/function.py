@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 import numpy as np
 
 from ..extras import install_command
+from ..names import missing_attribute
 from .ambient_program import AmbientProgram, is_ambient
 from .backends import EXECUTIONS, NEEDED, backend
 from .backends.host_arrays import TYPES
@@ -66,6 +67,9 @@ class CompiledFunction(Generic[R]):
         self.__doc__ = described(program)
 
     __signature__ = OfInstances()
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     # what it is
 

@@ -18,6 +18,7 @@ from ..model.placement import tidy
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import WORLD, AnyFrame, Frame, Pose
+from ..names import choose_from
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
 
@@ -170,18 +171,18 @@ class System(ModelView):
             elif frame.body in (None, WORLD):
                 link, at = ModelFrame(WORLD, None, Pose()), Placed(-1, Pose())
             else:
-                raise ValueError(f"frame {frame.name!r}: {self.name} has no link {frame.body!r}; it has {self._frame_names}")
+                raise ValueError(f"frame {frame.name!r}: {self.name} has no link {choose_from(frame.body, self._frame_names)}")
             pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
             return ModelFrame(frame.name, link.body, tidy(link.placement @ pose)), Placed(at.row, tidy(at.pose @ pose))
         if not isinstance(frame, str):
             raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}")
         if frame not in named:
-            raise ValueError(f"{self.name} has no frame {frame!r}; it has {self._frame_names}")
+            raise ValueError(f"{self.name} has no frame {choose_from(frame, self._frame_names)}")
         return named[frame]
 
     @property
-    def _frame_names(self) -> str:
-        return ", ".join(f.name for f in self.frames)
+    def _frame_names(self) -> list[str]:
+        return [f.name for f in self.frames]
 
     @cached_property
     def _named_frames(self) -> dict[str | None, tuple[ModelFrame, Placed]]:

@@ -8,11 +8,12 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..model.types import ModelError
+from ..names import missing_attribute
 from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,6 +34,9 @@ class Trajectory:
     The contacts of instant k are rows `first[k]:first[k + 1]` of `points` and `forces`. Of many robots, q and v have an axis
     for them after that of the instants.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     times: Array  # (T,) [s]
     q: Array  # (T, nq)

@@ -12,6 +12,7 @@ import numpy as np
 from ..engine.backends.host_arrays import TYPES
 from ..extras import install_command
 from ..model.types import Actuator
+from ..names import missing_attribute
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory
@@ -84,6 +85,9 @@ class Simulation(StateOfRobots):
 
     Raises ValueError for arguments that make no sense and SimulationError for a step that cannot be taken.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     def __init__(
         self,
