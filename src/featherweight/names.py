@@ -220,6 +220,7 @@ CALLED_HERE = _names(
         "dt": "featherweight.Simulation.step_size",
         "t": "featherweight.Simulation.time",
         "set_state": "featherweight.Simulation.reset",
+        "view display visualize initViewer": "featherweight.Window(robot), a page for the browser",
         "stepSimulation": "featherweight.Simulation.step",
         "simulate": "featherweight.Simulation.run",
         "close residual spanning_velocity spanning_torque loop_forces singularity": (
