@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
     from .robot.mujoco_order import MujocoOrder
     from .robot.trajectory import Trajectory
+    from .robots.example_files import example
     from .simulation import ContactPoint, ContactSphere, HeightField, Plane, Simulation, SimulationError
     from .simulation.sweep import sweep
     from .viewer import Window
@@ -102,6 +103,7 @@ __all__ = [
     "build",
     "describe",
     "evaluate",
+    "example",
     "export",
     "generators",
     "identification",
@@ -125,6 +127,7 @@ _LATER = {
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
     "export": ".exporting.library",
+    "example": ".robots.example_files",
 }
 """What only some programs need, and where it is; imported when it is asked for."""
 
