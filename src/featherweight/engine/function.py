@@ -23,6 +23,7 @@ from .program import FusedProgram, Program
 from .result_class import result_class
 from .trace import Trace
 from .traced import NODE_BUDGET, Traced
+from .waiting import told
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -371,12 +372,14 @@ def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
     Candidates whose trace goes past the node budget, or far past the operations of one before, are out, unless all are, or
     loops were asked for: then the first is taken.
     """
+    first = next(iter(candidates))
     costs: dict[str, int] = {}
-    for name, f in candidates.items():
-        budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
-        if f._asked != "rolled" and f._traced.within(budget):
-            costs[name] = cost(f.operations)
-    chosen = candidates[min(costs, key=costs.__getitem__) if costs else next(iter(candidates))]
+    with told(f"{candidates[first].program.title}, by {len(candidates)} algorithms of which the cheapest is taken"):
+        for name, f in candidates.items():
+            budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
+            if f._asked != "rolled" and f._traced.within(budget):
+                costs[name] = cost(f.operations)
+    chosen = candidates[min(costs, key=costs.__getitem__) if costs else first]
     for other, f in candidates.items():
         f.algorithm = other
     chosen._candidates = candidates

@@ -113,7 +113,14 @@ class System(ModelView):
         """
         arguments = tuple(x if isinstance(x, Input) else self._argument(x) for x in inputs)
         program = KernelProgram(
-            name, self._kernel(kernel), (self._system, *constants), arguments, tuple(outputs), doc or "", part=part
+            name,
+            self._kernel(kernel),
+            (self._system, *constants),
+            arguments,
+            tuple(outputs),
+            doc or "",
+            part=part,
+            owner=self.name,
         )
         return CompiledFunction(program, self.execution, algorithm)
 
