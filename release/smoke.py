@@ -246,6 +246,175 @@ def all_together(folder: Path) -> None:
 
 LIGHT = (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
 HEAVY = (jax, torch, cuda)
+USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
+
+UNASKED:
+        refused_by_name(extra, USES[extra], folder)
+    assert installed_modules() <= REQUIRED, f"featherweight imports {installed_modules() - REQUIRED}"
+
+
+def refused_by_name(extra: str, use: Callable[[Path], None], folder: Path) -> None:
+    """Without its extra, a use says how to get it."""
+    try:
+        use(folder)
+    except ImportError as error:
+        if f'pip install "featherweight[{extra}]"' not in str(error):
+            raise AssertionError(f"without {extra}: {error}") from error
+    else:
+        raise AssertionError(f"{extra} is not needed for what it is there for")
+
+
+def mjcf(folder: Path) -> None:
+    path = folder / "robot.xml"
+    path.write_text(MJCF)
+    robot = fw.load(path)
+    same(robot.mass_matrix([0.3]), [[robot.mass * 0.1**2 * 0.4]])  # a ball of radius 0.1 about its centre
+
+
+def xacro(folder: Path) -> None:
+    """A macro, used twice, and an argument in an expression."""
+    links = '<xacro:link name="a"/><xacro:link name="b"/>'
+    path = folder / "robot.urdf.xacro"
+    path.write_text(
+        '<robot name="robot" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="mass" default="1"/>'
+        '<xacro:macro name="link" params="name"><link name="${name}"><inertial><mass value="${2 * $(arg mass)}"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></xacro:macro>'
+        f'{links}<joint name="hinge" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    robot = fw.load(path, base="floating", xacro_args={"mass": 3})
+    same([robot.nv, robot.mass], [7, 12.0])
+
+
+def rolled(folder: Path) -> None:
+    description = fw.generators.chain(6, seed=1)
+    state = states(arm())
+    same(fw.build(description, execution="rolled").inverse_dynamics(*state), arm().inverse_dynamics(*state))
+
+
+def simulation(folder: Path) -> None:
+    """A ball falls on the ground and stays there."""
+    ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
+    robot = fw.build(ball, base="floating")
+    q = robot.neutral()
+    q[2] = 0.15
+    sim = fw.Simulation(robot, step=1e-3, q=q, spheres=[fw.ContactSphere("ball", 0.1)], ground=fw.Plane())
+    sim.run(0.5)
+    assert abs(sim.q[2] - 0.1) < 1e-3, sim.q
+    assert fw.identification.base_parameters(arm()).values.size > 0
+
+
+def ik(folder: Path) -> None:
+    robot = arm()
+    q, _, _ = states(robot)
+    hand = robot.bodies[-1].name
+    solver = fw.InverseKinematics(robot, fw.FrameTask(hand, "position"))
+    target = robot.frame_placement(hand)(q)[:3, 3]
+    same(solver.velocity(q, target, dt=0.01), 0.0 * q)
+
+
+def shapes(folder: Path) -> None:
+    robot = fw.load(urdf(folder))
+    assert robot.in_collision([[3.1, 0.0], [0.1, 0.0]]).tolist() == [True, False]
+
+
+def cli(folder: Path) -> None:
+    main = import_module("featherweight.cli").main
+    said: list[str] = []
+    write, sys.stderr = sys.stderr, _Lines(said)
+    try:
+        status = main(["ops", str(urdf(folder))])
+    finally:
+        sys.stderr = write
+    if status:
+        raise ImportError("".join(said))
+
+
+class _Lines:
+    """Keeps what is written."""
+
+    def __init__(self, said: list[str]) -> None:
+        self.write, self.flush = said.append, lambda: None
+
+
+def dask(folder: Path) -> None:
+    array = import_module("dask.array")
+    robot = arm()
+    state = states(robot, 100)
+    lazy: Any = robot.forward_dynamics(*(array.from_array(x, chunks=(50, -1)) for x in state))
+    same(lazy.compute(), robot.forward_dynamics(*state))
+
+
+def learning(folder: Path) -> None:
+    import_module("featherweight.gym")
+    envs = import_module("gymnasium").make_vec("featherweight/Hopper-v0", num_envs=2)
+    seen, _ = envs.reset(seed=0)
+    assert envs.step(envs.action_space.sample())[0].shape == seen.shape
+
+
+def window(folder: Path) -> None:
+    shown = import_module("featherweight.viewer").Window(fw.load(urdf(folder)), port=0)
+    with urllib.request.urlopen(shown.url, timeout=10) as page:
+        assert page.status == 200
+    shown.close()
+
+
+def render(folder: Path) -> None:
+    picture = import_module("featherweight.viewer").picture(fw.load(urdf(folder)), size=(64, 48))
+    assert picture.shape == (48, 64, 3)
+    assert picture.std() > 0
+
+
+def casadi(folder: Path) -> None:
+    wrap = import_module("featherweight.casadi").wrap
+    robot = arm()
+    q, v, tau = states(robot)
+    same(wrap(robot.forward_dynamics)(q, v, tau).full()[:, 0], robot.forward_dynamics(q, v, tau))
+
+
+def robots(folder: Path) -> None:
+    arm = fw.load(fw.example("panda"))
+    same([arm.nv], [8])  # a finger follows the other
+
+
+def demo(folder: Path) -> None:
+    import_module("featherweight.cli.demo")
+    humanoid = fw.load(fw.example("talos_reduced"), base="floating")
+    assert humanoid.nv > 30
+
+
+def jax(folder: Path) -> None:
+    wrap = import_module("featherweight.jax").wrap
+    import_module("jax").config.update("jax_enable_x64", True)
+    robot = arm()
+    same(wrap(robot.forward_dynamics)(*states(robot)), robot.forward_dynamics(*states(robot)))
+
+
+def torch(folder: Path) -> None:
+    wrap = import_module("featherweight.torch").wrap
+    robot = arm()
+    tensors = map(import_module("torch").as_tensor, states(robot))
+    same(wrap(robot.forward_dynamics)(*tensors), robot.forward_dynamics(*states(robot)))
+
+
+def cuda(folder: Path) -> None:
+    """On a machine without a device, the error is that of the driver."""
+    robot = arm()
+    try:
+        same(robot.forward_dynamics(*states(robot, 10), device="cuda"), robot.forward_dynamics(*states(robot, 10)))
+    except RuntimeError as error:
+        if "driver" not in str(error) and "device" not in str(error):
+            raise
+
+
+def all_together(folder: Path) -> None:
+    """What the extra `all` lists, used in one environment."""
+    listed = next(r for r in metadata.requires("featherweight") or () if r.endswith('extra == "all"'))
+    for extra in listed.partition("[")[2].partition("]")[0].split(","):
+        USES[extra](folder)
+
+
+LIGHT = (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
+HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {use.__name__: use for use in (*LIGHT, *HEAVY)} | {"all": all_together}
 
 UNASKED = {"dask", "demo", "all"}  # who has Dask's arrays has Dask, and [demo] and [all] are others together

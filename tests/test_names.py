@@ -66,7 +66,7 @@ def test_bodies_have_whole_inertias() -> None:
 class Failing(fw.Robot):
     @property
     def broken(self) -> int:
-        return [].size  # type: ignore[attr-defined]
+        raise AttributeError("it failed within")
 
 
 def arm() -> fw.Robot:
@@ -91,7 +91,7 @@ def arm() -> fw.Robot:
         (lambda: fw, "rnea", "module 'featherweight' has no attribute 'rnea'; here it is robot.inverse_dynamics(q, v, a)"),
         (lambda: fw, "Simulator", "; here it is featherweight.Simulation"),
         (lambda: fw, "laod", " (is it 'load'?)"),
-        (lambda: Failing(arm().model), "broken", "'list' object has no attribute 'size'"),
+        (lambda: Failing(arm().model), "broken", "it failed within"),
     ],
 )
 def test_a_name_that_is_not_there_says_what_it_is_here(owner: Callable[[], Any], name: str, said: str) -> None:

@@ -5,8 +5,8 @@ Only errors use it: `__getattr__` of the public classes runs for attributes that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, SupportsIndex, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
 
 class HasName(Protocol):
@@ -15,6 +15,8 @@ class HasName(Protocol):
 
 
 T = TypeVar("T", bound=HasName)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SHOWN = 60  # names that a message lists
 
@@ -54,6 +56,8 @@ def close_to(name: str, known: Iterable[str]) -> list[str]:
     from difflib import get_close_matches  # only errors need it
 
     plain = {_plain(x): x for x in known}
+    if _plain(name) in plain:
+        return [plain[_plain(name)]]
     within = sorted((x for x in plain if len(_plain(name)) > 2 and _plain(name) in x), key=len)
     return [plain[x] for x in within[:3] or get_close_matches(_plain(name), plain, n=1)]
 
@@ -83,6 +87,31 @@ def meant(name: str, known: Iterable[str]) -> str:
     own = {_plain(x): x for x in known if not x.startswith("_")}
     here = CALLED_HERE.get(name) or own.get(_plain(name)) or _WITHOUT_CAPITALS.get(_plain(name))
     return f"; here it is {here}" if here else hint(name, own.values())
+
+
+def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, whose TypeError for a keyword that it does not take says which one is meant."""
+    from functools import wraps
+    from inspect import signature
+
+    name = function.__qualname__.removesuffix(".__init__")
+    known = [x.name for x in signature(function).parameters.values() if x.name != "self"]
+
+    @wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        if not named.keys() <= known_set:
+            raise unknown_keyword(name, next(x for x in named if x not in known_set), known)
+        return function(*args, **named)
+
+    known_set = set(known)
+    return call
+
+
+def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeError:
+    """The error for a keyword that a function does not take."""
+    here = [x for x in KEYWORDS_HERE.get(keyword, ()) if x.partition("=")[0] in known]
+    told = f"; here it is {here[0]}" if here else hint(keyword, known)
+    return TypeError(f"{function} has no argument {keyword!r}{told}; it takes {listed(known)}")
 
 
 def _plain(name: str) -> str:
@@ -229,5 +258,34 @@ CALLED_HERE = _names(
     }
 )
 """Names in other libraries, and the name here: the tables of docs/coming_from.md, whose cells a test compares with these."""
+
+KEYWORDS_HERE = {
+    "dt": ("step", "dt"),
+    "timestep": ("step",),
+    "time_step": ("step",),
+    "T": ("duration",),
+    "time": ("duration",),
+    "floating": ('base="floating"',),
+    "floating_base": ('base="floating"',),
+    "free_flyer": ('base="floating"',),
+    "root_joint": ('base="floating"',),
+    "fixed_base": ('base="fixed"',),
+    "use_fixed_base": ('base="fixed"',),
+    "package_dirs": ("package_path",),
+    "mesh_dir": ("package_path",),
+    "torque": ("tau",),
+    "torques": ("tau",),
+    "ctrl": ("control",),
+    "qpos": ("q",),
+    "qvel": ("v",),
+    "dq": ("v",),
+    "qd": ("v",),
+    "qdd": ("a",),
+    "ddq": ("a",),
+    "qacc": ("a",),
+    "f_ext": ("external_forces",),
+    "fext": ("external_forces",),
+}
+"""Words for arguments in other libraries, and ours, of which a function takes one."""
 
 _WITHOUT_CAPITALS = {_plain(name): here for name, here in CALLED_HERE.items() if len(name) > 2}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 import numpy as np
 
 from ..extras import install_command
-from ..names import missing_attribute
+from ..names import missing_attribute, unknown_keyword
 from .ambient_program import AmbientProgram, is_ambient
 from .backends import EXECUTIONS, NEEDED, backend
 from .backends.host_arrays import TYPES
@@ -40,6 +40,12 @@ else:
     R = TypeVar("R", covariant=True)
 
 
+def require_execution(execution: str) -> None:
+    """Raise ValueError for an execution that there is not."""
+    if execution not in EXECUTIONS:
+        raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
+
+
 class CompiledFunction(Generic[R]):
     """A function of arrays, compiled for one robot at its first call and kept on disk.
 
@@ -55,8 +61,7 @@ class CompiledFunction(Generic[R]):
     """
 
     def __init__(self, program: Program, execution: str = "auto", algorithm: str = "") -> None:
-        if execution not in EXECUTIONS:
-            raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
+        require_execution(execution)
         self.program = program
         self.algorithm = algorithm or program.kernels[0].kernel.__name__
         self._asked = execution
@@ -166,7 +171,7 @@ class CompiledFunction(Generic[R]):
                 return self.variant(name).derivative(*by)
         names = tuple(x.name for x in self.program.inputs)
         if unknown := set(by) - set(names):
-            raise TypeError(f"{self.program} has no argument {min(unknown)!r}")
+            raise unknown_keyword(str(self.program), min(unknown), names)
         chosen = tuple(n for n in names if n in by) or names
         what = f"Derivatives of {self.name} by {', '.join(chosen)}. {self.program.doc}"
         return self._derived(("derivative", *chosen), lambda p: JacobianProgram(p, what, chosen))

@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ..algorithms import integration
-from ..engine.function import CompiledFunction
+from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
 from ..model.configuration import Coordinates, Joints
@@ -32,6 +32,7 @@ class System(ModelView):
     """A model, and how kernels become functions of it."""
 
     def __init__(self, model: Model, execution: str = "auto") -> None:
+        require_execution(execution)
         super().__init__(model)
         self.execution = execution
 
@@ -139,8 +140,10 @@ class System(ModelView):
         return array
 
     def _require_own(self, function: CompiledFunction[Any]) -> None:
-        """Refuse functions of another robot."""
-        kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()
+        """Refuse functions of another robot, and what is no function of a robot."""
+        if not isinstance(function, CompiledFunction):
+            raise TypeError(f"{self.name}: expected a function of a robot, such as robot.mass_matrix; got {function!r}")
+        kernels = function.program.kernels
         for system in (kernel.constants[0] for kernel in kernels if kernel.constants):
             if isinstance(system, type(self._system)) and system != self._system:
                 raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")

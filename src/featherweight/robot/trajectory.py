@@ -126,7 +126,8 @@ def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
             names = [name for name in ("format", *REQUIRED, *CONTACTS, *NAMES) if name in getattr(found, "files", ())]
             arrays = {name: found[name] for name in names}
         except DAMAGED as error:
-            raise ModelError(f"{path}: no .npz file, or a damaged one: {error}") from error
+            reason = "it is no archive" if isinstance(error, ValueError) else str(error)  # NumPy speaks of pickles there
+            raise ModelError(f"{path}: no .npz file of a trajectory, or a damaged one: {reason}") from error
     if isinstance(found, np.ndarray):
         raise ModelError(f"{path}: one array, where times, q and v are needed in an .npz file")
     return arrays
