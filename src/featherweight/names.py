@@ -6,6 +6,7 @@ Only errors use it: `__getattr__` of the public classes runs for attributes that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
 
@@ -91,11 +92,9 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose TypeError for a keyword that it does not take says which one is meant."""
-    from functools import wraps
-    from inspect import signature
-
-    name = function.__qualname__.removesuffix(".__init__")
-    known = [x.name for x in signature(function).parameters.values() if x.name != "self"]
+    code: Any = getattr(function, "__code__")  # noqa: B009  # of a function, which a Callable need not be
+    known = [x for x in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if x != "self"]
+    known_set, name = set(known), function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
@@ -103,7 +102,6 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
             raise unknown_keyword(name, next(x for x in named if x not in known_set), known)
         return function(*args, **named)
 
-    known_set = set(known)
     return call
 
 
