@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..names import missing_attribute
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .figure import FACES, Figure, Layer, start_configuration
@@ -39,6 +40,9 @@ class Window:
 
     Usable from several threads. A context manager: leaving it closes the window, after which it raises RuntimeError.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     def __init__(
         self,
