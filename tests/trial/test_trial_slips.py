@@ -34,7 +34,7 @@ V = np.zeros(7)
 SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     # files
     "a file that is not there": (lambda: fw.load("nothing.urdf"), FileNotFoundError, "'nothing.urdf'"),
-    "a name for a file": (lambda: fw.load("panda"), fw.ModelError, "unknown suffix ''; a robot is read from .urdf"),
+    "a name for a file": (lambda: fw.load("panda"), fw.ModelError, "featherweight.example gives the paths of example robots"),
     "a mesh for a file": (lambda: fw.load("arm.stl"), fw.ModelError, "unknown suffix '.stl'; a robot is read from .urdf"),
     "a path in bytes": (lambda: fw.load(b"arm.urdf"), fw.ModelError, "no XML, which begins with '<'"),
     "a folder": (lambda: fw.load(ARM.parent), OSError, "a folder, not a file; name the robot's file in it"),
