@@ -78,7 +78,7 @@ def missing_attribute(owner: Any, name: str, otherwise: str = "dir() lists those
     said = f"{type(owner).__name__!r} object has no attribute {name!r}"
     if not name.startswith("_"):
         robot = vars(owner).get("robot") if hasattr(owner, "__dict__") else None
-        has_it = hasattr(type(robot), name)
+        has_it = not isinstance(robot, str) and hasattr(type(robot), name)  # a trajectory has the name of its robot
         said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
     raise AttributeError(said, name=name)
 

@@ -379,7 +379,7 @@ def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
     """
     first = next(iter(candidates))
     costs: dict[str, int] = {}
-    with told(f"{candidates[first].program.title}, by {len(candidates)} algorithms of which the cheapest is taken"):
+    with told(f"{candidates[first].program.title} (comparing {len(candidates)} algorithms)"):
         for name, f in candidates.items():
             budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
             if f._asked != "rolled" and f._traced.within(budget):

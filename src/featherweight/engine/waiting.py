@@ -1,9 +1,9 @@
 """What users are told while they wait for code to be compiled: records of the logger "featherweight".
 
-LLVM takes about as long as what comes before it, traces and their IR. So once these took a second or so on this machine, it is
-known that the user will wait, and a WARNING says for what: Python shows it on standard error where a program has not set up
-logging. A program that says nothing looks as if it hangs, and this happens once for each function on a machine. What has taken
-longer than `LONG` is told when it is done, as INFO, with its time.
+A compilation makes traces and their IR first, and LLVM then takes about twice as long. So the time of the first part, on this machine
+and under its load, tells how long the user will wait. If that is longer than `PATIENCE`, a WARNING says what is compiled. Python shows
+warnings on standard error where a program has not set up logging: without it the program looks as if it hangs, and it happens once for
+each function on a machine. An INFO record with the time follows a compilation that took longer than `LONG`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _now = _Now()
 
 @contextlib.contextmanager
 def told(what: str, how_long: str = "") -> Iterator[None]:
-    """Tell that something is being compiled: at once if it is known how long it takes, else at a `tell_if_long`.
+    """Tell that something is being compiled: at once if `how_long` is given, else at the first `tell_if_long` that expects it.
 
-    Of a compilation within another only the outer one is told.
+    A compilation within another one is part of it and is not told.
     """
     if _now.what:
         yield
@@ -48,7 +48,7 @@ def told(what: str, how_long: str = "") -> Iterator[None]:
 
 
 def tell_if_long() -> None:
-    """To be called before LLVM begins, and between traces: tell what is compiled, if it will take long."""
+    """Tell what is compiled, if it will take long: to be called before LLVM begins, and between traces."""
     whole = WHOLE * (time.perf_counter() - _now.begun)
     if _now.what and not _now.said and whole > PATIENCE:
         _now.said = True
