@@ -1,7 +1,7 @@
 """What users are told while they wait for code to be compiled: records of the logger "featherweight".
 
 A compilation makes traces and their IR first, and LLVM then takes about twice as long. So the time of the first part, on this
-machine and under its load, tells how long the user will wait. If that is longer than `PATIENCE`, a WARNING says what is compiled:
+machine and under its load, tells how long the user will wait. If that is more than `PATIENCE`, a WARNING says what is compiled:
 Python shows warnings on standard error where a program has not set up logging. Without it the program looks as if it hangs, and
 it happens once for each function on a machine. An INFO record with the time follows a compilation that took longer than `LONG`.
 """
