@@ -7,7 +7,6 @@ is in memory. The picture is batches.png.
 """
 
 import os
-import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -18,7 +17,7 @@ from guide_pictures import BLUE, COLORS, FAINT, GROUND, RED, output_folder, pane
 
 import featherweight as fw
 
-PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+PANDA = "panda"
 FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
 STATES, TIMED, CHUNK, SINGLE = 1_000_000, 200_000, 20_000, 2_000
 
@@ -71,7 +70,7 @@ def through_files(robot, folder, count, rng):
 def solve(count=STATES):
     """Microseconds a state by way of calling; relative errors of float32; the files' bytes, and bytes that memory grew by."""
     rng = np.random.default_rng(0)
-    robot = fw.build(fw.read(PANDA).locked(FINGERS))
+    robot = fw.build(fw.read(fw.example(PANDA)).locked(FINGERS))
     f, x = robot.forward_dynamics, states(robot, count, rng)
     exact = f(*x)
     error = abs(f(*(y.astype(np.float32) for y in x)) - exact).max(axis=1) / abs(exact).max(axis=1)

@@ -6,15 +6,12 @@ Three controllers with the same stiffness follow the same motion, with an empty 
 of; a fourth knows. The picture is computed_torque.png.
 """
 
-import sysconfig
-from pathlib import Path
-
 import numpy as np
 from guide_pictures import BLUE, COLORS, GROUND, RED, draw_bars, draw_curves, output_folder, panels, save
 
 import featherweight as fw
 
-PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+PANDA = "panda"
 FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
 LOAD = fw.Inertia(1.5, (0.0, 0.0, 0.1), (2e-3, 0.0, 0.0, 2e-3, 0.0, 2e-3))  # in the hand's frame
 HOME = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8])  # [rad]
@@ -24,7 +21,7 @@ STEP, DURATION = 1e-3, 6.0  # [s]
 
 def arms():
     """Panda with its fingers held, and the same with the load in its hand."""
-    empty = fw.read(PANDA).locked(FINGERS)
+    empty = fw.read(fw.example(PANDA)).locked(FINGERS)
     return fw.build(empty), fw.build(empty.with_payload("panda_hand", LOAD))
 
 

@@ -6,7 +6,6 @@ Go2 falls 0.1 m onto its feet, held by springs at its joints, and is pushed side
 other ground. The picture is drop_and_push.png.
 """
 
-import sysconfig
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,6 @@ from guide_pictures import GROUND, RED, draw_curves, output_folder, panels, save
 
 import featherweight as fw
 
-GO2 = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/go2_description")
 FEET = [f"{leg}_foot" for leg in ("FL", "FR", "RL", "RR")]
 RADIUS = 0.022  # of a foot [m]
 DROP, PUSH, AT, FOR = 0.1, 60.0, 1.0, 0.2  # [m], [N] along y, and when [s]
@@ -26,7 +24,7 @@ STIFFNESS, DAMPING = 150.0, 4.0  # of the joints [N m/rad, N m s/rad]
 
 def standing():
     """Go2, and its configuration with feet on the ground."""
-    robot = fw.load(GO2 / "urdf/go2.urdf", base="floating", srdf=GO2 / "srdf/go2.srdf")
+    robot = fw.load(fw.example("go2"), base="floating", srdf=fw.example("go2.srdf"))
     q = robot.configurations["standing"].copy()
     q[2] += RADIUS - robot.frame_placement(FEET)(q)[:, 2, 3].min()
     return robot, q

@@ -6,7 +6,6 @@ A UR5 gets an Allegro hand, and its image in a mirror becomes the left arm. What
 of the shoulder is printed; the picture is editing_models.png.
 """
 
-import sysconfig
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +15,7 @@ from guide_pictures import BLUE, COLORS, GROUND, RED, draw_bars, output_folder, 
 
 import featherweight as fw
 
-ROBOTS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
-ARM, HAND = ROBOTS / "ur_description/urdf/ur5_robot.urdf", ROBOTS / "allegro_hand_description/urdf/allegro_right_hand.urdf"
+ARM, HAND = "ur5_robot", "allegro_right_hand"
 LOAD = fw.Inertia(0.5, (0.0, 0.0, 0.1), (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3))  # in the palm
 ARM_JOINTS = [f"{part}_joint" for part in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
 POSE = [-0.5, -0.9, 1.2, -0.6, 0.3, 0.2]  # of the arm [rad]
@@ -25,8 +23,8 @@ POSE = [-0.5, -0.9, 1.2, -0.6, 0.3, 0.2]  # of the arm [rad]
 
 def variants():
     """Descriptions by name, each made from the one before."""
-    arm = fw.read(ARM)
-    armed = arm.attached(fw.read(HAND), frame="tool0", prefix="hand_")
+    arm = fw.read(fw.example(ARM))
+    armed = arm.attached(fw.read(fw.example(HAND)), frame="tool0", prefix="hand_")
     fingers = {j.name: 0.3 for j in armed.joints if j.name.startswith("hand_") and j.type != fw.JointType.FIXED}
     return {
         "arm": arm,

@@ -6,25 +6,19 @@ The first run compiles for half a minute, others read that from the cache. Each 
 search, time, and what it is made of. The picture is hyq_jumps.png.
 """
 
-import sysconfig
-from pathlib import Path
-
 import numpy as np
 from ilqr import Task, solve
 from pictures import output_folder, picture_of_hyq
 
 import featherweight as fw
 
-ROBOTS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots")
-HYQ = ROBOTS / "hyq_description/robots/hyq_no_sensors.urdf"
+HYQ = "hyq_no_sensors"
 FEET = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
 
 
 def hyq(rise=0.3, bend=0.9):
     """From a crouch, 0.3 s of stance, then 0.2 s up to the apex, where the trunk is `rise` [m] higher; with joint forces."""
-    if not HYQ.is_file():
-        raise SystemExit(f"{HYQ} is not there: HyQ needs pip install 'featherweight[demo]'")
-    robot = fw.load(HYQ, base="floating")
+    robot = fw.load(fw.example(HYQ), base="floating")
     stance = robot.operational_space([fw.BilateralContact(foot, "point") for foot in FEET])
 
     def standing(bend):

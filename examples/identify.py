@@ -8,8 +8,6 @@ do to noise. Base parameters are fitted by least squares, and inertias that bodi
 predict the forces of a motion that they have not seen. The picture is identify.png.
 """
 
-import sysconfig
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +16,7 @@ from pictures import output_folder, picture_of_identification
 import featherweight as fw
 from featherweight import identification
 
-PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+PANDA = "panda"
 PERIOD, SAMPLES, HARMONICS = 10.0, 1000, 5  # [s], and how many
 TRIED = 40  # random motions
 ANGLE_NOISE, FORCE_NOISE = 1e-4, np.array([0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.1])  # [rad], [N m, N]
@@ -101,7 +99,7 @@ def smoothed(q, t):
 
 def solve():
     rng = np.random.default_rng(4)
-    arm = fw.load(PANDA)
+    arm = fw.load(fw.example(PANDA))
     hidden, friction = hidden_arm(arm, rng)
     base = identification.base_parameters(arm, friction=[j.name for j in driven(arm)])
     t = np.linspace(0.0, PERIOD, SAMPLES, endpoint=False)

@@ -6,8 +6,6 @@ The hand gives way to a push of 20 N by as much as its stiffness says, and comes
 to move, and the hand stays where it is. The picture is operational_space.png.
 """
 
-import sysconfig
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +15,7 @@ from scipy.linalg import eigh
 import featherweight as fw
 from featherweight import se3
 
-PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+PANDA = "panda"
 FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
 HAND = "panda_hand"
 HOME = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8])  # [rad]
@@ -64,7 +62,7 @@ def push(robot, q):
 
 def solve():
     """Times, configurations, displacements (T, 3) of the hand and of the elbow in the world; and the robot."""
-    robot = fw.build(fw.read(PANDA).locked(FINGERS))
+    robot = fw.build(fw.read(fw.example(PANDA)).locked(FINGERS))
     control = Impedance(robot, robot.frame_placement(HAND)(HOME))
     sim = fw.Simulation(robot, STEP, q=HOME)
     parts = [sim.run(PUSH, control)]

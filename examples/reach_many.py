@@ -6,16 +6,14 @@ At points of the vertical plane through the base, the hand is to point in direct
 that it can take is shown. The picture is reach_many.png.
 """
 
-import sysconfig
 import time
-from pathlib import Path
 
 import numpy as np
 from pictures import output_folder, picture_of_workspace
 
 import featherweight as fw
 
-PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+PANDA = "panda"
 HAND = "panda_hand"
 X, Z = np.linspace(-1.0, 1.0, 61), np.linspace(-0.6, 1.3, 58)  # [m]
 DIRECTIONS = 24
@@ -36,7 +34,7 @@ def poses():
 
 def solve(restarts=8):
     """The robot, targets, and what was found for them; the hand may turn about its own axis."""
-    robot = fw.load(PANDA)
+    robot = fw.load(fw.example(PANDA))
     ik = fw.InverseKinematics(robot, fw.FrameTask(HAND, weight=[1, 1, 1, 1, 1, 0], tolerance=1e-4))
     targets = poses()
     ik.solve(targets[0, 0])  # compiles it, or reads it from the cache

@@ -8,7 +8,6 @@ long Jacobians and solutions take. The picture is reach_with_casadi.png.
 """
 
 import argparse
-import sysconfig
 import time
 from pathlib import Path
 
@@ -24,7 +23,7 @@ try:
 except ImportError as error:
     raise SystemExit(f"{error}: this example needs pip install 'featherweight[casadi,demo]'") from None
 
-PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+PANDA = "panda"
 HAND = "panda_hand_tcp"
 STEP, KNOTS = 0.02, 45  # [s], and how many steps
 START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])  # q; one finger follows the other
@@ -87,7 +86,7 @@ def main():
     parser.add_argument("--output", type=Path, default=Path("output"))
     parser.add_argument("--compare", action="store_true")
     given = parser.parse_args()
-    robot = fw.load(PANDA)
+    robot = fw.load(fw.example(PANDA))
     hand = wrap(robot.frame_placement(HAND), "hand", hessian=True)
     slopes = robot.forward_dynamics_derivatives
     ways = [("ours", wrap(robot.forward_dynamics, "dynamics", hessian=True, jacobian=slopes), hand)]

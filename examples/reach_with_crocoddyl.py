@@ -6,9 +6,7 @@ Crocoddyl asks an action model for one knot at a time: `calc` for the accelerati
 has a line: cost, step, time, and how much of it our functions took. The picture is reach_with_crocoddyl.png.
 """
 
-import sysconfig
 import time
-from pathlib import Path
 
 import numpy as np
 from pictures import output_folder, picture_of_reach
@@ -20,7 +18,7 @@ try:
 except ImportError as error:
     raise SystemExit(f"{error}: this example needs pip install 'featherweight[examples]'") from None
 
-PANDA = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf")
+PANDA = "panda"
 HAND = "panda_hand_tcp"
 STEP, KNOTS = 0.01, 75  # [s], and how many
 START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])  # q; one finger follows the other
@@ -81,7 +79,7 @@ class Log(crocoddyl.CallbackAbstract):
 
 def solve():
     """The robot, states q (n+1, nq) and v, joint forces u (n, nv), and costs."""
-    robot = fw.load(PANDA)
+    robot = fw.load(fw.example(PANDA))
     running = Reach(robot, distance=1.0, posture=0.1, velocity=0.1, effort=1e-3)
     final = Reach(robot, distance=1e4, posture=0.1, velocity=1e2, effort=0.0)
     for model in (running, final):  # compiles what they call, or reads it from the cache

@@ -15,7 +15,6 @@ blocks, of which only maps are sent on.
 
 import argparse
 import math
-import sysconfig
 import time
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from pictures import picture_of_cells
 
 import featherweight as fw
 
-TALOS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/talos_data/robots/talos_reduced.urdf")
+TALOS = "talos_reduced"
 HAND = "gripper_left_base_link"
 MOVING = ("torso_", "arm_left_")
 LOW, CELL, CELLS = np.array([-1.2, -1.0, -1.2], np.float32), np.float32(0.04), (60, 60, 65)  # corner and size [m], numbers
@@ -36,7 +35,7 @@ PORTION = 2048 * BLOCK  # states of a task: a second
 
 def arm():
     """TALOS with all other joints locked where they are at first."""
-    description = fw.read(TALOS)
+    description = fw.read(fw.example(TALOS))
     joints = [j.name for j in fw.build(description).joints]
     return fw.build(description.locked({name: 0.0 for name in joints if not name.startswith(MOVING)}))
 

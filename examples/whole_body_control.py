@@ -6,9 +6,7 @@ Accelerations and forces at the corners of the feet are found together, so that 
 stay where they are, forces stay in friction cones and torques within efforts. The picture is whole_body_control.png.
 """
 
-import sysconfig
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import daqp
@@ -17,7 +15,6 @@ from guide_pictures import output_folder, picture_of_balance
 
 import featherweight as fw
 
-TALOS = Path(sysconfig.get_path("purelib"), "cmeel.prefix/share/example-robot-data/robots/talos_data")
 FEET = ["left_sole_link", "right_sole_link"]
 CORNERS = np.array([(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)])  # of a sole [m]
 FRICTION = 0.6  # what the controller counts on; the ground has 0.8
@@ -28,7 +25,7 @@ INEQUALITY, EQUALITY, SOLVED = 0, 5, 1  # DAQP's kinds of rows, and its exit fla
 
 def standing():
     """Talos, half sitting, and its configuration on flat feet."""
-    robot = fw.load(TALOS / "robots/talos_reduced.urdf", base="floating", srdf=TALOS / "srdf/talos.srdf")
+    robot = fw.load(fw.example("talos_reduced"), base="floating", srdf=fw.example("talos.srdf"))
     q = robot.configurations["half_sitting"]
     soles = robot.frame_placement(FEET)(q)
     soles[:, :3, :3], soles[:, 2, 3] = np.eye(3), 0.0

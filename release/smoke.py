@@ -202,10 +202,15 @@ def casadi(folder: Path) -> None:
     same(wrap(robot.forward_dynamics)(q, v, tau).full()[:, 0], robot.forward_dynamics(q, v, tau))
 
 
+def robots(folder: Path) -> None:
+    arm = fw.load(fw.example("panda"))
+    same([arm.nv], [8])  # a finger follows the other
+
+
 def demo(folder: Path) -> None:
-    path = import_module("featherweight.cli.demo").talos_path()
-    robot = fw.load(path, base="floating")
-    assert robot.nv > 30
+    import_module("featherweight.cli.demo")
+    humanoid = fw.load(fw.example("talos_reduced"), base="floating")
+    assert humanoid.nv > 30
 
 
 def jax(folder: Path) -> None:
@@ -232,10 +237,18 @@ def cuda(folder: Path) -> None:
             raise
 
 
-TRIED = (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, demo, jax, torch, cuda)
-USES: dict[str, Callable[[Path], None]] = {use.__name__: use for use in TRIED}
+def all_together(folder: Path) -> None:
+    """What the extra `all` lists, used in one environment."""
+    listed = next(r for r in metadata.requires("featherweight") or () if r.endswith('extra == "all"'))
+    for extra in listed.partition("[")[2].partition("]")[0].split(","):
+        USES[extra](folder)
 
-UNASKED = {"dask", "demo"}  # who has Dask's arrays has Dask, and the demo's command asks for [cli] first
+
+LIGHT = (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
+HEAVY = (jax, torch, cuda)
+USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
+
+UNASKED = {"dask", "demo", "all"}  # who has Dask's arrays has Dask, and [demo] and [all] are others together
 
 
 def main(extra: str) -> None:

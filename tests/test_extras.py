@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import featherweight
+from docs.page_blocks import blocks
 from featherweight.extras import install_command
 
 ROOT = Path(__file__).parents[1]
@@ -55,3 +56,33 @@ def test_where_it_only_lies_on_the_path_the_clone_has_the_extra(monkeypatch: pyt
     monkeypatch.setattr(metadata, "distribution", nothing)
     clone = Path(featherweight.__file__).parents[2]
     assert install_command("ik") == f'pip install "{clone}[ik]"'
+
+
+def test_the_first_page_has_every_extra_and_no_other() -> None:
+    table = (ROOT / "docs" / "start.md").read_text().partition("| extra | what it adds |")[2].partition("\n\n")[0]
+    named = re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in table.strip().split("\n")))
+    assert sorted(named) == sorted(EXTRAS)
+
+
+def test_all_is_every_extra_for_users_but_those_that_are_large() -> None:
+    (listed,) = EXTRAS["all"]
+    apart = {"all", "cuda", "jax", "torch", "robots", "demo", "docs", "examples", "solvers", "test"}
+    assert {*listed.partition("[")[2].rstrip("]").split(",")} == EXTRAS.keys() - apart
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=lambda page: page.stem)
+def test_a_guide_says_which_extras_it_needs(page: Path) -> None:
+    """Before its first section: those of the robots, solvers and packages that its code uses."""
+    text = page.read_text()
+    code = "\n".join(block.code for block in blocks(text))
+    needed = {extra for extra, words in USES_OF_EXTRAS.items() if re.search(words, code)}
+    said = re.search(r"^\*\*Needs\*\* .*$", text.partition("\n## ")[0], re.MULTILINE)
+    assert said and {*re.findall(r"`(\w+)`", said[0])} == needed
+
+
+USES_OF_EXTRAS = {
+    "robots": r"fw\.example\(",
+    "simulation": r"fw\.Simulation\(|\bscipy\b|fit_inertial_parameters|base_parameters",
+    "ik": r"\bimport daqp|ik\.velocity",
+    "mjcf": r"\.xml\"",
+}

@@ -33,6 +33,7 @@ from .model.types import (
     Shape,
     ShapeType,
 )
+from .names import meant
 from .robot.build import build, load, read
 from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
 from .robot.constraints.contact import BilateralContact
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
     from .robot.mujoco_order import MujocoOrder
     from .robot.trajectory import Trajectory
+    from .robots.example_files import example
     from .simulation import ContactPoint, ContactSphere, HeightField, Plane, Simulation, SimulationError
     from .simulation.sweep import sweep
     from .viewer import Window
@@ -103,6 +105,7 @@ __all__ = [
     "build",
     "describe",
     "evaluate",
+    "example",
     "export",
     "generators",
     "identification",
@@ -126,6 +129,7 @@ _LATER = {
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
     "export": ".exporting.library",
+    "example": ".robots.example_files",
 }
 """What only some programs need, and where it is; imported when it is asked for."""
 
@@ -162,7 +166,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(__name__), new)
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    said = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(said if name.startswith("_") else said + meant(name, __dir__()))
 
 
 def __dir__() -> list[str]:

@@ -261,7 +261,7 @@ def test_demo_without_its_robot_says_what_to_install(
 
     monkeypatch.setattr(importlib.metadata, "files", missing)
     assert cli.main(["demo", "--output", str(tmp_path)]) == 1
-    assert 'pip install "featherweight[demo]"' in capsys.readouterr().err
+    assert 'pip install "featherweight[robots]"' in capsys.readouterr().err
 
 
 def test_the_library_does_not_import_what_only_the_command_line_needs() -> None:

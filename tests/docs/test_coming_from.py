@@ -13,10 +13,11 @@ import pinocchio as pin
 import pytest
 
 import featherweight as fw
+from featherweight.names import CALLED_HERE
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "coming_from.md").read_text()
-SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
+SECTIONS = dict(re.findall(r"^## ([\w ]+)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
 ROW = re.compile(r"^\| (`[^|]*) \| ([^|]*) \|$", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
 
@@ -92,4 +93,27 @@ def test_a_name_is_one(name: str, with_pinocchio: dict[str, Any]) -> None:
     for part in name.split(".")[1:]:
         if isinstance(found, pin.Data | pin.Model):
             break
+        if any(part in vars(c).get("__annotations__", ()) for c in getattr(found, "__mro__", ())):
+            break  # of its objects
         found = getattr(found, part)
+
+
+ALL_ROWS = [(theirs, ours.replace("`", "").strip()) for text in SECTIONS.values() for theirs, ours in ROW.findall(text)]
+
+
+def words(cell: str) -> set[str]:
+    return set(re.findall(r"\w+", " ".join(CODE.findall(cell))))
+
+
+@pytest.mark.parametrize("name", CALLED_HERE)
+def test_messages_say_what_the_tables_say(name: str) -> None:
+    """Up to the indices that leave out a free-flyer."""
+    cells = [re.sub(r"\[\d:\d?\]$", "", ours) for theirs, ours in ALL_ROWS if name in words(theirs)]
+    assert CALLED_HERE[name] in cells, cells
+
+
+@pytest.mark.parametrize(("theirs", "ours"), ALL_ROWS)
+def test_messages_know_every_row_of_the_tables(theirs: str, ours: str) -> None:
+    """Under their name, or because it is ours but for capitals."""
+    same = {word.replace("_", "").lower() for word in re.findall(r"\w+", ours)}
+    assert any(word in CALLED_HERE or word.lower() in same for word in words(theirs))

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import featherweight as fw
-from featherweight.cli.demo import shown_functions, talos_path
+from featherweight.cli.demo import shown_functions
 from featherweight.cli.picture import operations_shown
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ SHOWN = {path: FIGURES["places"](path.read_text()) for path in FIGURES["PAGES"]}
 
 @pytest.fixture(scope="module")
 def talos() -> fw.Robot:
-    return fw.load(talos_path(), base="floating", mimic="independent")
+    return fw.load(fw.example("talos_reduced"), base="floating", mimic="independent")
 
 
 def test_every_table_is_what_a_command_printed() -> None:

@@ -296,7 +296,17 @@ def test_without_a_port_the_next_free_one_is_taken_and_told(
             monkeypatch.setattr(f"featherweight.viewer.{module}.PORT", taken)
         with Window(arm(tmp_path)) as window:
             assert int(window.url.rsplit(":", 1)[1]) in range(taken + 1, taken + 100)
-            assert capsys.readouterr().err == f"featherweight: port {taken} is taken; the window is at {window.url}\n"
+            assert f"open {window.url} in a browser (port {taken} is taken); " in capsys.readouterr().err
+
+
+def test_a_line_says_where_the_page_is_and_how_it_ends(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of a window, and of that of a simulation."""
+    robot = arm(tmp_path)
+    sim = featherweight.Simulation(robot, joint_limits=False, joint_friction=False)
+    for made in (lambda: Window(robot, port=0), lambda: sim.view(port=0)):
+        with made() as window:
+            line = f"featherweight: open {window.url} in a browser; the page lasts until close() or the end of the program\n"
+            assert capfd.readouterr() == ("", line)
 
 
 def test_a_window_that_is_closed_says_so(tmp_path: Path) -> None:
@@ -332,7 +342,7 @@ def test_opening_and_closing_print_nothing_and_leave_standard_output_alone(
     threading.setprofile(watch)
     sys.setprofile(watch)
     try:
-        with Window(robot, port=0) as window:
+        with Window(robot, port=0, quiet=True) as window:
             thread = window._server._websock_server._server_thread
         thread.join(timeout=PATIENCE)
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,16 +14,16 @@ from rich.table import Table
 
 from ..engine.function import CompiledFunction
 from ..engine.threads import processors
-from ..extras import install_command
 from ..robot.build import load
 from ..robot.robot import Array, Robot
+from ..robots.example_files import example
 from ..version import __version__
 from . import tables
 from .console import make_console, progress, say
 from .measure import time_functions
 from .options import OutputOption, RepeatsOption, ThreadsOption
 
-ROBOT = "talos_reduced.urdf"
+ROBOT = "talos_reduced"
 CHUNK = 65_536  # states drawn at a time, which bounds the memory
 BATCH = 4096  # states of a call whose time is measured
 TOLERANCE = 1e-10  # of the round trip, relative to the largest joint force of a state; rounding leaves 1e-13
@@ -89,7 +88,7 @@ def show_demo(
 
 def demonstrate(console: Console, output: Path, states: int, threads: int, repeats: int) -> bool:
     """Print the demonstration to `console` and save its picture under `output`; whether its check passed."""
-    path = talos_path()
+    path = example(ROBOT)
     output.mkdir(parents=True, exist_ok=True)
     robot = load(path, base="floating", mimic="independent")
     say(console, f"[bold]featherweight {__version__}[/bold]: dynamics of articulated robots, compiled for the robot at hand\n")
@@ -122,19 +121,6 @@ def shown_functions(robot: Robot) -> dict[str, CompiledFunction[Any]]:
     """The functions that the demonstration shows, by name."""
     every = robot.functions
     return {name: every[name] for name in SHOWN}
-
-
-def talos_path() -> Path:
-    """The humanoid's file in the package example-robot-data; raises ImportError where that is not installed."""
-    try:
-        files = importlib.metadata.files("example-robot-data") or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        path = Path(str(file.locate()))
-        if file.name == ROBOT and path.is_file():
-            return path.resolve()
-    raise ImportError(f"the demonstration needs the robots of example-robot-data: {install_command('demo')}")
 
 
 def standing(robot: Robot) -> Array:

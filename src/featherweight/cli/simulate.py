@@ -179,11 +179,11 @@ def _energies(sim: Simulation) -> list[float]:
 def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> None:
     from ..viewer import Window  # brings viser
 
-    with Window(robot, motion, port=None if view else 0, ground=0.0) as window:
+    with Window(robot, motion, port=None if view else 0, ground=0.0, quiet=True) as window:
         console = make_console()
         if save is not None:
             window.save(save)
             console.print(f"Recording: {save}", soft_wrap=True)
         if view:
-            console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
+            console.print(f"Window: {window.url}   (open it in a browser; Ctrl-C ends)", soft_wrap=True)
             wait_for_interrupt()

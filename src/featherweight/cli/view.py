@@ -48,12 +48,12 @@ def view_robot(
     if motion is not None and motion.q.ndim == 3:
         motion = motion.of(0)
     where = ("127.0.0.1", 0) if save is not None else (host, port)
-    with Window(loaded, motion, *where, ground=height) as window:
+    with Window(loaded, motion, *where, ground=height, quiet=True) as window:
         if save is not None:
             window.save(save)
             console.print(f"Recording: {save}", soft_wrap=True)
             return
-        console.print(f"Window: {window.url}   (Ctrl-C ends)", soft_wrap=True)
+        console.print(f"Window: {window.url}   (open it in a browser; Ctrl-C ends)", soft_wrap=True)
         wait_for_interrupt()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..names import unknown_keyword
 from .backends.protocol import Executable
 from .program import Program
 
@@ -19,8 +20,13 @@ def bound(program: Program, args: tuple[Any, ...], named: dict[str, Any]) -> tup
     names = [a.name for a in program.inputs]
     missing = names[len(args) :]
     if len(args) > len(names) or set(missing) != set(named):
-        given = [*names[: len(args)], *named] if len(args) <= len(names) else f"{len(args)} arguments"
-        raise TypeError(f"{program} takes {', '.join(names)}; got {given}")
+        if len(args) > len(names):
+            raise TypeError(f"{program} takes {', '.join(names)}; got {len(args)} arguments")
+        if unknown := [x for x in named if x not in names]:
+            raise unknown_keyword(str(program), unknown[0], [*names, *program.options])
+        if twice := [x for x in named if x not in missing]:
+            raise TypeError(f"{program} got {twice[0]} twice, by its place and by its name")
+        raise TypeError(f"{program} takes {', '.join(names)}; {', '.join(x for x in missing if x not in named)} not given")
     return (*args, *(named[n] for n in missing))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 import numpy as np
 
 from ..extras import install_command
+from ..names import missing_attribute, unknown_keyword
 from .ambient_program import AmbientProgram, is_ambient, is_plain
 from .backends import EXECUTIONS, NEEDED, backend
 from .backends.host_arrays import TYPES
@@ -22,6 +23,7 @@ from .program import FusedProgram, Program
 from .result_class import result_class
 from .trace import Trace
 from .traced import NODE_BUDGET, Traced
+from .waiting import told
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,6 +38,12 @@ else:
     from typing import TypeVar
 
     R = TypeVar("R", covariant=True)
+
+
+def require_execution(execution: str) -> None:
+    """Raise ValueError for an execution that there is not."""
+    if execution not in EXECUTIONS:
+        raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
 
 
 class CompiledFunction(Generic[R]):
@@ -53,8 +61,7 @@ class CompiledFunction(Generic[R]):
     """
 
     def __init__(self, program: Program, execution: str = "auto", algorithm: str = "") -> None:
-        if execution not in EXECUTIONS:
-            raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
+        require_execution(execution)
         self.program = program
         self.algorithm = algorithm or program.kernels[0].kernel.__name__
         self._asked = execution
@@ -66,6 +73,9 @@ class CompiledFunction(Generic[R]):
         self.__doc__ = described(program)
 
     __signature__ = OfInstances()
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     # what it is
 
@@ -164,7 +174,7 @@ class CompiledFunction(Generic[R]):
                 return self.variant(name).derivative(*by)
         names = tuple(x.name for x in self.program.inputs)
         if unknown := set(by) - set(names):
-            raise TypeError(f"{self.program} has no argument {min(unknown)!r}")
+            raise unknown_keyword(str(self.program), min(unknown), names)
         chosen = tuple(n for n in names if n in by) or names
         what = f"Derivatives of {self.name} by {', '.join(chosen)}. {self.program.doc}"
         return self._derived(("derivative", *chosen), lambda p: JacobianProgram(p, what, chosen))
@@ -375,12 +385,14 @@ def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
     Candidates whose trace goes past the node budget, or far past the operations of one before, are out, unless all are, or
     loops were asked for: then the first is taken.
     """
+    first = next(iter(candidates))
     costs: dict[str, int] = {}
-    for name, f in candidates.items():
-        budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
-        if f._asked != "rolled" and f._traced.within(budget):
-            costs[name] = cost(f.operations)
-    return one_of(candidates, min(costs, key=costs.__getitem__) if costs else next(iter(candidates)))
+    with told(f"{candidates[first].program.title} (comparing {len(candidates)} algorithms)"):
+        for name, f in candidates.items():
+            budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
+            if f._asked != "rolled" and f._traced.within(budget):
+                costs[name] = cost(f.operations)
+    return one_of(candidates, min(costs, key=costs.__getitem__) if costs else first)
 
 
 def one_of(candidates: dict[str, CompiledFunction[R]], algorithm: str) -> CompiledFunction[R]:

@@ -129,6 +129,12 @@ class Program(ABC):
         n = len(self.inputs)
         return f"{','.join(cores[:n])}->{','.join(cores[n:])}"
 
+    @property
+    def title(self) -> str:
+        """Its name and whose function it is, for messages."""
+        owner = next((k.owner for k in self.kernels if k.owner), "")
+        return f"{self.name} of {owner!r}" if owner else self.name
+
     def __str__(self) -> str:
         return f"{self.name}({', '.join(a.name for a in self.inputs)})"
 
@@ -149,6 +155,7 @@ class KernelProgram(Program):
     doc: str = ""
     chosen: frozenset[str] = frozenset()
     part: int | None = None  # which constant says what part of its columns, (first, stop), the kernel writes
+    owner: str = ""  # the robot whose function it is, for messages
 
     def __post_init__(self) -> None:
         optional = [a.optional for a in self.arguments]

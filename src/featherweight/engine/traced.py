@@ -11,6 +11,7 @@ from .graph import BudgetExceeded
 from .operations import Operations
 from .program import Program
 from .trace import Trace, count, trace
+from .waiting import tell_if_long, told
 
 NODE_BUDGET = 250_000  # nodes of a trace, beyond which loops stay loops
 
@@ -33,7 +34,10 @@ class Traced:
         return self._made(NODE_BUDGET if self._bounded else None)
 
     def _made(self, budget: int | None) -> Trace:
-        return trace(self.program.flat, [a.size for a in self.program.inputs], budget)
+        with told(self.program.title):
+            made = trace(self.program.flat, [a.size for a in self.program.inputs], budget)
+            tell_if_long()
+            return made
 
     @cached_property
     def operations(self) -> Operations:

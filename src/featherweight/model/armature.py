@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..names import choose_from
 from .model import Model
 
 
@@ -13,7 +14,7 @@ def with_armature(model: Model, armature: Mapping[str, float]) -> Model:
     known = {j.name for j in model.joints}
     for name, value in armature.items():
         if name not in known:
-            raise ValueError(f"{model.name} has no moving joint {name!r}")
+            raise ValueError(f"{model.name} has no moving joint {choose_from(name, [j.name for j in model.joints])}")
         if not value >= 0.0:
             raise ValueError(f"armature of joint {name!r} must be zero or more; got {value}")
     rows = list(model.tree.armature)

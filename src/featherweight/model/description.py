@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..names import missing_attribute
 from .editing import adding, attaching, cutting, joint_types, locking, mirroring, renaming
 from .formats.saving import save_description
 from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, Vector
@@ -25,6 +26,11 @@ class Description(Contents):
     frames and joints are named as in the file. All methods raise ModelError for names that are not there, and list those
     that are.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+
+        def __getattr__(self, name: str) -> Any:
+            return missing_attribute(self, name, "featherweight.build makes a Robot, which computes, of a Description")
 
     def __repr__(self) -> str:
         moving = sum(joint.type is not JointType.FIXED for joint in self.joints)

@@ -7,10 +7,11 @@ lies on the joint's axis; everything that is fixed to the child is given in it, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ..names import hint
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
 from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
@@ -65,7 +66,8 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_coordinates(description)
     require_links(description)
     require_shapes(description)
-    g = tuple(float(x) for x in (description.gravity if gravity is None else gravity))
+    given = description.gravity if gravity is None else gravity
+    g = tuple(float(x) for x in given) if isinstance(given, Iterable) else (given,)
     if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
         raise ModelError(f"{description.source}: gravity must be three finite numbers within ±{LARGEST:g}; got {g!r}")
     return _Expansion(description, _ordered_joints(description, base)).model((g[0], g[1], g[2]))
@@ -74,7 +76,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
 def _ordered_joints(d: Description, base: str) -> list[Joint]:
     """All joints, depth-first in the file's order, with one that attaches each root to the world."""
     if base not in ("fixed", "floating"):
-        raise ValueError(f'base must be "fixed" or "floating"; got {base!r}')
+        raise ValueError(f'base must be "fixed" or "floating"; got {base!r}{hint(base, ("fixed", "floating"))}')
     moved = {j.child for j in d.joints}
     names = {b.name for b in d.bodies}
     roots = [b.name for b in d.bodies if b.name not in moved]

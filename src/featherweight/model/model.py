@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from ..names import missing_attribute
 from .contact_rules import ContactPair, NeighbourRule
 from .topology import Topology
 from .tree import Tree
@@ -15,6 +16,9 @@ from .types import Actuator, Configuration, Inertia, JointType, Pose, Shape, Vec
 @dataclass(frozen=True, slots=True)
 class MovingJoint:
     """A joint with degrees of freedom, and where its coordinates live in q and v."""
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     index: int
     name: str
@@ -44,6 +48,9 @@ class MovingJoint:
 class MovingBody:
     """A body that a joint moves, with everything that is fixed to it: `inertia` is that of the whole."""
 
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
+
     index: int
     name: str
     inertia: Inertia  # in the body's frame of the file
@@ -63,6 +70,9 @@ class MovingBody:
 @dataclass(frozen=True, slots=True)
 class ModelFrame:
     """A named frame: the moving body that carries it (None for the ground) and its pose there, in the frames of the file."""
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     name: str
     body: str | None

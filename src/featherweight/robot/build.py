@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.checks import impossible_bodies
 from ..model.description import Description
-from ..model.editing.references import on_bodies
+from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT
-from ..model.types import ModelWarning, plain
+from ..model.types import Contents, ModelWarning, plain
+from ..names import knows_keywords
 from .closing.soundness import require_mass
+from .model_view import ModelView
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # what opens files is imported when one is read
     from ..model.formats.robot_source import RobotInput
 
 
+@knows_keywords
 def read(
     path: RobotInput,
     *,
@@ -42,7 +45,7 @@ def read(
         path, folder=folder, package_path=package_path, xacro_args=xacro_args, mimic=mimic, unsupported=unsupported
     )
     if left_out := dict(description.unused).get(LEFT_OUT):
-        warnings.warn(f"{description.source}: {LEFT_OUT}: {left_out}", ModelWarning, stacklevel=2)
+        warnings.warn(f"{description.source}: {LEFT_OUT}: {left_out}", ModelWarning, stacklevel=3)
     if srdf is None:
         return description
     from ..model.formats.srdf import with_srdf  # imported when it is needed, as readers are
@@ -50,6 +53,7 @@ def read(
     return with_srdf(description, srdf)
 
 
+@knows_keywords
 def load(
     path: RobotInput,
     base: str = "fixed",
@@ -114,18 +118,19 @@ def load(
             f"{robot.model.source}: loops that close no further than to {contradicting}: rounded numbers make them contradict "
             "each other. Constraints that follow from others but for that are left out; write the file with more digits",
             ModelWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     if bodies := impossible_bodies(robot.model):
         warnings.warn(
             f"{robot.model.source}: inertias that no body can have: the greatest principal moment exceeds the sum of the "
             f"others, of {bodies}. Motions come out accordingly; correct them in the file",
             ModelWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return robot
 
 
+@knows_keywords
 def build(
     description: Description,
     base: str = "fixed",
@@ -135,7 +140,10 @@ def build(
     execution: str = "auto",
     loop_tolerance: float = LOOP_TOLERANCE,
 ) -> Robot:
-    """A robot from a description made in Python; arguments and errors as for `load`."""
+    """A robot from a description; arguments and errors as for `load`. Raises TypeError for what is no description."""
+    if not isinstance(description, Contents):
+        given = f"a {type(description).__name__}" if isinstance(description, ModelView) else repr(description)
+        raise TypeError(f"build takes a Description, which featherweight.read gives for a file (load does both); got {given}")
     description = on_bodies(plain(description))
     if independent is not None:
         description = replace(description, independent=tuple(independent), dependent=())
@@ -145,5 +153,7 @@ def build(
         from .closing.loops import Loops
 
         return ClosedRobot(Loops(description, model, loop_tolerance), execution)
+    for name in description.independent:
+        joint_of(description, name, "independent")
     require_mass(model)
     return Robot(model, execution)

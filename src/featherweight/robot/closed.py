@@ -23,6 +23,7 @@ from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD
+from ..names import Named
 from .closed_configurations import ClosedConfigurations
 from .closing.assembly import said
 from .closing.loops import Loops
@@ -95,7 +96,7 @@ class ClosedRobot(ClosedConfigurations):
         return len(self._mechanism.parent)
 
     @cached_property
-    def joints(self) -> tuple[MovingJoint, ...]:
+    def joints(self) -> Named[MovingJoint]:
         """Moving joints; followers have no part of q, and joints that depend on others none of v."""
         place = {r: c.start + k for c in self._mechanism.clusters for k, r in enumerate(c.independent)}
         joints, q = [], 0
@@ -105,7 +106,7 @@ class ClosedRobot(ClosedConfigurations):
             v = slice(velocities[0], velocities[-1] + 1) if velocities else slice(0, 0)
             joints.append(replace(j, q_slice=slice(q, q + width), v_slice=v))
             q += width
-        return tuple(joints)
+        return Named(joints)
 
     def _proportions(self) -> list[Proportion]:
         followers = [f for c in self._mechanism.clusters for f in reversed(c.followers) if len(f.terms) == 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..algorithms import ltdl as algorithms
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
+from ..names import missing_attribute
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,6 +23,9 @@ class Factorization:
     Vectors are arrays (..., n), matrices of m columns (..., n, m); leading axes broadcast with those of the factors. L has
     an entry (i, j) only where j is i or an ancestor of i.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     def __init__(self, packed: Array, parent: tuple[int, ...], unit: bool) -> None:
         """`packed` (..., entries) has the rows of L from the diagonal to the root's column, D on the diagonal if `unit`."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ..algorithms import frames, relative_frames
 from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
 from ..model.types import WORLD, AnyFrame, Frame
+from ..names import hint
 from .spanning_motion import rate_along_velocity
 from .system import System
 
@@ -145,10 +146,14 @@ class FrameFunctions(System):
     def _of_frames(
         self, kernel: FrameKernel, frame: Frames, reference: str | None, relative_to: AnyFrame | None
     ) -> CompiledFunction:
-        single = isinstance(frame, AnyFrame)
-        every: tuple[AnyFrame, ...] = (frame,) if isinstance(frame, AnyFrame) else tuple(frame)
-        if reference is not None and reference not in REFERENCES:
-            raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}")
+        single = isinstance(frame, AnyFrame) or not isinstance(frame, Iterable)
+        every: tuple[Any, ...] = tuple(cast("Iterable[Any]", (frame,) if single else frame))
+        if not all(isinstance(x, AnyFrame) for x in every):
+            how = f'{kernel.member.__name__}("hand") gives a function, which is called with {", ".join(kernel.inputs)}'
+            raise TypeError(f"{self.name}: a frame is a name, a featherweight.Frame or a list of these; got {frame!r}: {how}")
+        if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
+            meant = hint(reference, REFERENCES)
+            raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
 
         def make() -> CompiledFunction:
             chosen = kernel.in_world if relative_to is None else kernel.relative

@@ -15,6 +15,7 @@ from ..engine.program import Output
 from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import MovingJoint
 from ..model.types import JointType
+from ..names import choose_from
 from .second_derivatives import TwiceDifferentiable
 from .system import placements
 
@@ -112,7 +113,7 @@ class Identifiable(TwiceDifferentiable):
         known = {j.name: j for j in self.joints}
         wanted = [chosen] if isinstance(chosen, str) else list(chosen)
         if unknown := [name for name in wanted if name not in known]:
-            raise ValueError(f"{self.name} has no moving joint {unknown[0]!r}; it has {', '.join(known)}")
+            raise ValueError(f"{self.name} has no moving joint {choose_from(unknown[0], list(known))}")
         return [known[name] for name in dict.fromkeys(wanted)]
 
     def _regressor(self, name: str, kernel: Any, inputs: tuple[str, ...], rows: tuple[int, ...] = ()) -> CompiledFunction:

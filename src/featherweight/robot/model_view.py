@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
 from ..model.types import Actuator, Shape
+from ..names import Named, choose_from, missing_attribute
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -31,6 +32,9 @@ class ModelView:
     def __init__(self, model: Model) -> None:
         self.model = model
 
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
+
     # the model
 
     @property
@@ -47,25 +51,25 @@ class ModelView:
         """Degrees of freedom."""
         return self.model.nv
 
-    @property
-    def joints(self) -> tuple[MovingJoint, ...]:
-        """Moving joints, with the slices of q and v that are theirs."""
-        return self.model.joints
+    @cached_property
+    def joints(self) -> Named[MovingJoint]:
+        """Moving joints, with the slices of q and v that are theirs: `joints[0]` or `joints["elbow"]`."""
+        return Named(self.model.joints)
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:
         """The names of joints that loops and couplings let move together only: each by itself, where there are none."""
         return tuple((joint.name,) for joint in self.joints)
 
-    @property
-    def bodies(self) -> tuple[MovingBody, ...]:
+    @cached_property
+    def bodies(self) -> Named[MovingBody]:
         """Moving bodies; links that are fixed to one another are one body."""
-        return self.model.bodies
+        return Named(self.model.bodies)
 
-    @property
-    def frames(self) -> tuple[ModelFrame, ...]:
+    @cached_property
+    def frames(self) -> Named[ModelFrame]:
         """Named frames: every link of the file, and what else it names."""
-        return self.model.frames
+        return Named(self.model.frames)
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -197,7 +201,7 @@ def _named(name: str, things: Sequence[Any], problem: str) -> Any:
     for x in things:
         if x.name == name:
             return x
-    raise ValueError(f"{problem} {name!r}; it has {', '.join(x.name for x in things)}")
+    raise ValueError(f"{problem} {choose_from(name, [x.name for x in things])}")
 
 
 def _read_only(x: Array) -> Array:

@@ -17,6 +17,7 @@ from ..engine.trace import trace
 from ..model.inertial_parameters import NAMES, inertia_in_row
 from ..model.model import Placed
 from ..model.tree import Tree
+from ..names import choose_from
 from .linear_parameters import Chosen, Identifiable
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -54,7 +55,7 @@ class Parametric(Identifiable):
         placed = dict(zip((b.name for b in self.bodies), self.model.placed_bodies, strict=True))
         wanted = set(placed if bodies is True else [bodies] if isinstance(bodies, str) else bodies or ())
         if unknown := wanted - set(placed):
-            raise ValueError(f"{self.name} has no moving body {min(unknown)!r}; it has {', '.join(placed)}")
+            raise ValueError(f"{self.name} has no moving body {choose_from(min(unknown), list(placed))}")
         chosen = {j.name for j in self._chosen_joints(armature)}
         rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in self.model.joints if j.name in chosen)
         inertias = Inertias(tuple(at for name, at in placed.items() if name in wanted), rows)

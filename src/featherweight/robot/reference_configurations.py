@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..model.model import Model, MovingJoint
+from ..names import choose_from
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,8 +45,7 @@ class ReferenceConfigurations(Mapping[str, Array]):
 
     def _require(self, name: str) -> None:
         if name not in self._coordinates:
-            known = ", ".join(map(repr, self)) or "none"
-            raise KeyError(f"{self._robot} has no configuration {name!r}; it has {known}")
+            raise KeyError(f"{self._robot} has no configuration {choose_from(name, list(self))}")
 
     def _assembled(self, coordinates: Mapping[str, Sequence[float]]) -> Array:
         given = [j for j in self._joints if j.name in coordinates]

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ..algorithms import integration
-from ..engine.function import CompiledFunction
+from ..engine.function import CompiledFunction, require_execution
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
 from ..model.configuration import Coordinates, Joints
@@ -19,6 +19,7 @@ from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import WORLD, AnyFrame, Frame, Pose
+from ..names import choose_from
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
 
@@ -40,6 +41,7 @@ class System(ModelView):
     """A model, and how kernels become functions of it."""
 
     def __init__(self, model: Model, execution: str = "auto") -> None:
+        require_execution(execution)
         super().__init__(model)
         self.execution = execution
 
@@ -121,7 +123,14 @@ class System(ModelView):
         """
         arguments = tuple(x if isinstance(x, Input) else self._argument(x) for x in inputs)
         program = KernelProgram(
-            name, self._kernel(kernel), (self._system, *constants), arguments, tuple(outputs), doc or "", part=part
+            name,
+            self._kernel(kernel),
+            (self._system, *constants),
+            arguments,
+            tuple(outputs),
+            doc or "",
+            part=part,
+            owner=self.name,
         )
         return CompiledFunction(program, self.execution, algorithm)
 
@@ -140,8 +149,10 @@ class System(ModelView):
         return array
 
     def _require_own(self, function: CompiledFunction[Any]) -> None:
-        """Refuse functions of another robot."""
-        kernels = function.program.kernels if isinstance(function, CompiledFunction) else ()
+        """Refuse functions of another robot, and what is no function of a robot."""
+        if not isinstance(function, CompiledFunction):
+            raise TypeError(f"{self.name}: expected a function of a robot, such as robot.mass_matrix; got {function!r}")
+        kernels = function.program.kernels
         for system in (kernel.constants[0] for kernel in kernels if kernel.constants):
             if isinstance(system, type(self._system)) and system != self._system:
                 raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
@@ -184,18 +195,18 @@ class System(ModelView):
             elif frame.body in (None, WORLD):
                 link, at = ModelFrame(WORLD, None, Pose()), Placed(-1, Pose())
             else:
-                raise ValueError(f"frame {frame.name!r}: {self.name} has no link {frame.body!r}; it has {self._frame_names}")
+                raise ValueError(f"frame {frame.name!r}: {self.name} has no link {choose_from(frame.body, self._frame_names)}")
             pose = Pose.of(frame.placement, f"placement of frame {frame.name!r}")
             return ModelFrame(frame.name, link.body, chained(link.placement, pose)), Placed(at.row, chained(at.pose, pose))
         if not isinstance(frame, str):
             raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}")
         if frame not in named:
-            raise ValueError(f"{self.name} has no frame {frame!r}; it has {self._frame_names}")
+            raise ValueError(f"{self.name} has no frame {choose_from(frame, self._frame_names)}")
         return named[frame]
 
     @property
-    def _frame_names(self) -> str:
-        return ", ".join(f.name for f in self.frames)
+    def _frame_names(self) -> list[str]:
+        return [f.name for f in self.frames]
 
     @cached_property
     def _named_frames(self) -> dict[str | None, tuple[ModelFrame, Placed]]:

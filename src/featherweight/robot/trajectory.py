@@ -8,11 +8,12 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..model.types import ModelError
+from ..names import missing_attribute
 from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,6 +34,9 @@ class Trajectory:
     The contacts of instant k are rows `first[k]:first[k + 1]` of `points` and `forces`. Of many robots, q and v have an axis
     for them after that of the instants.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     times: Array  # (T,) [s]
     q: Array  # (T, nq)
@@ -122,7 +126,8 @@ def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
             names = [name for name in ("format", *REQUIRED, *CONTACTS, *NAMES) if name in getattr(found, "files", ())]
             arrays = {name: found[name] for name in names}
         except DAMAGED as error:
-            raise ModelError(f"{path}: no .npz file, or a damaged one: {error}") from error
+            reason = "it is no archive" if isinstance(error, ValueError) else str(error)  # NumPy speaks of pickles there
+            raise ModelError(f"{path}: no .npz file of a trajectory, or a damaged one: {reason}") from error
     if isinstance(found, np.ndarray):
         raise ModelError(f"{path}: one array, where times, q and v are needed in an .npz file")
     return arrays

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..engine.backends.host_arrays import HostArrays
 from ..model.types import JointType
+from ..names import choose_from
 from ..robot.robot import Robot
-from .scene import ContactSphere, Ground
+from .scene import ContactSphere, Ground, HeightField, Plane
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -33,6 +34,18 @@ def check_tolerances(tolerance: float, **lengths: float) -> None:
             raise ValueError(f"{name} must be zero or more; got {value!r}")
     if not 0.0 < tolerance < 1.0:
         raise ValueError(f"tolerance must be between 0 and 1; got {tolerance!r}")
+
+
+def require_kinds(robot: Any, ground: Any, spheres: Any) -> None:
+    """Raise TypeError for a robot that is none yet, a ground that is no surface, or spheres that are none."""
+    if not isinstance(robot, Robot):
+        made = "featherweight.build makes one of a Description, and featherweight.load of a file"
+        raise TypeError(f"a Simulation takes a Robot; got {type(robot).__name__}: {made}")
+    if ground is not None and not isinstance(ground, Plane | HeightField):
+        level = "featherweight.Plane() is level ground at z = 0"
+        raise TypeError(f"ground must be a featherweight.Plane or HeightField; got {ground!r}: {level}")
+    if wrong := [x for x in spheres if not isinstance(x, ContactSphere)] if isinstance(spheres, Sequence) else []:
+        raise TypeError(f"spheres must be featherweight.ContactSphere or ContactPoint; got {wrong[0]!r}")
 
 
 def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSphere], ground: Ground | None) -> None:
@@ -155,8 +168,7 @@ def chosen_robots(which: Any, robots: int) -> Array:
 def named_configuration(robot: Robot, name: str) -> Array:
     """The reference configuration (nq,) of this name; raises ValueError for a name that is none."""
     if name not in robot.configurations:
-        known = ", ".join(map(repr, robot.configurations)) or "none"
-        raise ValueError(f"q: {robot.name} has no configuration {name!r}; its file has {known}")
+        raise ValueError(f"q: {robot.name} has no configuration {choose_from(name, list(robot.configurations))}")
     return np.asarray(robot.configurations[name])
 
 

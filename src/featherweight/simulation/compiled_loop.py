@@ -9,7 +9,7 @@ from typing import Any
 
 from ..engine import cache
 from ..engine.backends.llvm.jit import compile_optimized, host, load_object
-from ..engine.cache_folder import log
+from ..engine.waiting import told
 from .machine_code import Layout, Table, package_digest
 
 
@@ -42,7 +42,7 @@ class CompiledLoop:
         return run
 
     def _compiled(self, layouts: list[Layout]) -> bytes:
-        log.warning("featherweight: compiling the steps of simulations, once for this machine: some tens of seconds")
         from .table_types import llvm_ir
 
-        return compile_optimized(llvm_ir(self.function, layouts, self.numbers))
+        with told("the steps of simulations", "some tens of seconds"):
+            return compile_optimized(llvm_ir(self.function, layouts, self.numbers))

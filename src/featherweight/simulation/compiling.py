@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..engine.cache_folder import log
+from ..engine.waiting import tell_begin, tell_end
 from .machine_code import package_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,6 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 FAST = {"contract", "nsz"}
 
 CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # functions that only compiled ones call
+
+PARTS = "further parts of simulations"
 
 _untaught: list[tuple[Any, Any, dict[str, Any]]] = []  # functions, what is compiled for them, and how
 
@@ -49,13 +51,15 @@ class Compilation:
         if event.is_start:
             ours = str(event.data["dispatcher"].py_func.__module__).startswith(__package__)
             if ours and not self._begun and not self._said:
-                log.warning("featherweight: compiling further parts of simulations, once for this machine: up to a minute")
+                tell_begin(PARTS, "up to a minute")
                 self._said = True
             self._begun.append((time.perf_counter(), ours))
         elif self._begun:
             begun, ours = self._begun.pop()
             if ours and not self._begun:
-                self.seconds += time.perf_counter() - begun
+                took = time.perf_counter() - begun
+                self.seconds += took
+                tell_end(PARTS, took)
 
 
 compilation = Compilation()

@@ -65,5 +65,5 @@ def warn_of_what_is_left_out(robot: Robot) -> None:
     if left:
         what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
         warnings.warn(
-            f"{robot.name}: not simulated, though the file has it: {what} (robot.report())", ModelWarning, stacklevel=4
+            f"{robot.name}: not simulated, though the file has it: {what} (robot.report())", ModelWarning, stacklevel=5
         )

@@ -115,10 +115,11 @@ class Observations:
         return float(self.ground.point[2]) if flat else None  # type: ignore[union-attr]
 
     def view(self, host: str = "127.0.0.1", port: int | None = None) -> Window:
-        """A page in the browser that shows the robot (the first of many), at `.url`.
+        """Serve a page that shows the robot (the first of many) in the browser, at `.url`, which a line on standard error says.
 
-        `run` moves it, and what was run last is in its time line. Only this machine can see it unless `host` says
-        otherwise. `port` is as of `Window`. Raises ImportError without viser.
+        `run` moves the robot on the page, and the page's time line has the last motion. The page ends with `.close()` or with
+        the program. Only this machine can see it unless `host` says otherwise. `port` is as of `Window`. Raises ImportError
+        without viser.
         """
         from ..viewer import Window
 

@@ -13,6 +13,7 @@ from ..engine.backends.host_arrays import TYPES
 from ..extras import install_command
 from ..model.position_drives import PD
 from ..model.types import Actuator
+from ..names import knows_keywords, missing_attribute
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory
@@ -27,6 +28,7 @@ from .arguments import (
     given_forces,
     numbers,
     of_robots,
+    require_kinds,
 )  # fmt: skip
 from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
@@ -87,6 +89,10 @@ class Simulation(StateOfRobots):
     Raises ValueError for arguments that make no sense and SimulationError for a step that cannot be taken.
     """
 
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
+
+    @knows_keywords
     def __init__(
         self,
         robot: Robot,
@@ -115,6 +121,7 @@ class Simulation(StateOfRobots):
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
+        require_kinds(robot, ground, spheres)
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
         check_surface("the simulation", friction, restitution)
@@ -241,6 +248,7 @@ class Simulation(StateOfRobots):
 
     # many steps
 
+    @knows_keywords
     def run(
         self, duration: float, controller: Controller | None = None, *, every: int = 1, tau: Any = None, control: Any = None,
         external_forces: Any = None,

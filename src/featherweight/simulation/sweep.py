@@ -12,6 +12,7 @@ import numpy as np
 
 from ..engine.lazy import lazy
 from ..engine.lazy_blocks import Result, Sent, of_blocks
+from ..names import choose_from
 from .arguments import check_count, numbers
 from .simulation import Simulation
 
@@ -57,7 +58,7 @@ def sweep(
     """
     vary = dict(vary or {})
     if unknown := vary.keys() - VARIED:
-        raise ValueError(f"vary has no {min(unknown)!r}; it has {', '.join(VARIED)}")
+        raise ValueError(f"vary has no {choose_from(min(unknown), list(VARIED))}")
     check_count("every", every, 1)
     inputs = {"tau": tau, "control": control, "external_forces": external_forces}
     given = {"q": q, "v": v, **inputs, **vary}

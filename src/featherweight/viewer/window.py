@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..names import missing_attribute
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .figure import FACES, Figure, Layer, start_configuration
@@ -34,11 +35,14 @@ class Window:
     `ground` is the height of a grid [m], None for no grid, or "below" for one under the robot as it is at first.
     Meshes that have more than `faces` triangles together are drawn with fewer; the page can show them all. Only this machine
     can see the page unless `host` says otherwise, and pages of other sites are refused. `port` 0 takes any that is free;
-    without one it is 8080, or the next that is free, and a line on standard error says which. Raises OSError where the port is
-    taken.
+    without one it is 8080, or the next that is free. A line on standard error says where the page is, unless `quiet`. Raises
+    OSError where the port is taken.
 
     Usable from several threads. A context manager: leaving it closes the window, after which it raises RuntimeError.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class Window:
         q: Any = None,
         ground: float | Literal["below"] | None = "below",
         faces: int = FACES,
+        quiet: bool = False,
     ) -> None:
         self.robot = robot
         self.figure = Figure(robot, faces)
@@ -61,8 +66,6 @@ class Window:
         self._heights: list[tuple[Array, Array, Array]] = []
         self.closed = False
         self._server = serve(host, port, robot.name)
-        if port is None and self._server.get_port() != PORT:
-            print(f"featherweight: port {PORT} is taken; the window is at {self.url}", file=sys.stderr)
         try:
             self._scene = RobotScene(self._server, self.figure, self._configuration(first if q is None else q))
             self._ground = self._lowest() if ground == "below" else ground
@@ -71,6 +74,13 @@ class Window:
         except BaseException:
             stop(self._server)
             raise
+        if not quiet:
+            taken = f" (port {PORT} is taken)" if port is None and self._server.get_port() != PORT else ""
+            print(
+                f"featherweight: open {self.url} in a browser{taken}; the page lasts until close() or the end of the program",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _fill(self, trajectory: Trajectory | None) -> None:
         """The panels beside the scene."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,10 +16,15 @@ import featherweight as fw
 from featherweight.casadi import wrap
 
 
+def panda() -> Path:
+    try:
+        return fw.example(example.PANDA)
+    except ImportError as error:
+        pytest.skip(str(error))
+
+
 def test_panda_reaches_its_target_by_the_trapezoidal_rule() -> None:
-    if not example.PANDA.exists():
-        pytest.skip("needs example-robot-data")
-    robot = fw.load(example.PANDA)
+    robot = fw.load(panda())
     dynamics = wrap(robot.forward_dynamics, "dynamics", jacobian=robot.forward_dynamics_derivatives)
     (q, v, tau), *_ = example.solve(robot, dynamics, wrap(robot.frame_placement(example.HAND), "hand"), False)
     a = robot.forward_dynamics(q, v, tau)

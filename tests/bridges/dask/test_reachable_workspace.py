@@ -12,8 +12,12 @@ pytest.importorskip("matplotlib")
 
 import reachable_workspace as example  # noqa: E402
 
-if not example.TALOS.exists():
-    pytest.skip("the example's robot is of example-robot-data", allow_module_level=True)
+import featherweight as fw  # noqa: E402
+
+try:
+    fw.example(example.TALOS)
+except ImportError as error:
+    pytest.skip(str(error), allow_module_level=True)
 
 PORTIONS, BLOCKS = 9, 2  # more portions than are summed at once
 

@@ -22,6 +22,7 @@ from ..derivative_program import OneInLanes
 from ..program import ComposedProgram, FusedProgram, KernelProgram, Program
 from ..threads import processors, share_out
 from ..traced import Traced
+from ..waiting import told
 from .host_arrays import Array, HostArrays
 from .interpreted import delivered, rows_of
 
@@ -43,6 +44,7 @@ class RolledLoops(HostArrays):
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._compiled = False  # by Numba, at the first call
         self._shares: dict[int, list[Callable[..., None]]] = {}  # of columns, one a thread
 
     @cached_property
@@ -52,6 +54,10 @@ class RolledLoops(HostArrays):
     def run(
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
+        if not self._compiled:
+            with told(self.program.title):
+                self._compiled = True
+                return self.run(arrays, batch, dtype, out, threads)
         rows = rows_of(self.program, arrays, batch)
         shapes = [(len(rows[0]), *r.shape) for r in self.program.outputs]
         straight = out is not None and all(o.dtype == dtype == np.float64 and o.flags.c_contiguous for o in out)

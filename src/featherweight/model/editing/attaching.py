@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...names import listed
 from ..types import Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
 from .configurations import joined, with_coordinates_of
 from .notes import merged
-from .references import D, Place, grounded, listed, new_name, on_bodies, place, supports
+from .references import D, Place, grounded, new_name, on_bodies, place, supports
 from .renaming import KINDS, all_names, with_names
 
 

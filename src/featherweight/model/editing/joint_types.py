@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...names import listed
 from ...spatial import Vec3
 from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
@@ -16,7 +17,7 @@ from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Ve
 from .configurations import with_coordinates_of
 from .locking import joint_motion, locked
 from .notes import missed, noted
-from .references import D, grounded, joint_of, listed, on_bodies, tied_with
+from .references import D, grounded, joint_of, on_bodies, tied_with
 
 TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)

@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...names import listed
 from ..types import Contents, ModelWarning
-from .references import D, listed
+from .references import D
 
 
 def noted(d: D, kind: str, names: Sequence[str]) -> D:

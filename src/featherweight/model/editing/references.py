@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import NamedTuple, TypeVar
 
+from ...names import hint, listed
 from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose, plain
 
 D = TypeVar("D", bound=Contents)
-
-SHOWN = 60  # names in a message
 
 
 class Place(NamedTuple):
@@ -110,15 +108,9 @@ def require_body(d: Contents, name: str, where: str) -> None:
 def unknown(d: Contents, name: object, kind: str, known: Iterable[str], where: str) -> ModelError:
     """The error for a name that nothing has, with the names that there are."""
     there = list(known)
-    near = get_close_matches(str(name), there, n=1)
-    hint = f" (is it {near[0]!r}?)" if near else ""
-    return ModelError(f"{d.source}: {where}: there is no {kind} {name!r}{hint}; there are {listed(there) or 'none'}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """The names in a row; of very many, the first."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    return ModelError(
+        f"{d.source}: {where}: there is no {kind} {name!r}{hint(name, there)}; there are {listed(there) or 'none'}"
+    )
 
 
 def new_name(wish: str, taken: Iterable[str]) -> str:

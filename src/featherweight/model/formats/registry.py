@@ -80,7 +80,9 @@ def _format_of_path(source: RobotSource) -> Format:
             return format
     known = [f"{' or '.join(format.suffixes)} ({format.name})" for format in FORMATS]
     name, suffix = source.name[-300:], source.suffix[:20]
-    raise ModelError(f"{name}: unknown suffix {suffix!r}; a robot is read from {', '.join(known)}, {XACRO}, or XML text")
+    example = "" if suffix else "; featherweight.example gives the paths of example robots by their names"
+    read = f"{', '.join(known)}, {XACRO}, or XML text"
+    raise ModelError(f"{name}: unknown suffix {suffix!r}; a robot is read from {read}{example}")
 
 
 def _format_of_text(source: RobotSource) -> Format:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from xml.etree.ElementTree import Element
 
-from ..types import ModelError
+from ..types import Contents, ModelError
 from .geometry import find_mesh
 from .packages import NONE_GIVEN, Packages
 from .xml import parse_xml, require_regular, shortened
@@ -98,7 +98,8 @@ def open_source(
         return RobotSource(path, where, packages, RobotSource(path, where).content())
     if hasattr(given, "read"):
         return _read(given, where, packages)
-    raise TypeError(f"a robot is read from a path, XML text, bytes or an open file, not from {type(given).__name__}")
+    made = "; featherweight.build makes a robot of a Description" if isinstance(given, Contents) else ""
+    raise TypeError(f"a robot is read from a path, XML text, bytes or an open file, not from {type(given).__name__}{made}")
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:

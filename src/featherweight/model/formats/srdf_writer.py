@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from ...names import listed
 from ..editing.notes import warn
-from ..editing.references import listed
 from ..types import Contents
 
 WHOLE = "whole_body"  # the group that all configurations are those of

@@ -20,6 +20,7 @@ from ...engine.function import CompiledFunction, cheapest
 from ...engine.program import CoreShape, Input, Output, Program
 from ...model.tree import Placements
 from ...model.types import Pose
+from ...names import missing_attribute
 from ..dynamics_derivatives import Differentiable
 from .constrained_slopes import Constrained, constrained_slopes
 from .constraint import KnownConstraint, ResolvedRows
@@ -70,6 +71,9 @@ class OperationalSpace:
     algorithm with the fewest operations, and `algorithm=` in a call insists on another; `.candidates` has all counts.
     What needs independent rows raises ValueError, when it is first asked for, if they are not.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     def __init__(self, robot: Differentiable, constraints: tuple[KnownConstraint, ...]) -> None:
         self.robot = robot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...model.tree import Placements
+from ...names import missing_attribute
 from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
@@ -58,6 +59,9 @@ class InverseKinematics:
 
     Raises ValueError for a frame or joint that the robot does not have, or for tasks of one name.
     """
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
     def __init__(self, robot: Robot, tasks: IkTask | Iterable[IkTask]) -> None:
         if not isinstance(robot, Robot):

@@ -14,6 +14,7 @@ from ... import cache
 from ...program import Program
 from ...threads import processors, share_out
 from ...traced import Traced
+from ...waiting import tell_if_long, told
 from ..host_arrays import Array, HostArrays
 from .calls import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc
@@ -68,7 +69,7 @@ class MachineCode(HostArrays):
         """The function for one state, which the entry learns of."""
         if precision not in self._singles:
             code = cache.kept(
-                lambda: compile_object(*self._emit_single(precision)),
+                lambda: self._compiled("one state", lambda: self._emit_single(precision)),
                 "object", host(), self._traced.identity, "single", precision,
             )  # fmt: skip
             single = load_object(code, "single")
@@ -132,11 +133,17 @@ class MachineCode(HostArrays):
         if precision not in self._loops:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
             kept = cache.kept(
-                lambda: compile_object(*emit_loop(self._traced.trace, shapes, type, fma)),
+                lambda: self._compiled("batches", lambda: emit_loop(self._traced.trace, shapes, type, fma)),
                 "object", host(), self._traced.identity, "loop", precision,
             )  # fmt: skip
             self._loops[precision] = load_object(kept, "loop")
         return self._loops[precision]
+
+    def _compiled(self, states: str, emit: Callable[[], list[str]]) -> bytes:
+        with told(f"{self.program.title} for {states}"):
+            modules = emit()
+            tell_if_long()
+            return compile_object(*modules)
 
     def code(self, precision: str, many: bool) -> Code:
         """For callers that are compiled too: with "single" for one state, or "loop" for many, as NumPy calls it."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from ....names import listed
 from ...contact_rules import NeighbourRule
 from ...editing.notes import warn
-from ...editing.references import listed
 from ...types import Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
 from .as_links import as_links
 from .numbers_written import write_origin, written

@@ -1,0 +1,289 @@
+"""Names that are not there: what other libraries' names are called here, and which known names are close to a wrong one.
+
+Only errors use it: `__getattr__` of the public classes runs for attributes that are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
+
+
+class HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=HasName)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SHOWN = 60  # names that a message lists
+
+
+class Named(tuple[T, ...]):
+    """Things that have names, in order: by their numbers, and by their names."""
+
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, which: slice) -> tuple[T, ...]: ...
+    @overload
+    def __getitem__(self, which: str) -> T: ...
+    def __getitem__(self, which: SupportsIndex | slice | str) -> T | tuple[T, ...]:
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        for x in self:
+            if x.name == which:
+                return x
+        raise KeyError(f"there is no {choose_from(which, [x.name for x in self]).replace('it has', 'there are')}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names in a row; of very many, the first."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def hint(name: object, known: Iterable[str]) -> str:
+    """The known names that a wrong one may stand for, as a question in brackets; nothing where none is close."""
+    near = close_to(str(name), known)
+    return f" (is it {' or '.join(map(repr, near))}?)" if near else ""
+
+
+def close_to(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three known names that a wrong one is a part of, or the one that is spelled most like it."""
+    from difflib import get_close_matches  # only errors need it
+
+    plain = {_plain(x): x for x in known}
+    if _plain(name) in plain:
+        return [plain[_plain(name)]]
+    within = sorted((x for x in plain if len(_plain(name)) > 2 and _plain(name) in x), key=len)
+    return [plain[x] for x in within[:3] or get_close_matches(_plain(name), plain, n=1)]
+
+
+def choose_from(name: object, known: Sequence[str]) -> str:
+    """The end of a message about a wrong name: the one that is close, and those that there are."""
+    return f"{name!r}{hint(name, known)}; it has {listed(known) or 'none'}"
+
+
+def missing_attribute(owner: Any, name: str, otherwise: str = "dir() lists those that there are") -> Any:
+    """`__getattr__` of a public class: raise AttributeError that says what is meant, or how it is called here.
+
+    Where a property failed with an AttributeError of its own, Python asks here, too: that error is raised again.
+    """
+    if hasattr(type(owner), name):
+        return object.__getattribute__(owner, name)
+    said = f"{type(owner).__name__!r} object has no attribute {name!r}"
+    if not name.startswith("_"):
+        robot = vars(owner).get("robot") if hasattr(owner, "__dict__") else None
+        has_it = not isinstance(robot, str) and hasattr(type(robot), name)  # a trajectory has the name of its robot
+        said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
+    raise AttributeError(said, name=name)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a name that is missing stands for, as the end of a message; nothing for one that is like none."""
+    own = {_plain(x): x for x in known if not x.startswith("_")}
+    here = CALLED_HERE.get(name) or own.get(_plain(name)) or _WITHOUT_CAPITALS.get(_plain(name))
+    return f"; here it is {here}" if here else hint(name, own.values())
+
+
+def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, whose TypeError for a keyword that it does not take says which one is meant."""
+    code: Any = getattr(function, "__code__")  # noqa: B009  # of a function, which a Callable need not be
+    known = [x for x in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if x != "self"]
+    known_set, name = set(known), function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        if not named.keys() <= known_set:
+            raise unknown_keyword(name, next(x for x in named if x not in known_set), known)
+        return function(*args, **named)
+
+    return call
+
+
+def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeError:
+    """The error for a keyword that a function does not take."""
+    here = [x for x in KEYWORDS_HERE.get(keyword, ()) if x.partition("=")[0] in known]
+    told = f"; here it is {here[0]}" if here else hint(keyword, known)
+    return TypeError(f"{function} has no argument {keyword!r}{told}; it takes {listed(known)}")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _names(table: Mapping[str, str]) -> dict[str, str]:
+    """Of rows whose keys are several names, one for each name."""
+    return {name: here for names, here in table.items() for name in names.split()}
+
+
+_ROWS = "rows (linear, angular)"
+
+CALLED_HERE = _names(
+    {
+        # Pinocchio
+        "rnea": "robot.inverse_dynamics(q, v, a)",
+        "aba": "robot.forward_dynamics(q, v, tau)",
+        "crba": "robot.mass_matrix(q)",
+        "nonLinearEffects": "robot.bias_force(q, v)",
+        "computeGeneralizedGravity": "robot.gravity_force(q)",
+        "computeCoriolisMatrix": "robot.coriolis_matrix(q, v) @ v",
+        "computeMinverse": "robot.inverse_mass_matrix(q)",
+        "cholesky": "robot.factorize(q).solve(tau)",
+        "computeRNEADerivatives": "robot.inverse_dynamics_derivatives(q, v, a)",
+        "computeABADerivatives": "robot.forward_dynamics_derivatives(q, v, tau)",
+        "computeJointTorqueRegressor": "robot.inverse_dynamics_regressor(q, v, a)",
+        "ccrba": "robot.centroidal_map(q)",
+        "dccrba": "robot.centroidal_map_rate(q, v)",
+        "computeCentroidalMomentum": "robot.centroidal_momentum(q, v)",
+        "computeCentroidalMomentumTimeVariation": "robot.centroidal_momentum_rate(q, v, a)",
+        "centerOfMass": "robot.center_of_mass(q)",
+        "jacobianCenterOfMass": "robot.center_of_mass_jacobian(q)",
+        "computeKineticEnergy": "robot.kinetic_energy(q, v)",
+        "computePotentialEnergy": "robot.potential_energy(q)",
+        "framesForwardKinematics oMf": 'robot.frame_placement("hand")(q)',
+        "computeJointJacobians": "robot.joint_jacobian(q)",
+        "lowerPositionLimit": "robot.lower",
+        "upperPositionLimit": "robot.upper",
+        "effortLimit": "robot.effort_limit",
+        "velocityLimit": "robot.velocity_limit",
+        "computeFrameJacobian": 'robot.frame_jacobian("hand")(q)',
+        "frameJacobianTimeVariation": 'robot.frame_jacobian_rate("hand", "local")(q, v)',
+        "getFrameVelocity": 'robot.frame_velocity("hand", "local")(q, v)',
+        "getFrameAcceleration": 'robot.frame_acceleration("hand", "local")(q, v, a)',
+        "getFrameClassicalAcceleration": 'robot.frame_classical_acceleration("hand", "local")(q, v, a)',
+        "buildModelFromUrdf buildModelFromMJCF": "featherweight.load",
+        "buildReducedModel": "featherweight.Description.locked",
+        "appendModel": "featherweight.Description.attached",
+        "randomConfiguration": "featherweight.Robot.random_configuration",
+        "computeAllTerms": "featherweight.Robot.together",
+        "constraintDynamics": "featherweight.OperationalSpace.forward_dynamics",
+        "impulseDynamics": "featherweight.OperationalSpace.impulse_dynamics",
+        "computeDelassusMatrix": "featherweight.Robot.delassus",
+        "computeCollisions computeDistances": "featherweight.Robot.collisions, featherweight.Robot.distances",
+        "exp6 log6 Jexp6 Jlog6": "featherweight.se3.exp, featherweight.se3.log, featherweight.se3.Jexp, featherweight.se3.Jlog",
+        "getFrameId getJointId": 'robot.frame("hand"), robot.joint("wrist")',
+        "createData data": "not needed: functions return their results",
+        # MuJoCo
+        "qfrc_bias": "robot.bias_force(q, v)",
+        "mj_fullM": "robot.mass_matrix(q)",
+        "qacc": "robot.forward_dynamics(q, v, tau)",
+        "mj_inverse qfrc_inverse": "robot.inverse_dynamics(q, v, a)",
+        "mj_solveM": "robot.solve_mass_matrix(q, y.T).T",
+        "mj_jacSite": 'robot.frame_jacobian("hand")(q)',
+        "mj_jacBody": 'robot.frame_jacobian("wrist")(q)',
+        "mj_objectVelocity": 'robot.frame_velocity("hand", "local")(q, v)',
+        "site_xpos": 'robot.frame_placement("hand")(q)[:3, 3]',
+        "site_xmat": 'robot.frame_placement("hand")(q)[:3, :3]',
+        "subtree_com": "robot.center_of_mass(q)",
+        "mj_jacSubtreeCom": "robot.center_of_mass_jacobian(q)",
+        "jnt_range": "robot.lower",
+        "qpos0": 'robot.configurations["qpos0"]',
+        "qpos": "featherweight.Simulation.q, in the order of our conventions",
+        "qvel": "featherweight.Simulation.v, in the order of our conventions",
+        "ctrl": "control= of featherweight.Simulation.step and featherweight.Simulation.run",
+        "qfrc_applied": "tau= of featherweight.Simulation.step and featherweight.Simulation.run",
+        "xfrc_applied": "external_forces= of featherweight.Simulation.step and featherweight.Simulation.run",
+        "ncon contact": "featherweight.Simulation.contacts",
+        "timestep": "featherweight.Simulation.step_size",
+        "mj_step": "featherweight.Simulation.step",
+        "mj_resetData mj_resetDataKeyframe": "featherweight.Simulation.reset",
+        "mjd_transitionFD": "featherweight.Simulation.derivatives, which are exact",
+        "mj_integratePos mj_differentiatePos": "featherweight.Robot.integrate, featherweight.Robot.difference",
+        "mj_contactForce": "featherweight.Simulation.contact_forces",
+        "mj_geomDistance": "featherweight.Robot.distances",
+        "Renderer": "featherweight.Simulation.render",
+        "from_xml_path from_xml_string MjModel": "featherweight.load",
+        # Drake
+        "CalcMassMatrix": "robot.mass_matrix(q)",
+        "CalcBiasTerm": "robot.bias_force(q, v) - robot.gravity_force(q)",
+        "CalcGravityGeneralizedForces": "-robot.gravity_force(q)",
+        "CalcInverseDynamics": "robot.inverse_dynamics(q, v, a)",
+        "CalcJacobianSpatialVelocity": f'robot.frame_jacobian("hand")(q), {_ROWS}',
+        "CalcBiasSpatialAcceleration": f'robot.frame_bias_acceleration("hand")(q, v), {_ROWS}',
+        "EvalBodyPoseInWorld": 'robot.frame_placement("hand")(q)',
+        "EvalBodySpatialVelocityInWorld": f'robot.frame_velocity("hand")(q, v), {_ROWS}',
+        "CalcCenterOfMassPositionInWorld": "robot.center_of_mass(q)",
+        "CalcJacobianCenterOfMassTranslationalVelocity": "robot.center_of_mass_jacobian(q)",
+        "CalcSpatialMomentumInWorldAboutPoint": f"robot.centroidal_momentum(q, v), {_ROWS}, about the centre of mass",
+        "CalcKineticEnergy CalcPotentialEnergy": "robot.kinetic_energy(q, v), robot.potential_energy(q)",
+        "MultibodyPlant Parser": "featherweight.load",
+        "AutoDiffXd": "robot.forward_dynamics.derivative(), exact, of any function",
+        "DoDifferentialInverseKinematics": "featherweight.InverseKinematics",
+        "Simulator": "featherweight.Simulation",
+        # RBDL
+        "CompositeRigidBodyAlgorithm": "robot.mass_matrix(q)",
+        "NonlinearEffects": "robot.bias_force(q, v)",
+        "CalcMInvTimesTau": "robot.factorize(q).solve(tau)",
+        "ForwardDynamicsLagrangian": 'robot.forward_dynamics(q, v, tau, algorithm="crba-ltdl")',
+        "CalcBodyToBaseCoordinates CalcBodyWorldOrientation": (
+            'robot.frame_placement("hand")(q); the orientation there is the transpose'
+        ),
+        "CalcPointJacobian": 'the first three rows of robot.frame_jacobian("hand")(q)',
+        "CalcPointJacobian6D": f'robot.frame_jacobian("hand")(q), {_ROWS}',
+        "CalcPointVelocity6D": f'robot.frame_velocity("hand")(q, v), {_ROWS}',
+        "CalcPointAcceleration6D": f'robot.frame_classical_acceleration("hand")(q, v, a), {_ROWS}',
+        "CalcCenterOfMass": "robot.center_of_mass(q), robot.center_of_mass_velocity(q, v)",
+        "ForwardDynamicsConstraintsDirect": "robot.operational_space(feet).forward_dynamics(q, v, tau)",
+        "ComputeConstraintImpulsesDirect": "robot.operational_space(feet).impulse_dynamics(q, v)",
+        # other words
+        "forward_kinematics fk fkine": 'robot.frame_placement("hand")(q)',
+        "jacobian jacob0 getJacobian": 'robot.frame_jacobian("hand")(q), or f.derivative() for any function f',
+        "inverse_kinematics ik ikine": "featherweight.InverseKinematics(robot, tasks)",
+        "rne": "robot.inverse_dynamics(q, v, a)",
+        "inertia inertia_matrix M": "robot.mass_matrix(q)",
+        "gravload g": "robot.gravity_force(q)",
+        "coriolis": "robot.coriolis_matrix(q, v)",
+        "com": "robot.center_of_mass(q)",
+        "dof ndof num_dof num_joints njoints": "robot.nv, the number of degrees of freedom",
+        "joint_names": "[joint.name for joint in robot.joints]",
+        "link_names links": "robot.frames has every link, robot.bodies those that move",
+        "joint_limits": "robot.lower, robot.upper",
+        "load_urdf load_mjcf from_urdf loadURDF": "featherweight.load",
+        "dt": "featherweight.Simulation.step_size",
+        "t": "featherweight.Simulation.time",
+        "set_state": "featherweight.Simulation.reset",
+        "view display visualize initViewer": "featherweight.Window(robot), a page for the browser",
+        "stepSimulation": "featherweight.Simulation.step",
+        "simulate": "featherweight.Simulation.run",
+        "close residual spanning_velocity spanning_torque loop_forces singularity": (
+            "in featherweight.ClosedRobot, which load gives for robots with loops or couplings"
+        ),
+    }
+)
+"""Names in other libraries, and the name here: the tables of docs/coming_from.md, whose cells a test compares with these."""
+
+KEYWORDS_HERE = {
+    "dt": ("step", "dt"),
+    "timestep": ("step",),
+    "time_step": ("step",),
+    "T": ("duration",),
+    "time": ("duration",),
+    "floating": ('base="floating"',),
+    "floating_base": ('base="floating"',),
+    "free_flyer": ('base="floating"',),
+    "root_joint": ('base="floating"',),
+    "fixed_base": ('base="fixed"',),
+    "use_fixed_base": ('base="fixed"',),
+    "package_dirs": ("package_path",),
+    "mesh_dir": ("package_path",),
+    "torque": ("tau",),
+    "torques": ("tau",),
+    "ctrl": ("control",),
+    "qpos": ("q",),
+    "qvel": ("v",),
+    "dq": ("v",),
+    "qd": ("v",),
+    "qdd": ("a",),
+    "ddq": ("a",),
+    "qacc": ("a",),
+    "f_ext": ("external_forces",),
+    "fext": ("external_forces",),
+}
+"""Words for arguments in other libraries, and ours, of which a function takes one."""
+
+_WITHOUT_CAPITALS = {_plain(name): here for name, here in CALLED_HERE.items() if len(name) > 2}

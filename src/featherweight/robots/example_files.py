@@ -1,0 +1,65 @@
+"""Files of robots to try things with: those of the package example-robot-data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+from ..extras import install_command
+from ..names import hint, listed
+
+PACKAGE, FOLDER = "example-robot-data", "robots"
+KINDS = (".urdf", ".srdf")
+CHANGES = ("approximate", "unconstrained")  # of featherweight.robots: they take a description and change it
+
+
+def example(name: str) -> Path:
+    """Return the path of an example robot's file: `featherweight.load(featherweight.example("panda"))`.
+
+    The files are those of the package example-robot-data (0.4 GB with meshes; the extra `robots` installs it): arms ("panda",
+    "ur5_robot"), hands ("allegro_right_hand"), quadrupeds ("go2", "hyq_no_sensors"), humanoids ("talos_reduced",
+    "g1_29dof_rev_1_0"), and others. A robot has the name of its URDF file without the suffix; "go2.srdf" is the SRDF file
+    beside it. A file whose name occurs more than once is named with its folders, as in
+    "anymal_c_simple_description/urdf/anymal".
+
+    `featherweight.robots` has further robots, as functions that return a `Description`; they need no files.
+
+    Raises ValueError for a name that is none, with the names that there are, and ImportError without that package.
+    """
+    files = _files()
+    path = files.get(name) or files.get(name.removesuffix(KINDS[0]))
+    if path is None:
+        raise ValueError(_unknown(name, [x for x in files if not x.endswith(KINDS)]))
+    return path
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    from .. import robots
+
+    made = [x for x in robots.__all__ if x not in CHANGES]
+    if name in made:
+        return f"the robot {name!r} has no file, a function makes it: featherweight.build(featherweight.robots.{name}(...))"
+    there = f"there are {listed(sorted(known))}; and as functions of featherweight.robots {', '.join(made)}"
+    return f"there is no example robot {name!r}{hint(name, [*known, *made])}; {there}"
+
+
+def _files() -> dict[str, Path]:
+    """The paths by the names that `example` takes."""
+    from importlib import metadata  # which takes longer to import than many modules
+
+    try:
+        files = metadata.files(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        raise ImportError(f"the example robots are in the package {PACKAGE}: {install_command('robots')}") from None
+    found = {_within(file): Path(str(file.locate())).resolve() for file in files if file.suffix in KINDS}
+    count = Counter(file.name for file in found)
+    return {_name(PurePosixPath(file.name) if count[file.name] == 1 else file): path for file, path in found.items()}
+
+
+def _within(file: PurePosixPath) -> PurePosixPath:
+    """The path from the folder of all robots on."""
+    return PurePosixPath(*file.parts[file.parts.index(FOLDER) + 1 :])
+
+
+def _name(file: PurePosixPath) -> str:
+    return str(file.with_suffix("") if file.suffix == KINDS[0] else file)

@@ -1,0 +1,99 @@
+"""Users who wait for a compilation learn why, in records of the logger "featherweight"."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import featherweight as fw
+from featherweight.engine import waiting
+
+WAIT = """
+from featherweight.engine import waiting
+
+waiting.PATIENCE = {patience}
+with waiting.told("something"):
+    waiting.tell_if_long()
+"""
+
+
+def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(r.levelname, r.getMessage()) for r in caplog.records]
+
+
+def test_a_compilation_is_told_with_function_and_robot(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For one state and for batches; not of code that is on the disk."""
+    monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path))
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    monkeypatch.setattr(waiting, "LONG", 0.0)
+    caplog.set_level(logging.INFO, "featherweight")
+    for told in (True, False):
+        caplog.clear()
+        robot = fw.build(fw.generators.chain(3, seed=5))
+        q = robot.random_configuration(rng=0, size=3)
+        robot.mass_matrix(q[0])
+        robot.mass_matrix(q)
+        said = records(caplog)
+        for states in ("one state", "batches"):
+            what = f"mass_matrix of {robot.name!r} for {states}"
+            begun = [
+                level for level, text in said if text.startswith(f"featherweight: compiling {what}, once for this machine: ")
+            ]
+            assert begun == ["WARNING"] * told
+            done = [level for level, text in said if f"compiled {what} in " in text]
+            assert done == ["INFO"] * told
+
+
+def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(waiting, "LONG", 0.0)
+    caplog.set_level(logging.INFO, "featherweight")
+    with waiting.told("all", "an hour"), waiting.told("a part", "a minute"):
+        pass
+    assert records(caplog) == [
+        ("WARNING", "featherweight: compiling all, once for this machine: an hour"),
+        ("INFO", "featherweight: compiled all in 0.0 s"),
+    ]
+
+
+def test_short_ones_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "featherweight")
+    with waiting.told("something"):
+        waiting.tell_if_long()
+    waiting.tell_if_long()
+    assert records(caplog) == []
+
+
+@pytest.mark.parametrize(("before", "said"), [(0.5, []), (2.0, ["about 6 s"]), (14.0, ["about 40 s"])])
+def test_the_time_is_that_of_the_parts_that_are_done(
+    before: float, said: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Told once, however often it is asked."""
+    with waiting.told("something"):
+        waiting._now.begun -= before
+        waiting.tell_if_long()
+        waiting.tell_if_long()
+    assert [text.rpartition(": ")[2] for _, text in records(caplog)] == said
+
+
+def test_an_error_is_not_told_as_done(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(waiting, "LONG", 0.0)
+    caplog.set_level(logging.INFO, "featherweight")
+    with pytest.raises(MemoryError), waiting.told("something"):
+        raise MemoryError
+    with waiting.told("another", "an hour"):
+        pass
+    assert records(caplog)[0] == ("WARNING", "featherweight: compiling another, once for this machine: an hour")
+
+
+@pytest.mark.parametrize(("patience", "said"), [(-1.0, "compiling something, once for this machine: about "), (60.0, "")])
+def test_a_program_that_has_not_set_up_logging_shows_it(patience: float, said: str) -> None:
+    code = WAIT.format(patience=patience)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == ""
+    assert run.stderr.startswith("featherweight: " + said) if said else run.stderr == ""
