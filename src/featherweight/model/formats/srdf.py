@@ -9,7 +9,7 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from ..description import Description
-from ..types import ROOT_JOINT, Configuration, JointType, ModelError
+from ..types import ROOT_JOINT, WORLD, Configuration, JointType, ModelError
 from .robot_source import RobotInput, open_source
 from .xml import attribute, read_numbers
 
@@ -34,7 +34,7 @@ def with_srdf(description: Description, given: RobotInput) -> Description:
         raise ModelError(f"{source}: the root element is <{robot.tag}>, not <robot>; this is not an SRDF file")
     unused: dict[str, Counter[str]] = {}
     configurations = tuple(_configurations(robot, description, source, unused))
-    disabled = tuple(_disabled(robot, {b.name for b in description.bodies}, source, unused))
+    disabled = tuple(_disabled(robot, {WORLD, *(b.name for b in description.bodies)}, source, unused))
     unused["SRDF elements"] = Counter(element.tag for element in robot if element.tag not in USED)
     listed = ((kind, ", ".join(f"{name} ({n})" for name, n in names.items())) for kind, names in unused.items() if names)
     return replace(
@@ -111,5 +111,5 @@ def _disabled(robot: Element, links: set[str], source: str, unused: dict[str, Co
     enabled = {frozenset(pair) for pair in known["enable_collisions"]}
     for element in robot.findall("disable_default_collisions"):
         link = attribute(element, "link", f"{source}: <{element.tag}>")
-        yield from ((link, other) for other in sorted(links - {link}) if frozenset((link, other)) not in enabled)
+        yield from ((link, other) for other in sorted(links - {link, WORLD}) if frozenset((link, other)) not in enabled)
     yield from (pair for pair in known["disable_collisions"])
