@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
-from ..model.types import Actuator, Shape
+from ..model.types import Actuator, Coupling, Shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -105,6 +105,11 @@ class ModelView:
         """In the world [m/s²]."""
         g = self.model.tree.gravity
         return (g[0], g[1], g[2])
+
+    @property
+    def _couplings(self) -> tuple[Coupling, ...]:
+        """The description's."""
+        return ()
 
     def report(self) -> dict[str, str]:
         """What the file holds that nothing here uses."""
