@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..model.editing.references import listed
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
 from ..model.types import Actuator, Coupling, Shape
+from .left_out_at_joints import left_out_at_joints
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -111,9 +113,15 @@ class ModelView:
         """The description's."""
         return ()
 
+    @property
+    def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of joints and actuators whose springs, limits or forces no simulation computes, by kind."""
+        carried = {p.row for p in self._proportions()}
+        return left_out_at_joints(self.model.joints, self.joints, carried, self.clusters, self.actuators)
+
     def report(self) -> dict[str, str]:
         """What the file holds that nothing here uses."""
-        return dict(self.model.unused)
+        return {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
 
     @property
     def closed(self) -> bool:

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from ..model.contact_rules import ADHESION, CONVEYING, ROLLING, SOFT, SOFT_HOLDS, SPINNING
 from ..model.formats.unsupported import LEFT_OUT
+from .left_out_at_joints import (
+    DRIVES_OF_FOLLOWERS,
+    EFFORTS_OF_FOLLOWERS,
+    LIMITS_OF_FOLLOWERS,
+    LIMITS_OF_SEVERAL,
+    SPRINGS_OF_FOLLOWERS,
+    SPRINGS_OF_SEVERAL,
+)
 from .system import System
 
 CHANGING_MOTION = (
@@ -30,6 +38,12 @@ CHANGING_MOTION = (
     SOFT,
     SOFT_HOLDS,
     LEFT_OUT,
+    SPRINGS_OF_SEVERAL,
+    LIMITS_OF_SEVERAL,
+    SPRINGS_OF_FOLLOWERS,
+    LIMITS_OF_FOLLOWERS,
+    DRIVES_OF_FOLLOWERS,
+    EFFORTS_OF_FOLLOWERS,
 )
 """Kinds in a report; others, as cameras and sensors, only show, measure, or name something."""
 
