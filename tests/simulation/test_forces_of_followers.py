@@ -99,7 +99,9 @@ def test_own_actuators_on_such_joints_are_refused_with_the_joints_that_can_have_
 
 @pytest.mark.parametrize("kind", ["ball", "free"])
 def test_springs_of_joints_with_several_degrees_of_freedom_are_named(kind: str) -> None:
-    text = f'<mujoco><worldbody><body><joint name="j" type="{kind}" stiffness="3"/><geom size=".1"/></body></worldbody></mujoco>'
+    text = (
+        f'<mujoco><worldbody><body><joint name="j" type="{kind}" stiffness="3"/><geom size=".1"/></body></worldbody></mujoco>'
+    )
     robot = fw.load(text, execution="interpreted")
     said = {"ball": ("springs of joints with several degrees of freedom", "j"), "free": ("springs of free joints", "1")}[kind]
     assert robot.report() == dict([said]) == not_simulated(robot)

@@ -78,6 +78,20 @@ def require_coordinates(d: Description) -> None:
                 raise ModelError(f"{where}: the rotation of joint {joint!r} is zero; give it unit length")
 
 
+def require_independent(d: Description) -> None:
+    """Raise ModelError for joints that are to be independent and cannot be: the loops of the others would go on without a word."""
+    types, leaders = {j.name: j.type for j in d.joints}, {c.joint: c for c in d.couplings}
+    for name in d.independent:
+        where = f"{d.source}: independent: joint {name!r}"
+        if types.get(name, JointType.FIXED) is JointType.FIXED:
+            moving = ", ".join(repr(j.name) for j in d.joints if j.type is not JointType.FIXED)
+            raise ModelError(f"{where} {'is fixed' if name in types else 'is not there'}; the joints that move are {moving}")
+        if name in leaders:
+            followed = ", ".join(repr(leader) for leader, _ in leaders[name].terms)
+            problem = f"follows {followed} by coupling {leaders[name].name!r}, so that its velocity is not its own"
+            raise ModelError(f"{where} {problem}; name {followed} instead, or turn the coupling round in the file")
+
+
 def require_links(d: Description) -> None:
     """Raise ModelError for collisions of links that are not there: they would be taken for the ground's."""
     known = {b.name for b in d.bodies} | {WORLD, None}

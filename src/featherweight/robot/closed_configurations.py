@@ -14,6 +14,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
+from ..model.editing.notes import warn_caller
 from .closed_steps import ClosedSteps
 from .closing.assembly import Assembly
 from .closing.loops import FACING_AT_LEAST
@@ -24,6 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SINGULAR = 1e16  # of `singularity`: eight digits are lost
 REGULAR = 1e8  # of random configurations
 NEWTON_STEPS = 30  # from a guess that is near
+ROUNDED_START = 5e-3  # [m, rad] of loops in configurations of files, whose numbers often have three digits
 ATTEMPTS = 100  # to close loops from around a guess
 
 
@@ -112,11 +114,24 @@ class ClosedConfigurations(ClosedSteps):
         for rows in (self._dependent_rows, self._loop_rows):
             closed, good = self._newton(q[None], rows)
             if good[0]:
+                self._tell_moved(name, q, closed[0])
                 return np.asarray(closed[0])
         raise ValueError(
             f"{self.name}: configuration {name!r} leaves {self._told(q)} open, and it cannot be closed near there; correct it "
             "in the file, or close a guess of your own"
         )
+
+    def _tell_moved(self, name: str, q: Array, closed: Array) -> None:
+        """Warn of a configuration of the file whose loops are open by more than rounded numbers leave."""
+        left = [np.abs(a.gap.residual(q[None, a.gap.places])).max(initial=0.0) for a in self._loops.assemblies.values()]
+        if max(left, default=0.0) > ROUNDED_START:
+            moved = np.abs(closed - q)
+            joint = next(j for j in self.joints if j.q_slice.start <= moved.argmax() < j.q_slice.stop)
+            warn_caller(
+                f"{self.name}: configuration {name!r} leaves {self._told(q)} open. It is closed before it is used, which moves "
+                f"a coordinate of joint {joint.name!r} by {moved.max():.3g}, the most of all; correct the file, or close a "
+                "configuration of your own, where `keep` names the joints that stay (robot.close(q, keep=[...]))"
+            )
 
     def _told(self, q: Array) -> str:
         """How far the loop that is open widest is open."""

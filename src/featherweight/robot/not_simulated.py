@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ..model.contact_rules import ADHESION, CONVEYING, ROLLING, SOFT, SOFT_HOLDS, SPINNING
+from ..model.contact_rules import (
+    ADHESION,
+    CONVEYING,
+    ROLLING,
+    SOFT,
+    SOFT_HOLDS,
+    SPINNING,
+    TOUCHING_LEFT_OUT,
+    TWO_FRICTIONS,
+)
 from ..model.formats.unsupported import LEFT_OUT
 from .left_out_at_joints import (
     DRIVES_OF_FOLLOWERS,
@@ -16,10 +25,12 @@ from .system import System
 
 CHANGING_MOTION = (
     "actuators",
+    "bodies with forces of plugins",
     "bodies with gravity compensation",
     "damping of actuators of higher order",
     "damping of higher order",
     "damping of tendons of higher order",
+    "dry friction of free joints, taken along the body's axes",
     "effort limits that differ by direction, read as the greater",
     "fluid",
     "limits of the drives' force along tendons",
@@ -35,6 +46,8 @@ CHANGING_MOTION = (
     ROLLING,
     CONVEYING,
     ADHESION,
+    TWO_FRICTIONS,
+    TOUCHING_LEFT_OUT,
     SOFT,
     SOFT_HOLDS,
     LEFT_OUT,

@@ -108,9 +108,7 @@ class ForcesAtJoints:
             places.append(r)
             numbers.append((gear, a.gain, b0, *a.bias[1:], *a.control, *a.force))
         rows = np.array(places, dtype=np.int64)
-        return Drives(
-            rows, np.maximum(self.at[rows], 0), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy()
-        )
+        return Drives(rows, np.maximum(self.at[rows], 0), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy())
 
     @property
     def nu(self) -> int:

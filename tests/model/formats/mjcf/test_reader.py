@@ -222,6 +222,7 @@ def test_missing_assets_do_not_matter(tmp_path: Path) -> None:
     assert dict(robot.unused) == {
         "meshes not found": "1, the first is 'nowhere.obj'",
         "height fields whose files cannot be read": "1",
+        "geoms that touch and are left out": "1",
         "textures": "1",
         "skins": "1",
         "sensors": "1",

@@ -301,6 +301,7 @@ def test_what_no_shape_can_say_is_listed(tmp_path: Path) -> None:
     assert dict(robot.unused) == {
         "meshes that their asset turns and stretches": "1",
         "height fields whose files cannot be read": "1",
+        "geoms that touch and are left out": "2",
     }
 
 

@@ -18,7 +18,6 @@ from ..xml import Names
 from .levers import Lever, Tendons
 from .numbers import disabled, first_controls
 
-
 ACTUATORS = "actuators"  # that are not read, in a report
 
 
@@ -176,9 +175,12 @@ class MujocoForces:
         if others:
             yield ACTUATORS, ", ".join(f"{count} {kind}" for kind, count in others.items())
         zero = np.zeros(1)
+        free = model.jnt_type[model.dof_jntid] == kinds.mjJNT_FREE
+        rubbed = 0 if self._off("FRICTIONLOSS") else np.count_nonzero(model.dof_frictionloss[free]) // 6
         uneven = model.jnt_actfrclimited.astype(bool) & (model.jnt_actfrcrange.sum(axis=1) != 0.0)
         for kind, number in (
             ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
+            ("dry friction of free joints, taken along the body's axes", rubbed),
             ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
             ("springs of higher order", np.count_nonzero(_any(getattr(model, "jnt_stiffnesspoly", zero)))),
             ("damping of higher order", np.count_nonzero(_any(getattr(model, "dof_dampingpoly", zero)))),

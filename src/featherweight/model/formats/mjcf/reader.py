@@ -33,12 +33,14 @@ from ...types import (
     matmul,
     transpose,
 )
+from ..choices import FOLLOW, REFUSE
 from ..robot_source import RobotSource
-from ..unsupported import REFUSE, Unsupported
+from ..unsupported import Unsupported
 from ..xml import Names, shortened
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .drives import MujocoForces
 from .equality import (
+    let_followers_go,
     read_couplings,
     read_loops,
     read_tendon_equalities,
@@ -58,7 +60,8 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # what MuJoCo raises for a fi
 
 
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report".
+    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report"; `mimic` is "follow", unless
+    given, or "independent", which leaves out equalities by which joints follow others, or "refuse", which refuses them.
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
     a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
@@ -86,9 +89,10 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     if disabled(mujoco, spec.option, "EQUALITY"):
         for equality in spec.equalities:
             equality.active = False
+    let_go = let_followers_go(mujoco, spec, source, options.get("mimic", FOLLOW))
     refuse_unsupported_equalities(mujoco, spec, source, unsupported)
     _refuse_flexes(spec, source)
-    counts = _counts(spec)
+    counts = [*let_go, *_counts(spec)]
     drawings = take_appearance(mujoco, spec, file)
     make_right_angles_exact(mujoco, spec)
     model = _compile(spec, file)
@@ -236,7 +240,7 @@ class _Elements:
             actuators=tuple(actuators.values()),
             configurations=tuple(read_configurations(self.model, self.read_joints, drives)),
             disabled_collisions=tuple(self._excluded()),
-            contact_pairs=read_contact_pairs(self.model, geoms),
+            contact_pairs=read_contact_pairs(self.mujoco, self.model, geoms),
             neighbours=read_neighbour_rule(self.mujoco, self.model),
             timestep=float(self.model.opt.timestep),
             integrator=self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower(),
@@ -326,6 +330,7 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
         ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
+        ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),
     )
     for kind, number in plain:
