@@ -161,7 +161,8 @@ def test_without_a_model_controls_of_other_actuators_are_not_guessed() -> None:
 
 SEVERAL_CONTROLS = """<mujoco><worldbody><body name="a"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>
 <body name="b"><joint name="b" type="ball"/><geom size=".1" pos=".2 0 0"/></body></worldbody><actuator>
-<pid joint="j" kp="10" input="pos vel"/><motor name="first" joint="j" ctrlrange="-.1 .1" gear="4"/><orientation joint="b" kp="1"/>
+<pid joint="j" kp="10" input="pos vel"/><motor name="first" joint="j" ctrlrange="-.1 .1" gear="4"/><orientation joint="b"
+kp="1"/>
 <motor joint="j" ctrlrange="-.2 .3"/></actuator><keyframe><key name="k" ctrl="1 2 3 4 5 6 7"/></keyframe></mujoco>"""
 
 

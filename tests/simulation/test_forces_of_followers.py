@@ -15,7 +15,8 @@ from featherweight.simulation.forces import ForcesAtJoints
 from oracles.states import random_states
 
 BODIES = """<body name="a"><joint name="a" axis="0 1 0" damping=".3" armature=".2" stiffness="3" springref="20"/>
-<geom size=".1" pos=".2 0 0"/><body name="b"><joint name="b" axis="0 0 1" damping=".5" armature=".3" stiffness="5" springref="-10"
+<geom size=".1" pos=".2 0 0"/><body name="b"><joint name="b" axis="0 0 1" damping=".5" armature=".3" stiffness="5"
+springref="-10"
 range="-40 50" ref="5"/><geom size=".1" pos=".2 0.1 0"/></body></body>
 <body name="c" pos="0 0 1"><joint name="c" type="slide" axis="0 0 1" damping=".7" stiffness="11" armature=".4" springref=".2"
 range="-1 3"/><geom size=".1" pos=".2 0.1 0"/></body>
@@ -24,11 +25,13 @@ range="-1 3"/><geom size=".1" pos=".2 0.1 0"/></body>
 DRIVES = """<actuator><position name="servo" joint="b" kp="7" kv="2" gear="3" forcerange="-50 60"/>
 <motor name="motor" joint="c" gear="2" ctrlrange="-1 1"/></actuator>"""
 IN_PROPORTION = f"""<mujoco><option gravity="0 0 0"/><worldbody>{BODIES}</worldbody>{DRIVES}<equality>
-<joint joint1="b" joint2="a" polycoef=".1 2 0 0 0"/><joint joint1="c" joint2="b" polycoef=".05 -.7 0 0 0"/></equality></mujoco>"""
+<joint joint1="b" joint2="a" polycoef=".1 2 0 0 0"/><joint joint1="c" joint2="b" polycoef=".05 -.7 0 0
+0"/></equality></mujoco>"""
 BY_A_SQUARE = IN_PROPORTION.replace(".05 -.7 0 0 0", ".05 -.7 0.3 0 0")
 URDF = """<robot name="g"><link name="w"/><link name="a">{inertial}</link><link name="b">{inertial}</link>
 <joint name="j1" type="revolute"><parent link="w"/><child link="a"/><axis xyz="0 1 0"/>
-<limit lower="-3" upper="3" effort="9" velocity="1"/></joint><joint name="j2" type="revolute"><parent link="w"/><child link="b"/>
+<limit lower="-3" upper="3" effort="9" velocity="1"/></joint><joint name="j2" type="revolute"><parent link="w"/><child
+link="b"/>
 <axis xyz="0 1 0"/><limit lower="-.2" upper=".4" effort="9" velocity="1"/><mimic joint="j1" multiplier="-2" offset=".1"/>
 <dynamics stiffness="1000" rest="0.3"/></joint></robot>"""
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -93,7 +96,7 @@ def test_what_a_follower_by_a_square_has_is_named() -> None:
 
 def test_own_actuators_on_such_joints_are_refused_with_the_joints_that_can_have_them() -> None:
     robot = fw.load(BY_A_SQUARE, execution="interpreted")
-    with pytest.raises(ValueError, match="actuator 'mine' is on 'c', .* in proportion; put it on one of a"):
+    with pytest.raises(ValueError, match=r"actuator 'mine' is on 'c', .* in proportion; put it on one of a"):
         ForcesAtJoints(robot, [fw.Actuator("mine", "c")])
 
 

@@ -82,14 +82,14 @@ def load(
 
     `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
     unless given. `srdf` is an SRDF file beside it, or its text, which is read only if it is named: its group states become
-    `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. Joints
-    that follow others (URDF's `<mimic>`, MJCF's joint and tendon equalities) do so unless `mimic="independent"` lets them move by
-    themselves, which the report tells, or `mimic="refuse"` refuses them. What an MJCF file asks for and is
-    not supported, but may be left out (equality constraints of some kinds, some armatures), is refused, unless
-    `unsupported="report"` leaves it out, warns (ModelWarning) and lists it in `robot.report()`. A robot with loops or couplings
-    is a `ClosedRobot`; `independent` names joints in loops that the velocities are to be those of, in place of what the file
-    says; joints that follow others cannot be among them. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the robot; with loops or couplings
-    it is never rolled.
+    `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. Joints that follow
+    others (URDF's `<mimic>`, MJCF's joint and tendon equalities) do so unless `mimic="independent"` lets them move by
+    themselves, which the report tells, or `mimic="refuse"` refuses them. What an MJCF file asks for and is not supported, but
+    may be left out (equality constraints of some kinds, some armatures), is refused, unless `unsupported="report"` leaves it
+    out, warns (ModelWarning) and lists it in `robot.report()`. A robot with loops or couplings is a `ClosedRobot`;
+    `independent` names joints in loops that the velocities are to be those of, in place of what the file says; joints that
+    follow others cannot be among them. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
+    robot; with loops or couplings it is never rolled.
 
     Loops that contradict each other because numbers are rounded are closed as far as they can be, if that leaves no more than
     `loop_tolerance` [m, rad]; constraints that follow from others but for that are left out, and `robot.report()` tells what

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from ..algorithms.mechanisms import spanning
 from ..engine.function import CompiledFunction
@@ -122,7 +123,18 @@ class ClosedConfigurations(ClosedSteps):
         )
 
     def _tell_moved(self, name: str, q: Array, closed: Array) -> None:
-        """Warn of a configuration of the file whose loops are open by more than rounded numbers leave."""
+        """Warn of a configuration of the file whose loops are open, or whose couplings do not hold, by more than rounded numbers
+        leave."""
+        given = next((dict(c.coordinates) for c in self.model.configurations if c.name == name), {})
+        place = {j.name: j.q_slice.start for j in self.joints if j.q_slice.stop > j.q_slice.start}
+        for c in self._couplings:
+            if c.joint in given and all(leader in place for leader, _ in c.terms):
+                at = c.offset + sum(float(Polynomial([0.0, *p])(closed[place[leader]])) for leader, p in c.terms)
+                if abs(at - given[c.joint][0]) > ROUNDED_START:
+                    warn_caller(
+                        f"{self.name}: configuration {name!r} has joint {c.joint!r} at {given[c.joint][0]:.3g}, and coupling "
+                        f"{c.name!r} puts it at {at:.3g}, where it is; correct one of them in the file"
+                    )
         left = [np.abs(a.gap.residual(q[None, a.gap.places])).max(initial=0.0) for a in self._loops.assemblies.values()]
         if max(left, default=0.0) > ROUNDED_START:
             moved = np.abs(closed - q)

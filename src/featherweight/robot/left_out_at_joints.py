@@ -1,9 +1,9 @@
 """Forces at joints that a description has and no simulation here computes, because they need a coordinate that q does not have.
 
-A spring, a limit and a drive act on the coordinate of a joint with one degree of freedom. q has that coordinate, unless the joint
-follows others. If the joint follows one other in proportion, its coordinate is that of the leader times a ratio, plus an offset, and
-its spring, its limits and its drives act on the leader's coordinate. Damping, dry friction and armature act on velocities, which all
-joints have.
+A spring, a limit and a drive act on the coordinate of a joint with one degree of freedom. q has that coordinate, unless the
+joint follows others. If the joint follows one other in proportion, its coordinate is that of the leader times a ratio, plus
+an offset, and its spring, its limits and its drives act on the leader's coordinate. Damping, dry friction and armature act on
+velocities, which all joints have.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def left_out_at_joints(
 ) -> Mapping[str, tuple[str, ...]]:
     """Names of joints and actuators by what of them is left out.
 
-    `spanning` are the joints of the spanning tree and `joints` the same ones with their places in q and v; `carried` are the first
-    rows of the joints that follow one other in proportion; `clusters` are names of joints that move together. Forces of drives are
-    cut to efforts at independent joints, after those of all drives are added up: where a joint that follows is driven, that is
-    not what the efforts in its cluster mean.
+    `spanning` are the joints of the spanning tree and `joints` the same ones with their places in q and v; `carried` are the
+    first rows of the joints that follow one other in proportion; `clusters` are names of joints that move together. Forces of
+    drives are cut to efforts at independent joints, after those of all drives are added up: where a joint that follows is
+    driven, that is not what the efforts in its cluster mean.
     """
     own = {j.name: j.q_slice.stop > j.q_slice.start for j in joints}
     several = [j for j in spanning if j.type.nq != 1]

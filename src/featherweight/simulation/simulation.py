@@ -161,9 +161,8 @@ class Simulation(StateOfRobots):
 
         parameters (robots, nbodies, 10) are inertial parameters as `identification.random_parameters` draws them, and armature
         (robots, k) that of `robot.armature`. The others are factors, (robots,) or one for each: friction of contacts, and
-        joint_friction, damping and stiffness (robots, n) of degrees of freedom of all joints (the spring of a joint that follows
-        one other in proportion has the factor of its leader), and gains (robots, nu) of actuators. What is not given is the
-        robot's again.
+        joint_friction, damping and stiffness (robots, n) of degrees of freedom of all joints, and gains (robots, nu) of
+        actuators. What is not given is the robot's again.
 
         Raises ValueError for wrong shapes, numbers that are not finite or negative factors, and for robots whose steps are not
         compiled (see `on_failure`).

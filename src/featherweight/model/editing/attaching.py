@@ -1,8 +1,8 @@
 """One robot fixed to a frame of another: a gripper on an arm, arms on a torso.
 
-The result has the name and the source of the first, and the elements of both. There is one gravity, one time step, one integrator
-and one rule for contacts of neighbours: the first's where it has one, otherwise the second's. `unused` lists the second's
-where it differs.
+The result has the name and the source of the first, and the elements of both. There is one gravity, one time step, one
+integrator and one rule for contacts of neighbours: the first's where it has one, otherwise the second's. `unused` lists the
+second's where it differs.
 """
 
 from __future__ import annotations

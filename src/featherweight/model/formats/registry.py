@@ -60,8 +60,8 @@ def load_description(
     """Read a robot from a path, in the format that its suffix stands for, or from text, by its root element.
 
     `folder`, `package_path` and `xacro_args` as for `featherweight.load`. An option has no effect on formats that do not take
-    it. Raises ModelError for a file that cannot be used as it is, FileNotFoundError where there is none, TypeError for an option
-    that no format takes, and ValueError for a value that it cannot have.
+    it. Raises ModelError for a file that cannot be used as it is, FileNotFoundError where there is none, TypeError for an
+    option that no format takes, and ValueError for a value that it cannot have.
     """
     for key, choice in options.items():
         if key in CHOICES and choice not in CHOICES[key]:

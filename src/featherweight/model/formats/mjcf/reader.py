@@ -60,8 +60,9 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # what MuJoCo raises for a fi
 
 
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report"; `mimic` is "follow", unless
-    given, or "independent", which leaves out equalities by which joints follow others, or "refuse", which refuses them.
+    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report"; `mimic` is "follow",
+    unless given, or "independent", which leaves out equalities by which joints follow others, or "refuse", which refuses
+    them.
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
     a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
