@@ -61,7 +61,9 @@ def test_a_follower_elsewhere_than_its_coupling_puts_it_is_told() -> None:
 def test_a_configuration_that_closing_moves_far_is_told_once_with_loop_distance_and_joint() -> None:
     exact = four_bar_configuration(0.4)
     robot = four_bar(*exact[:2], exact[2] + 0.1)
-    told = r"configuration 'home' leaves 0\.0\d+ m of 'loop' open.* moves a coordinate of joint 'joint3' by 0\.1, the most of all"
+    told = (
+        r"configuration 'home' leaves 0\.0\d+ m of 'loop' open.* moves a coordinate of joint 'joint3' by 0\.1, the most of all"
+    )
     with pytest.warns(fw.ModelWarning, match=told):
         first = robot.configurations["home"]
     np.testing.assert_allclose(first, exact, atol=1e-9)

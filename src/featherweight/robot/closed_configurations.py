@@ -123,8 +123,8 @@ class ClosedConfigurations(ClosedSteps):
         )
 
     def _tell_moved(self, name: str, q: Array, closed: Array) -> None:
-        """Warn of a configuration of the file whose loops are open, or whose couplings do not hold, by more than rounded numbers
-        leave."""
+        """Warn of a configuration of the file whose loops are open, or whose couplings do not hold, by more than rounded
+        numbers leave."""
         given = next((dict(c.coordinates) for c in self.model.configurations if c.name == name), {})
         place = {j.name: j.q_slice.start for j in self.joints if j.q_slice.stop > j.q_slice.start}
         for c in self._couplings:

@@ -33,7 +33,7 @@ from ...types import (
     matmul,
     transpose,
 )
-from ..choices import FOLLOW, REFUSE
+from ..choices import FOLLOW, REFUSE, unused_integrator
 from ..robot_source import RobotSource
 from ..unsupported import Unsupported
 from ..xml import Names, shortened
@@ -215,6 +215,7 @@ class _Elements:
         drives = {a: actuator.name for a, actuator in actuators.items()}
         names = {j: joint for j, (joint, _) in self.read_joints.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
+        integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         return Description(
             name,
             self.source,
@@ -231,6 +232,7 @@ class _Elements:
                 *unused_of_contacts(self.mujoco, self.model, geoms),
                 *unused_of_limits_and_equalities(self.model),
                 *_unused(self.mujoco, self.model),
+                *unused_integrator(integrator),
                 *unused_of_keyframes(self.model, drives),
             ),
             frozenset(self.virtual),
@@ -244,7 +246,7 @@ class _Elements:
             contact_pairs=read_contact_pairs(self.mujoco, self.model, geoms),
             neighbours=read_neighbour_rule(self.mujoco, self.model),
             timestep=float(self.model.opt.timestep),
-            integrator=self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower(),
+            integrator=integrator,
         )
 
     def _excluded(self) -> Iterator[tuple[str, str]]:

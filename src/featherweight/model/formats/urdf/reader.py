@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 from ...checks import excess_moments
 from ...description import Description
 from ...types import LARGEST, Body, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
-from ..choices import FOLLOW, INDEPENDENT, REFUSE
+from ..choices import FOLLOW, INDEPENDENT, REFUSE, unused_integrator
 from ..robot_source import RobotSource
 from ..xml import attribute, named, only, read_scalar, required
 from .drive_elements import read_actuators
@@ -76,13 +76,14 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     closing = read_constraints(robot, joints, source, mimic == FOLLOW)
     shapes = read_shapes(robot, links, file)
     simulation = only(robot, "simulation", source)
+    integrator = None if simulation is None else simulation.get("integrator")
     timed = simulation is not None and "timestep" in simulation.attrib
     return Description(
         robot.get("name") or file.stem,
         source,
         bodies,
         joints,
-        unused=(*shapes.unused, *_unused(robot, bodies, mimic), *closing.unused),
+        unused=(*shapes.unused, *_unused(robot, bodies, mimic), *closing.unused, *unused_integrator(integrator)),
         loops=closing.loops,
         couplings=closing.couplings,
         independent=closing.independent,
@@ -90,7 +91,7 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
         shapes=shapes.shapes,
         actuators=read_actuators(robot, joints, source),
         timestep=read_scalar(simulation, "timestep", f"{source}: <simulation>") if simulation is not None and timed else None,
-        integrator=None if simulation is None else simulation.get("integrator"),
+        integrator=integrator,
     )
 
 
