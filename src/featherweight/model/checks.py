@@ -103,13 +103,15 @@ def require_links(d: Description) -> None:
 
 
 def require_shapes(d: Description) -> None:
-    """Raise ModelError for contacts of shapes that are not there, and height fields without heights."""
+    """Raise ModelError for contacts of shapes that are not there, and for meshes and height fields with nothing in them."""
     known = {s.name for s in d.shapes}
     for pair in d.contact_pairs:
         if unknown := [name for name in pair.shapes if name not in known]:
             problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: there is no shape {unknown[0]!r}"
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave the pair out")
     for s in d.shapes:
+        if s.type is ShapeType.MESH and not s.path and s.vertices is None:
+            raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
         grid = () if s.heights is None else np.shape(s.heights)
         if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
             problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"

@@ -149,6 +149,7 @@ def _meeting_point(d: Contents, names: Sequence[str], points: Sequence[Vector], 
     apart = np.linalg.norm(np.einsum("kij,kj->ki", across, meeting - p), axis=1).max()
     if apart > MEET or abs(np.linalg.det(w)) < MEET:
         problem = f"miss each other by {apart:.3g} m" if apart > MEET else "lie in a plane at zero"
-        raise ModelError(f"{d.source}: with_joint_type: the axes of {listed([*names])} {problem}; no spherical joint moves so")
+        remedy = "name three hinges whose axes meet in a point and lie in no plane"
+        raise ModelError(f"{d.source}: with_joint_type: the axes of {listed([*names])} {problem}; {remedy}")
     x, y, z = (float(round(c, 15)) for c in meeting)
     return (x, y, z)

@@ -31,7 +31,8 @@ def with_srdf(description: Description, given: RobotInput) -> Description:
     file = open_source(given)
     source, robot = file.name, file.root
     if robot.tag != "robot":
-        raise ModelError(f"{source}: the root element is <{robot.tag}>, not <robot>; this is not an SRDF file")
+        problem = f"the root element is <{robot.tag}>, not <robot>, so that this is not an SRDF file"
+        raise ModelError(f"{source}: {problem}; give the one that belongs to the robot")
     unused: dict[str, Counter[str]] = {}
     configurations = tuple(_configurations(robot, description, source, unused))
     disabled = tuple(_disabled(robot, {WORLD, *(b.name for b in description.bodies)}, source, unused))

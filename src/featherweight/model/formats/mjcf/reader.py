@@ -86,7 +86,7 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     try:
         spec = _spec(mujoco, file)
     except FOREIGN as error:
-        raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
+        raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}; correct it there") from error
     if disabled(mujoco, spec.option, "EQUALITY"):
         for equality in spec.equalities:
             equality.active = False
@@ -154,7 +154,7 @@ def _compile(spec: Any, source: RobotSource) -> Any:
                 remedy = f"the text lies in no folder, so pass folder=, {remedy}"
             problem = f"its inertia comes from mesh '{file}', which MuJoCo cannot use ({message})"
             raise ModelError(f"{source}: body {owners}: {problem}; {remedy}") from error
-        raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}") from error
+        raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}; correct it there") from error
 
 
 # --- MuJoCo's compiled model
@@ -174,17 +174,26 @@ def _check_finite(model: Any, source: str) -> None:
     }
     for kind, names in fields.items():
         for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
-            for row in np.flatnonzero(~_usable(np.atleast_2d(getattr(model, field).T)).all(axis=0)):
+            for row in _unusable(getattr(model, field)):
                 name = getattr(model, kind)(int(row)).name or f"number {row}"
                 problem = f"{field.split('_')[1]} is not finite, or beyond {LARGEST:g}"
                 raise ModelError(f"{source}: {kind} '{name}': {problem}; give finite numbers")
-    for field in ("dof_armature", "dof_damping", "dof_frictionloss", "qpos0", "qpos_spring"):
-        if not _usable(getattr(model, field)).all():
-            raise ModelError(f"{source}: {field} is not finite, or beyond {LARGEST:g}; give finite numbers to every joint")
+    for field, first, what in (
+        ("dof_armature", model.jnt_dofadr, "armature"),
+        ("dof_damping", model.jnt_dofadr, "damping"),
+        ("dof_frictionloss", model.jnt_dofadr, "frictionloss"),
+        ("qpos0", model.jnt_qposadr, "ref, or the place of its body,"),
+        ("qpos_spring", model.jnt_qposadr, "springref"),
+    ):
+        for row in _unusable(getattr(model, field)):
+            joint = int(np.searchsorted(first, row, side="right")) - 1
+            name = model.joint(joint).name or f"number {joint}"
+            raise ModelError(f"{source}: joint '{name}': {what} is not finite, or beyond {LARGEST:g}; give finite numbers")
 
 
-def _usable(x: Any) -> Any:
-    return np.abs(x) <= LARGEST
+def _unusable(values: Any) -> Any:
+    """Rows with numbers that are not finite, or too large."""
+    return np.flatnonzero(~(np.abs(np.atleast_2d(values.T)) <= LARGEST).all(axis=0))
 
 
 class _Elements:
