@@ -471,7 +471,7 @@ def test_numbers_that_overflowed_are_refused_with_the_joint(field: str, what: st
     """The last of a model that a file of numbers in range cannot be made to have."""
     text = (
         '<mujoco><worldbody><body><joint name="b" type="ball"/><geom size="1"/><body><joint name="last"/>'
-    text += '<geom size="1"/></body></body></worldbody></mujoco>'
+        '<geom size="1"/></body></body></worldbody></mujoco>'
     )
     model = mujoco.MjModel.from_xml_string(text)
     getattr(model, field)[-1] = np.inf
