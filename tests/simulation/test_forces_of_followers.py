@@ -25,13 +25,13 @@ range="-1 3"/><geom size=".1" pos=".2 0.1 0"/></body>
 DRIVES = """<actuator><position name="servo" joint="b" kp="7" kv="2" gear="3" forcerange="-50 60"/>
 <motor name="motor" joint="c" gear="2" ctrlrange="-1 1"/></actuator>"""
 IN_PROPORTION = f"""<mujoco><option gravity="0 0 0"/><worldbody>{BODIES}</worldbody>{DRIVES}<equality>
-<joint joint1="b" joint2="a" polycoef=".1 2 0 0 0"/><joint joint1="c" joint2="b" polycoef=".05 -.7 0 0
-0"/></equality></mujoco>"""
+<joint joint1="b" joint2="a" polycoef=".1 2 0 0 0"/>
+<joint joint1="c" joint2="b" polycoef=".05 -.7 0 0 0"/></equality></mujoco>"""
 BY_A_SQUARE = IN_PROPORTION.replace(".05 -.7 0 0 0", ".05 -.7 0.3 0 0")
 URDF = """<robot name="g"><link name="w"/><link name="a">{inertial}</link><link name="b">{inertial}</link>
 <joint name="j1" type="revolute"><parent link="w"/><child link="a"/><axis xyz="0 1 0"/>
-<limit lower="-3" upper="3" effort="9" velocity="1"/></joint><joint name="j2" type="revolute"><parent link="w"/><child
-link="b"/>
+<limit lower="-3" upper="3" effort="9" velocity="1"/></joint>
+<joint name="j2" type="revolute"><parent link="w"/><child link="b"/>
 <axis xyz="0 1 0"/><limit lower="-.2" upper=".4" effort="9" velocity="1"/><mimic joint="j1" multiplier="-2" offset=".1"/>
 <dynamics stiffness="1000" rest="0.3"/></joint></robot>"""
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -74,6 +74,22 @@ def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
     np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [robot.lower[0], robot.upper[0]], rtol=0)
     assert forces.of_springs(np.array([0.05]), np.zeros(1)) == pytest.approx([-4000 * 0.15], rel=1e-14)
     assert robot.report() == {}
+
+
+def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> None:
+    inertia = fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    joints = [fw.Joint(f"j{k}", fw.JointType.REVOLUTE, None, f"b{k}", stiffness=1.0, lower=-1.0) for k in range(4)]
+    follow = [
+        fw.Coupling("square", "j1", (("j0", (1.0, 1.0)),)),
+        fw.Coupling("after", "j2", (("j1", (2.0,)),)),
+        fw.Coupling("ratio", "j3", (("j0", (2.0,)),)),
+    ]
+    bodies = [fw.Body(f"b{k}", inertia) for k in range(4)]
+    robot = fw.build(fw.describe(bodies, joints, couplings=follow), execution="interpreted")
+    kinds = ("springs", "limits")
+    assert robot.report() == {f"{kind} of joints that follow others not in proportion": "j1, j2" for kind in kinds}
+    forces = ForcesAtJoints(robot, ())
+    assert forces.stiffness[0] == 5.0 and forces.lower[0] == -0.5
 
 
 def test_what_a_follower_by_a_square_has_is_named() -> None:

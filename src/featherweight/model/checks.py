@@ -79,8 +79,7 @@ def require_coordinates(d: Description) -> None:
 
 
 def require_independent(d: Description) -> None:
-    """Raise ModelError for joints that are to be independent and cannot be: the loops of the others would go on without a
-    word."""
+    """Raise ModelError for joints that are to be independent and cannot be."""
     types, leaders = {j.name: j.type for j in d.joints}, {c.joint: c for c in d.couplings}
     for name in d.independent:
         where = f"{d.source}: independent: joint {name!r}"

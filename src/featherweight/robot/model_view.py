@@ -116,7 +116,12 @@ class ModelView:
     @property
     def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
         """Names of joints and actuators whose springs, limits or forces no simulation computes, by kind."""
-        carried = {p.row for p in self._proportions()}
+        pairs = zip(self.model.joints, self.joints, strict=True)
+        own = {whole.v_slice.start for whole, j in pairs if j.q_slice.stop > j.q_slice.start}
+        carried: set[int] = set()
+        for p in reversed(self._proportions()):  # leaders that follow others themselves come first
+            if p.leader in own | carried:
+                carried.add(p.row)
         return left_out_at_joints(self.model.joints, self.joints, carried, self.clusters, self.actuators)
 
     def report(self) -> dict[str, str]:

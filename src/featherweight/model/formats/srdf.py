@@ -35,7 +35,7 @@ def with_srdf(description: Description, given: RobotInput) -> Description:
         raise ModelError(f"{source}: {problem}; give the one that belongs to the robot")
     unused: dict[str, Counter[str]] = {}
     configurations = tuple(_configurations(robot, description, source, unused))
-    disabled = tuple(_disabled(robot, {WORLD, *(b.name for b in description.bodies)}, source, unused))
+    disabled = tuple(_disabled(robot, {b.name for b in description.bodies}, source, unused))
     unused["SRDF elements"] = Counter(element.tag for element in robot if element.tag not in USED)
     listed = ((kind, ", ".join(f"{name} ({n})" for name, n in names.items())) for kind, names in unused.items() if names)
     return replace(
@@ -105,12 +105,12 @@ def _disabled(robot: Element, links: set[str], source: str, unused: dict[str, Co
         for element in robot.findall(tag):
             where = f"{source}: <{tag}>"
             pair = attribute(element, "link1", where), attribute(element, "link2", where)
-            if unknown := [link for link in pair if link not in links]:
+            if unknown := [link for link in pair if link not in links | {WORLD}]:
                 unused.setdefault("collisions of unknown links", Counter()).update(unknown)
             else:
                 pairs.append(pair)
     enabled = {frozenset(pair) for pair in known["enable_collisions"]}
     for element in robot.findall("disable_default_collisions"):
         link = attribute(element, "link", f"{source}: <{element.tag}>")
-        yield from ((link, other) for other in sorted(links - {link, WORLD}) if frozenset((link, other)) not in enabled)
+        yield from ((link, other) for other in sorted(links - {link}) if frozenset((link, other)) not in enabled)
     yield from (pair for pair in known["disable_collisions"])
