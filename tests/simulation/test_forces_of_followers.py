@@ -12,6 +12,7 @@ import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.defaults import warn_of_what_is_left_out
 from featherweight.simulation.forces import ForcesAtJoints
+from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
 from oracles.states import random_states
 
 BODIES = """<body name="a"><joint name="a" axis="0 1 0" damping=".3" armature=".2" stiffness="3" springref="20"/>
@@ -54,6 +55,29 @@ def test_springs_damping_armature_and_drives_of_followers_are_mujocos() -> None:
         M = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, M)
         np.testing.assert_allclose(robot.mass_matrix(q), S @ M @ S.T, rtol=1e-12, atol=1e-10)
+
+
+LINKAGE = f"""<mujoco><default><joint stiffness="3" damping=".2" armature=".1" range="-3 3"/></default>
+<worldbody>{CRANK_ROD_AND_ROCKER}</worldbody><equality><connect body1="rod" body2="rocker" anchor="0.7 0 0.2"/></equality>
+<actuator><position joint="crank" kp="3"/><position joint="{{driven}}" kp="7" kv="1" gear="2"/></actuator></mujoco>"""
+
+
+def test_springs_and_drives_of_joints_that_a_loop_determines_are_mujocos() -> None:
+    names = [j.name for j in fw.load(LINKAGE.format(driven="crank"), execution="interpreted").joints if not j.independent]
+    assert len(names) == 2
+    text = LINKAGE.format(driven=names[0])
+    robot, model = fw.load(text, execution="interpreted"), mujoco.MjModel.from_xml_string(text)
+    assert not_simulated(robot) == {}
+    forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    assert np.isfinite(forces.lower).all() and np.isfinite(forces.upper).all()
+    q = robot.configurations["qpos0"]
+    for v in ([0.7], [-1.5]):
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.ctrl[:] = 0.3, -0.4
+        mujoco.mj_forward(model, data)
+        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
+        np.testing.assert_allclose(forces.of_springs(q, np.array(v)), S @ data.qfrc_passive, rtol=1e-11)
+        np.testing.assert_allclose(forces.of_drives(q, np.array(v), data.ctrl), S @ data.qfrc_actuator, rtol=1e-11)
 
 
 def test_spring_energy_of_followers_is_the_work_against_them() -> None:
