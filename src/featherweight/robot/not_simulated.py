@@ -9,6 +9,7 @@ from ..model.contact_rules import (
     SOFT,
     SOFT_HOLDS,
     SPINNING,
+    TOUCHING_AS_MESHES,
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
 )
@@ -48,6 +49,7 @@ CHANGING_MOTION = (
     ADHESION,
     TWO_FRICTIONS,
     TOUCHING_LEFT_OUT,
+    TOUCHING_AS_MESHES,
     SOFT,
     SOFT_HOLDS,
     LEFT_OUT,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...contact_rules import TOUCHING_AS_MESHES
 from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..robot_source import RobotSource
@@ -219,9 +220,9 @@ def read_shapes(
         if isinstance(form, str):
             unused[form] += 1
             continue
-        unused["primitives fitted to meshes, taken as those meshes"] += (
-            form.type == ShapeType.MESH and drawing.kind != mujoco.mjtGeom.mjGEOM_MESH
-        )
+        touches = touching and bool(model.geom_contype[i] or model.geom_conaffinity[i] or i in paired)
+        if form.type == ShapeType.MESH and drawing.kind != mujoco.mjtGeom.mjGEOM_MESH:
+            unused[TOUCHING_AS_MESHES if touches else "primitives fitted to meshes, taken as those meshes"] += 1
         color = drawing.color
         shapes[i] = Shape(
             model.geom(i).name or names.new(f"{body}_geom"),
@@ -230,7 +231,7 @@ def read_shapes(
             form.size,
             form.placement,
             visual=int(model.geom_group[i]) < SEEN_GROUPS and (color is None or color[3] > 0.0),
-            collision=touching and bool(model.geom_contype[i] or model.geom_conaffinity[i] or i in paired),
+            collision=touches,
             color=color,
             friction=over.frictions[0] if over else float(model.geom_friction[i, 0]),
             path=form.mesh.path if form.mesh else None,
