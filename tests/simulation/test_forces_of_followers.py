@@ -100,6 +100,17 @@ def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
     assert robot.report() == {}
 
 
+@pytest.mark.parametrize(("lower", "upper"), [("0.1", "0.8"), ("1", "8"), ("1", "1")])
+def test_limits_of_a_mimic_joint_that_leave_its_leader_no_room_are_left_out_by_name(lower: str, upper: str) -> None:
+    """As in files whose followers turn the other way and have the same limits."""
+    text = URDF.format(inertial=INERTIAL).replace('lower="-.2" upper=".4"', f'lower="{lower}" upper="{upper}"')
+    robot = fw.load(text.replace('lower="-3" upper="3"', 'lower="0" upper="0.8"'), execution="interpreted")
+    assert robot.report() == {"limits of joints that follow others and leave these no room": "j2"} == not_simulated(robot)
+    forces = ForcesAtJoints(robot, ())
+    assert (forces.lower[0], forces.upper[0]) == (robot.lower[0], robot.upper[0]) == (0.0, 0.8)
+    assert forces.left_out == ["j2"]
+
+
 def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> None:
     inertia = fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     joints = [fw.Joint(f"j{k}", fw.JointType.REVOLUTE, None, f"b{k}", stiffness=1.0, lower=-1.0) for k in range(4)]

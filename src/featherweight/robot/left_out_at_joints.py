@@ -18,9 +18,10 @@ SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # in a
 LIMITS_OF_SEVERAL = "limits of joints with several degrees of freedom"
 SPRINGS_OF_FOLLOWERS = "springs of joints that follow others not in proportion"
 LIMITS_OF_FOLLOWERS = "limits of joints that follow others not in proportion"
+LIMITS_WITHOUT_ROOM = "limits of joints that follow others and leave these no room"
 DRIVES_OF_FOLLOWERS = "actuators on joints that follow others not in proportion"
 EFFORTS_OF_FOLLOWERS = "effort limits of joints that move together with one that is driven and follows"
-OF_JOINTS = (SPRINGS_OF_SEVERAL, LIMITS_OF_SEVERAL, SPRINGS_OF_FOLLOWERS, LIMITS_OF_FOLLOWERS)
+OF_JOINTS = (SPRINGS_OF_SEVERAL, LIMITS_OF_SEVERAL, SPRINGS_OF_FOLLOWERS, LIMITS_OF_FOLLOWERS, LIMITS_WITHOUT_ROOM)
 
 
 def left_out_at_joints(
