@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from featherweight import build
+from featherweight import Shape, ShapeType, build, describe
 from featherweight.model.description import Description
 from featherweight.model.expansion import build_model
 from featherweight.model.generators import random_tree
@@ -315,3 +315,9 @@ def test_topology_follows_from_the_parents() -> None:
 def test_what_is_no_parent_array_is_refused(parent: list[int]) -> None:
     with pytest.raises(ValueError, match="parent"):
         Topology(parent)
+
+
+def test_a_mesh_of_nothing_is_refused_with_its_name() -> None:
+    d = describe([Body("b")], [], shapes=[Shape("lump", "b", ShapeType.MESH, (1.0, 1.0, 1.0))])
+    with pytest.raises(ModelError, match=r"shape 'lump': a mesh has a file or vertices; give it path= or vertices="):
+        build(d)

@@ -129,6 +129,54 @@ def test_actuators_without_names_or_that_the_robot_lacks(tmp_path: Path) -> None
     np.testing.assert_array_equal(order.control([[1, 0, 2, 3]]), [[1, 2, 3]])
 
 
+WITH_STATES = """<mujoco><worldbody>
+<body name="a"><joint name="a" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>
+<body name="b"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
+<tendon><fixed name="t"><joint joint="a" coef="2"/></fixed><fixed name="both"><joint joint="a" coef="1"/>
+<joint joint="b" coef="1"/></fixed></tendon><equality><joint joint1="b" joint2="a" polycoef="0 3 0 0 0"/></equality>
+<actuator><general joint="a" dyntype="filter" dynprm="1"/><motor tendon="t"/><motor joint="a" gear="4" ctrlrange="-1 2"/>
+<general name="f" joint="a" dyntype="integrator"/><motor tendon="both" gear="2" ctrlrange="-3 4"/></actuator></mujoco>"""
+
+
+def test_actuators_without_names_drive_what_they_drive_in_mujoco() -> None:
+    """Those on tendons of one joint; and behind those on the same joint that the robot lacks."""
+    robot, model = fw.load(WITH_STATES, execution="interpreted"), mujoco.MjModel.from_xml_string(WITH_STATES)
+    order = fw.MujocoOrder(robot, model)
+    np.testing.assert_array_equal(order.ctrl([1.0, 2.0, 3.0]), [0.0, 1.0, 2.0, 0.0, 3.0])
+    data = mujoco.MjData(model)
+    for k, actuator in enumerate(robot.actuators):
+        data.ctrl[:] = order.ctrl(np.eye(3)[k])
+        mujoco.mj_forward(model, data)  # at the leader, and through the follower
+        assert data.qfrc_actuator @ [1.0, 3.0] == pytest.approx(actuator.gear, abs=1e-12)
+
+
+def test_without_a_model_controls_of_other_actuators_are_not_guessed() -> None:
+    order = fw.MujocoOrder(fw.load(WITH_STATES, execution="interpreted"))
+    remedy = r"actuators that the robot lacks \(1 filter, 1 integrator\).*; pass the mjModel, as in MujocoOrder\(robot, model\)"
+    for asked in (lambda: order.nu, lambda: order.ctrl(np.zeros(3)), lambda: order.control(np.zeros(5))):
+        with pytest.raises(ValueError, match=remedy):
+            asked()
+    np.testing.assert_array_equal(order.state([0.5], [2.0]).qvel, [2.0, 6.0])
+
+
+SEVERAL_CONTROLS = """<mujoco><worldbody><body name="a"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>
+<body name="b"><joint name="b" type="ball"/><geom size=".1" pos=".2 0 0"/></body></worldbody><actuator>
+<pid joint="j" kp="10" input="pos vel"/><motor name="first" joint="j" ctrlrange="-.1 .1" gear="4"/><orientation joint="b"
+kp="1"/>
+<motor joint="j" ctrlrange="-.2 .3"/></actuator><keyframe><key name="k" ctrl="1 2 3 4 5 6 7"/></keyframe></mujoco>"""
+
+
+@pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_ctrladr"), reason="actuators have one control each before MuJoCo 4")
+def test_controls_behind_actuators_with_several() -> None:
+    robot, model = fw.load(SEVERAL_CONTROLS, execution="interpreted"), mujoco.MjModel.from_xml_string(SEVERAL_CONTROLS)
+    assert [a.control for a in robot.actuators] == [(-0.1, 0.1), (-0.2, 0.3)]
+    order = fw.MujocoOrder(robot, model)
+    assert order.nu == model.nu == 7
+    np.testing.assert_array_equal(order.ctrl([1.0, 2.0]), [0, 0, 1, 0, 0, 0, 2])
+    np.testing.assert_array_equal(order.control(np.arange(7)), [2, 6])
+    np.testing.assert_array_equal(robot.configurations.control("k"), [3, 7])
+
+
 def test_loops_and_couplings_move_as_in_mujoco(tmp_path: Path) -> None:
     robot, model = loaded(written(tmp_path, LINKAGE))
     assert (robot.nq, robot.nv) == (3, 1)

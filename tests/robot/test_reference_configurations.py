@@ -45,9 +45,29 @@ def test_configurations_are_a_mapping_of_read_only_arrays() -> None:
 
 def test_joints_that_follow_others_have_no_coordinates() -> None:
     follow = Coupling("gear", "j3", (("j4", (2.0,)),))
-    robot = arm(Configuration("home", (("j3", (9.0,)), ("j4", (0.5,)))), couplings=(follow,))
+    robot = arm(Configuration("home", (("j3", (1.004,)), ("j4", (0.5,)))), couplings=(follow,))  # rounded
     assert robot.nq == 9
     np.testing.assert_allclose(robot.configurations["home"][-1], 0.5)
+
+
+def test_a_follower_elsewhere_than_its_coupling_puts_it_is_told() -> None:
+    follow = Coupling("gear", "j3", (("j4", (2.0,)),))
+    robot = arm(Configuration("home", (("j3", (9.0,)), ("j4", (0.5,)))), couplings=(follow,))
+    told = "configuration 'home' has joint 'j3' at 9, and coupling 'gear' puts it at 1, where it is; correct one of them in"
+    with pytest.warns(fw.ModelWarning, match=told):
+        np.testing.assert_allclose(robot.configurations["home"][-1], 0.5)
+
+
+def test_a_configuration_that_closing_moves_far_is_told_once_with_loop_distance_and_joint() -> None:
+    exact = four_bar_configuration(0.4)
+    robot = four_bar(*exact[:2], exact[2] + 0.1)
+    told = (
+        r"configuration 'home' leaves 0\.0\d+ m of 'loop' open.* moves a coordinate of joint 'joint3' by 0\.1, the most of all"
+    )
+    with pytest.warns(fw.ModelWarning, match=told):
+        first = robot.configurations["home"]
+    np.testing.assert_allclose(first, exact, atol=1e-9)
+    assert robot.configurations["home"] is first
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def describe(
     shapes: Iterable[Shape] = (),
     actuators: Iterable[Actuator] = (),
     configurations: Iterable[Configuration] = (),
-    disabled_collisions: Iterable[tuple[str, str]] = (),
+    disabled_collisions: Iterable[tuple[str | None, str | None]] = (),
     independent: Iterable[str] = (),
     dependent: Iterable[str] = (),
     gravity: Vector = (0.0, 0.0, -9.81),
@@ -46,7 +46,7 @@ def describe(
     joints follow others, `loops` join two bodies, `closures` are constraints of one's own on joint coordinates. Of the joints
     in loops, `independent` names those that the velocities are to be those of, `dependent` those that are to follow; where
     neither says, the choice is the best conditioned one. `configurations` have names and coordinates of joints;
-    `disabled_collisions` are pairs of bodies whose shapes do not touch.
+    `disabled_collisions` are pairs of bodies, None for the ground, whose shapes do not touch.
 
     Raises ModelError for names that are twice there or not at all, and bodies on two joints.
     """

@@ -79,6 +79,20 @@ def require_coordinates(d: Description) -> None:
                 raise ModelError(f"{where}: the rotation of joint {joint!r} is zero; give it unit length")
 
 
+def require_independent(d: Description) -> None:
+    """Raise ModelError for joints that are to be independent and cannot be."""
+    types, leaders = {j.name: j.type for j in d.joints}, {c.joint: c for c in d.couplings}
+    for name in d.independent:
+        where = f"{d.source}: independent: joint {name!r}"
+        if types.get(name, JointType.FIXED) is JointType.FIXED:
+            moving = ", ".join(repr(j.name) for j in d.joints if j.type is not JointType.FIXED)
+            raise ModelError(f"{where} {'is fixed' if name in types else 'is not there'}; the joints that move are {moving}")
+        if name in leaders:
+            followed = ", ".join(repr(leader) for leader, _ in leaders[name].terms)
+            problem = f"follows {followed} by coupling {leaders[name].name!r}, so that its velocity is not its own"
+            raise ModelError(f"{where} {problem}; name {followed} instead, or turn the coupling round in the file")
+
+
 def require_links(d: Description) -> None:
     """Raise ModelError for collisions of links that are not there: they would be taken for the ground's."""
     known = {b.name for b in d.bodies} | {WORLD, None}
@@ -89,13 +103,15 @@ def require_links(d: Description) -> None:
 
 
 def require_shapes(d: Description) -> None:
-    """Raise ModelError for contacts of shapes that are not there, and height fields without heights."""
+    """Raise ModelError for contacts of shapes that are not there, and for meshes and height fields with nothing in them."""
     known = {s.name for s in d.shapes}
     for pair in d.contact_pairs:
         if unknown := [name for name in pair.shapes if name not in known]:
             problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: there is no shape {unknown[0]!r}"
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave the pair out")
     for s in d.shapes:
+        if s.type is ShapeType.MESH and not s.path and s.vertices is None:
+            raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
         grid = () if s.heights is None else np.shape(s.heights)
         if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
             problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"

@@ -11,6 +11,9 @@ SOFT = "softness of contacts (solref, solimp)"
 SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
 CONVEYING = "surfaces that move on their bodies (surfacevel)"
 ADHESION = "adhesion of contacts"
+TWO_FRICTIONS = "contacts with two sliding frictions, read as the first"
+TOUCHING_LEFT_OUT = "geoms that touch and are left out"
+TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"
 
 
 class NeighbourRule(StrEnum):

@@ -61,7 +61,9 @@ class Description(Contents):
         ground): its roots are fixed there, and its joints on the ground join it to there.
 
         `prefix` is put before all names of the other but those of configurations: where both have one of a name, it has the
-        coordinates of both. Raises ModelError where both have bodies, joints, ... of one name.
+        coordinates of both. Gravity, time step, integrator and the rule for contacts of neighbours are this one's; the time
+        step and the integrator are the other's where this one has none, and so is the rule where this one has no shapes that
+        touch. `unused` lists those of the other that differ. Raises ModelError where both have bodies, joints, ... of one name.
         """
         return attaching.attached(self, other, frame, placement or Pose(), prefix)
 

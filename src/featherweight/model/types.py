@@ -305,7 +305,9 @@ class Contents:
     shapes: tuple[Shape, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
-    disabled_collisions: tuple[tuple[str, str], ...] = ()  # pairs of links whose shapes do not touch each other
+    disabled_collisions: tuple[
+        tuple[str | None, str | None], ...
+    ] = ()  # pairs of links, or a link and the ground, that do not touch
     contact_pairs: tuple[ContactPair, ...] = ()  # that touch nevertheless
     neighbours: NeighbourRule = NeighbourRule.JOINED  # whose shapes do not touch
     timestep: float | None = None  # [s] of a simulation, as the file has it

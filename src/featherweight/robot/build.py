@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..model.checks import impossible_bodies
+from ..model.checks import impossible_bodies, require_independent
 from ..model.description import Description
 from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model
@@ -86,13 +86,14 @@ def load(
 
     `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
     unless given. `srdf` is an SRDF file beside it, or its text, which is read only if it is named: its group states become
-    `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. URDF joints that
-    follow others (`<mimic>`) do so unless `mimic="independent"` lets them move by themselves. What an MJCF file asks for and is
-    not supported, but may be left out (equality constraints of some kinds, some armatures), is refused, unless
-    `unsupported="report"` leaves it out, warns (ModelWarning) and lists it in `robot.report()`. A robot with loops or couplings
-    is a `ClosedRobot`; `independent` names joints in loops that the velocities are to be those of, in place of what the file
-    says. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the robot; with loops or couplings
-    it is never rolled.
+    `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. Joints that follow
+    others (URDF's `<mimic>`, MJCF's joint and tendon equalities) do so unless `mimic="independent"` lets them move by
+    themselves, which the report tells, or `mimic="refuse"` refuses them. What an MJCF file asks for and is not supported, but
+    may be left out (equality constraints of some kinds, some armatures), is refused, unless `unsupported="report"` leaves it
+    out, warns (ModelWarning) and lists it in `robot.report()`. A robot with loops or couplings is a `ClosedRobot`;
+    `independent` names joints in loops that the velocities are to be those of, in place of what the file says; joints that
+    follow others cannot be among them. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
+    robot; with loops or couplings it is never rolled.
 
     Loops that contradict each other because numbers are rounded are closed as far as they can be, if that leaves no more than
     `loop_tolerance` [m, rad]; constraints that follow from others but for that are left out, and `robot.report()` tells what
@@ -146,7 +147,10 @@ def build(
         raise TypeError(f"build takes a Description, which featherweight.read gives for a file (load does both); got {given}")
     description = on_bodies(plain(description))
     if independent is not None:
+        if isinstance(independent, str):
+            raise TypeError(f"independent takes names of joints, as in independent=[{independent!r}]; got a string")
         description = replace(description, independent=tuple(independent), dependent=())
+        require_independent(description)
     model = build_model(description, base, gravity)
     if description.loops or description.couplings or description.closures:
         from .closed import ClosedRobot  # imported when it is needed: it brings the kernels of all mechanisms

@@ -22,7 +22,7 @@ from ..model.armature import with_armature
 from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import MovingJoint
 from ..model.topology import Topology
-from ..model.types import WORLD
+from ..model.types import WORLD, Coupling
 from ..names import Named
 from .closed_configurations import ClosedConfigurations
 from .closing.assembly import said
@@ -118,6 +118,10 @@ class ClosedRobot(ClosedConfigurations):
         bodies = {f.name: f.body for f in reversed(self.model.frames)}  # of links, which come first
         ends = ((loop.predecessor, loop.successor) for loop in self._loops.d.loops)
         return tuple((bodies.get(a or WORLD), bodies.get(b or WORLD)) for a, b in ends)
+
+    @property
+    def _couplings(self) -> tuple[Coupling, ...]:
+        return self._loops.d.couplings
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:

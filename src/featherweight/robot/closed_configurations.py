@@ -8,12 +8,14 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from ..algorithms.mechanisms import spanning
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
+from ..model.editing.notes import warn_caller
 from .closed_steps import ClosedSteps
 from .closing.assembly import Assembly
 from .closing.loops import FACING_AT_LEAST
@@ -24,6 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SINGULAR = 1e16  # of `singularity`: eight digits are lost
 REGULAR = 1e8  # of random configurations
 NEWTON_STEPS = 30  # from a guess that is near
+ROUNDED_START = 5e-3  # [m, rad] of loops in configurations of files, whose numbers often have three digits
 ATTEMPTS = 100  # to close loops from around a guess
 
 
@@ -112,11 +115,35 @@ class ClosedConfigurations(ClosedSteps):
         for rows in (self._dependent_rows, self._loop_rows):
             closed, good = self._newton(q[None], rows)
             if good[0]:
+                self._tell_moved(name, q, closed[0])
                 return np.asarray(closed[0])
         raise ValueError(
             f"{self.name}: configuration {name!r} leaves {self._told(q)} open, and it cannot be closed near there; correct it "
             "in the file, or close a guess of your own"
         )
+
+    def _tell_moved(self, name: str, q: Array, closed: Array) -> None:
+        """Warn of a configuration of the file whose loops are open, or whose couplings do not hold, by more than rounded
+        numbers leave."""
+        given = next((dict(c.coordinates) for c in self.model.configurations if c.name == name), {})
+        place = {j.name: j.q_slice.start for j in self.joints if j.q_slice.stop > j.q_slice.start}
+        for c in self._couplings:
+            if c.joint in given and all(leader in place for leader, _ in c.terms):
+                at = c.offset + sum(float(Polynomial([0.0, *p])(closed[place[leader]])) for leader, p in c.terms)
+                if abs(at - given[c.joint][0]) > ROUNDED_START:
+                    warn_caller(
+                        f"{self.name}: configuration {name!r} has joint {c.joint!r} at {given[c.joint][0]:.3g}, and coupling "
+                        f"{c.name!r} puts it at {at:.3g}, where it is; correct one of them in the file"
+                    )
+        left = [np.abs(a.gap.residual(q[None, a.gap.places])).max(initial=0.0) for a in self._loops.assemblies.values()]
+        if max(left, default=0.0) > ROUNDED_START:
+            moved = np.abs(closed - q)
+            joint = next(j for j in self.joints if j.q_slice.start <= moved.argmax() < j.q_slice.stop)
+            warn_caller(
+                f"{self.name}: configuration {name!r} leaves {self._told(q)} open. It is closed before it is used, which moves "
+                f"a coordinate of joint {joint.name!r} by {moved.max():.3g}, the most of all; correct the file, or close a "
+                "configuration of your own, where `keep` names the joints that stay (robot.close(q, keep=[...]))"
+            )
 
     def _told(self, q: Array) -> str:
         """How far the loop that is open widest is open."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
-from ..model.types import Actuator, Shape
-from ..names import Named, choose_from, missing_attribute
+from ..model.types import Actuator, Coupling, Shape
+from ..names import Named, choose_from, listed, missing_attribute
+from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -110,9 +111,28 @@ class ModelView:
         g = self.model.tree.gravity
         return (g[0], g[1], g[2])
 
+    @property
+    def _couplings(self) -> tuple[Coupling, ...]:
+        """The description's."""
+        return ()
+
+    @property
+    def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of joints and actuators whose springs, limits or forces no simulation computes, by kind."""
+        pairs = zip(self.model.joints, self.joints, strict=True)
+        own = {whole.v_slice.start for whole, j in pairs if j.q_slice.stop > j.q_slice.start}
+        carried: set[int] = set()
+        for p in reversed(self._proportions()):  # leaders that follow others themselves come first
+            if p.leader in own | carried:
+                carried.add(p.row)
+        left_out = left_out_at_joints(self.model.joints, self.joints, carried, self.clusters, self.actuators)
+        held = self._limits_with_followers[1]
+        names = tuple(j.name for j in self.model.joints if j.v_slice.start in held)
+        return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
+
     def report(self) -> dict[str, str]:
         """What the file holds that nothing here uses."""
-        return dict(self.model.unused)
+        return {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
 
     @property
     def closed(self) -> bool:
@@ -152,14 +172,25 @@ class ModelView:
 
     def _row_limits(self) -> Bounds:
         """Lower and upper limits of the tree's rows; infinite ones for joints of several degrees of freedom."""
+        return self._limits_with_followers[0]
+
+    @cached_property
+    def _limits_with_followers(self) -> tuple[Bounds, tuple[int, ...]]:
+        """`_row_limits`, and the rows of joints that follow one other in proportion, and whose limits are left out because they
+        would leave their leader no room: files often have limits of followers that nobody has looked at."""
+        held = []
         lower, upper = [-math.inf] * self.model.nv, [math.inf] * self.model.nv
         for j in self.model.joints:
             if j.type.nv == 1:
                 lower[j.v_slice.start], upper[j.v_slice.start] = j.lower, j.upper
         for row, leader, slope, offset in self._proportions():
             ends = sorted(((lower[row] - offset) / slope, (upper[row] - offset) / slope))
-            lower[leader], upper[leader] = max(lower[leader], ends[0]), min(upper[leader], ends[1])
-        return tuple(lower), tuple(upper)
+            both = max(lower[leader], ends[0]), min(upper[leader], ends[1])
+            if both[0] < both[1]:
+                lower[leader], upper[leader] = both
+            elif both != (lower[leader], upper[leader]):
+                held.append(row)
+        return (tuple(lower), tuple(upper)), tuple(held)
 
     @cached_property
     def _coordinate_limits(self) -> tuple[Array, Array]:

@@ -15,6 +15,8 @@ import numpy as np
 from ..algorithms.mechanisms import spanning
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
+from ..model.formats.mjcf.drives import ACTUATORS, read_actuators
+from ..model.formats.mjcf.numbers import first_controls
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from .qpos_qvel import JointPlace, QposQvel
@@ -23,7 +25,6 @@ from .system import System
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TYPES = (JointType.FLOATING, JointType.SPHERICAL, JointType.PRISMATIC, JointType.REVOLUTE)  # by mjtJoint: free, ball, ...
-ON_JOINTS = (0, 1)  # by mjtTrn: of joints
 
 
 class MujocoState(NamedTuple):
@@ -44,8 +45,10 @@ class MujocoOrder:
     """Takes states and controls of a robot to MuJoCo and back.
 
     `model` is the mjModel; joints and actuators are matched by name, and those without a name (and free joints of other names)
-    by their order. Without a model, MuJoCo's are taken to be those of the robot in its order: as MuJoCo compiles the same file,
-    where that has no actuators but those of `robot.actuators`.
+    by their order. An actuator of MuJoCo may have several controls, or none that the robot has: `nu` is the length of MuJoCo's
+    `ctrl`. Without a model, MuJoCo's joints and actuators are those of the robot in its order, as MuJoCo compiles the same
+    file. If that file has actuators that the robot lacks, `nu`, `ctrl` and `control` need the model, and raise ValueError
+    without it.
 
     Raises ValueError for joints that are not of both, or not of one type there, and for planar joints, which MuJoCo lacks.
     """
@@ -61,9 +64,18 @@ class MujocoOrder:
         actuators = list(enumerate(every)) if model is None else _matched_actuators(robot, model, joints)
         self.joints = tuple(j.name for j in joints)  # of the robot, in MuJoCo's order
         self.nq, self.nv = robot.model.nq, robot.model.nv
-        self.nu: int = len(every) if model is None else model.nu
+        self._nu: int = len(every) if model is None else model.nu
+        self._lacking = robot.report().get(ACTUATORS, "") if model is None else ""
         self._arrays = QposQvel(self.nq, self.nv, _places(joints))
         self._driven, self._drives = ([pair[k] for pair in actuators] for k in range(2))
+
+    @property
+    def nu(self) -> int:
+        """Length of MuJoCo's `ctrl`."""
+        if self._lacking:
+            problem = f"its file has actuators that the robot lacks ({self._lacking}), so that MuJoCo's ctrl has other numbers"
+            raise ValueError(f"{self.robot.name}: {problem}; pass the mjModel, as in MujocoOrder(robot, model)")
+        return self._nu
 
     def state(self, q: Any, v: Any) -> MujocoState:
         """qpos and qvel of q (..., nq) and v (..., nv); of robots with loops, closed ones."""
@@ -163,15 +175,12 @@ def _matched_joints(robot: System, model: Any) -> list[MovingJoint]:
 
 
 def _matched_actuators(robot: System, model: Any, joints: Sequence[MovingJoint]) -> list[tuple[int, int]]:
-    """Pairs of numbers, MuJoCo's first, of actuators of one name, and of those without, of one joint in their order."""
-    left = {a.name: k for k, a in enumerate(robot.actuators)}
-    names = [model.actuator(k).name for k in range(model.nu)]
-    pairs = [(k, left.pop(name)) for k, name in enumerate(names) if name in left]
-    for k in (k for k, name in enumerate(names) if not name and model.actuator_trntype[k] in ON_JOINTS):
-        joint = joints[model.actuator_trnid[k, 0]].name
-        own = next((a for a in left if robot.actuators[left[a]].joint == joint), None)
-        if own is not None:
-            pairs.append((k, left.pop(own)))
+    """Pairs of numbers, of MuJoCo's first control of an actuator and of the robot's actuator, that have one name. An actuator
+    without a name has the one that the reader of MJCF files gives it."""
+    left, first = {a.name: k for k, a in enumerate(robot.actuators)}, first_controls(model)
+    read = read_actuators(model, [j.name for j in joints], robot._couplings)
+    names = {a: model.actuator(a).name for a in range(len(first))} | {a: actuator.name for a, actuator in read.items()}
+    pairs = [(int(first[a]), left.pop(name)) for a, name in names.items() if name in left]
     if left:
         raise ValueError(f"MuJoCo's model has no actuator {next(iter(left))!r}, as {robot.name} has; it must have them all")
     return sorted(pairs)

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from ..model.contact_rules import ADHESION, CONVEYING, ROLLING, SOFT, SOFT_HOLDS, SPINNING
+from ..model.contact_rules import (
+    ADHESION,
+    CONVEYING,
+    ROLLING,
+    SOFT,
+    SOFT_HOLDS,
+    SPINNING,
+    TOUCHING_AS_MESHES,
+    TOUCHING_LEFT_OUT,
+    TWO_FRICTIONS,
+)
 from ..model.formats.unsupported import LEFT_OUT
+from .left_out_at_joints import (
+    DRIVES_OF_FOLLOWERS,
+    EFFORTS_OF_FOLLOWERS,
+    LIMITS_OF_FOLLOWERS,
+    LIMITS_OF_SEVERAL,
+    LIMITS_WITHOUT_ROOM,
+    SPRINGS_OF_FOLLOWERS,
+    SPRINGS_OF_SEVERAL,
+)
 from .system import System
 
 CHANGING_MOTION = (
     "actuators",
+    "bodies with forces of plugins",
     "bodies with gravity compensation",
     "damping of actuators of higher order",
     "damping of higher order",
     "damping of tendons of higher order",
+    "dry friction of free joints, taken along the body's axes",
     "effort limits that differ by direction, read as the greater",
     "fluid",
     "limits of the drives' force along tendons",
@@ -27,9 +48,19 @@ CHANGING_MOTION = (
     ROLLING,
     CONVEYING,
     ADHESION,
+    TWO_FRICTIONS,
+    TOUCHING_LEFT_OUT,
+    TOUCHING_AS_MESHES,
     SOFT,
     SOFT_HOLDS,
     LEFT_OUT,
+    SPRINGS_OF_SEVERAL,
+    LIMITS_OF_SEVERAL,
+    SPRINGS_OF_FOLLOWERS,
+    LIMITS_OF_FOLLOWERS,
+    LIMITS_WITHOUT_ROOM,
+    DRIVES_OF_FOLLOWERS,
+    EFFORTS_OF_FOLLOWERS,
 )
 """Kinds in a report; others, as cameras and sensors, only show, measure, or name something."""
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model.types import Actuator
+from ..robot.left_out_at_joints import DRIVES_OF_FOLLOWERS, OF_JOINTS
 from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,37 +76,57 @@ class ForcesAtJoints:
         self.names = [j.name for j in robot.model.joints for _ in range(j.type.nv)]
         each: dict[str, Array] = {
             name: np.array([getattr(j, name) for j in robot.model.joints for _ in range(j.type.nv)], dtype=float)
-            for name in ("damping", "stiffness", "rest", "friction", "lower", "upper")
+            for name in ("damping", "stiffness", "rest", "friction")
         }
         self.damping, self.friction, self.effort = each["damping"], each["friction"], robot._greatest("effort")
         self.at = np.full(rows, -1)  # where the coordinate of a row is in q, if it is one
         for whole, j in zip(robot.model.joints, robot.joints, strict=True):
             if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
                 self.at[whole.v_slice.start] = j.q_slice.start
-        self.stiffness = np.where(self.at >= 0, each["stiffness"], 0.0)
-        self.rest = each["rest"]
-        self.lower = np.where(self.at >= 0, each["lower"], -np.inf)
-        self.upper = np.where(self.at >= 0, each["upper"], np.inf)
-        self.left_out = self._left_out(each)
+        self._carry_springs(each)
+        self.stiffness, self.rest = np.where(self.at >= 0, each["stiffness"], 0.0), each["rest"]
+        lower, upper = robot._row_limits()
+        self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
+        self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
         self.smooth = bool(self.damping.any() or self.stiffness.any())
         self.springs = Springs(self.damping, self.stiffness, self.rest, np.maximum(self.at, 0))
         self._sprung = np.flatnonzero(self.stiffness)
         self.actuators = tuple(actuators)
         self.drives = self._of_actuators()
 
-    def _left_out(self, each: dict[str, Array]) -> list[str]:
-        """Springs and limits of joints that have no coordinate of their own."""
-        bound = np.isfinite(each["lower"]) | np.isfinite(each["upper"])
-        return sorted({self.names[r] for r in np.flatnonzero((self.at < 0) & ((each["stiffness"] != 0.0) | bound))})
+    def _carry_springs(self, each: dict[str, Array]) -> None:
+        """Put the springs of joints that follow one other in proportion on the leaders: 1/2 k (s x + o - r)² is there
+        1/2 k s² (x - (r - o) / s)². Two springs on one coordinate are one, but for a constant energy."""
+        k, rest = each["stiffness"], each["rest"]
+        for row, leader, slope, offset in self.robot._proportions():
+            if k[row]:
+                more = k[row] * slope * slope
+                rest[leader] = (k[leader] * rest[leader] + more * (rest[row] - offset) / slope) / (k[leader] + more)
+                k[leader] += more
+                k[row] = 0.0
 
     def _of_actuators(self) -> Drives:
+        """On the rows of their joints; a drive on a joint that follows one other in proportion is on the leader's, by a longer
+        lever. One of the file's whose joint has no such leader drives nothing: `left_out_at_joints` names it."""
         row = {name: r for r, name in reversed(list(enumerate(self.names)))}
+        leaders = {p.row: p for p in self.robot._proportions()}
+        idle = self.robot.left_out_at_joints.get(DRIVES_OF_FOLLOWERS, ())
+        places, numbers = [], []
         for a in self.actuators:
-            if a.joint not in row or self.at[row[a.joint]] < 0:
-                raise ValueError(f"actuator {a.name!r} is on {a.joint!r}, which is no joint with a coordinate of its own")
-        rows = np.array([row[a.joint] for a in self.actuators], dtype=np.int64)
-        numbers = [(a.gear, a.gain, *a.bias, *a.control, *a.force) for a in self.actuators]
-        return Drives(rows, self.at[rows], np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy())
+            r, gear, b0 = row.get(a.joint, -1), a.gear, a.bias[0]
+            while r in leaders and self.at[r] < 0:
+                _, r, slope, offset = leaders[r]
+                gear, b0 = gear * slope, b0 + a.bias[1] * gear * offset
+            if r < 0 or self.at[r] < 0:
+                if a.name not in idle or a not in self.robot.actuators:
+                    problem = "which is no joint with a coordinate of its own, nor one that follows such a joint in proportion"
+                    remedy = "put it on one of " + ", ".join(self.names[k] for k in np.flatnonzero(self.at >= 0))
+                    raise ValueError(f"actuator {a.name!r} is on {a.joint!r}, {problem}; {remedy}")
+                gear = 0.0
+            places.append(r)
+            numbers.append((gear, a.gain, b0, *a.bias[1:], *a.control, *a.force))
+        rows = np.array(places, dtype=np.int64)
+        return Drives(rows, np.maximum(self.at[rows], 0), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy())
 
     @property
     def nu(self) -> int:

@@ -11,6 +11,8 @@ import pytest
 
 import featherweight as fw
 from featherweight import Actuator, Coupling, Frame, ModelError, Pose, Shape, ShapeType, robots
+from featherweight.model.editing.references import grounded
+from featherweight.model.formats.srdf import with_srdf
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.types import WORLD
 from oracles import robots as examples
@@ -166,3 +168,75 @@ def test_copies_on_copies() -> None:
     both = chain(1).attached(hand, "body0", prefix="l_").attached(hand, "body0", TILTED, prefix="r_")
     assert [j.name for j in both.joints] == ["joint0", "l_joint0", "l_joint1", "r_joint0", "r_joint1"]
     assert interpreted(both).nv == 5
+
+
+EXCLUDING = """<mujoco model="{name}"><option timestep="{step}" integrator="{integrator}" gravity="{gravity}"/><worldbody>
+<geom name="floor" type="box" size="1 1 .1"/>
+<body name="b"><joint name="j" axis="0 1 0"/><geom name="g" size=".1" pos=".2 0 0"/><site name="s"/>
+<body name="c" pos=".4 0 0"><joint name="k" axis="0 1 0"/><geom name="h" size=".1" pos=".2 0 0"/></body></body></worldbody>
+<contact><exclude body1="world" body2="b"/><pair geom1="floor" geom2="h" friction="0.3 0.3"/></contact>
+<equality><joint name="gear" joint1="k" joint2="j"/></equality><actuator><motor name="m" joint="j"/></actuator>
+<keyframe><key name="home" qpos="0.1 0.1"/></keyframe><sensor><jointpos joint="j"/></sensor></mujoco>"""
+
+
+def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Description:
+    """A description in which no field is as it is by default."""
+    text = EXCLUDING.format(name=name, step=step, integrator=integrator, gravity=gravity)
+    d = dataclasses.replace(
+        fw.read(text),
+        loops=(fw.Loop("pin", fw.LoopType.SPHERICAL, "b", None),),
+        closures=(fw.Closure("own", ("j",), lambda q: [q[0]]),),
+        independent=("j",),
+        dependent=("k",),
+        virtual=frozenset(["b"]),
+    )
+    empty = fw.describe([], [])
+    assert [f.name for f in dataclasses.fields(d) if getattr(d, f.name) == getattr(empty, f.name)] == []
+    return d
+
+
+JOINED = (
+    "bodies", "joints", "frames", "loops", "couplings", "closures", "independent", "dependent", "shapes", "actuators",
+    "disabled_collisions", "contact_pairs",
+)  # fmt: skip
+MERGED = ("unused", "virtual", "configurations")
+OF_THE_FIRST = ("name", "source", "gravity")
+OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours")
+
+
+def test_no_field_of_a_description_is_lost() -> None:
+    """Each field of two descriptions is in what they are together, or the report says which is not. A new field fails this."""
+    sorts = (*JOINED, *MERGED, *OF_THE_FIRST, *OF_THE_FIRST_THAT_HAS_ONE)
+    assert sorted(sorts) == sorted(f.name for f in dataclasses.fields(fw.Description))
+    first, other = everything("first", 0.01, "RK4", "0 0 -9"), everything("other", 0.02, "Euler", "0 0 -1")
+    both = first.attached(other, "c", prefix="o_")
+    for field in JOINED:
+        ours, theirs = getattr(first, field), getattr(other, field)
+        assert len(getattr(both, field)) == len(ours) + len(theirs), field
+        assert getattr(both, field)[: len(ours)] == getattr(grounded(first), field), field
+    assert both.virtual == {"b", "o_b"}
+    assert [dict(c.coordinates).keys() for c in both.configurations] == 2 * [{"j", "k", "o_j", "o_k"}]
+    assert both.disabled_collisions == ((None, "b"), ("c", "o_b"))
+    assert both.contact_pairs[1].shapes == ("o_floor", "o_h")
+    for field in (*OF_THE_FIRST, *OF_THE_FIRST_THAT_HAS_ONE):
+        assert getattr(both, field) == getattr(first, field), field
+    assert dict(both.unused) == {
+        "sensors": "1, 1 (of other)",
+        "gravity of what was attached": "(0.0, 0.0, -1.0) (of other)",
+        "time step of what was attached": "0.02 (of other)",
+        "integrator of what was attached": "euler (of other)",
+    }
+    alone = fw.describe([], [], name="stand", gravity=other.gravity).attached(other)
+    for field in OF_THE_FIRST_THAT_HAS_ONE:
+        assert getattr(alone, field) == getattr(other, field), field
+    assert dict(alone.unused) == {"sensors": "1 (of other)"}
+
+
+def test_contacts_with_the_ground_stay_disabled_in_a_part(tmp_path: Path) -> None:
+    d = fw.read(EXCLUDING.format(name="r", step=0.01, integrator="Euler", gravity="0 0 -9"))
+    assert d.disabled_collisions == (("world", "b"),)
+    part = dataclasses.replace(d, couplings=()).without("c").renamed({"b": "arm"})
+    assert part.disabled_collisions == ((None, "arm"),)
+    part.save(tmp_path / "part.srdf")
+    bare = dataclasses.replace(part, disabled_collisions=(), configurations=())
+    assert with_srdf(bare, tmp_path / "part.srdf").disabled_collisions == ((WORLD, "arm"),)

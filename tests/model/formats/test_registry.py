@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+import featherweight
 from featherweight import Body, Description, ModelError
 from featherweight.model.formats import registry
 from featherweight.model.formats.registry import Format, load_description
@@ -54,5 +55,39 @@ def test_an_option_that_no_format_takes_is_refused() -> None:
 def test_readers_and_writers_are_imported_when_they_are_needed() -> None:
     code = "import sys, featherweight; print(sorted(m for m in sys.modules if '.formats.' in m))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    small = (f"featherweight.model.formats.{name}" for name in ("registry", "saving", "unsupported"))
+    small = (f"featherweight.model.formats.{name}" for name in ("choices", "registry", "saving", "unsupported"))
     assert out.strip() == str([*small])
+
+
+FOLLOWING = """<mujoco><worldbody><body><joint name="a" axis="0 0 1"/><geom size=".1" pos=".2 0 0"/></body>
+<body><joint name="b" axis="0 0 1"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
+<equality><joint name="gear" joint1="b" joint2="a"/></equality></mujoco>"""
+
+
+def test_mimic_is_for_followers_of_all_formats() -> None:
+    assert [c.joint for c in featherweight.read(FOLLOWING).couplings] == ["b"]
+    free = featherweight.load(FOLLOWING, mimic="independent", execution="interpreted")
+    assert [j.independent for j in free.joints] == [True, True]
+    assert free.report() == {"couplings": "of b, taken as independent"}
+    with pytest.raises(ModelError, match=r"equality 'gear': it lets 'b' follow 'a'; load with mimic=\"follow\", or with"):
+        featherweight.read(FOLLOWING, mimic="refuse")
+
+
+@pytest.mark.parametrize("text", [FOLLOWING, '<robot name="r"><link name="a"/></robot>'])
+@pytest.mark.parametrize("option", ["mimic", "unsupported"])
+def test_options_that_are_misspelt_are_refused_for_every_format(text: str, option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option} must be one of follow|{option} must be one of refuse"):
+        load_description(text, mimic="folow") if option == "mimic" else load_description(text, unsupported="repot")
+
+
+def test_a_joint_that_follows_cannot_be_asked_for_as_independent() -> None:
+    refusals = {
+        "b": "independent: joint 'b' follows 'a' by coupling 'gear', so that its velocity is not its own; name 'a' instead",
+        "c": "independent: joint 'c' is not there; the joints that move are 'a', 'b'",
+    }
+    for name, message in refusals.items():
+        with pytest.raises(ModelError, match=message):
+            featherweight.load(FOLLOWING, independent=[name], execution="interpreted")
+    with pytest.raises(TypeError, match=r"takes names of joints, as in independent=\['ab'\]; got a string"):
+        featherweight.load(FOLLOWING, independent="ab", execution="interpreted")
+    assert featherweight.load(FOLLOWING, independent=["a"], execution="interpreted").nv == 1

@@ -138,5 +138,5 @@ def test_damaged_files_are_refused(tmp_path: Path, inside: str, message: str) ->
 def test_a_file_that_is_no_srdf_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scene.srdf"
     path.write_text("<mujoco/>")
-    with pytest.raises(ModelError, match="root element is <mujoco>, not <robot>; this is not an SRDF file"):
+    with pytest.raises(ModelError, match="root element is <mujoco>, not <robot>, so that this is not an SRDF file"):
         with_srdf(ROBOT, path)

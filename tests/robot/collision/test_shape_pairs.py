@@ -132,7 +132,9 @@ def test_pairs_of_a_description_travel_with_what_they_name(tmp_path: Path) -> No
     assert ("gb", "tip") in {p.shapes for p in arm.renamed({"gd": "tip"}).contact_pairs}
     left = arm.without("stone").contact_pairs
     assert {p.shapes for p in left} == {p.shapes for p in arm.contact_pairs} - {("gs", "gl")}
-    table = fw.describe([fw.Body("table")], [])
+    bare = fw.describe([fw.Body("table")], [])
+    assert bare.attached(arm, "table", prefix="arm_").neighbours is NeighbourRule.MOVING  # no shape of its own is ruled
+    table = replace(bare, shapes=(fw.Shape("top", "table", fw.ShapeType.BOX, (1.0, 1.0, 0.1)),))
     both = table.attached(arm, "table", prefix="arm_")
     assert ("arm_gb", "arm_gd") in {p.shapes for p in both.contact_pairs}
     assert both.neighbours is NeighbourRule.JOINED

@@ -1,7 +1,13 @@
-"""One robot fixed to a frame of another: a gripper on an arm, arms on a torso."""
+"""One robot fixed to a frame of another: a gripper on an arm, arms on a torso.
+
+The result has the name and the source of the first, and the elements of both. There is one gravity, one time step, one
+integrator and one rule for contacts of neighbours: the first's where it has one, otherwise the second's. `unused` lists the
+second's where it differs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ...names import listed
@@ -29,15 +35,19 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         contact_pairs=tuple(pair for pair in added.contact_pairs if not {*planes}.intersection(pair.shapes)),
     )
     unused = tuple((kind, f"{text} (of {other.name})") for kind, text in added.unused)
-    if other.gravity != d.gravity:
-        unused += (("gravity of what was attached", f"{added.gravity} (of {other.name})"),)
-    if other.neighbours != d.neighbours:
-        unused += (("rule for contacts of neighbours of what was attached", f"{other.neighbours} (of {other.name})"),)
+    ruled = d if any(s.collision for s in d.shapes) or not any(s.collision for s in added.shapes) else added
+    alone = replace(
+        d,
+        timestep=added.timestep if d.timestep is None else d.timestep,
+        integrator=added.integrator if d.integrator is None else d.integrator,
+        neighbours=ruled.neighbours,
+    )
+    unused += tuple(_overruled(alone, added, other.name))
     if planes:
         unused += (("planes on the ground of what was attached", f"{listed(planes)} (of {other.name})"),)
     added = _on(added, at, {j.name for j in d.joints})
     return replace(
-        d,
+        alone,
         bodies=d.bodies + added.bodies,
         joints=d.joints + added.joints,
         frames=d.frames + added.frames,
@@ -54,6 +64,19 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         disabled_collisions=d.disabled_collisions + added.disabled_collisions,
         contact_pairs=d.contact_pairs + added.contact_pairs,
     )
+
+
+def _overruled(d: Contents, added: Contents, name: str) -> Iterator[tuple[str, str]]:
+    """What the second has and the result has otherwise, of what there is one of, in words."""
+    touching = any(s.collision for s in added.shapes)
+    for kind, ours, theirs, there in (
+        ("gravity", d.gravity, added.gravity, True),
+        ("time step", d.timestep, added.timestep, added.timestep is not None),
+        ("integrator", d.integrator, added.integrator, added.integrator is not None),
+        ("rule for contacts of neighbours", d.neighbours, added.neighbours, touching),
+    ):
+        if there and ours != theirs:
+            yield f"{kind} of what was attached", f"{theirs} (of {name})"
 
 
 def _require_own_names(d: Contents, added: Contents) -> None:
@@ -98,4 +121,7 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
         frames=tuple(replace(f, body=at.body, placement=at.pose @ f.placement) if f.body is None else f for f in added.frames),
         shapes=tuple(replace(s, body=at.body, placement=at.pose @ s.placement) if s.body is None else s for s in added.shapes),
         loops=tuple(loops),
+        disabled_collisions=tuple(
+            (at.body if a is None else a, at.body if b is None else b) for a, b in added.disabled_collisions
+        ),
     )

@@ -154,6 +154,7 @@ def _meeting_point(d: Contents, names: Sequence[str], points: Sequence[Vector], 
     first, second, third = (Vec3(*axis) for axis in axes)
     if apart > MEET or abs(first.dot(second.cross(third))) < MEET:
         problem = f"miss each other by {apart:.3g} m" if apart > MEET else "lie in a plane at zero"
-        raise ModelError(f"{d.source}: with_joint_type: the axes of {listed([*names])} {problem}; no spherical joint moves so")
+        remedy = "name three hinges whose axes meet in a point and lie in no plane"
+        raise ModelError(f"{d.source}: with_joint_type: the axes of {listed([*names])} {problem}; {remedy}")
     x, y, z = (float(round(c, 15)) for c in meeting)
     return (x, y, z)

@@ -34,6 +34,7 @@ def grounded(d: D) -> D:
         frames=tuple(replace(f, body=ground(f.body)) for f in d.frames),
         shapes=tuple(replace(s, body=ground(s.body)) for s in d.shapes),
         loops=tuple(replace(x, predecessor=ground(x.predecessor), successor=ground(x.successor)) for x in d.loops),
+        disabled_collisions=tuple((ground(a), ground(b)) for a, b in d.disabled_collisions),
     )
 
 

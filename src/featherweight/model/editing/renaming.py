@@ -79,6 +79,6 @@ def with_names(d: D, new: Rename) -> D:
             )
             for c in d.configurations
         ),
-        disabled_collisions=tuple((new(a), new(b)) for a, b in d.disabled_collisions),
+        disabled_collisions=tuple((on(a), on(b)) for a, b in d.disabled_collisions),
         contact_pairs=tuple(replace(p, shapes=(new(p.shapes[0]), new(p.shapes[1]))) for p in d.contact_pairs),
     )

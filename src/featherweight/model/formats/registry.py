@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..description import Description
 from ..types import ModelError
+from .choices import MIMIC, UNSUPPORTED
 
 if TYPE_CHECKING:  # what opens files is imported when one is read, as readers are
     from .packages import PackagePath
@@ -40,8 +41,10 @@ class Format(NamedTuple):
 
 FORMATS = [
     Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",), root="robot"),
-    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("unsupported",), root="mujoco"),
+    Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "unsupported"), root="mujoco"),
 ]
+
+CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # of options
 
 XACRO = ".xacro"  # files of any of these formats that are to be expanded
 
@@ -57,9 +60,12 @@ def load_description(
     """Read a robot from a path, in the format that its suffix stands for, or from text, by its root element.
 
     `folder`, `package_path` and `xacro_args` as for `featherweight.load`. An option has no effect on formats that do not take
-    it. Raises ModelError for a file that cannot be used as it is, FileNotFoundError where there is none, and TypeError for an
-    option that no format takes.
+    it. Raises ModelError for a file that cannot be used as it is, FileNotFoundError where there is none, TypeError for an
+    option that no format takes, and ValueError for a value that it cannot have.
     """
+    for key, choice in options.items():
+        if key in CHOICES and choice not in CHOICES[key]:
+            raise ValueError(f"{key} must be one of {', '.join(CHOICES[key])}; got {choice!r}")
     if unknown := options.keys() - {key for format in FORMATS for key in format.options}:
         raise TypeError(f"no format of robot files has the option {min(unknown)!r}")
     from .packages import Packages

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from ...spatial.elementary import cos, sin
 from ..description import Description
-from ..types import ROOT_JOINT, Configuration, JointType, ModelError
+from ..types import ROOT_JOINT, WORLD, Configuration, JointType, ModelError
 from .robot_source import RobotInput, open_source
 from .xml import attribute, read_numbers
 
@@ -31,7 +31,8 @@ def with_srdf(description: Description, given: RobotInput) -> Description:
     file = open_source(given)
     source, robot = file.name, file.root
     if robot.tag != "robot":
-        raise ModelError(f"{source}: the root element is <{robot.tag}>, not <robot>; this is not an SRDF file")
+        problem = f"the root element is <{robot.tag}>, not <robot>, so that this is not an SRDF file"
+        raise ModelError(f"{source}: {problem}; give the one that belongs to the robot")
     unused: dict[str, Counter[str]] = {}
     configurations = tuple(_configurations(robot, description, source, unused))
     disabled = tuple(_disabled(robot, {b.name for b in description.bodies}, source, unused))
@@ -104,7 +105,7 @@ def _disabled(robot: Element, links: set[str], source: str, unused: dict[str, Co
         for element in robot.findall(tag):
             where = f"{source}: <{tag}>"
             pair = attribute(element, "link1", where), attribute(element, "link2", where)
-            if unknown := [link for link in pair if link not in links]:
+            if unknown := [link for link in pair if link not in links | {WORLD}]:
                 unused.setdefault("collisions of unknown links", Counter()).update(unknown)
             else:
                 pairs.append(pair)

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from ...names import listed
 from ..editing.notes import warn
-from ..types import Contents
+from ..types import WORLD, Contents
 
 WHOLE = "whole_body"  # the group that all configurations are those of
 
@@ -22,6 +22,6 @@ def write_srdf(d: Contents, path: str | os.PathLike[str]) -> None:
         for joint, values in c.coordinates:
             SubElement(state, "joint", name=joint, value=" ".join(map(repr, values)))
     for a, b in d.disabled_collisions:
-        SubElement(robot, "disable_collisions", link1=a, link2=b)
+        SubElement(robot, "disable_collisions", link1=a or WORLD, link2=b or WORLD)
     indent(robot)
     ElementTree(robot).write(path, encoding="unicode", xml_declaration=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..types import ModelError
+from .choices import REFUSE, REPORT
 
-OPTION, REFUSE, REPORT = "unsupported", "refuse", "report"
 LEFT_OUT = "not supported, and left out"  # in a report
 
 
@@ -12,15 +12,13 @@ class Unsupported:
     """One file's: raises ModelError for the first, or keeps all in `left_out`, as `choice` is "refuse" or "report"."""
 
     def __init__(self, choice: str = REFUSE) -> None:
-        if choice not in (REFUSE, REPORT):
-            raise ValueError(f'{OPTION} must be "{REFUSE}" or "{REPORT}"; got {choice!r}')
         self.choice = choice
         self.left_out: list[str] = []
 
     def refuse(self, where: str, problem: str, remedy: str) -> None:
         """For an element (file and name) without which the robot may be used; returns where it is to be left out."""
         if self.choice == REFUSE:
-            raise ModelError(f'{where}: {problem}; {remedy}, or read the file with {OPTION}="{REPORT}", which leaves it out')
+            raise ModelError(f'{where}: {problem}; {remedy}, or read the file with unsupported="{REPORT}", which leaves it out')
         self.left_out.append(where.split(": ", 1)[-1])
 
     def listed(self) -> list[tuple[str, str]]:

@@ -103,7 +103,8 @@ def shortened(text: str, most: int = 500) -> str:
 def _numbers(text: str, count: int, key: str, where: str) -> list[float]:
     words = text.split()
     if len(words) != count:
-        raise ModelError(f"{where}: '{key}' needs {count} number{'s' * (count > 1)}, not {len(words)} ('{shortened(text)}')")
+        found = f"not {len(words)} ('{shortened(text)}')"
+        raise ModelError(f"{where}: '{key}' needs {count} number{'s' * (count > 1)}, {found}; correct it")
     return [_number(word, key, where) for word in words]
 
 

@@ -127,6 +127,8 @@ def test_time_step_and_integrator_are_the_files_also_when_saved(tmp_path: Path, 
     path = written(tmp_path, ARM, f"<option {option}/>")
     robot = fw.load(path, execution="interpreted")
     assert (robot.model.timestep, robot.model.integrator) == STEPS[option]
+    told = "integrator, in place of which a simulation is semi-implicit"
+    assert robot.report().get(told) == ("implicitfast" if "implicitfast" in option else None)
     with pytest.warns(fw.ModelWarning, match="configurations"):
         fw.read(path).save(tmp_path / "saved.urdf")
     back = fw.read(tmp_path / "saved.urdf")

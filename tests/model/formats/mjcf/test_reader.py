@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from featherweight.model.description import Description
+from featherweight.model.formats.mjcf.reader import _check_finite
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD, Joint, JointType, ModelError, Pose
 from featherweight.robot.not_simulated import CHANGING_MOTION
@@ -222,6 +223,7 @@ def test_missing_assets_do_not_matter(tmp_path: Path) -> None:
     assert dict(robot.unused) == {
         "meshes not found": "1, the first is 'nowhere.obj'",
         "height fields whose files cannot be read": "1",
+        "geoms that touch and are left out": "1",
         "textures": "1",
         "skins": "1",
         "sensors": "1",
@@ -460,3 +462,18 @@ def test_without_mujoco_the_message_says_what_to_install(tmp_path: Path, monkeyp
     monkeypatch.setattr(builtins, "__import__", without_mujoco)
     with pytest.raises(ImportError, match=r"pip install .*featherweight\[mjcf\]"):
         load_description(write(tmp_path, ""))
+
+
+@pytest.mark.parametrize(
+    ("field", "what"), [("dof_damping", "damping"), ("qpos0", "ref, or the place of its body,"), ("qpos_spring", "springref")]
+)
+def test_numbers_that_overflowed_are_refused_with_the_joint(field: str, what: str) -> None:
+    """The last of a model that a file of numbers in range cannot be made to have."""
+    text = (
+        '<mujoco><worldbody><body><joint name="b" type="ball"/><geom size="1"/><body><joint name="last"/>'
+        '<geom size="1"/></body></body></worldbody></mujoco>'
+    )
+    model = mujoco.MjModel.from_xml_string(text)
+    getattr(model, field)[-1] = np.inf
+    with pytest.raises(ModelError, match=f"r.xml: joint 'last': {what} is not finite, or beyond 1e.30; give finite numbers"):
+        _check_finite(model, "r.xml")

@@ -277,12 +277,14 @@ def test_geoms_that_the_compiler_might_discard_are_there(tmp_path: Path) -> None
 def test_primitives_fitted_to_meshes_are_the_meshes_unless_mujoco_fits_them(tmp_path: Path) -> None:
     text = (
         '<mujoco><compiler meshdir="meshes"/><asset><mesh name="hull" file="hull.obj"/></asset><worldbody><body><joint/>{}'
-        '<geom type="box" mesh="hull" pos="1 2 3"/></body></worldbody></mujoco>'
+        '<geom type="box" mesh="hull" pos="1 2 3" contype="{}" conaffinity="0"/></body></worldbody></mujoco>'
     )
-    drawn = load_description(write(tmp_path, text.format(INERTIAL)))
+    drawn = load_description(write(tmp_path, text.format(INERTIAL, 0)))
+    touching = load_description(write(tmp_path, text.format(INERTIAL, 1)))
+    assert dict(touching.unused) == {"primitives fitted to meshes, touching as those meshes": "1"}
     assert (drawn.shapes[0].type, drawn.shapes[0].placement.p) == (ShapeType.MESH, (1.0, 2.0, 3.0))
     assert dict(drawn.unused) == {"primitives fitted to meshes, taken as those meshes": "1"}
-    path = write(tmp_path, text.format(""))
+    path = write(tmp_path, text.format("", 1))
     fitted, model = load_description(path).shapes[0], mujoco.MjModel.from_xml_path(path)
     assert (fitted.type, fitted.placement.p) == (ShapeType.BOX, tuple(model.geom_pos[0]))
     assert fitted.size == tuple(2 * model.geom_size[0])
@@ -301,6 +303,7 @@ def test_what_no_shape_can_say_is_listed(tmp_path: Path) -> None:
     assert dict(robot.unused) == {
         "meshes that their asset turns and stretches": "1",
         "height fields whose files cannot be read": "1",
+        "geoms that touch and are left out": "2",
     }
 
 

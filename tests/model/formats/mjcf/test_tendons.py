@@ -194,5 +194,5 @@ def test_what_is_not_supported_is_refused_or_reported(tmp_path: Path, what: str)
         robot = fw.load(path, unsupported="report", execution="interpreted")
     assert len(told) == 1
     assert what in robot.report()["not supported, and left out"]
-    with pytest.raises(ValueError, match="unsupported must be"):
+    with pytest.raises(ValueError, match="unsupported must be one of"):
         fw.load(path, unsupported="ignore")

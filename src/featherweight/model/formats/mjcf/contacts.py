@@ -1,15 +1,43 @@
-"""Contacts of MJCF files beyond the numbers of each geom: named pairs, neighbours, and what is not simulated."""
+"""Contacts of MJCF files beyond the numbers of each geom: named pairs, neighbours, and what is not simulated.
+
+With <flag override="enable"/> all contacts have the friction, margin and softness of <option>, whatever geoms and pairs say.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...contact_rules import ADHESION, CONVEYING, ROLLING, SOFT, SPINNING, ContactPair, NeighbourRule
+from ...contact_rules import (
+    ADHESION,
+    CONVEYING,
+    ROLLING,
+    SOFT,
+    SPINNING,
+    TOUCHING_LEFT_OUT,
+    TWO_FRICTIONS,
+    ContactPair,
+    NeighbourRule,
+)
 from .numbers import disabled
 from .softness import differ_from_default
+
+
+class Overrides(NamedTuple):
+    """Numbers that all contacts of a file have in place of their own."""
+
+    frictions: tuple[float, float]  # sliding
+    margin: float
+
+
+def overrides(mujoco: Any, model: Any) -> Overrides | None:
+    """None where the file does not ask for them."""
+    if not model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
+        return None
+    first, second = (float(x) for x in model.opt.o_friction[:2])
+    return Overrides((first, second), float(model.opt.o_margin))
 
 
 def in_pairs(model: Any) -> set[int]:
@@ -17,15 +45,15 @@ def in_pairs(model: Any) -> set[int]:
     return {*map(int, model.pair_geom1), *map(int, model.pair_geom2)}
 
 
-def read_contact_pairs(model: Any, shapes: Mapping[int, str]) -> tuple[ContactPair, ...]:
+def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tuple[ContactPair, ...]:
     """Of geoms that are shapes, whose names are given by number."""
-    return tuple(
-        ContactPair(
-            (shapes[i], shapes[j]), float(model.pair_friction[k, 0]), int(model.pair_dim[k]), float(model.pair_margin[k])
-        )
-        for k, (i, j) in enumerate(_pairs(model))
-        if i in shapes and j in shapes
-    )
+    pairs, over = [], overrides(mujoco, model)
+    for k, (i, j) in enumerate(_pairs(model)):
+        friction = over.frictions[0] if over else float(model.pair_friction[k, 0])
+        margin = over.margin if over else float(model.pair_margin[k])
+        if i in shapes and j in shapes:
+            pairs.append(ContactPair((shapes[i], shapes[j]), friction, int(model.pair_dim[k]), margin))
+    return tuple(pairs)
 
 
 def _pairs(model: Any) -> Iterator[tuple[int, int]]:
@@ -43,14 +71,12 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
     touching = (model.geom_contype | model.geom_conaffinity).astype(bool)
     touching[list(in_pairs(model))] = True
     condim = np.concatenate([model.geom_condim[touching], model.pair_dim])
-    friction = model.pair_friction
-    soft = [
-        np.count_nonzero(differ_from_default(solref, solimp))
-        for solref, solimp in (
-            (model.geom_solref[touching], model.geom_solimp[touching]),
-            (model.pair_solref, model.pair_solimp),
-        )
-    ]
+    uneven = np.count_nonzero((model.pair_friction[:, 0] != model.pair_friction[:, 1]) & (model.pair_dim > 1))
+    softness = [(model.geom_solref[touching], model.geom_solimp[touching]), (model.pair_solref, model.pair_solimp)]
+    if over := overrides(mujoco, model):
+        uneven = int(over.frictions[0] != over.frictions[1]) * np.count_nonzero(condim > 1)
+        softness = [(model.opt.o_solref[None], model.opt.o_solimp[None])] if touching.any() else []
+    soft = [np.count_nonzero(differ_from_default(solref, solimp)) for solref, solimp in softness]
     for kind, number in (
         (SPINNING, np.count_nonzero(condim == 4)),
         (ROLLING, np.count_nonzero(condim == 6)),
@@ -60,16 +86,13 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
             ADHESION,
             np.count_nonzero(_any_of(model, "geom_adhesion")[touching]) + np.count_nonzero(_any_of(model, "pair_adhesion")),
         ),
-        ("contact pairs with two frictions, read as the first", np.count_nonzero(friction[:, 0] != friction[:, 1])),
+        (TWO_FRICTIONS, uneven),
         ("contact pairs of geoms that are left out", sum(not {i, j} <= shapes.keys() for i, j in _pairs(model))),
         (
             "contacts that are found before they count (gap)",
             np.count_nonzero(model.geom_gap) + np.count_nonzero(model.pair_gap),
         ),
-        (
-            "numbers for all contacts in their place (override)",
-            bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE),
-        ),
+        (TOUCHING_LEFT_OUT, sum(bool(there) and i not in shapes for i, there in enumerate(touching))),
     ):
         if number:
             yield kind, f"{int(number)}"

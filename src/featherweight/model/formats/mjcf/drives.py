@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import Actuator, ModelError, as_vector
+from ...types import Actuator, Coupling, ModelError, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
-from .levers import Lever
-from .numbers import disabled
+from .levers import Lever, Tendons
+from .numbers import disabled, first_controls
+
+ACTUATORS = "actuators"  # that are not read, in a report
 
 
 class PassiveForces(NamedTuple):
@@ -127,7 +129,7 @@ class MujocoForces:
         model = self.model
         count = len(model.actuator_trntype)
         names = Names(model.actuator(a).name for a in range(count))
-        clipped = not disabled(self.mujoco, model.opt, "CLAMPCTRL")
+        clipped, first = not disabled(self.mujoco, model.opt, "CLAMPCTRL"), first_controls(model)
         actuators: dict[int, Actuator] = {}
         for a in range(count):
             lever = self._lever(a)
@@ -142,7 +144,7 @@ class MujocoForces:
                 lever.arm,
                 float(model.actuator_gainprm[a, 0]),
                 (b0 + b1 * lever.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
-                _range(model.actuator_ctrlrange[a], clipped and model.actuator_ctrllimited[a]),
+                _range(model.actuator_ctrlrange[first[a]], clipped and model.actuator_ctrllimited[first[a]]),
                 _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
             )
         return actuators
@@ -171,11 +173,14 @@ class MujocoForces:
         model, kinds = self.model, self.mujoco.mjtJoint
         others = Counter(filter(None, map(self._obstacle, range(len(model.actuator_trntype)))))
         if others:
-            yield "actuators", ", ".join(f"{count} {kind}" for kind, count in others.items())
+            yield ACTUATORS, ", ".join(f"{count} {kind}" for kind, count in others.items())
         zero = np.zeros(1)
+        free = model.jnt_type[model.dof_jntid] == kinds.mjJNT_FREE
+        rubbed = 0 if self._off("FRICTIONLOSS") else np.count_nonzero(model.dof_frictionloss[free]) // 6
         uneven = model.jnt_actfrclimited.astype(bool) & (model.jnt_actfrcrange.sum(axis=1) != 0.0)
         for kind, number in (
             ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
+            ("dry friction of free joints, taken along the body's axes", rubbed),
             ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
             ("springs of higher order", np.count_nonzero(_any(getattr(model, "jnt_stiffnesspoly", zero)))),
             ("damping of higher order", np.count_nonzero(_any(getattr(model, "dof_dampingpoly", zero)))),
@@ -184,6 +189,13 @@ class MujocoForces:
         ):
             if number:
                 yield kind, f"{number}"
+
+
+def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupling]) -> dict[int, Actuator]:
+    """The actuators of a compiled model by number, as `read_mjcf` names them; `joints` are names of all its joints in order."""
+    import mujoco  # type: ignore[import-untyped, unused-ignore]  # it is there, where a model is
+
+    return MujocoForces(mujoco, model, "", Tendons(mujoco, model, couplings).levers).actuators(joints)
 
 
 def _first(value: Any) -> float:

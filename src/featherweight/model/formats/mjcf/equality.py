@@ -13,6 +13,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
+from ..choices import FOLLOW, REFUSE
 from ..unsupported import Unsupported
 from .numbers import as_pose
 from .polynomials import composed
@@ -41,6 +42,21 @@ def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str, unsupport
             where = f"{_where(source, equality.name, number)} ({kind} of {ends})"
             unsupported.refuse(where, problem, 'remove it, set active="false"')
             equality.active = False
+
+
+def let_followers_go(mujoco: Any, spec: Any, source: str, mimic: str) -> list[tuple[str, str]]:
+    """Unless joints are to follow others, equalities of joints and tendons are refused, or taken out: what is so, in words."""
+    kinds = (mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtEq.mjEQ_TENDON)
+    found = [(n, e) for n, e in enumerate(spec.equalities) if mimic != FOLLOW and e.active and e.type in kinds]
+    names = []
+    for number, equality in found:
+        if mimic == REFUSE:
+            problem = f"it lets '{equality.name1}' follow '{equality.name2}'"
+            remedy = 'load with mimic="follow", or with mimic="independent" to let all joints move by themselves'
+            raise ModelError(f"{_where(source, equality.name, number)}: {problem}; {remedy}")
+        names.append(equality.name1)
+        spec.delete(equality)
+    return [("couplings", f"of {', '.join(names)}, taken as independent")] if names else []
 
 
 def refuse_equalities_of_spatial_tendons(mujoco: Any, model: Any, source: str, unsupported: Unsupported) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...types import Configuration, JointType
 from ..xml import Names
+from .numbers import first_controls
 
 START = "qpos0"
 
@@ -21,7 +22,7 @@ def read_configurations(
     `joints` are the names and types of MuJoCo's joints by number, `actuators` the names of those that are read.
     """
     given = [model.key(k).name for k in range(model.nkey)]
-    names, first = Names(given), _first_controls(model)
+    names, first = Names(given), first_controls(model)
     yield Configuration(names.new(START), _coordinates(model, model.qpos0, joints))
     for k, name in enumerate(given):
         control = [(actuator, float(model.key_ctrl[k, first[a]])) for a, actuator in actuators.items()]
@@ -42,14 +43,9 @@ def _coordinates(
     return tuple(found)
 
 
-def _first_controls(model: Any) -> Any:
-    """For each actuator the number of its first control; since MuJoCo 4 some have none, or several."""
-    return getattr(model, "actuator_ctrladr", np.arange(model.nu))
-
-
 def unused_of_keyframes(model: Any, actuators: Mapping[int, str]) -> Iterator[tuple[str, str]]:
     """What else keyframes hold, in words."""
-    read = {int(_first_controls(model)[a]) for a in actuators}
+    read = {int(first_controls(model)[a]) for a in actuators}
     others = [u for u in range(model.nu) if u not in read]
     kinds = [
         ("velocities of keyframes", model.key_qvel),

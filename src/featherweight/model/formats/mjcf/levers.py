@@ -97,7 +97,7 @@ class Tendons:
             if t not in self.levers and self._value("armature", t) != 0.0:
                 problem = "tendon armature is supported where the tendon is that of one joint"
                 remedy = "set its armature to zero, or move it to the joints"
-                unsupported.refuse(f"{source}: tendon '{self.model.tendon(t).name}'", problem, remedy)
+                unsupported.refuse(f"{source}: tendon '{self.model.tendon(t).name or f'number {t}'}'", problem, remedy)
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """What tendons do that is not read."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...types import Matrix, Pose, as_vector
 
 
@@ -28,6 +30,14 @@ def as_rotation(quaternion: Any) -> Matrix:
 def as_pose(position: Any, quaternion: Any) -> Pose:
     """A frame by its origin and a unit quaternion (w, x, y, z)."""
     return Pose(as_rotation(quaternion), as_vector(position))
+
+
+def first_controls(model: Any) -> Any:
+    """For each actuator the number of its first control, by which `ctrl`, `ctrlrange` and `ctrllimited` are indexed.
+
+    From MuJoCo 4 on an actuator may have several controls; before, each has one, and MuJoCo has no field of it.
+    """
+    return getattr(model, "actuator_ctrladr", np.arange(model.nu))
 
 
 CONSTRAINTS = ("CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT")  # what the flag `constraint` turns off together

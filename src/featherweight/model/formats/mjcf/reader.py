@@ -33,12 +33,14 @@ from ...types import (
     matmul,
     transpose,
 )
+from ..choices import FOLLOW, REFUSE, unused_integrator
 from ..robot_source import RobotSource
-from ..unsupported import REFUSE, Unsupported
+from ..unsupported import Unsupported
 from ..xml import Names, shortened
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .drives import MujocoForces
 from .equality import (
+    let_followers_go,
     read_couplings,
     read_loops,
     read_tendon_equalities,
@@ -58,7 +60,9 @@ FOREIGN = (ValueError, RuntimeError, MemoryError)  # what MuJoCo raises for a fi
 
 
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report".
+    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report"; `mimic` is "follow",
+    unless given, or "independent", which leaves out equalities by which joints follow others, or "refuse", which refuses
+    them.
 
     Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
     a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
@@ -82,13 +86,14 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     try:
         spec = _spec(mujoco, file)
     except FOREIGN as error:
-        raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}") from error
+        raise ModelError(f"{source}: MuJoCo cannot read the file: {_one_line(error)}; correct it there") from error
     if disabled(mujoco, spec.option, "EQUALITY"):
         for equality in spec.equalities:
             equality.active = False
+    let_go = let_followers_go(mujoco, spec, source, options.get("mimic", FOLLOW))
     refuse_unsupported_equalities(mujoco, spec, source, unsupported)
     _refuse_flexes(spec, source)
-    counts = _counts(spec)
+    counts = [*let_go, *_counts(spec)]
     drawings = take_appearance(mujoco, spec, file)
     make_orientations_plain(mujoco, spec)
     model = _compile(spec, file)
@@ -149,7 +154,7 @@ def _compile(spec: Any, source: RobotSource) -> Any:
                 remedy = f"the text lies in no folder, so pass folder=, {remedy}"
             problem = f"its inertia comes from mesh '{file}', which MuJoCo cannot use ({message})"
             raise ModelError(f"{source}: body {owners}: {problem}; {remedy}") from error
-        raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}") from error
+        raise ModelError(f"{source}: MuJoCo cannot compile the model: {message}; correct it there") from error
 
 
 # --- MuJoCo's compiled model
@@ -169,17 +174,26 @@ def _check_finite(model: Any, source: str) -> None:
     }
     for kind, names in fields.items():
         for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
-            for row in np.flatnonzero(~_usable(np.atleast_2d(getattr(model, field).T)).all(axis=0)):
+            for row in _unusable(getattr(model, field)):
                 name = getattr(model, kind)(int(row)).name or f"number {row}"
                 problem = f"{field.split('_')[1]} is not finite, or beyond {LARGEST:g}"
                 raise ModelError(f"{source}: {kind} '{name}': {problem}; give finite numbers")
-    for field in ("dof_armature", "dof_damping", "dof_frictionloss", "qpos0", "qpos_spring"):
-        if not _usable(getattr(model, field)).all():
-            raise ModelError(f"{source}: {field} is not finite, or beyond {LARGEST:g}; give finite numbers to every joint")
+    for field, first, what in (
+        ("dof_armature", model.jnt_dofadr, "armature"),
+        ("dof_damping", model.jnt_dofadr, "damping"),
+        ("dof_frictionloss", model.jnt_dofadr, "frictionloss"),
+        ("qpos0", model.jnt_qposadr, "ref, or the place of its body,"),
+        ("qpos_spring", model.jnt_qposadr, "springref"),
+    ):
+        for row in _unusable(getattr(model, field)):
+            joint = int(np.searchsorted(first, row, side="right")) - 1
+            name = model.joint(joint).name or f"number {joint}"
+            raise ModelError(f"{source}: joint '{name}': {what} is not finite, or beyond {LARGEST:g}; give finite numbers")
 
 
-def _usable(x: Any) -> Any:
-    return np.abs(x) <= LARGEST
+def _unusable(values: Any) -> Any:
+    """Rows with numbers that are not finite, or too large."""
+    return np.flatnonzero(~(np.abs(np.atleast_2d(values.T)) <= LARGEST).all(axis=0))
 
 
 class _Elements:
@@ -210,6 +224,7 @@ class _Elements:
         drives = {a: actuator.name for a, actuator in actuators.items()}
         names = {j: joint for j, (joint, _) in self.read_joints.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
+        integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         return Description(
             name,
             self.source,
@@ -226,6 +241,7 @@ class _Elements:
                 *unused_of_contacts(self.mujoco, self.model, geoms),
                 *unused_of_limits_and_equalities(self.model),
                 *_unused(self.mujoco, self.model),
+                *unused_integrator(integrator),
                 *unused_of_keyframes(self.model, drives),
             ),
             frozenset(self.virtual),
@@ -236,10 +252,10 @@ class _Elements:
             actuators=tuple(actuators.values()),
             configurations=tuple(read_configurations(self.model, self.read_joints, drives)),
             disabled_collisions=tuple(self._excluded()),
-            contact_pairs=read_contact_pairs(self.model, geoms),
+            contact_pairs=read_contact_pairs(self.mujoco, self.model, geoms),
             neighbours=read_neighbour_rule(self.mujoco, self.model),
             timestep=float(self.model.opt.timestep),
-            integrator=self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower(),
+            integrator=integrator,
         )
 
     def _excluded(self) -> Iterator[tuple[str, str]]:
@@ -326,6 +342,7 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
         ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
+        ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),
     )
     for kind, number in plain:

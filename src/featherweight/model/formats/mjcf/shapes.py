@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....spatial.elementary import norm
+from ...contact_rules import TOUCHING_AS_MESHES
 from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..robot_source import RobotSource
 from ..xml import Names, require_regular
-from .contacts import in_pairs
+from .contacts import in_pairs, overrides
 from .numbers import as_pose, as_rotation, disabled
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
@@ -82,12 +83,15 @@ def _color(rgba: Any) -> Color:
     return (r, g, b, a)
 
 
-def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh:
+def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh | None:
+    """None for one that has neither a file nor vertices: a plugin makes it."""
     stretch = as_vector(mesh.scale)
     path = _path(mesh, spec, source) if mesh.file else None
     where = f"{source}: mesh '{mesh.name}'"
     vertices = _rows_of_three(mesh.uservert, np.float64, "vertex", where)
     faces = _rows_of_three(mesh.userface, np.int64, "face", where)
+    if path is None and vertices is None:
+        return None
     if faces is not None and (vertices is None or faces.min() < 0 or faces.max() >= len(vertices)):
         raise ModelError(f"{where}: 'face' names a vertex that is not there; correct it")
     return Mesh(path, vertices, faces, stretch, _asset_placement(mesh, stretch, where))
@@ -206,7 +210,7 @@ def read_shapes(
     """One shape for each geom, in the order of the compiled model, and their names by the geoms' numbers; `bodies` are all
     names."""
     names = Names(model.geom(i).name for i in range(model.ngeom))
-    touching = not disabled(mujoco, model.opt, "CONTACT")
+    touching, over = not disabled(mujoco, model.opt, "CONTACT"), overrides(mujoco, model)
     paired = in_pairs(model)
     shapes: dict[int, Shape] = {}
     unused: Counter[str] = Counter()
@@ -217,9 +221,9 @@ def read_shapes(
         if isinstance(form, str):
             unused[form] += 1
             continue
-        unused["primitives fitted to meshes, taken as those meshes"] += (
-            form.type == ShapeType.MESH and drawing.kind != mujoco.mjtGeom.mjGEOM_MESH
-        )
+        touches = touching and bool(model.geom_contype[i] or model.geom_conaffinity[i] or i in paired)
+        if form.type == ShapeType.MESH and drawing.kind != mujoco.mjtGeom.mjGEOM_MESH:
+            unused[TOUCHING_AS_MESHES if touches else "primitives fitted to meshes, taken as those meshes"] += 1
         color = drawing.color
         shapes[i] = Shape(
             model.geom(i).name or names.new(f"{body}_geom"),
@@ -228,16 +232,16 @@ def read_shapes(
             form.size,
             form.placement,
             visual=int(model.geom_group[i]) < SEEN_GROUPS and (color is None or color[3] > 0.0),
-            collision=touching and bool(model.geom_contype[i] or model.geom_conaffinity[i] or i in paired),
+            collision=touches,
             color=color,
-            friction=float(model.geom_friction[i, 0]),
+            friction=over.frictions[0] if over else float(model.geom_friction[i, 0]),
             path=form.mesh.path if form.mesh else None,
             vertices=form.mesh.vertices if form.mesh else None,
             faces=form.mesh.faces if form.mesh else None,
             contype=int(model.geom_contype[i]),
             conaffinity=int(model.geom_conaffinity[i]),
             condim=int(model.geom_condim[i]),
-            margin=float(model.geom_margin[i]),
+            margin=over.margin / 2.0 if over else float(model.geom_margin[i]),  # those of two are added
             priority=int(model.geom_priority[i]),
             heights=form.heights,
         )

@@ -48,7 +48,8 @@ def check_text(source: RobotSource) -> None:
     """Raise ModelError, with file and element, for a file that MuJoCo should not be given."""
     root = source.root
     if root.tag != "mujoco":
-        raise ModelError(f"{source.name}: the root element is <{root.tag}>, not <mujoco>; this is not an MJCF file")
+        problem = f"the root element is <{root.tag}>, not <mujoco>, so that this is not an MJCF file"
+        raise ModelError(f"{source.name}: {problem}; give the file the suffix of its format (.urdf), or give its text")
     copies = 0.0
     for place in _places(source, root):
         _check_numbers(place)

@@ -17,7 +17,8 @@ def robot_element(source: RobotSource) -> Element:
     robot = source.root
     _drop_default_namespace(robot)
     if robot.tag != "robot":
-        raise ModelError(f"{source.name}: the root element is <{robot.tag}>, not <robot>; this is not a URDF file")
+        problem = f"the root element is <{robot.tag}>, not <robot>, so that this is not a URDF file"
+        raise ModelError(f"{source.name}: {problem}; give the file the suffix of its format (.xml for MJCF), or give its text")
     return robot
 
 

@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from ...checks import excess_moments
 from ...description import Description
 from ...types import LARGEST, Body, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
+from ..choices import FOLLOW, INDEPENDENT, REFUSE, unused_integrator
 from ..robot_source import RobotSource
 from ..xml import attribute, named, only, read_scalar, required
 from .drive_elements import read_actuators
@@ -28,7 +29,6 @@ WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, Join
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that are not negative
 UNEXPANDED = "pass xacro_args={}, if you trust the file, whose expressions run then; or run it through the xacro program first"
-MIMIC = ("follow", "independent", "refuse")
 
 
 def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
@@ -63,10 +63,8 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     or has couplings that cannot be solved; `OSError` for one that cannot be opened.
     """
     source = file.name
-    mimic = options.get("mimic", "follow")
+    mimic = options.get("mimic", FOLLOW)
     robot = robot_element(file)
-    if mimic not in MIMIC:
-        raise ValueError(f"mimic must be one of {', '.join(MIMIC)}; got {mimic!r}")
     _refuse_unsupported(robot, source, mimic)
     links = named(robot, "link", source)
     joint_elements = named(robot, "joint", source)
@@ -75,16 +73,17 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     bodies = tuple(Body(name, _inertia(link, f"{source}: link '{name}'")) for name, link in links.items())
     joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
     _require_one_tree(list(links), joints, source)
-    closing = read_constraints(robot, joints, source, mimic == "follow")
+    closing = read_constraints(robot, joints, source, mimic == FOLLOW)
     shapes = read_shapes(robot, links, file)
     simulation = only(robot, "simulation", source)
+    integrator = None if simulation is None else simulation.get("integrator")
     timed = simulation is not None and "timestep" in simulation.attrib
     return Description(
         robot.get("name") or file.stem,
         source,
         bodies,
         joints,
-        unused=(*shapes.unused, *_unused(robot, bodies, mimic), *closing.unused),
+        unused=(*shapes.unused, *_unused(robot, bodies, mimic), *closing.unused, *unused_integrator(integrator)),
         loops=closing.loops,
         couplings=closing.couplings,
         independent=closing.independent,
@@ -92,7 +91,7 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
         shapes=shapes.shapes,
         actuators=read_actuators(robot, joints, source),
         timestep=read_scalar(simulation, "timestep", f"{source}: <simulation>") if simulation is not None and timed else None,
-        integrator=None if simulation is None else simulation.get("integrator"),
+        integrator=integrator,
     )
 
 
@@ -100,7 +99,7 @@ def _refuse_unsupported(robot: Element, source: str, mimic: str) -> None:
     for element in robot.iter():
         if "xacro" in element.tag:
             raise ModelError(f"{source}: <{element.tag}> is not expanded; {UNEXPANDED}")
-    for joint in robot.findall("joint") if mimic == "refuse" else []:
+    for joint in robot.findall("joint") if mimic == REFUSE else []:
         if joint.find("mimic") is not None:
             remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
             raise ModelError(f"{source}: joint '{joint.get('name', '')}': it mimics another joint; {remedy}")
@@ -223,7 +222,7 @@ def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tupl
         inside = len(robot.findall("gazebo//joint"))
         yield "gazebo elements", f"{tags['gazebo']}" + (f", holding {_joints(inside)}" if inside else "")
     mimics = [joint.get("name", "") for joint in robot.findall("joint") if joint.find("mimic") is not None]
-    if mimics and mimic == "independent":
+    if mimics and mimic == INDEPENDENT:
         yield "couplings", f"mimic of {', '.join(mimics)}, taken as independent"
     if tags["sensor"]:
         yield "sensors", f"{tags['sensor']}"

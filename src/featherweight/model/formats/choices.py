@@ -1,0 +1,18 @@
+"""Options of readers, and the values that they may have; the first is that of a reader that is given none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+FOLLOW, INDEPENDENT, REFUSE, REPORT = "follow", "independent", "refuse", "report"
+
+MIMIC = (FOLLOW, INDEPENDENT, REFUSE)  # what becomes of joints that follow others
+UNSUPPORTED = (REFUSE, REPORT)  # and of what is not supported, and may be left out
+
+INTEGRATORS = ("euler", "semi-implicit", "rk4")  # of files, that a simulation takes; in place of others it is semi-implicit
+
+
+def unused_integrator(word: str | None) -> Iterator[tuple[str, str]]:
+    """What a report says of the integrator of a file, in words."""
+    if word is not None and word not in INTEGRATORS:
+        yield "integrator, in place of which a simulation is semi-implicit", word

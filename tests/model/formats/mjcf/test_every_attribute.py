@@ -1,0 +1,274 @@
+"""Each attribute of MJCF that may change motion changes the description or its report, or stands here among those that do not.
+
+Elements and attributes are those of MuJoCo's own schema. Each attribute is set alone to a value that is not its default,
+in a file
+that has an element of each kind; a description, with its report, that stays as it was shows that the attribute is ignored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from copy import deepcopy
+from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+KNOWN = "4.0"  # version of MuJoCo whose attributes are all here; attributes of later ones are not tried
+
+FILE = """<mujoco><compiler/><option><flag/></option>
+<asset><mesh name="mesh" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/><hfield name="field" nrow="2" ncol="2" size="1 1 1 1"/></asset>
+<worldbody><site name="origin"/><geom name="floor" type="plane" size="1 1 1"/>
+  <body name="a" pos="1 0 0"><inertial pos="0 0 0" mass="1" diaginertia="1 1.2 1.5"/>
+    <joint name="a" axis="0 0 1"/><geom name="a" size=".1"/><site name="s"/></body>
+  <body name="b"><joint name="b" axis="0 1 0"/><geom name="b" size=".1"/><site name="r" pos="1 0 0"/></body>
+  <body name="c"><joint name="c" axis="0 1 0"/><geom size=".1"/></body>
+  <body name="d"><joint name="d" axis="0 1 0"/><geom size=".1"/></body>
+  <body name="e"><freejoint name="free"/><geom size=".1"/></body>
+  <body name="f"><freejoint/><geom size=".1"/></body><body name="g"><freejoint/><geom size=".1"/></body></worldbody>
+<contact><pair name="p" geom1="floor" geom2="a"/><exclude body1="a" body2="b"/></contact>
+<tendon><fixed name="t"><joint joint="a" coef="1"/></fixed><fixed name="u"><joint joint="c" coef="1"/></fixed>
+  <fixed name="two"><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed>
+  <spatial name="w"><site site="s"/><site site="r"/></spatial></tendon>
+<equality><connect body1="e" body2="f" anchor="0 0 0"/><weld body1="f" body2="g"/><joint joint1="d" joint2="a"/>
+  <tendon tendon1="u" tendon2="t"/></equality>
+<actuator><general joint="a"/><motor joint="a"/><position joint="a" kp="2"/><velocity joint="a"/></actuator>
+<keyframe><key name="k"/></keyframe></mujoco>"""
+
+DEGREES = 'pos="0 0 1" quat="1 1 0 0" axisangle="1 0 0 90" euler="90 0 0" xyaxes="0 1 0 -1 0 0" zaxis="0 1 0"'
+SOFT = 'solref=".1 1" solimp=".5 .9 .01"'
+HOLDING = 'solreflimit=".1 1" solimplimit=".5 .9 .01" solreffriction=".1 1" solimpfriction=".5 .9 .01"'
+FORCES = (
+    'ctrlrange="-1 1" ctrllimited="true" forcerange="-1 1" forcelimited="true" gear="3" damping="2" armature="2" delay=".01" '
+)
+FORCES += 'site="s" tendon="two" jointinparent="b"'
+SAMPLES = {
+    "option": 'timestep=".01" integrator="RK4" gravity="1 0 0" density="1" viscosity="1" actuatorgroupdisable="0" '
+    'o_friction=".5 .5 .1 .1 .1" o_margin=".1" o_solref=".1 1" o_solimp=".5 .9 .01 .5 2"',
+    "option/flag": 'gravity="disable" contact="disable" equality="disable" limit="disable" frictionloss="disable" '
+    'constraint="disable" spring="disable" damper="disable" clampctrl="disable" actuation="disable" '
+    'filterparent="disable" override="enable"',
+    "worldbody/body": f'{DEGREES} gravcomp="1"',
+    "worldbody/body/inertial": f'{DEGREES} mass="2" diaginertia="1 1 1.2" fullinertia="1 1 1 .1 .1 .1"',
+    "worldbody/body/joint": 'type="slide" pos="0 0 1" axis="1 0 0" range="-1 1" ref="10" armature="1" damping="2" '
+    'frictionloss="3" stiffness="4" springref="5" springdamper="1 1" actuatorfrcrange="-1 1" springyield="1" margin=".1" '
+    f'{HOLDING} limited="true" actuatorfrclimited="true"',
+    "worldbody/body/freejoint": "",
+    "worldbody/body/geom": f'{DEGREES} type="box" size=".2" fromto="0 0 0 0 0 1" mesh="mesh" hfield="field" mass="3" '
+    'density="3" shellinertia="true" rgba="1 0 0 1" group="4" contype="2" conaffinity="2" condim="6" friction=".1" '
+    f'margin=".1" priority="1" gap=".1" {SOFT} surfacevel="1 0 0" adhesion="1"',
+    "worldbody/body/site": f'{DEGREES} fromto="0 0 0 0 0 1"',
+    "contact/pair": f'geom1="b" geom2="b" condim="1" friction=".5 .5" margin=".1" gap=".1" adhesion="1" {SOFT}',
+    "contact/exclude": 'body1="c" body2="c"',
+    "equality/connect": f'body1="g" body2="g" anchor="0 0 1" site1="" site2="" active="false" {SOFT}',
+    "equality/weld": 'body1="a" body2="a" anchor="1 0 0" relpose="1 0 0 1 0 0 0" torquescale="0" site1="" site2="" '
+    f'active="false" {SOFT}',
+    "equality/joint": f'joint1="b" joint2="b" polycoef="0 2 0 0 0" active="false" {SOFT}',
+    "equality/tendon": f'tendon1="two" tendon2="two" polycoef="0 2 0 0 0" active="false" {SOFT}',
+    "tendon/fixed": 'stiffness="1" springlength="1" damping="1" frictionloss="1" armature="1" range="0 1" '
+    f'actuatorfrcrange="-1 1" springyield="1" margin=".1" {HOLDING} limited="true" actuatorfrclimited="true"',
+    "tendon/fixed/joint": 'joint="b" coef="2"',
+    "tendon/spatial": 'stiffness="1" damping="1" frictionloss="1" armature="1" range="0 1" limited="true"',
+    "actuator/general": f'{FORCES} gainprm="2" biasprm="1" gaintype="affine" biastype="affine" dyntype="integrator" body="b"',
+    "actuator/motor": FORCES,
+    "actuator/position": f'{FORCES} kp="3" kv="1" dampratio="1" timeconst=".1" inheritrange="1"',
+    "actuator/velocity": f'{FORCES} kv="3"',
+    "keyframe/key": f'qpos="{" ".join(25 * ["1"])}" qvel="{" ".join(22 * ["1"])}" ctrl="1 0 0 0"',
+}
+"""For each element the attributes that change motion, with a value that is not the default."""
+
+CONTEXT: dict[tuple[str, str], dict[str, str]] = {
+    ("option", "o_.*"): {"option/flag": 'override="enable"'},
+    ("option/flag", "limit|constraint"): {"worldbody/body/joint": 'limited="true" range="-1 1"'},
+    ("option/flag", "frictionloss"): {"worldbody/body/joint": 'frictionloss="1"'},
+    ("option/flag", "spring"): {"worldbody/body/joint": 'stiffness="1"'},
+    ("option/flag", "damper"): {"worldbody/body/joint": 'damping="1"'},
+    ("option/flag", "clampctrl"): {"actuator/motor": 'ctrllimited="true" ctrlrange="-1 1"'},
+    ("option/flag", "override"): {"option": 'o_friction=".3 .3 .1 .1 .1"'},
+    ("worldbody/body/joint", "springref|springyield"): {"worldbody/body/joint": 'stiffness="1"'},
+    ("worldbody/body/joint", "limited"): {"worldbody/body/joint": 'limited="false" range="-1 1"'},
+    ("worldbody/body/joint", "actuatorfrclimited"): {
+        "worldbody/body/joint": 'actuatorfrclimited="false" actuatorfrcrange="-1 1"'
+    },
+    ("worldbody/body/joint", "sol(ref|imp)friction"): {"worldbody/body/joint": 'frictionloss="1"'},
+    ("worldbody/body/joint", "margin|sol(ref|imp)limit"): {"worldbody/body/joint": 'limited="true" range="-1 1"'},
+    ("worldbody/body/geom", "mass|density|shellinertia"): {"compiler": 'inertiafromgeom="true"'},
+    ("worldbody/body/geom", "type"): {"worldbody/body/geom": 'size=".1 .1 .1"'},
+    ("tendon/fixed", "springlength|springyield"): {"tendon/fixed": 'stiffness="1"'},
+    ("tendon/fixed", "limited"): {"tendon/fixed": 'limited="false" range="0 1"'},
+    ("tendon/fixed", "actuatorfrclimited"): {"tendon/fixed": 'actuatorfrclimited="false" actuatorfrcrange="-1 1"'},
+    ("tendon/fixed", "sol(ref|imp)friction"): {"tendon/fixed": 'frictionloss="1"'},
+    ("tendon/fixed", "margin|sol(ref|imp)limit"): {"tendon/fixed": 'limited="true" range="0 1"'},
+    ("tendon/spatial", "limited"): {"tendon/spatial": 'limited="false" range="0 1"'},
+    ("actuator/general", "biasprm"): {"actuator/general": 'biastype="affine"'},
+    ("actuator/general", "biastype"): {"actuator/general": 'biasprm="1 1 1"'},
+    **{
+        (f"actuator/{kind}", "delay"): {f"actuator/{kind}": 'nsample="10"'}
+        for kind in ("general", "motor", "position", "velocity")
+    },
+    **{
+        (f"actuator/{kind}", f"{what}limited"): {f"actuator/{kind}": f'{what}limited="false" {what}range="-1 1"'}
+        for kind in ("general", "motor", "position", "velocity")
+        for what in ("ctrl", "force")
+    },
+    ("actuator/position", "inheritrange"): {"worldbody/body/joint": 'limited="true" range="-1 1"'},
+}
+"""What an attribute needs to mean something, by element and pattern: it is in the file both with the attribute and without."""
+
+INSTEAD = {
+    ("worldbody/body/inertial", "fullinertia"): 'pos="0 0 0" mass="1" fullinertia="1 1 1 .1 .1 .1"',
+    ("worldbody/body/geom", "fromto"): 'name="a" type="capsule" size=".1" fromto="0 0 0 0 0 1"',
+    ("worldbody/body/geom", "mesh"): 'name="a" type="mesh" mesh="mesh"',
+    ("worldbody/body/geom", "hfield"): 'name="a" type="hfield" hfield="field"',
+    ("worldbody/body/geom", "shellinertia"): 'name="a" size=".1" shellinertia="true"',
+    ("worldbody/body/site", "fromto"): 'name="s" type="capsule" size=".1" fromto="0 0 0 0 0 1"',
+    ("equality/connect", "site1"): 'site1="s" site2="r"',
+    ("equality/connect", "site2"): 'site1="s" site2="r"',
+    ("equality/weld", "site1"): 'site1="s" site2="r"',
+    ("equality/weld", "site2"): 'site1="s" site2="r"',
+    **{
+        (f"actuator/{kind}", key): f'{key}="{value}"' + ' kp="2"' * (kind == "position")
+        for kind in ("general", "motor", "position", "velocity")
+        for key, value in (("site", "s"), ("tendon", "two"), ("jointinparent", "b"), ("body", "b"))
+    },
+}
+"""All attributes of the element, where one cannot stand beside the others."""
+
+OF_MUJOCOS_SOLVER = {
+    "option": "ccd_iterations ccd_tolerance cone impratio iterations jacobian ls_iterations ls_tolerance noslip_iterations "
+    "noslip_tolerance sdf_initpoints sdf_iterations sleep_tolerance solver tolerance",
+    "option/flag": "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe "
+    "sensor sleep speculative warmstart",
+    "contact/pair": "solreffriction",  # of pairs alone, where it is like solref
+    "worldbody/body/geom": "solmix",
+}
+WITH_WHAT_IS_LISTED = {
+    "option": "magnetic wind",  # of sensors; in a fluid, which is listed
+    "worldbody/body/joint": "actuatorgravcomp",  # part of `gravcomp`
+    "worldbody/body/geom": "fluidcoef fluidshape",
+    "tendon/spatial": "actuatorfrcrange actuatorfrclimited margin springlength springyield "
+    "solreflimit solimplimit solreffriction solimpfriction",  # the tendon is, as soon as it pulls
+    "actuator/general": "actdim actearly actlimited actrange dynprm ffrange velrange input",  # of those with states
+    "actuator/.*": "cranklength cranksite slidersite refsite lengthrange",  # of those on sites, cranks and muscles
+}
+SHOWN_OR_RESOLVED = {
+    "(?!worldbody/body/geom).*": "group material rgba",
+    ".*": "name class user childclass fuse simple sleep nsample interp",
+    "worldbody/body/geom": "castshadow fitscale material",
+    "worldbody/body/freejoint": "align group",  # of a free body's own frame, by MuJoCo's compiler
+    "worldbody/body/site": "material mesh rgba size type",
+    "tendon/.*": "width",
+    "keyframe/key": "time plastic act mpos mquat",  # the last of what this file has none of; test_reader.py tries them
+    "actuator/.*": "joint",
+    "worldbody/body": "mocap",  # test_reader.py tries it: a body with joints cannot be one
+    "actuator/general": "inheritrange",
+}
+WITHOUT_EFFECT = (OF_MUJOCOS_SOLVER, WITH_WHAT_IS_LISTED, SHOWN_OR_RESOLVED)
+WITH_STATES = ("intvelocity", "orientation", "pid", "damper", "cylinder", "muscle", "adhesion", "dcmotor")
+
+
+def schema() -> dict[str, set[str]]:
+    """Attributes by path, as "tendon/fixed/joint", of the version of MuJoCo that is there."""
+    found: dict[str, set[str]] = {}
+    path: list[str] = []
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        depth, words = (len(line) - len(line.lstrip())) // 3, line.split()
+        if len(words) > 1 and re.fullmatch(r"\([!*?R]\)", words[1]):
+            name = words[0].replace("(world)body", "worldbody/body")
+            path = [*path[:depth], name]
+            words = words[2:]
+        found.setdefault("/".join(path[1:]), set()).update(words)
+    return found
+
+
+def parsed(attributes: str) -> dict[str, str]:
+    return dict(ElementTree.fromstring(f"<x {attributes}/>").attrib)
+
+
+def matches(table: dict[str, str], path: str, key: str) -> bool:
+    return any(re.fullmatch(pattern, path) and key in keys.split() for pattern, keys in table.items())
+
+
+def file_for(path: str, key: str) -> Element:
+    """The file, with what the attribute needs to mean something."""
+    root = ElementTree.fromstring(FILE)
+    for (element, pattern), needed in CONTEXT.items():
+        if re.fullmatch(element, path) and re.fullmatch(pattern, key):
+            for where, attributes in needed.items():
+                found = root.find(where)
+                assert found is not None
+                found.attrib.update(parsed(attributes))
+    return root
+
+
+def changed(root: Element, path: str, key: str, value: str) -> Element:
+    other = deepcopy(root)
+    element = other.find(path)
+    assert element is not None
+    if (path, key) in INSTEAD:
+        element.attrib = parsed(INSTEAD[path, key])
+    else:
+        element.set(key, value)
+    return other
+
+
+def seen(root: Element) -> Any:
+    """All that a description says; or why this package refuses it."""
+    text = ElementTree.tostring(root)
+    mujoco.MjModel.from_xml_string(text.decode())  # or the file of this test is wrong
+    try:
+        d = fw.read(text)
+    except fw.ModelError as error:
+        return str(error)
+    arrays = [np.asarray(x).tolist() for s in d.shapes for x in (s.vertices, s.heights) if x is not None]
+    return [getattr(d, f.name) for f in dataclasses.fields(d)], arrays
+
+
+@pytest.mark.parametrize("path", SAMPLES)
+def test_what_changes_motion_changes_the_description_or_its_report(path: str) -> None:
+    known = schema()[path]
+    for key, value in parsed(SAMPLES[path]).items():
+        if key in known:  # which older versions of MuJoCo lack
+            root = file_for(path, key)
+            assert seen(changed(root, path, key, value)) != seen(root), f"{path}@{key} is ignored without a word"
+
+
+@pytest.mark.parametrize("kind", WITH_STATES)
+def test_actuators_of_other_kinds_are_listed_whole(kind: str) -> None:
+    if f"actuator/{kind}" not in schema():
+        pytest.skip("not in this version of MuJoCo")
+    own = {
+        "orientation": 'site="s" refsite="r" kp="1"', "muscle": 'joint="a" lengthrange="0 1"', "adhesion": 'body="a" '
+        'ctrlrange="0 1"',
+        "dcmotor": 'joint="a" motorconst=".1" resistance="1"', "intvelocity": 'joint="a" actrange="0 1"',
+        "damper": 'joint="a" ctrlrange="0 1"', "pid": 'joint="a" kp="1"', "cylinder": 'joint="a"',
+    }  # fmt: skip
+    text = re.sub("<actuator>.*</actuator>", f"<actuator><{kind} {own[kind]}/></actuator>", FILE)
+    d = fw.read(text)
+    assert d.actuators == () and dict(d.unused)["actuators"].startswith("1 ")
+
+
+def test_each_attribute_that_mujoco_reads_is_tried_or_said_to_be_without_effect() -> None:
+    """An attribute of the version that this is written for; those of a later one are for whoever raises that version."""
+    if not mujoco.__version__.startswith(KNOWN):
+        pytest.skip(f"the attributes are those of MuJoCo {KNOWN}")
+    forgotten = {
+        f"{path}@{key}"
+        for path, keys in schema().items()
+        if path in SAMPLES
+        for key in keys - parsed(SAMPLES[path]).keys()
+        if not any(matches(table, path, key) for table in WITHOUT_EFFECT)
+    }
+    assert forgotten == set()
+
+
+@pytest.mark.parametrize("table", range(len(WITHOUT_EFFECT)))
+def test_no_attribute_is_both_tried_and_without_effect(table: int) -> None:
+    tried = {(path, key) for path, keys in SAMPLES.items() for key in parsed(keys)}
+    assert [(path, key) for path, key in sorted(tried) if matches(WITHOUT_EFFECT[table], path, key)] == []

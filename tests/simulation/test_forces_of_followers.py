@@ -1,0 +1,180 @@
+"""Forces at joints that follow others: springs, limits and drives act as in MuJoCo, or the report and a warning name them."""
+
+from __future__ import annotations
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robot.not_simulated import not_simulated
+from featherweight.simulation.defaults import warn_of_what_is_left_out
+from featherweight.simulation.forces import ForcesAtJoints
+from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
+from oracles.states import random_states
+
+BODIES = """<body name="a"><joint name="a" axis="0 1 0" damping=".3" armature=".2" stiffness="3" springref="20"/>
+<geom size=".1" pos=".2 0 0"/><body name="b"><joint name="b" axis="0 0 1" damping=".5" armature=".3" stiffness="5"
+springref="-10"
+range="-40 50" ref="5"/><geom size=".1" pos=".2 0.1 0"/></body></body>
+<body name="c" pos="0 0 1"><joint name="c" type="slide" axis="0 0 1" damping=".7" stiffness="11" armature=".4" springref=".2"
+range="-1 3"/><geom size=".1" pos=".2 0.1 0"/></body>
+<body name="d" pos="0 0 2"><joint name="d" type="ball" damping=".4" armature=".1"/><geom type="box" size=".1 .2 .3"/></body>
+<body name="e" pos="0 0 3"><joint name="e" type="free" damping=".6"/><geom type="box" size=".1 .2 .3" pos=".2 .1 0"/></body>"""
+DRIVES = """<actuator><position name="servo" joint="b" kp="7" kv="2" gear="3" forcerange="-50 60"/>
+<motor name="motor" joint="c" gear="2" ctrlrange="-1 1"/></actuator>"""
+IN_PROPORTION = f"""<mujoco><option gravity="0 0 0"/><worldbody>{BODIES}</worldbody>{DRIVES}<equality>
+<joint joint1="b" joint2="a" polycoef=".1 2 0 0 0"/>
+<joint joint1="c" joint2="b" polycoef=".05 -.7 0 0 0"/></equality></mujoco>"""
+BY_A_SQUARE = IN_PROPORTION.replace(".05 -.7 0 0 0", ".05 -.7 0.3 0 0")
+URDF = """<robot name="g"><link name="w"/><link name="a">{inertial}</link><link name="b">{inertial}</link>
+<joint name="j1" type="revolute"><parent link="w"/><child link="a"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="9" velocity="1"/></joint>
+<joint name="j2" type="revolute"><parent link="w"/><child link="b"/>
+<axis xyz="0 1 0"/><limit lower="-.2" upper=".4" effort="9" velocity="1"/><mimic joint="j1" multiplier="-2" offset=".1"/>
+<dynamics stiffness="1000" rest="0.3"/></joint></robot>"""
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+def test_springs_damping_armature_and_drives_of_followers_are_mujocos() -> None:
+    """MuJoCo's passive and actuator forces at all joints, mapped to the independent ones, which is exact but for rounding."""
+    robot, model = fw.load(IN_PROPORTION, execution="interpreted"), mujoco.MjModel.from_xml_string(IN_PROPORTION)
+    assert not_simulated(robot) == {}
+    forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    x = random_states(robot, 3)
+    for q, v in zip(x.q, x.v, strict=True):
+        u = 3.0 * v[:2]
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.ctrl[:] = order.ctrl(u)
+        mujoco.mj_forward(model, data)
+        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
+        np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(forces.of_drives(q, v, u), S @ data.qfrc_actuator, rtol=1e-12, atol=1e-12)
+        M = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, M)
+        np.testing.assert_allclose(robot.mass_matrix(q), S @ M @ S.T, rtol=1e-12, atol=1e-10)
+
+
+LINKAGE = f"""<mujoco><default><joint stiffness="3" damping=".2" armature=".1" range="-3 3"/></default>
+<worldbody>{CRANK_ROD_AND_ROCKER}</worldbody><equality><connect body1="rod" body2="rocker" anchor="0.7 0 0.2"/></equality>
+<actuator><position joint="crank" kp="3"/><position joint="{{driven}}" kp="7" kv="1" gear="2"/></actuator></mujoco>"""
+
+
+def test_springs_and_drives_of_joints_that_a_loop_determines_are_mujocos() -> None:
+    names = [j.name for j in fw.load(LINKAGE.format(driven="crank"), execution="interpreted").joints if not j.independent]
+    assert len(names) == 2
+    text = LINKAGE.format(driven=names[0])
+    robot, model = fw.load(text, execution="interpreted"), mujoco.MjModel.from_xml_string(text)
+    assert not_simulated(robot) == {}
+    forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    assert np.isfinite(forces.lower).all() and np.isfinite(forces.upper).all()
+    q = robot.configurations["qpos0"]
+    for v in ([0.7], [-1.5]):
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.ctrl[:] = 0.3, -0.4
+        mujoco.mj_forward(model, data)
+        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
+        np.testing.assert_allclose(forces.of_springs(q, np.array(v)), S @ data.qfrc_passive, rtol=1e-11)
+        np.testing.assert_allclose(forces.of_drives(q, np.array(v), data.ctrl), S @ data.qfrc_actuator, rtol=1e-11)
+
+
+def test_spring_energy_of_followers_is_the_work_against_them() -> None:
+    robot = fw.load(IN_PROPORTION, execution="interpreted")
+    forces, step = ForcesAtJoints(robot, ()), 1e-6
+    q = random_states(robot, 1).q[0]
+    for k in range(robot.nv):
+        there = [forces.spring_energy(robot.integrate(q, sign * step * np.eye(robot.nv)[k])) for sign in (1.0, -1.0)]
+        force = forces.of_springs(q, np.zeros(robot.nv))[k]
+        assert (there[1] - there[0]) / (2.0 * step) == pytest.approx(force, rel=1e-7, abs=1e-7)
+
+
+def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
+    """-0.2 <= 0.1 - 2 q <= 0.4; a spring of 1000 at 0.1 - 2 q = 0.3 is one of 4000 at q = -0.1."""
+    robot = fw.load(URDF.format(inertial=INERTIAL), execution="interpreted")
+    forces = ForcesAtJoints(robot, ())
+    np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [-0.15, 0.15], rtol=1e-15)
+    np.testing.assert_allclose([forces.lower[0], forces.upper[0]], [robot.lower[0], robot.upper[0]], rtol=0)
+    assert forces.of_springs(np.array([0.05]), np.zeros(1)) == pytest.approx([-4000 * 0.15], rel=1e-14)
+    assert robot.report() == {}
+
+
+@pytest.mark.parametrize(("lower", "upper"), [("0.1", "0.8"), ("1", "8"), ("1", "1")])
+def test_limits_of_a_mimic_joint_that_leave_its_leader_no_room_are_left_out_by_name(lower: str, upper: str) -> None:
+    """As in files whose followers turn the other way and have the same limits."""
+    text = URDF.format(inertial=INERTIAL).replace('lower="-.2" upper=".4"', f'lower="{lower}" upper="{upper}"')
+    robot = fw.load(text.replace('lower="-3" upper="3"', 'lower="0" upper="0.8"'), execution="interpreted")
+    assert robot.report() == {"limits of joints that follow others and leave these no room": "j2"} == not_simulated(robot)
+    forces = ForcesAtJoints(robot, ())
+    assert (forces.lower[0], forces.upper[0]) == (robot.lower[0], robot.upper[0]) == (0.0, 0.8)
+    assert forces.left_out == ["j2"]
+
+
+def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> None:
+    inertia = fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    joints = [fw.Joint(f"j{k}", fw.JointType.REVOLUTE, None, f"b{k}", stiffness=1.0, lower=-1.0) for k in range(4)]
+    follow = [
+        fw.Coupling("square", "j1", (("j0", (1.0, 1.0)),)),
+        fw.Coupling("after", "j2", (("j1", (2.0,)),)),
+        fw.Coupling("ratio", "j3", (("j0", (2.0,)),)),
+    ]
+    bodies = [fw.Body(f"b{k}", inertia) for k in range(4)]
+    robot = fw.build(fw.describe(bodies, joints, couplings=follow), execution="interpreted")
+    kinds = ("springs", "limits")
+    assert robot.report() == {f"{kind} of joints that follow others not in proportion": "j1, j2" for kind in kinds}
+    forces = ForcesAtJoints(robot, ())
+    assert forces.stiffness[0] == 5.0 and forces.lower[0] == -0.5
+
+
+def test_what_a_follower_by_a_square_has_is_named() -> None:
+    robot = fw.load(BY_A_SQUARE, execution="interpreted")
+    told = {
+        "springs of joints that follow others not in proportion": "c",
+        "limits of joints that follow others not in proportion": "c",
+        "actuators on joints that follow others not in proportion": "motor",
+    }
+    assert robot.report() == told
+    with pytest.warns(fw.ModelWarning, match="not simulated, though the file has it: springs of joints that follow others not"):
+        warn_of_what_is_left_out(robot)
+    forces = ForcesAtJoints(robot, robot.actuators)
+    assert forces.left_out == ["c"]
+    q = robot.neutral()
+    assert not forces.of_drives(q, np.zeros(robot.nv), np.array([0.0, 1.0]))[1:].any()
+    idle = forces.of_drives(q, np.zeros(robot.nv), np.zeros(2))
+    np.testing.assert_array_equal(forces.of_drives(q, np.zeros(robot.nv), np.array([0.0, 1.0])), idle)
+
+
+def test_own_actuators_on_such_joints_are_refused_with_the_joints_that_can_have_them() -> None:
+    robot = fw.load(BY_A_SQUARE, execution="interpreted")
+    with pytest.raises(ValueError, match=r"actuator 'mine' is on 'c', .* in proportion; put it on one of a"):
+        ForcesAtJoints(robot, [fw.Actuator("mine", "c")])
+
+
+@pytest.mark.parametrize("kind", ["ball", "free"])
+def test_springs_of_joints_with_several_degrees_of_freedom_are_named(kind: str) -> None:
+    text = (
+        f'<mujoco><worldbody><body><joint name="j" type="{kind}" stiffness="3"/><geom size=".1"/></body></worldbody></mujoco>'
+    )
+    robot = fw.load(text, execution="interpreted")
+    said = {"ball": ("springs of joints with several degrees of freedom", "j"), "free": ("springs of free joints", "1")}[kind]
+    assert robot.report() == dict([said]) == not_simulated(robot)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_what_is_left_out(robot)
+    assert [w.category for w in caught] == [fw.ModelWarning]
+
+
+def test_springs_and_limits_of_such_joints_made_in_python_are_named() -> None:
+    ball = fw.Joint("j", fw.JointType.SPHERICAL, None, "b", stiffness=1.0, lower=-1.0)
+    d = fw.describe([fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))], [ball])
+    several = " of joints with several degrees of freedom"
+    assert fw.build(d, execution="interpreted").report() == {f"springs{several}": "j", f"limits{several}": "j"}
+
+
+def test_efforts_beside_a_drive_of_a_follower_are_named() -> None:
+    """They are cut where forces of all drives are added up."""
+    text = IN_PROPORTION.replace('name="a" axis', 'name="a" actuatorfrcrange="-5 5" axis')
+    kind = "effort limits of joints that move together with one that is driven and follows"
+    assert not_simulated(fw.load(text, execution="interpreted")) == {kind: "a"}
+    assert not_simulated(fw.load(text.replace(DRIVES, ""), execution="interpreted")) == {}
