@@ -15,6 +15,8 @@ from ..model.types import Actuator, Shape
 Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
+EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # in a report
+
 
 class Proportion(NamedTuple):
     """The coordinate of a row of the tree is `slope` times that of a leader, and an offset."""
@@ -107,8 +109,11 @@ class ModelView:
         return (g[0], g[1], g[2])
 
     def report(self) -> dict[str, str]:
-        """What the file holds that nothing here uses."""
-        return dict(self.model.unused)
+        """What the file holds that dynamics does not use, and limits that simulations ignore."""
+        unused = dict(self.model.unused)
+        if equal := [j.name for j in self.model.joints if j.lower == j.upper]:
+            unused[EQUAL_LIMITS] = ", ".join(equal)
+        return unused
 
     @property
     def closed(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..model.contact_rules import ADHESION, CONVEYING, ROLLING, SOFT, SOFT_HOLDS, SPINNING
 from ..model.formats.unsupported import LEFT_OUT
+from .model_view import EQUAL_LIMITS
 from .system import System
 
 CHANGING_MOTION = (
@@ -30,6 +31,7 @@ CHANGING_MOTION = (
     SOFT,
     SOFT_HOLDS,
     LEFT_OUT,
+    EQUAL_LIMITS,
 )
 """Kinds in a report; others, as cameras and sensors, only show, measure, or name something."""
 
