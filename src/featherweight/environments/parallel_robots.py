@@ -24,7 +24,7 @@ SHOWN = 3  # overlaps in a message
 
 
 def root_without_place(description: Description, robot: Robot) -> MovingJoint | None:
-    """The free joint of a robot for which its description gives no place to begin at; None with a place, or without one root."""
+    """The free joint for which a description gives no place to begin at; None with a place, or without one free root."""
     placed = {name for c in description.configurations if c.name == HOME for name, _ in c.coordinates}
     free = [j for j in robot.joints if j.type is JointType.FLOATING and j.parent is None]
     return free[0] if len(free) == 1 and free[0].name not in placed else None
