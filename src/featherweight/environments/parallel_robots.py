@@ -18,7 +18,7 @@ from .snapshot import HOME, Forces, Links, Snapshot, home_of
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DEEP = 0.1  # [m] of overlap where episodes would begin, from which on that is refused
-BURIED = 0.3  # [m] from which on a robot has failed: noise puts the feet of Gymnasium's robots up to 0.2 into the ground
+BURIED = 0.3  # [m] of overlap from which on a robot has failed: noise puts feet of Gymnasium's HalfCheetah 0.05 into the floor
 LIFTS = 10  # onto floors that are inclined; one does for those that are not
 SHOWN = 3  # overlaps in a message
 
