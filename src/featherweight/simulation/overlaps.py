@@ -20,7 +20,7 @@ class Overlap(NamedTuple):
 def overlaps(simulation: Simulation) -> list[Overlap]:
     """What overlaps on the first robot as it is now, the deepest first."""
     stage: Any = simulation._stepper.contacts
-    if stage is None:
+    if stage is None or not stage.bodies:
         return []
     fleet = simulation._fleet
     if fleet is None:
