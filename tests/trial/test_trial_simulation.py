@@ -271,7 +271,7 @@ def test_robots_without_a_place_begin_on_the_floor_and_others_are_refused_in_it(
             fw.Shape(
                 f"ball{k}", name, fw.ShapeType.SPHERE, (float(r),), fw.Pose(p=tuple(map(float, rng.uniform(-0.5, 0.5, 3))))
             )
-            for k, (name, r) in enumerate(zip(names, radii, strict=True))
+            for k, (name, r, (x, z)) in enumerate(zip(names, radii, rng.uniform(-0.5, 0.5, (3, 2)), strict=True))
         ]
         placed = {} if rng.random() < 0.5 else {"base": (0.0, 0.0, float(rng.uniform(-0.5, 0.5)), 0.0, 0.0, 0.0, 1.0)}
         whole = dataclasses.replace(

@@ -110,7 +110,7 @@ def default_start(robot: Robot) -> Array:
     neutral = np.array(robot.neutral())
     equal = robot.lower == robot.upper
     low, high = np.where(equal, -np.inf, robot.lower), np.where(equal, np.inf, robot.upper)
-    within = np.clip(neutral, low, high)
+    within: Array = np.clip(neutral, low, high)
     if not robot.closed or np.array_equal(within, neutral):
         return within
 

@@ -178,7 +178,7 @@ class RobotStages(NamedTuple):
         write_row_velocity(self, m.displacement)
         expected = sign * m.row_velocity[rows.dof[worst]]
         write_arrival(self, False)
-        return comes_back(sign * (m.ahead[at] - m.x[at]), expected, parting)  # type: ignore[no-any-return]
+        return comes_back(sign * (m.ahead[at] - m.x[at]), expected, parting)
 
     def is_sound(self) -> bool:
         m, h = self.arrays, self.numbers.step

@@ -242,13 +242,13 @@ class Stepper:
         if not self.looped or self.displacement is None:
             return True
         rows, gap, parting = self.contacts.rows, self.contacts.state.kinematics.gap, self.contacts.parting
-        worst = gap.argmin(axis=1)
-        beyond = np.flatnonzero((gap.min(axis=1) < -BEYOND) & (parting > 0.0) & (parting != MOST_PUSHED))
+        beyond = np.flatnonzero((gap.min(axis=1, initial=0.0) < -BEYOND) & (parting > 0.0) & (parting != MOST_PUSHED))
         if not len(beyond):
             return True
+        assert self.map is not None, "loops have one"
         straight, _ = self._led_to(None)
         for i in beyond:
-            r = int(worst[i])
+            r = int(gap[i].argmin())
             at, dof = int(rows.at[r]), int(rows.dof[r])
             expected = rows.sign[r] * float(self.map[i, dof] @ self.displacement[i])
             if not comes_back(rows.sign[r] * (self.ahead[i, at] - straight[i, at]), expected, parting[i]):

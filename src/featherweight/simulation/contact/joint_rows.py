@@ -75,7 +75,7 @@ def comes_back(gained: float, expected: float, parting: float) -> bool:
 
     Where a loop leaves the joint no way to go, nothing is expected, and where it is at a dead centre, nothing is gained.
     """
-    return gained > max(0.5 * expected, LEAST_RETURN * parting)  # type: ignore[no-any-return]
+    return gained > max(0.5 * expected, LEAST_RETURN * parting)
 
 
 @compiled
