@@ -268,9 +268,7 @@ def test_robots_without_a_place_begin_on_the_floor_and_others_are_refused_in_it(
         base = fw.Joint("base", FREE, WORLD, "body0")
         radii, names = rng.uniform(0.02, 0.3, 3), [b.name for b in description.bodies]
         spheres = [
-            fw.Shape(
-                f"ball{k}", name, fw.ShapeType.SPHERE, (float(r),), fw.Pose(p=tuple(map(float, rng.uniform(-0.5, 0.5, 3))))
-            )
+            fw.Shape(f"ball{k}", name, fw.ShapeType.SPHERE, (float(r),), fw.Pose(p=(float(x), 0.0, float(z))))
             for k, (name, r, (x, z)) in enumerate(zip(names, radii, rng.uniform(-0.5, 0.5, (3, 2)), strict=True))
         ]
         placed = {} if rng.random() < 0.5 else {"base": (0.0, 0.0, float(rng.uniform(-0.5, 0.5)), 0.0, 0.0, 0.0, 1.0)}
