@@ -160,6 +160,46 @@ def test_actions_may_be_target_positions() -> None:
     assert seen[0] == pytest.approx(0.5, abs=1e-3)
 
 
+def test_a_free_root_without_a_place_begins_on_the_floor() -> None:
+    """The lowest shape touches it, whatever the other joints' home; a place that is given is kept, and refused in the floor."""
+    foot = fw.Shape("sole", "foot", fw.ShapeType.SPHERE, (0.05,), fw.Pose(p=(0.0, 0.0, -0.6)))
+    trunk = fw.Shape("skin", "trunk", fw.ShapeType.BOX, (0.2, 0.2, 0.1))
+    inertia = fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
+    hip = fw.Joint("hip", fw.JointType.REVOLUTE, "trunk", "foot", axis=(0.0, 1.0, 0.0), effort=1.0)
+    robot = fw.describe([fw.Body("trunk", inertia), fw.Body("foot", inertia)], [hip], name="hopper", shapes=[foot, trunk])
+    heights = []
+    for k, angle in enumerate((0.0, np.pi / 3)):
+        still = gym.RobotTask(reset_noise_scale=0.0)
+        gym.register(f"own/Leg-v{k}", robot, still, floating=True, floor=True, home={"hip": angle})
+        envs = gymnasium.make_vec(f"own/Leg-v{k}", num_envs=3, autoreset_mode="SameStep")
+        qpos = envs.reset(seed=0)[0][:, :8]
+        heights.append(qpos[0, 2])
+        assert (qpos == qpos[0]).all()
+        assert not envs.step(np.zeros((3, 1), np.float32))[4]["simulation_failed"].any()
+    np.testing.assert_allclose(heights, [0.65, 0.35], atol=1e-9)
+    below = {"root_joint": [0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0]}
+    gym.register("own/Leg-v2", robot, gym.RobotTask(), floating=True, floor=True, home=below)
+    with pytest.raises(
+        ValueError, match=r"shapes in one another: the shape 'sole' on 'foot' and .*'floor'.* by 0\.15 m.*home="
+    ):
+        gymnasium.make_vec("own/Leg-v2", num_envs=3)
+
+
+def test_a_robot_deep_in_the_floor_fails_at_once() -> None:
+    """It terminates, and no solver is asked: a fleet of them is as fast as any."""
+    ball = fw.Shape("skin", "ball", fw.ShapeType.SPHERE, (0.1,))
+    bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004)))]
+    gym.register("own/Sunk-v0", fw.describe(bodies, [], shapes=[ball]), gym.RobotTask(), floating=True, floor=True)
+    envs = gymnasium.make_vec("own/Sunk-v0", num_envs=2, autoreset_mode="Disabled")
+    envs.reset(seed=0)
+    qpos, qvel = np.tile([0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0], (2, 1)), np.zeros((2, 6))
+    qpos[1, 2] = -0.4
+    envs.set_state(qpos, qvel)
+    _, _, terminated, _, info = envs.step(np.zeros((2, 0), np.float32))
+    assert info["simulation_failed"].tolist() == terminated.tolist() == [False, True]
+    assert envs.simulation.solver["sweeps"] == 0
+
+
 def test_what_is_no_robot_for_an_environment_is_refused() -> None:
     with pytest.raises(ValueError, match=r"joints without an effort: slide\. Give description\.actuators"):
         gym.register("own/Other-v0", cart_pole(effort=np.inf), gym.RobotTask())

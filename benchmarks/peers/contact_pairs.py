@@ -32,7 +32,7 @@ KINDS = {
     Type.SPHERE: SPHERE, Type.CAPSULE: CAPSULE, Type.BOX: BOX, Type.CYLINDER: CYLINDER, Type.ELLIPSOID: ELLIPSOID,
     Type.MESH: HULL, Type.PLANE: PLANE,
 }  # fmt: skip
-NOTHING_ELSE = TouchingParts((), (), None, True, 0.8, 0.0, False, False)
+NOTHING_ELSE = TouchingParts((), (), None, True, 0.8, 0.0, np.zeros(0), np.zeros(0), False)
 PAIRS = [(a, b) for i, a in enumerate(KINDS) for b in list(KINDS)[i:] if a is not Type.PLANE]
 
 

@@ -48,9 +48,10 @@ def register(
 
     `robot` is a file, or a description (`featherweight.read`). `floating` lets its root move freely, and `floor` puts a floor
     at z = 0, which its collision shapes touch. Episodes begin near `home`, coordinates by joint ("root_joint" is the free
-    root's: x, y, z and a quaternion xyzw), or near the file's configuration. Actions are the controls of the file's actuators;
-    of a file without, they are parts -1 to 1 of the joints' efforts. With `drives`, a `featherweight.PD`, actions are target
-    positions of the joints. Other arguments of `make` are those of `RobotVectorEnv`
+    root's: x, y, z and a quaternion xyzw), or near the file's configuration; a free root without a place there begins where
+    no shape is in the floor. Actions are the controls of the file's actuators; of a file without, they are parts -1 to 1 of the
+    joints' efforts. With `drives`, a `featherweight.PD`, actions are target positions of the joints. Other arguments of `make`
+    are those of `RobotVectorEnv`
     and fields of the task.
 
     Raises ValueError where the robot has a floor or moves freely already, or a joint has neither actuator nor effort; and as

@@ -103,7 +103,7 @@ def test_deep_penetration_of_one_another_is_refused() -> None:
     spheres = [fw.ContactSphere("body0", 0.1), fw.ContactSphere("body1", 0.1)]
     start = np.concatenate([pose((0, 0, 0)), pose((0.05, 0, 0))])
     sim = fw.Simulation(robot, H, q=start, spheres=spheres, pairs=[(0, 1)])
-    with pytest.raises(fw.SimulationError, match=r"'body0' and .*'body1' is 0\.15 m deep in one another"):
+    with pytest.raises(fw.SimulationError, match=r"'body0' and .*'body1' overlap by 0\.15 m"):
         sim.step()
 
 
@@ -234,6 +234,47 @@ def test_arguments_of_a_simulation_that_make_no_sense(arguments: dict[str, Any],
 
 
 UNTURNED = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ground": "flat"}, r"ground must be True \(the plane z = 0\), featherweight\.Plane\(\.\.\.\).* got 'flat'"),
+        ({"ground": 0.0}, "ground must be True"),
+        ({"spheres": fw.ContactSphere("body0", 0.1)}, r"spheres must be a list; give spheres=\[\.\.\.\]"),
+        ({"spheres": ["body0"], "ground": True}, r"spheres must be a list of ContactSphere, as \[.*\]; it has 'body0'"),
+        ({"spheres": "body0"}, "spheres must be a list of ContactSphere"),
+        ({"spheres": True}, "spheres must be a list of ContactSphere"),
+        ({"pairs": [0, 1]}, r"pairs must be pairs of numbers of spheres, as \[\(0, 1\)\]"),
+        ({"pairs": [("body0", "body1")]}, "pairs must be pairs of numbers"),
+        ({"actuators": ["motor"]}, "actuators must be a list of Actuator.* it has 'motor'"),
+        ({"shapes": "all"}, "shapes must be True or False; got 'all'"),
+        ({"pyramid": 4}, "pyramid must be True or False; got 4"),
+        ({"joint_friction": "no"}, "joint_friction must be True or False"),
+    ],
+)
+def test_arguments_of_another_kind_say_what_they_must_be(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        fw.Simulation(free_bodies(BALL), **arguments)
+
+
+def test_robots_of_another_kind_say_how_to_make_one() -> None:
+    with pytest.raises(TypeError, match=r"robot must be a Robot, .* got Description; build it: featherweight\.build"):
+        fw.Simulation(fw.generators.chain(2))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"robot must be a Robot, .* got str"):
+        fw.Simulation("robot.urdf")  # type: ignore[arg-type]
+
+
+def test_the_ground_may_be_asked_for_by_true() -> None:
+    """It is the plane z = 0, with the friction of the simulation."""
+    sphere = [fw.ContactSphere("body0", 0.1)]
+    plain, made = (fw.Simulation(free_bodies(BALL), H, q=pose((0, 0, 0.1)), v=[1, 0, 0, 0, 0, 0], spheres=sphere, ground=g)
+                   for g in (True, fw.Plane()))  # fmt: skip
+    for sim in (plain, made):
+        sim.run(0.01)
+    assert plain.ground == fw.Plane()
+    np.testing.assert_array_equal(plain.q, made.q)
+    assert fw.Simulation(free_bodies(BALL), ground=False).ground is None
 
 
 def test_configurations_by_name() -> None:

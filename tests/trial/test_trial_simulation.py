@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 import featherweight as fw
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
-from featherweight.simulation.contact.contact_solver import MOST_PUSHED
+from featherweight.simulation.contact.contact_solver import MOST_PUSHED, RETURN_SPEED
 from oracles.mechanisms import MECHANISMS
 from oracles.states import Array
 from simulation.scenes import FREE, free_bodies, momentum, solid_box
@@ -262,6 +262,93 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
         targets = start["q"][sim.forces.drives.at]
         said = outcome(sim.run, STEPS * sim.step_size, control=targets)
         assert said is None or "diverges" not in said
+
+
+@functools.cache
+def limited(number: int) -> fw.Robot:
+    """A tree of hinges and slides, all with limits, of which some are equal; on a floating base or not."""
+    made = fw.generators.random_tree(3, seed=number, joint_types=("revolute", "prismatic"), masses=(0.2, 5.0))
+    rng = np.random.default_rng(number)
+    joints = [dataclasses.replace(j, upper=j.lower) if rng.random() < 0.2 else j for j in made.joints]
+    if number % 2:
+        joints[0] = fw.Joint("base", FREE, WORLD, "body0")
+    return fw.build(dataclasses.replace(made, joints=tuple(joints)))
+
+
+@pytest.mark.filterwarnings("ignore:.*equal lower and upper limits")
+def test_starts_beyond_limits_are_refused_or_come_back_slowly(rounds: Rounds) -> None:
+    """At any distance: joints are never farther beyond than before, and pushed by no more than h `RETURN_SPEED`."""
+    for rng in rounds(0.05):
+        robot = limited(int(rng.integers(6)))
+        equal = robot.lower == robot.upper
+        lower, upper = np.where(equal, -np.inf, robot.lower), np.where(equal, np.inf, robot.upper)
+        q = np.clip(robot.random_configuration(rng), lower, upper)
+        far = False
+        for k in np.flatnonzero(np.isfinite(lower) & (rng.random(robot.nq) < 0.5)):
+            beyond = float(rng.choice([1e-7, 1e-4, 0.03, 0.099, 0.101, 1.0, 30.0]))
+            q[k] = upper[k] + beyond if rng.random() < 0.5 else lower[k] - beyond
+            far |= beyond > min(0.1, max(upper[k] - lower[k], 1e-3))
+        h, integrator = float(rng.choice(STEP_SIZES)), str(rng.choice(["semi-implicit", "rk4", "midpoint"]))
+        if far:
+            sim = fw.Simulation(robot, h, integrator)
+            start = sim.q
+            for give in (lambda: fw.Simulation(robot, h, q=q), lambda: sim.reset(q), lambda: setattr(sim, "q", q)):  # noqa: B023
+                with pytest.raises(ValueError, match=r"beyond joint limits: joint .* \(limits .*numpy\.clip"):
+                    give()
+            np.testing.assert_array_equal(sim.q, start)
+            continue
+        sim = fw.Simulation(robot, h, integrator, q=q, v=float(rng.choice([0.0, 0.3])) * rng.standard_normal(robot.nv))
+        places = [(j.q_slice.start, j.v_slice.start) for j in robot.joints if j.q_slice.stop - j.q_slice.start == 1]
+        at, row = np.array(places, int).reshape(-1, 2).T
+        rounding = 2e-6 + 1e-8  # the slop, and what the solver leaves; rk4 and midpoint move by the motion within a step too
+        for _ in range(STEPS):
+            before = np.maximum(np.maximum(lower - sim.q, sim.q - upper)[at], 0.0)
+            speed, q = np.abs(sim.v[row]), sim.q
+            if outcome(sim.step):
+                break
+            after = np.maximum(np.maximum(lower - sim.q, sim.q - upper)[at], 0.0)
+            within = 0.0 if integrator == "semi-implicit" else h * float((speed + np.abs(sim.v[row])).max(initial=100.0 * h))
+            assert (after <= before + rounding + within).all()
+            pushed = np.abs((sim.q - q)[at] - h * sim.v[row])
+            assert (pushed <= h * RETURN_SPEED * (1.0 + 1e-9) + rounding + within).all()
+
+
+def test_robots_without_a_place_begin_on_the_floor_and_others_are_refused_in_it(rounds: Rounds) -> None:
+    """As environments: the lowest of all shapes touches the floor, if any were in it; a place that is given is not changed."""
+    environments = pytest.importorskip("featherweight.environments")
+    for rng in rounds(0.02, most=30):
+        description = fw.generators.random_tree(3, seed=int(rng.integers(4)), joint_types=("revolute",), masses=(0.2, 5.0))
+        base = fw.Joint("base", FREE, WORLD, "body0")
+        radii, names = rng.uniform(0.02, 0.3, 3), [b.name for b in description.bodies]
+        spheres = [
+            fw.Shape(f"ball{k}", name, fw.ShapeType.SPHERE, (float(r),), fw.Pose(p=(float(x), 0.0, float(z))))
+            for k, (name, r, (x, z)) in enumerate(zip(names, radii, rng.uniform(-0.5, 0.5, (3, 2)), strict=True))
+        ]
+        placed = {} if rng.random() < 0.5 else {"base": (0.0, 0.0, float(rng.uniform(-0.5, 0.5)), 0.0, 0.0, 0.0, 1.0)}
+        whole = dataclasses.replace(
+            description, joints=(base, *description.joints[1:]),
+            shapes=(*spheres, fw.Shape("floor", None, fw.ShapeType.PLANE, ())),
+            configurations=(fw.Configuration("qpos0", tuple(placed.items())),),
+        )  # fmt: skip
+        robot = fw.build(whole)
+        carriers = [fw.ContactSphere(s.body, s.size[0], s.placement.p) for s in spheres if s.body is not None]
+
+        def lowest(q: Array) -> float:
+            return float((centers(robot, carriers, q)[:, 2] - radii).min())  # noqa: B023
+
+        depth = -lowest(np.array(robot.configurations["qpos0"]))
+
+        def envs() -> Any:
+            return environments.RobotVectorEnv(environments.RobotTask(xml_file=whole, reset_noise_scale=0.0), 2)  # noqa: B023
+
+        if placed and depth > 0.1:
+            with pytest.raises(ValueError, match=r"shapes in one another: the shape 'ball\d' on 'body\d' and .*'floor'"):
+                envs()
+            continue
+        one = envs()
+        one.reset(seed=0)
+        assert -lowest(one.simulation.q[1]) == pytest.approx(depth if placed else min(depth, 0.0), abs=1e-9)
+        assert not one.step(np.zeros((2, 0)))[4]["simulation_failed"].any()
 
 
 class Broken(Exception):

@@ -96,14 +96,14 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a path to simulate": (
         lambda: fw.Simulation(str(ARM)),
         TypeError,
-        "a Simulation takes a Robot; got str: featherweight.build",
+        "robot must be a Robot, as featherweight.load gives it; got str",
     ),
     "dt": (lambda: still(dt=1e-3), TypeError, "Simulation has no argument 'dt'; here it is step"),
-    "ground as a height": (lambda: still(ground=0.0), TypeError, "featherweight.Plane() is level ground at z = 0"),
+    "ground as a height": (lambda: still(ground=0.0), TypeError, "ground must be True (the plane z = 0), featherweight.Plane(...)"),
     "names for spheres": (
         lambda: still(spheres=["hand"], ground=fw.Plane()),
         TypeError,
-        "ContactSphere or ContactPoint; got 'hand'",
+        "spheres must be a list of ContactSphere",
     ),
     "a state of another length": (lambda: still(q=V[1:]), ValueError, "q must have shape (7,) or (robots, 7); got (6,)"),
     "a state that is NaN": (

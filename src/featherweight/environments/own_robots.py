@@ -12,11 +12,11 @@ import numpy as np
 from ..model.description import Description
 from ..model.position_drives import DRIVEN, PD
 from ..model.types import ROOT_JOINT, WORLD, Actuator, Configuration, Joint, JointType, Shape, ShapeType
-from .snapshot import Snapshot
+from .snapshot import HOME, Snapshot
 from .task import Task, Terms
 
 Array = np.ndarray[Any, np.dtype[Any]]
-FLOOR, HOME = "floor", "qpos0"
+FLOOR = "floor"
 
 
 @dataclass(frozen=True)

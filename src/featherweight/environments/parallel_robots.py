@@ -7,11 +7,27 @@ from typing import Any
 import numpy as np
 
 from ..model.description import Description
+from ..model.model import MovingJoint
+from ..model.types import JointType
 from ..robot.build import build
+from ..robot.robot import Robot
 from ..simulation import Simulation
-from .snapshot import Forces, Links, Snapshot
+from ..simulation.overlaps import overlaps
+from .snapshot import HOME, Forces, Links, Snapshot, home_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+DEEP = 0.1  # [m] of overlap where episodes would begin, from which on that is refused
+BURIED = 0.3  # [m] of overlap from which on a robot has failed: noise puts feet of Gymnasium's HalfCheetah 0.05 into the floor
+LIFTS = 10  # onto floors that are inclined; one does for those that are not
+SHOWN = 3  # overlaps in a message
+
+
+def root_without_place(description: Description, robot: Robot) -> MovingJoint | None:
+    """The free joint for which a description gives no place to begin at; None with a place, or without one free root."""
+    placed = {name for c in description.configurations if c.name == HOME for name, _ in c.coordinates}
+    free = [j for j in robot.joints if j.type is JointType.FLOATING and j.parent is None]
+    return free[0] if len(free) == 1 and free[0].name not in placed else None
 
 
 class ParallelRobots:
@@ -20,10 +36,37 @@ class ParallelRobots:
     def __init__(self, description: Description, robots: int, integrator: str | None, threads: int | None) -> None:
         robot = build(description)
         self.links = Links(description, robot)
-        q = np.tile(robot.configurations.get("qpos0", robot.neutral()), (robots, 1))
-        self.simulation = Simulation(robot, None, integrator, q=q, max_penetration=np.inf, on_failure="stop", threads=threads)
+        home = home_of(robot)
+        self.simulation = Simulation(
+            robot, None, integrator, q=np.tile(home, (robots, 1)), max_penetration=BURIED, on_failure="stop", threads=threads
+        )
+        root = root_without_place(description, robot)
+        if root is not None:
+            self._lift(home, root)
+        self._require_clear(description)
         self.control = np.zeros((robots, len(robot.actuators)))
         self._touching_links = self._numbers_of_touching_links()
+
+    def _lift(self, home: Array, root: MovingJoint) -> None:
+        """Put robots on what they are in: the root moves up, from `home`."""
+        for _ in range(LIFTS):
+            deepest = next((x.depth for x in overlaps(self.simulation) if None in x.links), 0.0)
+            if deepest == 0.0:
+                return
+            home[root.q_slice.start + 2] += deepest
+            self.links.home = self.links.order.qpos(home)
+            self.simulation.reset(np.tile(home, (len(self.simulation.q), 1)))
+
+    def _require_clear(self, description: Description) -> None:
+        """Raise ValueError where robots begin in something."""
+        if deep := [x for x in overlaps(self.simulation) if x.depth > DEEP]:
+            texts = ", ".join(f"{x.names} by {x.depth:.3g} m" for x in deep[:SHOWN])
+            raise ValueError(
+                f"{description.source}: episodes would begin with shapes in one another: {texts}"
+                f"{f' and {len(deep) - SHOWN} more' if len(deep) > SHOWN else ''}. Begin elsewhere: "
+                'featherweight.gym.register(..., home={"root_joint": [x, y, z, qx, qy, qz, qw], ...}), or correct the '
+                f"configuration {HOME!r} of the file"
+            )
 
     def begin(self, which: Array, qpos: Array, qvel: Array) -> None:
         """Robots (k,) begin at qpos (k, nq), qvel (k, nv), touching nothing."""

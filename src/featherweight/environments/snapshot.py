@@ -16,8 +16,11 @@ from ..robot.qpos_qvel import QposQvel, cross
 from ..robot.robot import Robot
 from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
+from ..simulation.joint_limits import default_start
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+HOME = "qpos0"  # among configurations
 
 
 class Forces(NamedTuple):
@@ -29,6 +32,11 @@ class Forces(NamedTuple):
     force: Array  # (n, 3) [N] on the link, in the world
 
 
+def home_of(robot: Robot) -> Array:
+    """The configuration (nq,) around which episodes begin: its description's, or where simulations start."""
+    return np.array(robot.configurations[HOME]) if HOME in robot.configurations else default_start(robot)
+
+
 class Links:
     """The links of a file, also those fixed to others, in its order: what MuJoCo calls bodies, less the world."""
 
@@ -36,8 +44,7 @@ class Links:
         self.names = [frame.name for frame in robot.frames]
         self.timestep, _ = of_the_file(robot, None, None)  # [s]
         self.robot, self.order = robot, QposQvel.in_own_order(robot)
-        home = robot.configurations.get("qpos0", robot.neutral())
-        self.home = self.order.qpos(home)  # (nq,)
+        self.home = self.order.qpos(home_of(robot))  # (nq,)
         self.actuators = ForcesAtJoints(robot, robot.actuators)
         self._inertia = {body.name: body.inertia for body in description.bodies}
 

@@ -129,6 +129,10 @@ class ClosedRobot(ClosedConfigurations):
         names = {r: j.name for j in self.model.joints for r in range(j.v_slice.start, j.v_slice.stop)}
         return tuple(tuple(dict.fromkeys(names[r] for r in c.rows)) for c in self._mechanism.clusters)
 
+    def loops_of(self, row: int) -> str:
+        """The names of the loops and couplings that determine a velocity of all joints' (by its row in the spanning tree)."""
+        return self._loops.names(next(c for c in self._mechanism.clusters if row in c.rows))
+
     def report(self) -> dict[str, str]:
         """What the file holds that dynamics does not use, and constraints that follow from others."""
         unused = super().report()

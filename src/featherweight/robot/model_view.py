@@ -17,6 +17,8 @@ from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
+EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # in a report
+
 
 class Proportion(NamedTuple):
     """The coordinate of a row of the tree is `slope` times that of a leader, and an offset."""
@@ -131,8 +133,11 @@ class ModelView:
         return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
 
     def report(self) -> dict[str, str]:
-        """What the file holds that nothing here uses."""
-        return {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
+        """What the file holds that nothing here uses, and limits that simulations ignore."""
+        unused = {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
+        if equal := [j.name for j in self.model.joints if j.lower == j.upper]:
+            unused[EQUAL_LIMITS] = listed(equal)
+        return unused
 
     @property
     def closed(self) -> bool:

@@ -23,6 +23,7 @@ from .left_out_at_joints import (
     SPRINGS_OF_FOLLOWERS,
     SPRINGS_OF_SEVERAL,
 )
+from .model_view import EQUAL_LIMITS
 from .system import System
 
 CHANGING_MOTION = (
@@ -62,11 +63,11 @@ CHANGING_MOTION = (
     DRIVES_OF_FOLLOWERS,
     EFFORTS_OF_FOLLOWERS,
 )
-"""Kinds in a report; others, as cameras and sensors, only show, measure, or name something."""
+"""Kinds in a report of a file; others, as cameras and sensors, only show, measure, or name something."""
 
 
 def not_simulated(robot: System) -> dict[str, str]:
     """What the file holds that would change the robot's motion and that no simulation here knows, by kind: the part of
     `robot.report()` that a simulation warns of."""
     report = robot.report()
-    return {kind: report[kind] for kind in CHANGING_MOTION if kind in report}
+    return {kind: report[kind] for kind in (*CHANGING_MOTION, EQUAL_LIMITS) if kind in report}

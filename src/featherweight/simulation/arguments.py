@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+import operator
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..engine.backends.host_arrays import HostArrays
+from ..model.description import Description
 from ..model.types import JointType
 from ..names import choose_from
 from ..robot.robot import Robot
 from .scene import ContactSphere, Ground, HeightField, Plane
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 
 EXACT = 1e-9  # of the length of quaternions, which integration leaves to rounding
 ROUNDED = 1e-3  # what is left of it in numbers of four digits
@@ -30,22 +34,57 @@ def check_step(step: float, integrator: str) -> None:
 
 def check_tolerances(tolerance: float, **lengths: float) -> None:
     for name, value in lengths.items():
-        if not value >= 0.0:
+        if not isinstance(value, Real) or not value >= 0.0:
             raise ValueError(f"{name} must be zero or more; got {value!r}")
-    if not 0.0 < tolerance < 1.0:
+    if not isinstance(tolerance, Real) or not 0.0 < tolerance < 1.0:
         raise ValueError(f"tolerance must be between 0 and 1; got {tolerance!r}")
 
 
-def require_kinds(robot: Any, ground: Any, spheres: Any) -> None:
-    """Raise TypeError for a robot that is none yet, a ground that is no surface, or spheres that are none."""
+def check_robot(robot: Any) -> None:
     if not isinstance(robot, Robot):
-        made = "featherweight.build makes one of a Description, and featherweight.load of a file"
-        raise TypeError(f"a Simulation takes a Robot; got {type(robot).__name__}: {made}")
+        hint = "; build it: featherweight.build(description)" if isinstance(robot, Description) else ""
+        raise TypeError(f"robot must be a Robot, as featherweight.load gives it; got {type(robot).__name__}{hint}")
+
+
+def check_switches(**switches: Any) -> None:
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{name} must be True or False; got {value!r}")
+
+
+def ground_of(ground: Any) -> Ground | None:
+    """The ground as it is given; True is the plane z = 0. Raises TypeError for what is none."""
+    if ground is True:
+        return Plane()
+    if ground is False:
+        return None
     if ground is not None and not isinstance(ground, Plane | HeightField):
-        level = "featherweight.Plane() is level ground at z = 0"
-        raise TypeError(f"ground must be a featherweight.Plane or HeightField; got {ground!r}: {level}")
-    if wrong := [x for x in spheres if not isinstance(x, ContactSphere)] if isinstance(spheres, Sequence) else []:
-        raise TypeError(f"spheres must be featherweight.ContactSphere or ContactPoint; got {wrong[0]!r}")
+        raise TypeError(
+            "ground must be True (the plane z = 0), featherweight.Plane(...), featherweight.HeightField(...) or None; "
+            f"got {ground!r}"
+        )
+    return ground
+
+
+def list_of(kind: type[T], name: str, things: Any, example: str) -> tuple[T, ...]:
+    """Things of one kind. Raises TypeError for others."""
+    if isinstance(things, kind):
+        raise TypeError(f"{name} must be a list; give {name}=[...] with the one {kind.__name__} in it")
+    if isinstance(things, str) or not isinstance(things, Iterable):
+        raise TypeError(f"{name} must be a list of {kind.__name__}, as [{example}]; got {things!r}")
+    made = tuple(things)
+    for x in made:
+        if not isinstance(x, kind):
+            raise TypeError(f"{name} must be a list of {kind.__name__}, as [{example}]; it has {x!r}")
+    return made
+
+
+def pairs_of(pairs: Any) -> tuple[tuple[int, int], ...]:
+    """Pairs of numbers. Raises TypeError for what is none."""
+    try:
+        return tuple((operator.index(i), operator.index(j)) for i, j in pairs)
+    except (TypeError, ValueError):
+        raise TypeError(f"pairs must be pairs of numbers of spheres, as [(0, 1)]; got {pairs!r}") from None
 
 
 def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSphere], ground: Ground | None) -> None:
@@ -173,12 +212,12 @@ def named_configuration(robot: Robot, name: str) -> Array:
 
 
 def states(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
-    """States (nq,) and (nv,) of a robot, or (robots, nq) and (robots, nv) of many: the neutral one at rest unless given.
+    """States (nq,) and (nv,) of a robot, or (robots, nq) and (robots, nv) of many: at rest unless v is given.
 
     Arrays of their own. Raises ValueError for what is no state, with the joint.
     """
     nq, nv = robot.nq, robot.nv
-    q = numbers("q", robot.neutral() if q is None else q)
+    q = numbers("q", q)
     v = np.zeros((*q.shape[:-1], nv)) if v is None else numbers("v", v)
     for name, x, n in (("q", q, nq), ("v", v, nv)):
         if x.ndim == 0 or x.ndim > 2 or x.shape[-1] != n:

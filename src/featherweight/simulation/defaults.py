@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 
 from ..model.contact_rules import SOFT, SOFT_HOLDS, NeighbourRule
 from ..model.types import ModelWarning
@@ -12,7 +13,7 @@ from ..robot.robot import Robot
 from .scene import Ground
 
 STEP = 1e-3  # [s]
-INTEGRATORS_OF_FILES = {"rk4": "rk4"}  # in MJCF's words; the others are "semi-implicit" here
+INTEGRATORS_OF_FILES = {"rk4": "rk4", "midpoint": "midpoint"}  # by words of files; the others are "semi-implicit" here
 IMPLICIT = "implicit"  # in MJCF's words
 
 
@@ -55,15 +56,15 @@ def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
     return robot.model.neighbours is not NeighbourRule.JOINED and bool(touching_pairs(robot))
 
 
-def warn_of_what_is_left_out(robot: Robot) -> None:
-    """A ModelWarning that names what the file holds that would change the motion, and is not simulated.
+def warn_of_what_is_left_out(robot: Robot, known: Collection[str] = ()) -> None:
+    """A ModelWarning that names what the file holds that would change the motion, and is not simulated, but for `known` kinds.
 
     Contacts, limits and equality constraints are rigid here whatever softness a file asks for: that is in `robot.report()`
     alone.
     """
-    left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT, SOFT_HOLDS)}
+    left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT, SOFT_HOLDS, *known)}
     if left:
         what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
         warnings.warn(
-            f"{robot.name}: not simulated, though the file has it: {what} (robot.report())", ModelWarning, stacklevel=5
+            f"{robot.name}: not simulated, though the file has it: {what} (robot.report())", ModelWarning, stacklevel=4
         )

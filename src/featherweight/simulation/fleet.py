@@ -75,6 +75,10 @@ class Fleet:
         if not contacts.touching.drawn.any():
             return
         contacts.scene.enabled[:] = True
+        contacts.leave_out(*self.look())
+
+    def look(self) -> tuple[Array, Array]:
+        """The candidates (k,) and gaps (k,) of what touches on the first robot where it is now."""
         self._compile()
         a = self.arrays
         a.count[0, 1] = -1
@@ -86,8 +90,9 @@ class Fleet:
                 a = self.arrays
                 a.count[0, 1] = -1
         a.steps[0] = 1
-        contacts.leave_out(a.candidate[0, : a.count[0, 0]], a.gap[0, : a.count[0, 0]])
+        found = a.candidate[0, : a.count[0, 0]].copy(), a.gap[0, : a.count[0, 0]].copy()
         a.count[0] = 0
+        return found
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
         """Robots numbered `which` begin anew, at states (some, ..)."""

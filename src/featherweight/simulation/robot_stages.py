@@ -15,10 +15,11 @@ import numpy as np
 from .compiling import jitable
 from .contact.contact_model import ContactModel
 from .contact.contact_problem import BodyDelassus
-from .contact.contact_solver import keep_impulses, resolve
+from .contact.contact_solver import MOST_PUSHED, keep_impulses, resolve
 from .contact.delassus_by_inverse import write_delassus_by_inverse
 from .contact.detection import ContactPoints, find_contacts
-from .contact.joint_rows import any_active, write_row_gaps, write_row_speeds
+from .contact.impulses import greatest_of
+from .contact.joint_rows import BEYOND, any_active, comes_back, farthest_beyond, write_row_gaps, write_row_speeds
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
@@ -37,8 +38,6 @@ from .smooth_motion import (
 )  # fmt: skip
 
 jitable(excess_energy), jitable(greatest_work), jitable(mean_work)
-
-MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
 class RobotStages(NamedTuple):
@@ -139,7 +138,7 @@ class RobotStages(NamedTuple):
             done = resolve(model, contacts, k, delassus_of(self, contacts), self.impulses, self.workspace)
         report = self.report
         report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.sweeps, done.newton_steps
-        report[4] = 1.0 if done.overlap else 0.0
+        report[4] = done.parting
         return done.residual <= done.allowed  # type: ignore[no-any-return]
 
     def overlaps(self) -> bool:
@@ -148,12 +147,12 @@ class RobotStages(NamedTuple):
     def part(self) -> None:
         m, h = self.arrays, self.numbers.step
         write_pushed_acceleration(self, self.impulses.push, self.impulses.joint_push)
-        farthest = 1e-300
         for i in range(len(m.displacement)):
             m.displacement[i] = h * (m.pushed[i] - m.unpushed[i])
-            farthest = max(farthest, abs(m.displacement[i]))
+        write_row_velocity(self, m.displacement)
+        shrink = min(1.0, self.report[4] / max(greatest_of(m.row_velocity), 1e-300))
         for i in range(len(m.displacement)):
-            m.displacement[i] *= min(1.0, MOST_PUSHED / farthest)
+            m.displacement[i] *= shrink
 
     def apply_impulses(self) -> None:
         m, h, impulses = self.arrays, self.numbers.step, self.impulses
@@ -177,6 +176,19 @@ class RobotStages(NamedTuple):
             copy(m.after, m.end)
         write_arrival(self, True)
         copy(m.x, m.ahead)
+
+    def limits_are_attainable(self) -> bool:
+        m, rows, gap, parting = self.arrays, self.rows, self.kinematics.gap, self.report[4]
+        if not (self.numbers.looped and 0.0 < parting != MOST_PUSHED):
+            return True
+        worst = farthest_beyond(rows, gap)
+        if gap[worst] >= -BEYOND:
+            return True
+        sign, at = rows.sign[worst], rows.at[worst]
+        write_row_velocity(self, m.displacement)
+        expected = sign * m.row_velocity[rows.dof[worst]]
+        write_arrival(self, False)
+        return comes_back(sign * (m.ahead[at] - m.x[at]), expected, parting)
 
     def is_sound(self) -> bool:
         m, h = self.arrays, self.numbers.step

@@ -110,7 +110,8 @@ class TouchingParts(NamedTuple):
     shapes: bool  # the collision shapes of the robot's file too
     friction: float
     restitution: float
-    joint_limits: bool
+    lower: Array  # (n,) limits that are kept, by degree of freedom of all joints (see `JointLimits`)
+    upper: Array
     joint_friction: bool
 
 

@@ -15,6 +15,7 @@ from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import knows_keywords, missing_attribute
 from ..robot.constraints.contact import BilateralContact
+from ..robot.model_view import EQUAL_LIMITS
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory
 from .arguments import (
@@ -23,18 +24,23 @@ from .arguments import (
     check_duration,
     check_inputs,
     check_pairs,
+    check_robot,
     check_step,
+    check_switches,
     check_tolerances,
     given_forces,
+    ground_of,
+    list_of,
     numbers,
     of_robots,
-    require_kinds,
+    pairs_of,
 )  # fmt: skip
 from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .failure import SimulationError
 from .fleet import Fleet, Inputs, can_be_compiled
 from .forces import ForcesAtJoints
+from .joint_limits import ALL, JointLimits
 from .scene import ContactSettings, ContactSphere, Ground, TouchingParts, check_surface
 from .state_of_robots import StateOfRobots
 from .stepper import Stepper
@@ -61,17 +67,23 @@ class Simulation(StateOfRobots):
     millisecond and "semi-implicit" where it has none.
 
     The collision shapes of the robot's file touch its floor, what else is fixed to the world, each other where the file's
-    rules let them, and a `ground`, a `Plane` or `HeightField`, that is added. That is so where there is anything for them to
-    touch, and no `spheres` are given: of a file without rules and without a floor, shapes touch the `ground` and each other
-    only with one, or with `shapes=True`. `spheres` of the robot (points are spheres without radius) touch the `ground`, and
-    `pairs` of them (by their numbers) each other. Shapes of files without rules (URDF) that overlap at first never touch. What
-    the file holds that is not simulated is told by a ModelWarning.
+    rules let them, and a `ground`, a `Plane` or `HeightField`, that is added; True is the plane z = 0. That is so where there
+    is anything for them to touch, and no `spheres` are given: of a file without rules and without a floor, shapes touch the
+    `ground` and each other only with one, or with `shapes=True`. `spheres` of the robot (points are spheres without radius)
+    touch the `ground`, and `pairs` of them (by their numbers) each other. Shapes of files without rules (URDF) that overlap at
+    first never touch. What the file holds that is not simulated is told by a ModelWarning.
 
     `friction` and `restitution` are those of surfaces that have none of their own; `pyramid` takes friction pyramids for cones.
     `actuators` are the robot's unless given, or position drives (`PD`); their controls are an argument of `step`. A
     semi-implicit step takes their stiffness and damping at its end. Damping, springs, dry friction, limits and efforts of
-    joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them out. Loops are
-    closed after each step; `opened` is what was left of their constraints before.
+    joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them out. Lower
+    limits that equal upper ones are ignored, as MuJoCo does, unless `joint_limits` is "all". Loops are closed after each step;
+    `opened` is what was left of their constraints before.
+
+    A start may be beyond a joint's limit by 0.1 rad or m, but not by more than the joint's range, or as far as a configuration
+    of the robot's file is, which gives a ModelWarning; a start farther beyond is a ValueError. The joint is held there and
+    pushed back at 1 rad/s or m/s, without velocity, and no other joint is pushed faster by that. A limit that loops leave out
+    of reach is a SimulationError.
 
     Of many robots, `on_failure` says what happens to one whose step cannot be taken: "raise" a SimulationError, and no robot
     takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
@@ -103,13 +115,13 @@ class Simulation(StateOfRobots):
         v: Any = None,
         spheres: Iterable[ContactSphere] = (),
         pairs: Iterable[tuple[int, int]] = (),
-        ground: Ground | None = None,
+        ground: Ground | bool | None = None,
         shapes: bool | None = None,
         friction: float = STANDARD_FRICTION,
         restitution: float = 0.0,
         pyramid: bool = False,
         actuators: Sequence[Actuator] | PD | None = None,
-        joint_limits: bool = True,
+        joint_limits: bool | str = True,
         joint_friction: bool = True,
         joint_passive: bool = True,
         delassus: str | Callable[[list[BilateralContact], Array], Array] = "auto",
@@ -121,21 +133,30 @@ class Simulation(StateOfRobots):
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
-        require_kinds(robot, ground, spheres)
+        check_robot(robot)
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
         check_surface("the simulation", friction, restitution)
         check_tolerances(tolerance, margin=margin, slop=slop, bounce=bounce, max_penetration=max_penetration)
-        spheres, pairs = tuple(spheres), tuple((int(i), int(j)) for i, j in pairs)
-        check_pairs(pairs, spheres, ground)
-        check_choice("on_failure", on_failure, ON_FAILURE)
-        if shapes is None:
-            shapes = not spheres and shapes_have_something_to_touch(robot, ground)
-        warn_of_what_is_left_out(robot)
-        self.robot, self.step_size, self.integrator = robot, float(step), integrator
+        spheres = list_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
+        pairs, ground = pairs_of(pairs), ground_of(ground)
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
-        self.forces = ForcesAtJoints(robot, robot.actuators if actuators is None else actuators)
+        actuators = list_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
+        check_switches(pyramid=pyramid, joint_friction=joint_friction, joint_passive=joint_passive)
+        if shapes is not None:
+            check_switches(shapes=shapes)
+        check_pairs(pairs, spheres, ground)
+        check_choice("on_failure", on_failure, ON_FAILURE)
+        if joint_limits not in (True, False, ALL):
+            raise ValueError(
+                f"joint_limits must be True, False or {ALL!r} (also equal lower and upper ones); got {joint_limits!r}"
+            )
+        if shapes is None:
+            shapes = not spheres and shapes_have_something_to_touch(robot, ground)
+        warn_of_what_is_left_out(robot, () if joint_limits is True else (EQUAL_LIMITS,))
+        self.robot, self.step_size, self.integrator = robot, float(step), integrator
+        self.forces = ForcesAtJoints(robot, actuators)
         self.ground, self._on_failure = ground, on_failure
         self._stepper = Stepper(
             robot, self.step_size, integrator, self.forces, joint_passive and self.forces.smooth, max_penetration, threads
@@ -143,13 +164,13 @@ class Simulation(StateOfRobots):
         if self._stepper.has_drives and not (self._stepper.driven and isinstance(delassus, str)):
             self._stepper.driven = False
             warn_of_explicit_drives(robot, "it is too large" if isinstance(delassus, str) else "delassus= is a function")
-        limits = joint_limits and bool((np.isfinite(self.forces.lower) | np.isfinite(self.forces.upper)).any())
+        self._limits = limits = JointLimits(robot, self.forces, joint_limits)
         dry_friction = joint_friction and bool(self.forces.friction.any())
-        parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits, dry_friction)
+        parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits.lower, limits.upper, dry_friction)
         bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
         lengths = float(step), float(margin), float(slop), float(bounce), float(tolerance)
         settings = ContactSettings(*lengths, bool(pyramid), in_step=integrator != "semi-implicit")
-        self._touching = bool(spheres or limits or dry_friction or shapes)
+        self._touching = bool(spheres or limits.any or dry_friction or shapes)
         stage = _contact_stage(self._stepper.moving, self.forces, parts, settings, delassus, self._touching)
         if self._touching:
             self._stepper.contacts = stage

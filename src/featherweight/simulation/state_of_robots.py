@@ -9,6 +9,7 @@ import numpy as np
 
 from .arguments import chosen_robots, named_configuration, states
 from .fleet import Fleet
+from .joint_limits import JointLimits, default_start
 from .observations import Observations
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -26,17 +27,20 @@ class StateOfRobots(Observations):
     _fleet: Fleet | None
     _compiled: Fleet | None  # `_fleet` where it holds the states
     _touching: bool
+    _limits: JointLimits
     _on_failure: str
 
     def reset(self, q: Any = None, v: Any = None, time: float = 0.0, *, which: Any = None) -> None:
-        """Begin at a configuration q (..., nq), or the one of that name ("home"), the neutral one unless given, and velocity v
-        (..., nv), zero unless given.
+        """Begin at a configuration q (..., nq), or the one of that name ("home"), and velocity v (..., nv), zero unless given.
+
+        Unless q is given, it is the neutral configuration, with joints that are beyond their limits there moved to them and
+        loops closed. A q slightly beyond limits is pushed back (see `Simulation`).
 
         `which` (robots,) bool, or numbers of robots, are those of many that begin anew, at a state for each or one for all;
         the others, and time, go on.
 
         Raises ValueError for wrong shapes, numbers that are not finite, quaternions that are not of unit length (those of four
-        digits or more are normalized), loops that are open, or a name that is none.
+        digits or more are normalized), loops that are open, joints far beyond their limits, or a name that is none.
         """
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
@@ -67,11 +71,12 @@ class StateOfRobots(Observations):
         self._mover.reset_some(numbers, q, v)
 
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
-        q, v = states(self.robot, q, v)
+        q, v = states(self.robot, default_start(self.robot) if q is None else q, v)
         if self._stepper.looped:
             opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
             if opening > 1e-6:
                 raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
+        self._limits.check(q)
         return q, v
 
     @property

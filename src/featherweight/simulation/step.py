@@ -45,6 +45,9 @@ class Stages(Protocol):
     def move(self) -> None:
         """Where the velocity and the displacement lead."""
 
+    def limits_are_attainable(self) -> bool:
+        """Whether loops let a joint that is beyond its limit come back."""
+
     def is_sound(self) -> bool:
         """Whether that is finite, and no energy came from nowhere (see `energy_guard`)."""
 
@@ -68,7 +71,7 @@ def take_step(stages: Stages) -> bool:
     else:
         stages.forget_impulses()
     stages.move()
-    if not stages.is_sound():
+    if not stages.limits_are_attainable() or not stages.is_sound():
         return False
     stages.arrive()
     return True

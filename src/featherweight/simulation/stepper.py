@@ -9,6 +9,8 @@ import numpy as np
 
 from ..robot.robot import Robot
 from .arguments import numbers
+from .contact.contact_solver import MOST_PUSHED
+from .contact.joint_rows import BEYOND, comes_back
 from .contact_arrays import ContactArrays
 from .energy_guard import FARTHEST, SLOW, excess_energy, mean_work
 from .failure import SimulationError
@@ -252,12 +254,12 @@ class Stepper:
         return True
 
     def overlaps(self) -> bool:
-        return bool(self.contacts.overlap.any())
+        return bool((self.contacts.parting > 0.0).any())
 
     def part(self) -> None:
         impulses = self.contacts.state.impulses
         pushed = self._pushed_acceleration(impulses.push, impulses.joint_push)
-        self.displacement = self.contacts.displacement(self.acceleration, pushed)
+        self.displacement = self.contacts.displacement(self.acceleration, pushed, self.map)
 
     def apply_impulses(self) -> None:
         impulses = self.contacts.state.impulses
@@ -280,6 +282,23 @@ class Stepper:
     def move(self) -> None:
         with np.errstate(all="ignore"):
             self.ahead, self.end = self._led_to(self.displacement)
+
+    def limits_are_attainable(self) -> bool:
+        if not self.looped or self.displacement is None:
+            return True
+        rows, gap, parting = self.contacts.rows, self.contacts.state.kinematics.gap, self.contacts.parting
+        beyond = np.flatnonzero((gap.min(axis=1, initial=0.0) < -BEYOND) & (parting > 0.0) & (parting != MOST_PUSHED))
+        if not len(beyond):
+            return True
+        assert self.map is not None, "loops have one"
+        straight, _ = self._led_to(None)
+        for i in beyond:
+            r = int(gap[i].argmin())
+            at, dof = int(rows.at[r]), int(rows.dof[r])
+            expected = rows.sign[r] * float(self.map[i, dof] @ self.displacement[i])
+            if not comes_back(rows.sign[r] * (self.ahead[i, at] - straight[i, at]), expected, parting[i]):
+                self._refuse_limit(int(i), r, bool(self.contacts.state.counts[i]))
+        return True
 
     def is_sound(self) -> bool:
         """Bodies stay as they are where to part them would speed them up (see `energy_guard`)."""
@@ -510,6 +529,18 @@ class Stepper:
             f"joint {name!r} moves by {turn.max():.3g} rad or m in the step, at {turn.max() / self.h:.3g} rad/s or m/s: the "
             "motion diverges. Forces of a controller that follow the state (a PD law, say) are constant during a step; give "
             "them as drives, which the step takes at its end (actuators=featherweight.PD(...)), or take a shorter step",
+            self.time, robot, len(self.v),
+        )  # fmt: skip
+
+    def _refuse_limit(self, robot: int, row: int, touching: bool) -> None:
+        """The limit of a row of joints, beyond which a joint of a loop has to stay."""
+        rows, x = self.contacts.rows, float(self.q[robot, self.contacts.rows.at[row]])
+        dof, which = int(rows.dof[row]), "lower" if rows.sign[row] > 0.0 else "upper"
+        raise SimulationError(
+            f"joint {self.forces.names[dof]!r} is at {x:.4g}, beyond its {which} limit {rows.bound[row]:.4g}, and "
+            f"loops ({self.robot.loops_of(dof)}){' and contacts' if touching else ''} do not let it come back; "  # type: ignore[attr-defined]
+            "start from a closed configuration within limits, as robot.random_configuration() finds where there is one, or "
+            "leave limits out (joint_limits=False)",
             self.time, robot, len(self.v),
         )  # fmt: skip
 

@@ -20,7 +20,7 @@ def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None)
     bodies = [fw.Body(n, fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))) for n in names]
     joints = [fw.Joint(f"{n}_joint", fw.JointType.FLOATING, "world", n) for n in names]
     robot = fw.build(fw.describe(bodies, joints, shapes=shapes), execution="interpreted")
-    return make_scene(robot, TouchingParts((), (), ground, True, 0.8, 0.0, False, False))
+    return make_scene(robot, TouchingParts((), (), ground, True, 0.8, 0.0, np.zeros(0), np.zeros(0), False))
 
 
 def found(touching: TouchingScene, p: np.ndarray, v: np.ndarray, room: int = 32) -> tuple[int, ContactPoints]:

@@ -16,7 +16,7 @@ from featherweight.simulation.scene import TouchingParts
 
 
 def parts(*spheres: fw.ContactSphere) -> TouchingParts:
-    return TouchingParts(spheres, (), fw.Plane(), False, 0.8, 0.0, False, False)
+    return TouchingParts(spheres, (), fw.Plane(), False, 0.8, 0.0, np.zeros(0), np.zeros(0), False)
 
 
 def test_spheres_in_frames_of_ones_own() -> None:
@@ -55,7 +55,7 @@ def test_height_fields_and_numbers_of_pairs_are_the_files(tmp_path: Path, rest: 
     path = tmp_path / "robot.xml"
     path.write_text(MJCF.format(rest))
     robot = fw.load(path, execution="interpreted")
-    touching = make_scene(robot, TouchingParts((), (), None, True, 0.8, 0.0, False, False))
+    touching = make_scene(robot, TouchingParts((), (), None, True, 0.8, 0.0, np.zeros(0), np.zeros(0), False))
     scene, hill = touching.scene, robot.shapes[0]
     assert set(touching.friction) == {friction}
     assert scene.margin == pytest.approx(np.full(len(scene.margin), margin))

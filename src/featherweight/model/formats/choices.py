@@ -9,7 +9,7 @@ FOLLOW, INDEPENDENT, REFUSE, REPORT = "follow", "independent", "refuse", "report
 MIMIC = (FOLLOW, INDEPENDENT, REFUSE)  # what becomes of joints that follow others
 UNSUPPORTED = (REFUSE, REPORT)  # and of what is not supported, and may be left out
 
-INTEGRATORS = ("euler", "semi-implicit", "rk4")  # of files, that a simulation takes; in place of others it is semi-implicit
+INTEGRATORS = ("euler", "implicitfast", "semi-implicit", "rk4", "midpoint")  # words of files that a simulation honours
 
 
 def unused_integrator(word: str | None) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from ..motion_rates import SmoothMotion
 from ..stepper import Stepper
 from .collision_scene import PLANE
 from .contact_problem import MOST_LATE, AssembledProblem, active_rows, write_axes
-from .contact_solver import MOST_PUSHED, PUSH_SWEEPS, finder_of_impulses, impulse_work, is_struck, kinematics_of
+from .contact_solver import PUSH_SWEEPS, RETURN_SPEED, finder_of_impulses, impulse_work, is_struck, kinematics_of
 from .detection import points_of
 from .impulse_rates import ImpulseRates, restitution_rates
 from .impulses import GOOD, Problem, Solution, greatest_of, solve_problem
@@ -239,8 +239,11 @@ class ContactRates:
         Af, dAf = self.applied(self.f, self.df)
         opening, dopening = (self.p.approach + Af)[index], (self.dapproach + dAf)[index]
         opens = opening > self.edge
-        gap = self.gap[kept] + h * np.where(opens, opening, 0.0) + slop
-        dgap = self.dgap[kept] + h * np.where(opens[:, None], dopening, 0.0)
+        farthest = np.where(kept < self.count, -np.inf, -(RETURN_SPEED * h + slop))  # that a limit is to come back from
+        distance, far = np.maximum(self.gap[kept], farthest), self.gap[kept] < farthest
+        self.doubtful[kept] |= np.abs(self.gap[kept] - farthest) <= EDGE_OF_GAPS * slop
+        gap = distance + h * np.where(opens, opening, 0.0) + slop
+        dgap = np.where(far[:, None], 0.0, self.dgap[kept]) + h * np.where(opens[:, None], dopening, 0.0)
         A = self.p.problem.A[np.ix_(index, index)]
         none = np.zeros(0)
         l = np.zeros(len(kept))
@@ -255,10 +258,11 @@ class ContactRates:
         fixed = (self.applied(whole, dwhole)[1][index] + dgap)[pushing]
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
         d, dd = self.response(whole, dwhole)
-        j = int(np.abs(d).argmax())
-        if abs(d[j]) > MOST_PUSHED:
-            shrink = MOST_PUSHED / abs(d[j])
-            dd = shrink * (dd - np.outer(d, dd[j] / d[j]))
+        y, dy = self.joints.velocities(d, dd)
+        j, most = int(np.abs(y).argmax()), float(self.stage.parting[0])
+        if abs(y[j]) > most:
+            shrink = most / abs(y[j])
+            dd = shrink * (dd - np.outer(d, dy[j] / y[j]))
         return dd
 
     def names(self) -> list[str]:

@@ -18,6 +18,9 @@ from .sweeps import solve_by_sweeps
 PUSH_SWEEPS = 200
 IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
+RETURN_SPEED = 1.0
+"""[rad/s, m/s] at which a joint beyond its limit is pushed back; no other joint is pushed faster by that. At 1 rad/s the tip
+of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: contacts found before the step see it come."""
 
 
 class SolverReport(NamedTuple):
@@ -27,7 +30,7 @@ class SolverReport(NamedTuple):
     allowed: Any  # [m/s]; a residual above it is a failure
     sweeps: Any
     newton_steps: Any
-    overlap: Any  # bool, whether a displacement parts what overlaps
+    parting: Any  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
 
 
 class ContactState(NamedTuple):
@@ -185,8 +188,8 @@ def add_restitution(p: Any, in_step: bool, compression: Any, f: Any, back: Any) 
 
 
 @jitable
-def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any, work: Any) -> bool:
-    """Impulses on bodies and joints, and those of the displacement where bodies overlap; whether there are any.
+def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any, work: Any) -> float:
+    """Impulses on bodies and joints, and those of the displacement where anything overlaps; `SolverReport.parting`.
 
     `work` is an `ImpulseWork`.
     """
@@ -204,18 +207,20 @@ def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, i
         add_wrench(contacts, c, p.rows, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
         struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
         add_wrench(contacts, c, p.rows, struck, impulses.impact)
-    overlap = False
+    parting = 0.0
     for i in range(len(p.active)):
         r = p.active[i]
         impulses.joint[rows.joint[r]] += rows.sign[r] * f[3 * k + i]
         impulses.joint_impact[rows.joint[r]] += rows.sign[r] * at_first[3 * k + i]
         impulses.next_row[r] = f[3 * k + i]
-        overlap |= kinematics.gap[r] < -slop and not rows.friction[r]
+        if kinematics.gap[r] < -slop and not rows.friction[r]:
+            parting = RETURN_SPEED * model.settings.step
     for c in range(k):
-        overlap |= contacts.gap[c] < -slop
-    if overlap:
+        if contacts.gap[c] < -slop:
+            parting = MOST_PUSHED
+    if parting > 0.0:
         write_push(model, contacts, kinematics, p, f, impulses, work)
-    return overlap
+    return parting
 
 
 @jitable
@@ -231,7 +236,8 @@ def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
 def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any, work: Any) -> None:
     """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
 
-    Gaps are those to which the impulses f lead: what bounces parts by itself, and would else gain height.
+    Gaps are those to which the impulses f lead: what bounces parts by itself, and would else gain height. Joints that are far
+    beyond their limits come back by `RETURN_SPEED`.
     """
     rows, slop, h = model.rows, model.settings.slop, model.settings.step
     k, n, kept = len(p.restitution), len(p.active), 0
@@ -240,7 +246,7 @@ def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impul
         r = 3 * i if i < k else 2 * k + i
         if i < k or not rows.friction[p.active[i - k]]:
             opening = max(p.approach[r] + applied(p.problem.A, f, r), 0.0)
-            distance = contacts.gap[i] if i < k else kinematics.gap[p.active[i - k]]
+            distance = contacts.gap[i] if i < k else max(kinematics.gap[p.active[i - k]], -(RETURN_SPEED * h + slop))
             index[kept], gap[kept], l[kept] = r, distance + h * opening + slop, 0.0
             kept += 1
     A = as_matrix(work.solver.newton.equations, kept, kept)
@@ -278,8 +284,10 @@ def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses:
     allowed = GOOD * tolerance
     solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
-    overlap = residual <= allowed and write_impulses(model, contacts, kinematics, p, solution.impulses, impulses, work)
-    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, overlap)
+    parting = 0.0
+    if residual <= allowed:
+        parting = write_impulses(model, contacts, kinematics, p, solution.impulses, impulses, work)
+    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
 
 
 @jitable
@@ -303,7 +311,7 @@ def resolve_robots(first: int, stop: int, robots: Any, model: Any, delassus: Any
         contacts = points_of(state.contacts, i, state.counts[i])
         own = BodyDelassus(delassus.G[n], delassus.begin[n])
         done = resolve(model, contacts, kinematics_of(state.kinematics, i), own, impulses_of(state.impulses, i), workspace)
-        report.residual[i], report.allowed[i], report.overlap[i] = done.residual, done.allowed, done.overlap
+        report.residual[i], report.allowed[i], report.parting[i] = done.residual, done.allowed, done.parting
         report.sweeps[i], report.newton_steps[i] = done.sweeps, done.newton_steps
 
 
@@ -314,7 +322,7 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
         impulses.wrench[i], impulses.joint[i] = 0.0, 0.0
         impulses.impact[i], impulses.joint_impact[i] = 0.0, 0.0
         impulses.next_force[i], impulses.next_row[i] = 0.0, 0.0
-        report.residual[i], report.overlap[i] = 0.0, False
+        report.residual[i], report.parting[i] = 0.0, 0.0
 
 
 @jitable
@@ -360,15 +368,3 @@ def add_joint_forces(dofs: Any, impulse: Any, step: float, tau: Any) -> None:
     for i in range(len(impulse)):
         for k in range(len(dofs)):
             tau[i, dofs[k]] += impulse[i, k] / step
-
-
-@compiled
-def write_displacement(overlap: Any, a: Any, pushed: Any, step: float, displacement: Any) -> None:
-    """The displacements (robots, nv) that accelerations `pushed` in place of a stand for, zero without overlap."""
-    for i in range(len(a)):
-        farthest = 1e-300
-        for j in range(a.shape[1]):
-            displacement[i, j] = step * (pushed[i, j] - a[i, j]) if overlap[i] else 0.0
-            farthest = max(farthest, abs(displacement[i, j]))
-        for j in range(a.shape[1]):
-            displacement[i, j] *= min(1.0, MOST_PUSHED / farthest)

@@ -28,7 +28,6 @@ from .contact_solver import (
     kinematics_of,
     resolve_robots,
     solver_workspace,
-    write_displacement,
     write_external_forces,
     write_impulses,
 )  # fmt: skip
@@ -110,7 +109,7 @@ class ContactStage:
                 zeros(all_of_them, 3),
                 zeros(rows),
             ),
-            SolverReport(zeros(), zeros(), np.zeros(batch, np.int64), np.zeros(batch, np.int64), np.zeros(batch, bool)),
+            SolverReport(zeros(), zeros(), np.zeros(batch, np.int64), np.zeros(batch, np.int64), zeros()),
         )
         self._rooms = [collision_work(self.scene)]
         if self.body_placements is not None:
@@ -132,10 +131,10 @@ class ContactStage:
         self.scene.enabled[pairs[self.touching.drawn[pairs]]] = False
 
     @property
-    def overlap(self) -> Array:
-        """Which robots (batch,) have a displacement that parts what overlaps."""
-        overlap: Array = self.state.report.overlap
-        return overlap
+    def parting(self) -> Array:
+        """`SolverReport.parting` (batch,)."""
+        parting: Array = self.state.report.parting
+        return parting
 
     # a step
 
@@ -262,8 +261,8 @@ class ContactStage:
         tolerance = self.settings.tolerance * greatest_of(p.problem.b)
         find = finder_of_impulses(lambda problem, start, tolerance, _: solve_by_cones(problem, start, tolerance))
         solution: Solution = find(p, self.settings.in_step, tolerance, work.impulses)
-        overlap = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses, work.impulses)
-        values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, overlap
+        parting = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses, work.impulses)
+        values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, parting
         for array, value in zip(s.report, values, strict=True):
             array[i] = value
 
@@ -298,11 +297,9 @@ class ContactStage:
         i, c = np.unravel_index(int(gap.argmin()), gap.shape)
         if gap[i, c] < -most:
             name = self.names[int(contacts.candidate[i, c])]
-            raise SimulationError(
-                f"{name} is {-gap[i, c]:.3g} m deep in {'the ground' if contacts.b[i, c] < 0 else 'one another'}, "
-                f"more than {most:g} m (max_penetration)",
-                time, int(i), len(counts),
-            )  # fmt: skip
+            deep = f"{-gap[i, c]:.3g} m"
+            what = f"{name} overlap by {deep}" if " and the " in name else f"{name} is {deep} deep in the ground"
+            raise SimulationError(f"{what}, more than {most:g} m (max_penetration)", time, int(i), len(counts))
 
     # what came of it
 
@@ -321,11 +318,16 @@ class ContactStage:
         add_joint_forces(self.joint_dofs, impulse, self.settings.step, total)
         return total
 
-    def displacement(self, a: Array, pushed: Array) -> Array:
-        """What parts bodies that overlap (batch, nv): accelerations with the impulses of `push`, in place of a."""
-        displacement = np.empty_like(a)
-        write_displacement(self.overlap, a, pushed, self.settings.step, displacement)
-        return displacement
+    def displacement(self, a: Array, pushed: Array, S: Array | None) -> Array:
+        """What parts bodies that overlap (batch, nv): accelerations with the impulses of `push`, in place of a.
+
+        No joint moves farther than `parting` by it; S(q) as in `ForcesAtJoints`.
+        """
+        displacement = np.where(self.parting[:, None] > 0.0, self.settings.step * (pushed - a), 0.0)
+        of_joints = displacement if S is None else np.einsum("brv,bv->br", S, displacement)
+        farthest = np.maximum(np.abs(of_joints).max(axis=1), 1e-300)
+        parted: Array = displacement * np.minimum(1.0, self.parting / farthest)[:, None]
+        return parted
 
 
 def _room_for_contacts(batch: int, most: int) -> ContactPoints:

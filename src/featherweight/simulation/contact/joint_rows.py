@@ -13,6 +13,8 @@ import numpy as np
 from ..compiling import compiled, jitable
 
 JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
+BEYOND = 1e-3  # [rad, m] from which on a joint of a loop must come back; less is the error of steps that turn fast
+LEAST_RETURN = 1e-6  # of the displacement of the joint that moves farthest; less is rounding
 
 
 class JointRows(NamedTuple):
@@ -55,6 +57,25 @@ def any_active(rows: Any, gap: Any, speed: Any, settings: Any) -> bool:
     for r in range(len(rows.joint)):
         active |= is_active(rows, r, gap[r], speed[r], settings)
     return active
+
+
+@jitable
+def farthest_beyond(rows: Any, gap: Any) -> int:
+    """The row of the limit with the least gap."""
+    worst = 0
+    for r in range(len(rows.joint)):
+        if gap[r] < gap[worst]:
+            worst = r
+    return worst
+
+
+@jitable
+def comes_back(gained: float, expected: float, parting: float) -> bool:
+    """Whether a displacement brings a joint of a loop back: by at least half of what it should to first order.
+
+    Where a loop leaves the joint no way to go, nothing is expected, and where it is at a dead centre, nothing is gained.
+    """
+    return gained > max(0.5 * expected, LEAST_RETURN * parting)
 
 
 @compiled

@@ -1,0 +1,124 @@
+"""Joint limits that a simulation keeps, and starts that are beyond them."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..model.types import ModelWarning
+from ..robot.robot import Robot
+from .contact.contact_solver import RETURN_SPEED
+from .forces import ForcesAtJoints
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FAR = 0.1
+"""[rad, m] beyond a limit that a start may be. Rounding and careless digits put starts of robots' files up to 0.09 beyond, and
+Gymnasium's noise around them is 0.1 at most; starts that are 0.15 or more beyond are of another posture."""
+ROUNDED = 1e-3  # [rad, m] that files of three digits are beyond, however narrow the range
+SHOWN = 5  # joints in a message
+ALL = "all"  # of limits, also equal ones
+
+
+class JointLimits:
+    """Lower and upper limits (n,) by degree of freedom of all joints, infinite where a simulation keeps none.
+
+    `kept` is True, False, or "all": also lower limits that equal upper ones. Drawing programs write 0 and 0 for joints without
+    limits, and MuJoCo ignores these, too.
+    """
+
+    def __init__(self, robot: Robot, forces: ForcesAtJoints, kept: bool | str) -> None:
+        equal = forces.lower == forces.upper
+        ignored = ~np.zeros_like(equal) if not kept else equal & (kept != ALL)
+        self.lower, self.upper = np.where(ignored, -np.inf, forces.lower), np.where(ignored, np.inf, forces.upper)
+        self._rows = np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
+        self._robot, self._names, self._at, self._told = robot, forces.names, forces.at[self._rows], False
+        self._low, self._high = self.lower[self._rows], self.upper[self._rows]
+        self._far = np.clip(self._high - self._low, ROUNDED, FAR)
+
+    @property
+    def any(self) -> bool:
+        """Whether any joint has one."""
+        return len(self._rows) > 0
+
+    def check(self, q: Array) -> None:
+        """Look at states (..., nq) to start from.
+
+        Raises ValueError for a joint farther beyond its limit than `FAR`, or than its range is wide, unless a configuration of
+        the robot's file is as far beyond; that gets a ModelWarning, once.
+        """
+        x = q[..., self._at]
+        outside = np.maximum(self._low - x, x - self._high) > self._far
+        if not outside.any():
+            return
+        low, high = self._widened
+        refused = np.maximum(low - x, x - high) > self._far
+        if refused.any():
+            raise ValueError(
+                f"q: beyond joint limits: {self._told_of(x, refused)}. A start may be {FAR:g} rad or m beyond, and not more "
+                f"than the joint's range. Clamp it ({clamping_advice(self._robot)}), or leave limits out (joint_limits=False)"
+            )
+        if not self._told:
+            self._told = True
+            warnings.warn(
+                f"{self._robot.name}: its own configuration is beyond joint limits: {self._told_of(x, outside)}; they are "
+                f"pushed back at {RETURN_SPEED:g} rad/s or m/s. To start within them: {clamping_advice(self._robot)}",
+                ModelWarning,
+                stacklevel=5,
+            )
+
+    @cached_property
+    def _widened(self) -> tuple[Array, Array]:
+        """Limits that let the robot's own configurations in."""
+        own = [default_start(self._robot)]
+        for name in self._robot.configurations:
+            try:
+                own.append(self._robot.configurations[name])
+            except ValueError:  # one with loops that cannot be closed is no start
+                continue
+        x = np.array(own)[:, self._at]
+        return np.minimum(self._low, x.min(axis=0)), np.maximum(self._high, x.max(axis=0))
+
+    def _told_of(self, x: Array, those: Array) -> str:
+        """The joints (..., k) at x, with their limits, of the first robot that has any."""
+        robot = int(np.atleast_2d(those).any(axis=1).argmax())
+        found = np.flatnonzero(np.atleast_2d(those)[robot])
+        texts = [
+            f"joint {self._names[self._rows[k]]!r} at {np.atleast_2d(x)[robot, k]:.4g} (limits {self._low[k]:.4g} to "
+            f"{self._high[k]:.4g})"
+            for k in found[:SHOWN]
+        ]  # fmt: skip
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        return ", ".join(texts) + more + (f" of robot {robot}" if x.ndim > 1 else "")
+
+
+def clamping_advice(robot: Robot) -> str:
+    """How to bring a configuration q within limits."""
+    clamped = "numpy.clip(q, robot.lower, robot.upper)"
+    return f"q = robot.close({clamped})" if robot.closed else f"q = {clamped}"
+
+
+def default_start(robot: Robot) -> Array:
+    """The configuration (nq,) that a simulation starts from if none is given: the neutral one within limits.
+
+    Joints that are beyond their limits there are moved to them, and loops are closed again. Where that cannot be, or leads no
+    farther into the limits, it is the neutral configuration.
+    """
+    neutral = np.array(robot.neutral())
+    equal = robot.lower == robot.upper
+    low, high = np.where(equal, -np.inf, robot.lower), np.where(equal, np.inf, robot.upper)
+    within: Array = np.clip(neutral, low, high)
+    if not robot.closed or np.array_equal(within, neutral):
+        return within
+
+    def beyond(q: Array) -> float:
+        return float(np.maximum(low - q, q - high).max())
+
+    try:
+        closed = np.array(robot.close(within))  # type: ignore[attr-defined]
+    except ValueError:
+        return neutral
+    return closed if beyond(closed) < beyond(neutral) else neutral

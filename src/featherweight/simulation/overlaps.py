@@ -1,0 +1,37 @@
+"""What overlaps where a simulation is, before anything moves."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .simulation import Simulation
+
+
+class Overlap(NamedTuple):
+    """Two things that overlap: what they are in words, their links (None for the world), and how deep [m]."""
+
+    names: str
+    links: tuple[str | None, str | None]
+    depth: float
+
+
+def overlaps(simulation: Simulation) -> list[Overlap]:
+    """What overlaps on the first robot as it is now, the deepest first."""
+    stage: Any = simulation._stepper.contacts
+    if stage is None or not stage.bodies:
+        return []
+    fleet = simulation._fleet
+    if fleet is None:
+        stage.detect(simulation._stepper.q, None)
+        count = int(stage.state.counts[0])
+        candidates, gaps = stage.state.contacts.candidate[0, :count], stage.state.contacts.gap[0, :count]
+    else:
+        candidates, gaps = fleet.look()
+    order = np.argsort(gaps, kind="stable")
+    deepest: dict[str, Overlap] = {}
+    for c, gap in zip(candidates[order], gaps[order], strict=True):
+        if gap < 0.0:
+            deepest.setdefault(stage.names[c], Overlap(stage.names[c], stage.touching.links[c], -float(gap)))
+    return list(deepest.values())
