@@ -12,6 +12,7 @@ import numpy as np
 import trimesh
 from defusedxml import ElementTree  # type: ignore[import-untyped, unused-ignore]
 
+from .height_surface import height_surface
 from .types import Pose, Shape, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -68,14 +69,9 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
 
 
 def _height_field(shape: Shape) -> trimesh.Trimesh:
-    """Its upper surface: two triangles for each cell."""
-    nx, ny = shape.heights.shape
-    x, y = (np.linspace(-0.5 * length, 0.5 * length, n) for length, n in zip(shape.size[:2], (nx, ny), strict=True))
-    grid = np.stack([*np.meshgrid(x, y, indexing="ij"), shape.heights], axis=-1)
-    number = np.arange(nx * ny).reshape(nx, ny)
-    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
-    faces = np.concatenate([np.stack(corners, axis=-1).reshape(-1, 3) for corners in ((a, b, c), (a, c, d))])
-    return trimesh.Trimesh(grid.reshape(-1, 3), faces, process=False)
+    """Its upper surface."""
+    x, y = (np.linspace(-0.5 * l, 0.5 * l, n) for l, n in zip(shape.size[:2], shape.heights.shape, strict=True))
+    return trimesh.Trimesh(*height_surface(x, y, shape.heights), process=False)
 
 
 def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
