@@ -114,9 +114,11 @@ class ForcesAtJoints:
         force: Array = spring_force((s.damping, s.stiffness, s.rest), q[..., s.at], rates, ahead)
         return force if S is None else np.einsum("...rv,...r->...v", S, force)
 
-    def spring_energy(self, q: Array) -> Array:
+    def spring_energy(self, q: Array, stiffness: Array | None = None) -> Array:
+        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., n)."""
         r = self._sprung
-        energy: Array = 0.5 * (self.stiffness[r] * (self.coordinates(q, r) - self.rest[r]) ** 2).sum(axis=-1)
+        k = (self.stiffness if stiffness is None else stiffness)[..., r]
+        energy: Array = 0.5 * (k * (self.coordinates(q, r) - self.rest[r]) ** 2).sum(axis=-1)
         return energy
 
     def of_drives(self, q: Array, v: Array, control: Array) -> Array:

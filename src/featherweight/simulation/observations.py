@@ -38,8 +38,8 @@ class Observations:
         raise NotImplementedError
 
     def energy(self) -> Any:
-        """Kinetic, potential and spring energy [J], () or (robots,)."""
-        total = self._stepper.energy(self._mover.q, self._mover.v)
+        """Kinetic, potential and spring energy [J], () or (robots,), of each robot as `vary` made it."""
+        total = self._mover.energy()
         return float(total[0]) if self._single else total
 
     @property

@@ -33,9 +33,9 @@ class CollisionScene(NamedTuple):
     first: Any  # (pairs,) int
     enabled: Any  # (pairs,) bool
     balls: Any  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
-    closed: Any  # None where all pairs are of balls and of a ball and the ground: the other functions are then not compiled
+    closed: Any  # None where all pairs are of balls and of a ball and a plane: the other functions are then not compiled
     hulls: Any  # Hulls, or None where all pairs have closed forms
-    fields: Any  # HeightFields, or None where there are none
+    fields: Any  # HeightFields
 
 
 class HeightFields(NamedTuple):

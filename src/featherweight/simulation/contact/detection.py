@@ -133,7 +133,7 @@ def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
     if scene.kind[b] == PLANE:
         return inner(axis_of(PB, 2), apart) < most  # type: ignore[no-any-return]
     if scene.kind[b] == HEIGHTS:
-        return is_over(scene.fields, scene.data[b, 0], inner(axis_of(PB, 2), apart), most)  # type: ignore[no-any-return]
+        return inner(axis_of(PB, 2), apart) < most + scene.fields.edges[scene.data[b, 0], 4]  # type: ignore[no-any-return]
     most += scene.radius[b]
     return inner(apart, apart) < most * most  # type: ignore[no-any-return]
 
@@ -147,7 +147,7 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int
     one, other = scene.kind[a], scene.kind[b]
     PA, PB, SA, SB, found = work.placement[a], work.placement[b], scene.size[a], scene.size[b], work.found
     if other == HEIGHTS:
-        return contacts_on_heights(scene, scene.fields, a, b, reach, work)
+        return contacts_on_heights(scene, scene.closed, a, b, reach, work)
     if one == SPHERE and other == SPHERE:
         return ball_ball(position_of(PA), SA[0], position_of(PB), SB[0], found, 0)
     if one == SPHERE and other == PLANE:
@@ -159,19 +159,11 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int
 
 
 @jitable
-def is_over(fields: Any, f: int, height: float, reach: float) -> bool:
-    """Whether what is at a height above z = 0 of a field may be within `reach` of its surface [m]."""
-    if fields is None:  # known when this is compiled
-        return False
-    return height < reach + fields.edges[f, 4]  # type: ignore[no-any-return]
-
-
-@jitable
-def contacts_on_heights(scene: Any, fields: Any, a: int, b: int, reach: float, work: Any) -> int:
+def contacts_on_heights(scene: Any, closed: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of the balls that stand for a shape with a height field."""
-    if fields is None:  # known when this is compiled
+    if closed is None:  # known when this is compiled
         return 0
-    f = scene.data[b, 0]
+    fields, f = scene.fields, scene.data[b, 0]
     field = fields.heights, fields.grid[f], fields.edges[f]
     balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
     return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work)

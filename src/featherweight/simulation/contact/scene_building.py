@@ -223,7 +223,7 @@ def assembled_scene(
         first=first[:-1].copy(),
         enabled=np.ones(len(ordered), bool),
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
-        fields=_fields(fields) if fields else None,
+        fields=_fields(fields),
         closed=None if all(_kind_of_algorithm(things[i], things[j]) == 0 for i, j, _, _ in ordered) else True,
         hulls=hulls_of(things)
         if any(_kind_of_algorithm(things[i], things[j]) == 2 for i, j, _, _ in ordered) else None,
@@ -266,9 +266,9 @@ def _candidates(a: ScenePart, b: ScenePart) -> int:
 
 def _kind_of_algorithm(a: ScenePart, b: ScenePart) -> int:
     """0 for balls, 1 for closed forms, 2 for the general algorithm; of the two the one of the lower kind is first."""
-    if b.kind == HEIGHTS or (a.kind == SPHERE and b.kind in (SPHERE, PLANE)):
+    if a.kind == SPHERE and b.kind in (SPHERE, PLANE):
         return 0
-    if (b.kind == PLANE and a.kind != HULL) or (a.kind == SPHERE and b.kind != HULL):
+    if b.kind == HEIGHTS or (b.kind == PLANE and a.kind != HULL) or (a.kind == SPHERE and b.kind != HULL):
         return 1
     return 1 if a.kind == CAPSULE and b.kind in (CAPSULE, BOX) else 2
 
@@ -281,9 +281,9 @@ def _fields(fields: Sequence[HeightField]) -> HeightFields:
         for f in fields
     ]  # fmt: skip
     return HeightFields(
-        heights=np.concatenate([f.grid.ravel() for f in fields]),
-        grid=np.array([(start, *f.grid.shape) for start, f in zip(starts, fields, strict=False)], np.int64),
-        edges=np.array(edges, float),
+        heights=np.concatenate([np.zeros(0), *(f.grid.ravel() for f in fields)]),
+        grid=np.array([(start, *f.grid.shape) for start, f in zip(starts, fields, strict=False)], np.int64).reshape(-1, 3),
+        edges=np.array(edges, float).reshape(-1, 6),
     )
 
 
