@@ -277,7 +277,7 @@ def test_a_ball_on_heights() -> None:
     valley = fw.HeightField([[0.3, 0.0, 0.3], [0.3, 0.0, 0.3]], (-1.0, 1.0), (-1.0, 1.0))
     sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=valley, friction=0.2, **TIGHT)
     assert agreed(sim, pose((0.1, 1e-6, r * np.sqrt(1.09)), TURN), v).doubtful == ()
-    assert len(sim.contacts()[0]) == 0 and len(sim.derivatives().A) == 12
+    assert len(sim.contacts()[0]) == 2
 
 
 def test_two_balls() -> None:

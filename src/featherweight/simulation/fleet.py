@@ -174,13 +174,13 @@ class Fleet:
         v: Array = self._home.v
         return v
 
-    def energy(self) -> Array:
+    def energy(self, q: Array, v: Array) -> Array:
         """Kinetic, potential and spring energy (robots,) [J], each robot's with its own inertias and stiffness."""
         robot, forces = self.stepper.robot, self.stepper.forces
-        total = self.with_own_inertias(robot.kinetic_energy, self.q, self.v)
-        total = total + self.with_own_inertias(robot.potential_energy, self.q)
+        total = self.with_own_inertias(robot.kinetic_energy, q, v)
+        total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.stepper.passive:
-            total = total + forces.spring_energy(self.q, self.varied.get("stiffness"))
+            total = total + forces.spring_energy(q, self.varied.get("stiffness"))
         return np.asarray(total)
 
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:

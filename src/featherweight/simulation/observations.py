@@ -39,7 +39,7 @@ class Observations:
 
     def energy(self) -> Any:
         """Kinetic, potential and spring energy [J], () or (robots,), of each robot as `vary` made it."""
-        total = self._mover.energy()
+        total = self._mover.energy(self._mover.q, self._mover.v)
         return float(total[0]) if self._single else total
 
     @property

@@ -136,9 +136,9 @@ class Stepper:
         potential = self.robot.potential_energy(q)
         return self.robot.kinetic_energy(q, v), potential + self.forces.spring_energy(q) if self.passive else potential
 
-    def energy(self) -> Array:
-        """Both (robots,) [J], now."""
-        kinetic, potential = self.energies(self.q, self.v)
+    def energy(self, q: Array, v: Array) -> Array:
+        """Both (robots,) [J]."""
+        kinetic, potential = self.energies(q, v)
         return np.asarray(kinetic + potential)
 
     def forces_on_joints(self, tau: Any, control: Any) -> Array:
