@@ -40,10 +40,11 @@ class Inputs(NamedTuple):
 
 
 def can_be_compiled(stepper: Any, contacts: Any) -> bool:
-    """Whether the robot's functions are machine code of their own."""
-    robot = stepper.robot
-    closing = not stepper.looped or robot._closing_step is not None
-    return closing and not contacts.inertia.by_sets and robot.forward_dynamics.execution == "traced"
+    """Whether the functions that a step calls are machine code of their own: those that are too large for that keep loops."""
+    robot, inertia = stepper.robot, contacts.inertia
+    if inertia.by_sets or (stepper.looped and robot._closing_step is None):
+        return False
+    return all(f.execution == "traced" for f in (robot.forward_dynamics, *inertia.functions))
 
 
 class Fleet:

@@ -20,6 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value, at most, for constraints that follow from others but for what is tolerated
+FIRM = 0.1  # of the singular value that counts least: by so much constraints are independent of others, if they can be
 GAP = 10.0  # between singular values that count and those that do not
 TIE = 1e-6  # of the greatest value: what rounding may make of equal ones, and of the configurations where they are taken
 APART = 0.5  # [rad] in all between configurations at which constraints are tried that are left out
@@ -44,8 +45,12 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
             if _follow(assembly, x, rows):
                 return rows, np.asarray(J[best])
     ranks = [int((v > RANK).sum()) for v in values]
-    first = ranks.index(max(ranks))
-    return _independent_rows(J[first], max(ranks)), np.asarray(J[first])
+    first, rank = ranks.index(max(ranks)), max(ranks)
+    if rank:  # rows that are all but dependent there may be so a little way off
+        firm = _independent_rows(scaled[first], rank, FIRM * float(values[first][rank - 1]))
+        if len(firm) == rank:
+            return firm, np.asarray(J[first])
+    return _independent_rows(J[first], rank), np.asarray(J[first])
 
 
 def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
@@ -68,11 +73,11 @@ def _pivots(K: Array, rank: int) -> list[int]:
     return sorted(chosen)
 
 
-def _independent_rows(K: Array, rank: int) -> list[int]:
-    """The first rows that are independent of those before them."""
+def _independent_rows(K: Array, rank: int, least: float = RANK) -> list[int]:
+    """The first rows that are independent of those before them, by some part of the largest singular value."""
     chosen: list[int] = []
     for r in range(len(K)):
-        if len(chosen) < rank and smallest(K[[*chosen, r]]) > RANK * np.linalg.norm(K, 2):
+        if len(chosen) < rank and smallest(K[[*chosen, r]]) > least * np.linalg.norm(K, 2):
             chosen.append(r)
     return chosen
 
