@@ -12,7 +12,6 @@ from scipy.spatial.transform import Rotation
 import featherweight as fw
 from featherweight.model.types import WORLD, Actuator
 from featherweight.robots import mini_cheetah
-from featherweight.simulation.contact.height_fields import normal_and_height
 from featherweight.simulation.derivatives import StepDerivatives
 from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array

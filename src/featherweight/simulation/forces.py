@@ -121,11 +121,12 @@ class ForcesAtJoints:
         energy: Array = 0.5 * (k * (self.coordinates(q, r) - self.rest[r]) ** 2).sum(axis=-1)
         return energy
 
-    def of_drives(self, q: Array, v: Array, control: Array) -> Array:
-        """Joint forces (..., nv) of the actuators for controls (..., nu)."""
+    def of_drives(self, q: Array, v: Array, control: Array, values: Array | None = None) -> Array:
+        """Joint forces (..., nv) of the actuators for controls (..., nu), by their numbers or others (robots, 9, nu)."""
         rows, S = self.drives.row, self.map(q)
         rates = v[..., rows] if S is None else np.einsum("...rv,...v->...r", S[..., rows, :], v)
-        force = drive_force(self.drives.values, control, self.coordinates(q, rows), rates)
+        numbers = self.drives.values if values is None else np.moveaxis(values, 1, 0)
+        force = drive_force(numbers, control, self.coordinates(q, rows), rates)
         total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
         if S is None:
             for k, r in enumerate(rows):  # two drives may share a joint

@@ -74,6 +74,9 @@ class Simulation(StateOfRobots):
     Of many robots, `on_failure` says what happens to one whose step cannot be taken: "raise" a SimulationError, and no robot
     takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
 
+    Copies (`copy.copy`, `copy.deepcopy`, `pickle`) go on to the same bits from the state they were taken at, and move alone;
+    windows stay with the original.
+
     `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
     `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
     pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the residual

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DEVIATIONS = (0.002, 0.004)  # of the largest mesh, by which all may be off, until they are few enough
 CREASE = 0.6  # [rad]: two faces at a greater angle meet in an edge
 
-LAYERS = 2000.0  # times that squares about all faces cover that about the largest mesh: what a picture has time for
+LAYERS = 5000.0  # times that squares about all faces cover that about the largest mesh: what a picture has time for
 MEETING = 5000  # faces at one vertex, from which on a mesh is not simplified, since that takes time in their square
 
 # `fast_simplification` contracts edges whose error (a squared distance) is below 1e-9 (k + 3)^GROWTH in its round k of 100.

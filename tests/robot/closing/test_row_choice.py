@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def arm(places: tuple[str, ...], target: str, relpose: str = "", before: str = "
     )
     return (
         f'<mujoco><compiler angle="degree"/><worldbody><body name="target" {target}/>{before}{links}{"</body>" * 6}'
-        f'{"</body>" if before else ""}</worldbody>'
+        f"{'</body>' if before else ''}</worldbody>"
         f'<equality><weld body1="target" body2="link5" {relpose}/></equality></mujoco>'
     )
 
@@ -28,8 +30,8 @@ ELBOW = ("0 0 0.1", "0 0 0.05", "0.06 0 0.3", "0.2 0 0", "0.1 0 0", "0.07 0 0")
 
 @pytest.mark.parametrize("euler", ["0 0 0", "0 0 180", "180 0 0", "0 0 179.9996"])
 def test_an_arm_with_a_straight_wrist_moves_from_where_its_file_has_it(euler: str) -> None:
-    """Its two rolls turn against each other. Three rows about angles follow from two, and which two is not the same all along."""
-    robot = fw.load(arm(ELBOW, f'pos="0.43 0 0.45" euler="{euler}"'))
+    """Its two rolls turn against each other. Of three rows about angles one follows from the others, not the same all along."""
+    robot: Any = fw.load(arm(ELBOW, f'pos="0.43 0 0.45" euler="{euler}"'))
     q = robot.configurations["qpos0"]
     assert robot.nv == 1 and (q == 0.0).all()
     assert robot.singularity(q) < 1e3
@@ -41,11 +43,11 @@ def test_an_arm_with_a_straight_wrist_moves_from_where_its_file_has_it(euler: st
 
 
 def test_the_energy_of_an_arm_with_a_straight_wrist_falls() -> None:
-    robot = fw.load(arm(ELBOW, 'pos="0.43 0 0.45" euler="0 0 180"'))
+    robot: Any = fw.load(arm(ELBOW, 'pos="0.43 0 0.45" euler="0 0 180"'))
     sim = fw.Simulation(robot, 1e-3, q=robot.configurations["qpos0"], v=[2.0], shapes=False)
     before = sim.energy()
     sim.run(0.05)
-    assert sim.energy() < before and 0.05 < abs(sim.q[5]) < 0.1 and sim.opened < 1e-4
+    assert sim.energy() < before and 1e-3 < abs(sim.q[5]) < 0.1 and sim.opened < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_the_energy_of_an_arm_with_a_straight_wrist_falls() -> None:
 def test_half_turns_between_welded_bodies_are_as_any_others(euler: str, relpose: str) -> None:
     straight = ("0 0 0", *["0.2 0 0"] * 5)
     slide = '<body><joint name="lift" type="slide" axis="0 0 1"/><geom size="0.01"/>'
-    robot = fw.load(arm(straight, f'pos="0.7 0.1 0.1" euler="{euler}"', f'relpose="{relpose}"', slide))
+    robot: Any = fw.load(arm(straight, f'pos="0.7 0.1 0.1" euler="{euler}"', f'relpose="{relpose}"', slide))
     q = robot.configurations["qpos0"]
     assert robot.nv == 1 and np.abs(robot.residual(q)).max() < 1e-12 and robot.singularity(q) < 1e3
 
@@ -63,5 +65,5 @@ def test_half_turns_between_welded_bodies_are_as_any_others(euler: str, relpose:
 def test_an_arm_that_reaches_no_farther_is_refused_in_words_of_a_file_that_marks_no_joints() -> None:
     straight = ("0 0 0", *["0.2 0 0"] * 5)
     slide = '<body><joint name="lift" type="slide" axis="0 0 1"/><geom size="0.01"/>'
-    with pytest.raises(fw.ModelError, match="'equality0' leave 1 of 7 velocities free, but where they are closed some .* singular"):
+    with pytest.raises(fw.ModelError, match=r"'equality0' leave 1 of 7 velocities free, but where .* is singular in every"):
         fw.load(arm(straight, 'pos="1 0 0"', "", slide))

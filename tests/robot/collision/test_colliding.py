@@ -169,7 +169,7 @@ def test_bounding_volumes_leave_out_what_is_farther_apart_only() -> None:
         near = robot.distances(q, within=reach)
         inside = whole.distance <= reach
         assert inside.any() and not inside.all()
-        some = inside.any(axis=0)
+        some = np.asarray(inside.any(axis=0))
         assert near.pairs == tuple(p for p, there in zip(whole.pairs, some, strict=True) if there)
         there = inside[:, some]
         np.testing.assert_array_equal(near.distance, np.where(there, whole.distance[:, some], np.inf))
@@ -191,6 +191,7 @@ def test_of_one_state_only_what_is_near_comes_back() -> None:
     assert near.distance.shape == (3,) and np.isfinite(near.points).all() and len(near.pairs) == 3
     np.testing.assert_array_equal(near.distance, whole.distance[state, [whole.pairs.index(p) for p in near.pairs]])
     none = robot.distances(q[:0], within=0.1)
+    assert repr(none) == "<Distances of 0 pairs of shapes in 0 states>"
     assert none.pairs == () and none.distance.shape == (0, 0) and robot.distance_jacobian(q[:0], none).shape == (0, 0, robot.nv)
 
 
@@ -416,3 +417,6 @@ def test_height_fields_need_heights() -> None:
     field = Shape("hill", None, ShapeType.HEIGHTFIELD, (4.0, 2.0, 3.0), heights=[[0.0, 1.0]])
     with pytest.raises(fw.ModelError, match=r"shape 'hill': a height field needs finite heights .*\(1, 2\)"):
         free_bodies(Shape("ball", "body0", ShapeType.SPHERE, (0.1,)), field)
+    low = Shape("hill", None, ShapeType.HEIGHTFIELD, (4.0, 2.0, 3.0), heights=[[0.0, 1.0], [-3.1, 0.0]])
+    with pytest.raises(fw.ModelError, match=r"shape 'hill': a height field's base, 3 m below z = 0"):
+        free_bodies(Shape("ball", "body0", ShapeType.SPHERE, (0.1,)), low)

@@ -40,7 +40,7 @@ class Collisions:
         return [self.pairs[k] for k in np.flatnonzero(row)]
 
     def __repr__(self) -> str:
-        flat = self.touching.reshape(-1, len(self.pairs))
+        flat = _by_state(self.touching)
         some = [self.pairs[k] for k in np.flatnonzero(flat.any(axis=0))]
         return f"<Collisions: {len(some)} of {len(self.pairs)} pairs of shapes touch{_in_states(flat)}{_first_of(some)}>"
 
@@ -66,11 +66,16 @@ class Distances:
         return np.asarray(self.distance.min(axis=-1, initial=np.inf))
 
     def __repr__(self) -> str:
-        flat = self.distance.reshape(-1, len(self.pairs))
+        flat = _by_state(self.distance)
         order = np.argsort(flat.min(axis=0, initial=np.inf), kind="stable")
         least = f"; the least is {flat.min():.4g} m" if flat.size else ""
         nearest = _first_of([self.pairs[k] for k in order])
         return f"<Distances of {len(self.pairs)} pairs of shapes{_in_states(flat)}{least}{nearest}>"
+
+
+def _by_state(x: Array) -> Array:
+    """Numbers (states, npairs) of numbers (..., npairs)."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _in_states(flat: Array) -> str:
@@ -120,7 +125,7 @@ class Colliding(System):
         distance, points, normal = queries.distances(q, _checked_length("within", within))
         if within == math.inf:
             return Distances(queries.pairs, distance, points, normal)
-        near = np.flatnonzero((distance <= within).reshape(-1, len(queries.pairs)).any(axis=0))
+        near = np.flatnonzero((_by_state(distance) <= within).any(axis=0))
         some = tuple(queries.pairs[k] for k in near)
         return Distances(some, distance[..., near], points[..., near, :, :], normal[..., near, :])
 

@@ -12,7 +12,7 @@ from ..compiling import jitable
 from .face_clipping import MOST_POINTS, TILT
 from .hulls import farthest_vertex
 from .round_contacts import put
-from .triples import along, axis_of, inner, length_of, minus, outer, placed, position_of, seen_from, times, turned, turned_back
+from .triples import along, axis_of, inner, length_of, minus, outer, placed, position_of, times, turned_back
 
 UPRIGHT = 0.9  # cosine of a cylinder's tilt from which on its whole end may touch
 FLAT = 1e-7  # [m] by so much the lowest point of a cylinder's end must be below the others to count beside them

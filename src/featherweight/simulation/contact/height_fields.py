@@ -165,7 +165,7 @@ def triangle_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: 
 @jitable
 def edge_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
     """Of the edges from vertex (i, j) along x, along y and along the diagonal."""
-    _, grid, edges = field
+    grid = field[1]
     last, end = grid[1] - 1, grid[2] - 1
     for k in range(3):
         u, w = 1 - (k == 1), 1 - (k == 0)
@@ -179,7 +179,7 @@ def edge_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any,
         if not -INEXACT < part < 1.0 + INEXACT:
             continue
         p = along(a, part, way)
-        # the vertices across: (i + 1, j + 1) and the one before for an edge of a row or column, the other corners for a diagonal
+        # vertices across: (i + 1, j + 1) and the one before for an edge along x or y, the other corners for a diagonal
         one = is_beside(field, i + 1, j + 1 - (k == 2), c, p)
         other = is_beside(field, i - (k == 1), j - (k == 0) + (k == 2), c, p)
         border = (k == 0 and (j == 0 or j == end)) or (k == 1 and (i == 0 or i == last))
@@ -194,7 +194,7 @@ def edge_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any,
 @jitable
 def vertex_patch(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
     """Of vertex (i, j)."""
-    _, grid, _ = field
+    grid = field[1]
     p = vertex_of(field, i, j)
     distance = length_of(minus(c, p))
     if not 0.0 < distance < reach:
@@ -215,7 +215,7 @@ def is_beside(field: Any, i: int, j: int, c: Any, p: Any) -> bool:
     if i < 0 or j < 0 or i >= field[1][1] or j >= field[1][2]:
         return True
     way = minus(vertex_of(field, i, j), p)
-    return inner(minus(c, p), way) <= INEXACT * inner(way, way)  # type: ignore[no-any-return]
+    return inner(minus(c, p), way) <= INEXACT * inner(way, way)
 
 
 @jitable

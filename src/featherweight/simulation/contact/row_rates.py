@@ -91,9 +91,8 @@ def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRat
 def _over_heights(scene: Any, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
     """Rates of the normal where a centre x touches a height field, and whether a little way changes what it touches.
 
-    `contact` are the normal and the distance from the centre.
-
-    A face keeps its normal; that of an edge or a vertex turns with the direction from there to the centre.
+    `contact` has the normal and the distance of the centre. A face keeps its normal; that of an edge or a vertex turns with the
+    direction from there to the centre.
     """
     n, distance = contact
     f = int(scene.data[t, 0])
