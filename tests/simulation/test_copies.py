@@ -18,7 +18,7 @@ from simulation.scenes import corners, free_bodies, pendulum, solid_box
 SIDES = (0.4, 0.3, 0.2)
 
 
-def boxes(robots: int, **options: Any) -> fw.Simulation:
+def boxes(robots: int = 2, **options: Any) -> fw.Simulation:
     """Boxes that fall, of which the first meets the ground at once."""
     robot = free_bodies(solid_box(2.0, SIDES))
     q = np.tile(robot.neutral(), (robots, 1))
@@ -61,7 +61,8 @@ def controlled() -> fw.Simulation:
     return fw.Simulation(pendulum(damping=0.1), 1e-3, "rk4", q=[0.4], actuators=[fw.Actuator("motor", "pivot", gain=2.0)])
 
 
-SIMULATIONS = {f.__name__: f for f in (boxes, alone, different, failed, loop, side_by_side, controlled)}
+MAKERS: tuple[Callable[[], fw.Simulation], ...] = (boxes, alone, different, failed, loop, side_by_side, controlled)
+SIMULATIONS = {f.__name__: f for f in MAKERS}
 WAYS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda x: pickle.loads(pickle.dumps(x)),
     "deepcopy": copy.deepcopy,
@@ -80,7 +81,7 @@ def moved(sim: fw.Simulation) -> tuple[Any, ...]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SIMULATIONS)
 def test_a_copy_goes_on_to_the_same_bits_and_is_independent(name: str, way: str) -> None:
-    sim = SIMULATIONS[name](2) if name == "boxes" else SIMULATIONS[name]()  # type: ignore[operator]
+    sim = SIMULATIONS[name]()
     moved(sim)
     other, again = WAYS[way](sim), WAYS[way](sim)
     before = sim.q
@@ -107,7 +108,7 @@ def test_robots_that_begin_anew_are_those_of_the_copy() -> None:
 def test_environments_copy() -> None:
     envs = RobotVectorEnv("Hopper", 2)
     envs.reset(seed=3)
-    actions = np.zeros(envs.action_space.shape, np.float32)
+    actions = np.zeros((2, 3), np.float32)
     envs.step(actions)
     copies = [way(envs) for way in (WAYS["pickle"], WAYS["deepcopy"])]
     theirs = [other.step(actions) for other in copies]
