@@ -61,8 +61,9 @@ def controlled() -> fw.Simulation:
     return fw.Simulation(pendulum(damping=0.1), 1e-3, "rk4", q=[0.4], actuators=[fw.Actuator("motor", "pivot", gain=2.0)])
 
 
-MAKERS: tuple[Callable[[], fw.Simulation], ...] = (boxes, alone, different, failed, loop, side_by_side, controlled)
-SIMULATIONS = {f.__name__: f for f in MAKERS}
+SIMULATIONS: dict[str, Callable[[], fw.Simulation]] = {
+    f.__name__: f for f in (boxes, alone, different, failed, loop, side_by_side, controlled)
+}
 WAYS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda x: pickle.loads(pickle.dumps(x)),
     "deepcopy": copy.deepcopy,
