@@ -199,3 +199,25 @@ def test_what_makes_no_sense_is_refused() -> None:
             envs.step(wrong)
     with pytest.raises(ValueError, match="seed must be one number, or 2"):
         envs.reset(seed=[1, 2, 3])
+
+
+def test_what_tasks_see_is_of_robots_as_vary_made_them() -> None:
+    envs = RobotVectorEnv("Hopper", 2)
+    envs.reset(seed=0)
+    sim, robots = envs.simulation, envs.robots
+    envs.step(np.full(envs.action_space.shape, 0.5, np.float32))
+    before = robots.snapshot(forces=True)
+    middle, driven = before.center_of_mass, before.qfrc_actuator
+    parameters = np.stack([sim.robot.inertial_parameters] * 2)
+    parameters[1, -1] *= 3.0  # a heavy foot
+    sim.vary(parameters=parameters, gains=[1.0, 2.0])
+    now = robots.snapshot(forces=True)
+    own = sim.robot.with_inertial_parameters(parameters[1])
+    np.testing.assert_allclose(now.center_of_mass[0], middle[0], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(now.center_of_mass[1], own.center_of_mass(sim.q[1]), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(robots.snapshot(np.array([1])).center_of_mass, now.center_of_mass[1:], rtol=1e-12)
+    np.testing.assert_allclose(now.qfrc_actuator, driven * [[1.0], [2.0]], rtol=1e-12)
+    with pytest.raises(NotImplementedError, match="cinert and cvel are of links of the file"):
+        _ = now.cinert
+    sim.vary()
+    np.testing.assert_array_equal(robots.snapshot().cinert, before.cinert)

@@ -416,13 +416,19 @@ def test_a_slope_of_heights_is_a_plane() -> None:
     assert len(sim.contacts()[0]) > 0
 
 
-def test_heights_go_on_beyond_their_edge() -> None:
-    """As they are there: level beyond a slope's top, at its height."""
-    field = fw.HeightField([[0.0, 0.0], [0.5, 0.5]], (0.0, 1.0), (0.0, 1.0))
+def test_there_is_nothing_beyond_the_edge_of_heights_and_nothing_below_their_base() -> None:
+    """Balls fall freely beside a field and below its base; one on its edge and one on its slope stay out of it."""
+    field = fw.HeightField([[0.0, 0.0], [0.5, 0.5]], (0.0, 1.0), (0.0, 1.0), base=0.3)
     robot = free_bodies(solid_ball(1.0, 0.1))
-    sim = fw.Simulation(robot, H, q=pose((3.0, 0.5, 0.6)), spheres=[fw.ContactSphere("body0", 0.1)], ground=field)
+    q = np.array([pose(p) for p in ((3.0, 0.5, 0.6), (0.5, 0.5, -0.45), (1.05, 0.5, 0.6), (0.5, 0.5, 0.37))])
+    sim = fw.Simulation(robot, H, q=q, spheres=[fw.ContactSphere("body0", 0.1)], ground=field)
     sim.run(0.1, every=1000)
-    np.testing.assert_allclose(sim.q, pose((3.0, 0.5, 0.6)), atol=1e-6)
+    steps = round(0.1 / H)
+    fallen = 0.5 * G * H * H * steps * (steps + 1)
+    np.testing.assert_allclose(sim.q[:2, 2], q[:2, 2] - fallen, atol=1e-12)
+    assert (sim.q[2:, 2] > q[2:, 2] - 0.8 * fallen).all() and sim.q[2, 0] > 1.05
+    with pytest.raises(ValueError, match="base must be a depth"):
+        fw.HeightField([[0.0, -1.0], [0.5, 0.5]], (0.0, 1.0), (0.0, 1.0), base=0.3)
 
 
 def test_a_block_comes_to_rest_in_a_bowl() -> None:

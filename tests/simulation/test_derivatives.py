@@ -12,7 +12,6 @@ from scipy.spatial.transform import Rotation
 import featherweight as fw
 from featherweight.model.types import WORLD, Actuator
 from featherweight.robots import mini_cheetah
-from featherweight.simulation.contact.ground_contacts import normal_and_height
 from featherweight.simulation.derivatives import StepDerivatives
 from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array
@@ -258,14 +257,29 @@ def test_edges_are_doubtful() -> None:
     assert doubtful(5e-5, [slide, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.3) == where
 
 
-def test_a_ball_on_heights_and_two_balls() -> None:
-    heights = fw.HeightField(0.05 * np.random.default_rng(3).standard_normal((6, 6)), (-1.0, 1.0), (-1.0, 1.0))
-    robot = free_bodies(solid_ball(2.0, 0.1))
-    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=heights, friction=0.2, **TIGHT)
-    scene = sim._stepper.contacts.scene
-    _, _, nz, height = normal_and_height(scene.heights, scene.field_grid[0], scene.field_edges[0], 0.13, 0.27)
-    agreed(sim, pose((0.13, 0.27, height + 0.1001 / nz), TURN), np.array([0.3, 0.1, -0.9, 0.2, 0.1, 0.3]))
+def test_a_ball_on_heights() -> None:
+    """On a face, an edge between triangles, a vertex and two faces of a valley; nothing is smooth where these meet."""
+    roof = fw.HeightField([[0.0, 0.1, 0.0], [0.0, 0.2, 0.0], [0.0, 0.1, 0.0]], (-1.0, 1.0), (-1.0, 1.0))
+    robot, r = free_bodies(solid_ball(2.0, 0.1)), 0.09999
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=roof, friction=0.2, **TIGHT)
+    v = np.array([0.3, 0.1, -0.9, 0.2, 0.1, 0.3])
+    face = np.array([0.1, 0.1, 1.0]) / np.sqrt(1.02)  # of the triangle with the middle, (1, 0) and (1, 1)
+    for place in (
+        np.array([0.7, 0.2, 0.11]) + r * face,  # a point of it at 0.2 - 0.1 x - 0.1 y
+        np.array([0.5, 0.0, 0.15]) + r * np.array([0.1, 0.0, 1.0]) / np.sqrt(1.01),  # the ridge
+        np.array([0.0, 0.0, 0.2]) + r * np.array([0.0, 0.0, 1.0]),  # the top
+    ):
+        assert agreed(sim, pose(place, TURN), v).doubtful == ()
+    sim.reset(pose(np.array([0.7, 1e-9, 0.13]) + r * face, TURN), v)
+    assert len(sim.derivatives().doubtful) == 1
 
+    valley = fw.HeightField([[0.3, 0.0, 0.3], [0.3, 0.0, 0.3]], (-1.0, 1.0), (-1.0, 1.0))
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=valley, friction=0.2, **TIGHT)
+    assert agreed(sim, pose((0.1, 1e-6, r * np.sqrt(1.09)), TURN), v).doubtful == ()
+    assert len(sim.contacts()[0]) == 2
+
+
+def test_two_balls() -> None:
     two = free_bodies(solid_ball(2.0, 0.1), solid_ball(1.0, 0.2))
     spheres = [fw.ContactSphere("body0", 0.1, (0.01, 0.0, 0.0)), fw.ContactSphere("body1", 0.2)]
     sim = fw.Simulation(two, H, spheres=spheres, pairs=[(0, 1)], friction=0.3, **TIGHT)

@@ -159,6 +159,7 @@ def test_robots_that_differ_fall_as_robots_of_their_own() -> None:
         one = fw.Simulation(own, 1e-3, q=q[k], v=v[k], **ground)
         one.run(0.3, every=300)
         np.testing.assert_allclose(sim.q[k], one.q, atol=1e-8)
+        assert sim.energy()[k] == pytest.approx(one.energy(), rel=1e-8)
     with pytest.raises(NotImplementedError, match="derivatives"):
         sim.derivatives()
     sim.vary()
@@ -179,6 +180,17 @@ def test_springs_and_drives_differ_by_factors() -> None:
         for _ in range(200):
             one.step(control=[0.7])
         np.testing.assert_allclose(sim.q[k], one.q, atol=1e-10)
+        assert sim.energy()[k] == pytest.approx(one.energy(), rel=1e-9)
+
+
+def test_energies_have_the_armatures_of_robots_that_differ() -> None:
+    robot = pendulum(armature=0.2)
+    sim = fw.Simulation(robot, 1e-3, q=np.full((2, 1), 0.4), v=np.full((2, 1), 3.0))
+    before = sim.energy()
+    sim.vary(armature=[[0.2], [0.7]])
+    np.testing.assert_allclose(sim.energy() - before, [0.0, 0.5 * 0.5 * 3.0**2], rtol=1e-12, atol=1e-14)
+    sim.vary()
+    np.testing.assert_array_equal(sim.energy(), before)
 
 
 @pytest.mark.parametrize(

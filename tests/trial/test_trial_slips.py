@@ -99,7 +99,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "robot must be a Robot, as featherweight.load gives it; got str",
     ),
     "dt": (lambda: still(dt=1e-3), TypeError, "Simulation has no argument 'dt'; here it is step"),
-    "ground as a height": (lambda: still(ground=0.0), TypeError, "ground must be True (the plane z = 0), featherweight.Plane(...)"),
+    "ground as a height": (lambda: still(ground=0.0), TypeError, "ground must be True (the plane z = 0)"),
     "names for spheres": (
         lambda: still(spheres=["hand"], ground=fw.Plane()),
         TypeError,

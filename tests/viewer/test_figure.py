@@ -198,3 +198,80 @@ def test_the_ground_that_bodies_touch_is_drawn_in_every_layer() -> None:
     robot = featherweight.build(describe([Body("base"), Body("arm", solid)], [hinge], shapes=[plane]))
     for layer in Layer:
         assert [p.name for p in Figure(robot).planes(layer)] == ["plane"]
+
+
+def drawn_file(tmp_path: Path, name: str, content: str | bytes) -> Figure:
+    """A figure of a body with a mesh file."""
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    mesh = Shape("mesh", "a", ShapeType.MESH, (1.0, 1.0, 1.0), path=str(path))
+    body = Body("a", Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    return Figure(featherweight.build(describe([body], [Joint("free", JointType.FLOATING, "world", "a")], shapes=[mesh])))
+
+
+def test_a_face_with_very_many_corners_at_few_vertices_is_a_few_triangles(tmp_path: Path) -> None:
+    corners = " ".join(str(1 + k % 4) for k in range(20_000))
+    figure = drawn_file(tmp_path, "ring.obj", f"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 1\nf {corners}\n")
+    [surface] = figure.layer(Layer.VISUAL)["a"]
+    assert len(surface.faces) == 2 and not figure.notes
+
+
+def test_faces_that_lie_over_one_another_give_way_to_the_inertia(tmp_path: Path) -> None:
+    """A fan of long triangles, each as large as all."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 30_000, endpoint=False)
+    vertices = "".join(f"v {np.cos(a):.9f} {np.sin(a):.9f} 0\n" for a in angle)
+    figure = drawn_file(tmp_path, "fan.obj", vertices + "f " + " ".join(map(str, range(1, 30_001))) + "\n")
+    [box] = figure.layer(Layer.VISUAL)["a"]
+    assert len(box.faces) == 12
+    [note] = figure.notes
+    assert "fan.obj: 29998 faces" in note and "simplify it" in note
+
+
+def test_vertices_at_which_very_many_faces_meet_are_not_simplified() -> None:
+    """Which takes time in the square of their number."""
+    count = 20_000
+    angle = np.linspace(0.0, 2.0 * np.pi, count, endpoint=False)
+    rim = np.column_stack([np.cos(angle), np.sin(angle), 0.1 * np.sin(7.0 * angle)])
+    faces = np.column_stack([np.zeros(count - 2, int), np.arange(1, count - 1), np.arange(2, count)])
+    fan = trimesh.Trimesh(rim, faces, process=False)
+    assert simplified(fan, 0.01) is fan
+
+
+MSH_BOX = trimesh.creation.box((0.2, 0.3, 0.4))
+
+
+def msh(faces: bool, counts: tuple[int, int] = (0, 0)) -> bytes:
+    """MuJoCo's binary format, with some normals and texture coordinates."""
+    normals, coordinates = counts
+    corners = np.asarray(MSH_BOX.faces, "<i4") if faces else np.zeros((0, 3), "<i4")
+    head = np.array([8, normals, coordinates, len(corners)], "<i4")
+    between = np.ones(3 * normals + 2 * coordinates, "<f4")
+    return head.tobytes() + np.asarray(MSH_BOX.vertices, "<f4").tobytes() + between.tobytes() + corners.tobytes()
+
+
+@pytest.mark.parametrize("content", [msh(True), msh(False), msh(True, (8, 8))])
+def test_mujocos_binary_meshes_are_read_as_mujoco_reads_them(tmp_path: Path, content: bytes) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    figure = drawn_file(tmp_path, "box.msh", content)
+    [surface] = figure.layer(Layer.VISUAL)["a"]
+    assert len(surface.faces) == 12 and not figure.notes
+    np.testing.assert_allclose(np.ptp(surface.vertices, axis=0), [0.2, 0.3, 0.4], rtol=1e-6)
+    asset = f'<asset><mesh name="m" file="{tmp_path}/box.msh"/></asset>'
+    model = mujoco.MjModel.from_xml_string(f'<mujoco>{asset}<worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>')
+    assert (model.mesh_vertnum[0], model.mesh_facenum[0]) == (8, 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("gmsh.msh", "$MeshFormat\n4.1 0 8\n$EndMeshFormat\n", "not in MuJoCo's binary MSH format"),
+        ("short.msh", msh(True)[:-4], "not in MuJoCo's binary MSH format"),
+        ("wrong.msh", msh(True)[:-4] + b"\x09\0\0\0", "a face names a vertex that is not there"),
+        ("part.step", "ISO-10303-21;", "convert it to STL, OBJ, COLLADA, PLY or glTF"),
+    ],
+)
+def test_meshes_of_other_formats_are_told_with_what_to_do(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
+    figure = drawn_file(tmp_path, name, content)
+    assert len(figure.layer(Layer.VISUAL)["a"]) == 1
+    [note] = figure.notes
+    assert str(tmp_path / name) in note and words in note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 import numpy as np
 
@@ -226,6 +226,9 @@ class CompiledFunction(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<CompiledFunction {call_text(self.program)}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # a function does not change
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, ([f._recipe for f in self._candidates.values()] or [self._recipe], self.algorithm)

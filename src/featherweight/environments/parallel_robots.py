@@ -83,7 +83,8 @@ class ParallelRobots:
     def snapshot(self, which: Array | slice = slice(None), forces: bool = False) -> Snapshot:
         """All robots as they are, or some, with the forces of the last step or without."""
         q, v = self.simulation.q[which], self.simulation.v[which]
-        return Snapshot(self.links, q, v, *((self._forces(which), self.control[which]) if forces else ()))
+        felt, control = (self._forces(which), self.control[which]) if forces else (None, None)
+        return Snapshot(self.links, q, v, felt, control, (self.simulation, which))
 
     def _forces(self, which: Array | slice) -> Forces:
         """On both links of contacts, but for the world."""

@@ -14,6 +14,7 @@ from ..model.description import Description
 from ..model.types import Frame
 from ..robot.qpos_qvel import QposQvel, cross
 from ..robot.robot import Robot
+from ..simulation import Simulation
 from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
 from ..simulation.joint_limits import default_start
@@ -73,8 +74,12 @@ class Snapshot:
     Spatial vectors are MuJoCo's: (angular, linear) in the world's axes, about each robot's centre of mass.
     """
 
-    def __init__(self, links: Links, q: Array, v: Array, forces: Forces | None = None, control: Array | None = None) -> None:
-        self.links, self.q, self.v, self._forces, self._control = links, q, v, forces, control
+    def __init__(
+        self, links: Links, q: Array, v: Array, forces: Forces | None = None, control: Array | None = None,
+        of: tuple[Simulation, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """`of` is the simulation that the robots are in, and which of its robots they are: they may differ by `vary`."""
+        self.links, self.q, self.v, self._forces, self._control, self._of = links, q, v, forces, control, of
 
     @cached_property
     def qpos(self) -> Array:
@@ -89,10 +94,20 @@ class Snapshot:
     @cached_property
     def center_of_mass(self) -> Array:
         """(robots, 3)."""
-        return np.asarray(self.links.robot.center_of_mass(self.q))
+        function = self.links.robot.center_of_mass
+        if self._of is None:
+            return np.asarray(function(self.q))
+        simulation, which = self._of
+        return np.asarray(simulation.with_own_inertias(function, self.q, which=which))
 
     @cached_property
     def _about_center_of_mass(self) -> Any:
+        if self._varied("parameters") is not None:
+            raise NotImplementedError(
+                "cinert and cvel are of links of the file, and vary(parameters=) gives inertias to bodies, which several links "
+                "may share: leave them out (include_cinert_in_observation=False, include_cvel_in_observation=False), or the "
+                "parameters"
+            )
         return self.links.about_center_of_mass(self.q, self.v)
 
     @property
@@ -117,7 +132,13 @@ class Snapshot:
     @property
     def qfrc_actuator(self) -> Array:
         """Joint forces (robots, nv) of actuators."""
-        return self.links.actuators.of_drives(self.q, self.v, known(self._control))
+        return self.links.actuators.of_drives(self.q, self.v, known(self._control), self._varied("drives"))
+
+    def _varied(self, name: str) -> Array | None:
+        if self._of is None:
+            return None
+        simulation, which = self._of
+        return simulation.varied(name, which)
 
 
 def known(x: Any) -> Any:

@@ -116,6 +116,9 @@ def require_shapes(d: Description) -> None:
         if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
             problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"
             raise ModelError(f"{d.source}: {problem}; give them")
+        if s.type is ShapeType.HEIGHTFIELD and not s.size[2] + np.min(s.heights) >= 0.0:
+            problem = f"shape {s.name!r}: a height field's base, {s.size[2]:g} m below z = 0, must lie below all of its heights"
+            raise ModelError(f"{d.source}: {problem}; give a greater third size, or shift the heights")
 
 
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:

@@ -12,10 +12,12 @@ import numpy as np
 import trimesh
 from defusedxml import ElementTree  # type: ignore[import-untyped, unused-ignore]
 
+from .height_surface import height_surface
 from .types import Pose, Shape, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RGB = tuple[int, int, int]  # 0..255
+KNOWN = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf", ".msh")  # read without further packages
 COLLADA = "{http://www.collada.org/2005/11/COLLADASchema}"
 
 
@@ -68,14 +70,9 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
 
 
 def _height_field(shape: Shape) -> trimesh.Trimesh:
-    """Its upper surface: two triangles for each cell."""
-    nx, ny = shape.heights.shape
-    x, y = (np.linspace(-0.5 * length, 0.5 * length, n) for length, n in zip(shape.size[:2], (nx, ny), strict=True))
-    grid = np.stack([*np.meshgrid(x, y, indexing="ij"), shape.heights], axis=-1)
-    number = np.arange(nx * ny).reshape(nx, ny)
-    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
-    faces = np.concatenate([np.stack(corners, axis=-1).reshape(-1, 3) for corners in ((a, b, c), (a, c, d))])
-    return trimesh.Trimesh(grid.reshape(-1, 3), faces, process=False)
+    """Its upper surface."""
+    x, y = (np.linspace(-0.5 * l, 0.5 * l, n) for l, n in zip(shape.size[:2], shape.heights.shape, strict=True))
+    return trimesh.Trimesh(*height_surface(x, y, shape.heights), process=False)
 
 
 def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
@@ -104,7 +101,8 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
             scene = _scene(path)
             parts = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
     except Exception as error:
-        raise MeshError(f"{path}: {error}") from error
+        foreign = "" if path.lower().endswith(KNOWN) else "; convert it to STL, OBJ, COLLADA, PLY or glTF"
+        raise MeshError(f"{path}: {error}{foreign}") from error
     if not parts:
         raise MeshError(f"{path}: no triangles")
     colors = [_color(mesh) for mesh in parts]
@@ -113,11 +111,31 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
 
 def _scene(path: str) -> trimesh.Scene:
     """What trimesh reads of a file."""
+    if path.lower().endswith(".msh"):
+        return trimesh.Scene(_mujoco_mesh(Path(path).read_bytes()))
     if path.lower().endswith(".dae"):
         document = Path(path).read_bytes()
         if b"<texture" in document:
             return trimesh.load_scene(io.BytesIO(_without_textures(document)), file_type="dae")
     return trimesh.load_scene(path)
+
+
+def _mujoco_mesh(data: bytes) -> trimesh.Trimesh:
+    """A mesh in MuJoCo's binary format: counts of vertices, normals, texture coordinates and faces, and then these.
+
+    Without faces it is the convex hull of the vertices.
+    """
+    counts = np.frombuffer(data[:16], "<i4").astype(int)
+    if len(counts) < 4 or counts.min() < 0 or len(data) != 16 + 4 * int(counts @ (3, 3, 2, 3)):
+        raise ValueError("not in MuJoCo's binary MSH format (those of Gmsh are another one); convert it to STL or OBJ")
+    vertices, _, _, faces = counts
+    points = np.frombuffer(data, "<f4", 3 * vertices, 16).reshape(-1, 3).astype(float)
+    corners = np.frombuffer(data, "<i4", 3 * faces, len(data) - 12 * faces).reshape(-1, 3)
+    if faces == 0:
+        return trimesh.Trimesh(points).convex_hull
+    if corners.min() < 0 or corners.max() >= vertices:
+        raise ValueError("a face names a vertex that is not there; correct it")
+    return trimesh.Trimesh(points, corners)
 
 
 def _without_textures(document: bytes) -> bytes:

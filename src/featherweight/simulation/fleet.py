@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.function import CompiledFunction
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .failure import SimulationError
@@ -23,6 +24,7 @@ FLOAT = np.dtype(np.float64)
 FLAT = (  # that may be there, with two axes
     "friction", "damping", "stiffness", "lower", "upper", "armature", "own_armature", "middle_armature",
 )  # fmt: skip
+OF_ADDRESSES = ("_run", "_alone", "_many", "_tables", "_tau", "_control", "arrays")  # what `_bind` and `_compile` make
 DEEP = ("drives", "parameters", "kept_q", "kept_v")  # and with three
 
 
@@ -40,10 +42,11 @@ class Inputs(NamedTuple):
 
 
 def can_be_compiled(stepper: Any, contacts: Any) -> bool:
-    """Whether the robot's functions are machine code of their own."""
-    robot = stepper.robot
-    closing = not stepper.looped or robot._closing_step is not None
-    return closing and not contacts.inertia.by_sets and robot.forward_dynamics.execution == "traced"
+    """Whether the functions that a step calls are machine code of their own: those that are too large for that keep loops."""
+    robot, inertia = stepper.robot, contacts.inertia
+    if inertia.by_sets or (stepper.looped and robot._closing_step is None):
+        return False
+    return all(f.execution == "traced" for f in (robot.forward_dynamics, *inertia.functions))
 
 
 class Fleet:
@@ -58,6 +61,16 @@ class Fleet:
         self._tables: deque[Table] = deque()
         self.varied: dict[str, Array] = {}
         self.done = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but machine code and tables of addresses, which a copy makes for its own arrays."""
+        return {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES} | {"_ready": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._tables = deque()
+        if "_home" in state:
+            self._bind(self._home)
 
     # states
 
@@ -168,6 +181,24 @@ class Fleet:
     def v(self) -> Array:
         v: Array = self._home.v
         return v
+
+    def energy(self, q: Array, v: Array) -> Array:
+        """Kinetic, potential and spring energy (robots,) [J], each robot's with its own inertias and stiffness."""
+        robot, forces = self.stepper.robot, self.stepper.forces
+        total = self.with_own_inertias(robot.kinetic_energy, q, v)
+        total = total + self.with_own_inertias(robot.potential_energy, q)
+        if self.stepper.passive:
+            total = total + forces.spring_energy(q, self.varied.get("stiffness"))
+        return np.asarray(total)
+
+    def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:
+        """A function of the robot, at arguments of some robots, each with its own inertias where they differ."""
+        if "parameters" not in self.varied:
+            return function(*arguments)
+        robot = self.stepper.robot
+        parametric = robot.parametric(function)
+        own = {"parameters": self.varied["parameters"][which], "armature": self.varied["own_armature"][which]}
+        return parametric(*arguments, *(own[x.name] for x in parametric.program.inputs[len(arguments) :]))
 
     @property
     def opened(self) -> float:

@@ -153,16 +153,18 @@ class ForcesAtJoints:
         force: Array = spring_force((s.damping, s.stiffness, s.rest), q[..., s.at], rates, ahead)
         return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
 
-    def spring_energy(self, q: Array) -> Array:
+    def spring_energy(self, q: Array, stiffness: Array | None = None) -> Array:
+        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., n)."""
         r = self._sprung
-        stretched = self.coordinates(q, r) - self.rest[r]
-        return ordered_sum(0.5 * self.stiffness[r] * stretched * stretched)
+        k, stretched = (self.stiffness if stiffness is None else stiffness)[..., r], self.coordinates(q, r) - self.rest[r]
+        return ordered_sum(0.5 * k * stretched * stretched)
 
-    def of_drives(self, q: Array, v: Array, control: Array) -> Array:
-        """Joint forces (..., nv) of the actuators for controls (..., nu)."""
+    def of_drives(self, q: Array, v: Array, control: Array, values: Array | None = None) -> Array:
+        """Joint forces (..., nv) of the actuators for controls (..., nu), by their numbers or others (robots, 9, nu)."""
         rows, S = self.drives.row, self.map(q)
         rates = v[..., rows] if S is None else ordered_sum(S[..., rows, :] * v[..., None, :])
-        force = drive_force(self.drives.values, control, self.coordinates(q, rows), rates)
+        numbers = self.drives.values if values is None else np.moveaxis(values, 1, 0)
+        force = drive_force(numbers, control, self.coordinates(q, rows), rates)
         total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
         if S is None:
             for k, r in enumerate(rows):  # two drives may share a joint

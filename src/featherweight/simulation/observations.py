@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engine.function import CompiledFunction
 from ..robot.robot import Robot
 from .contact_arrays import ContactArrays, ManyContacts
+from .fleet import Fleet
 from .forces import ForcesAtJoints
 from .scene import Ground, HeightField, Plane
 
@@ -29,6 +31,7 @@ class Observations:
     ground: Ground | None
     step_size: float
     _stepper: Any
+    _compiled: Fleet | None
     _single: bool
     _scene: Any = None
     _windows: list[Window]
@@ -38,9 +41,20 @@ class Observations:
         raise NotImplementedError
 
     def energy(self) -> Any:
-        """Kinetic, potential and spring energy [J], () or (robots,)."""
-        total = self._stepper.energy(self._mover.q, self._mover.v)
+        """Kinetic, potential and spring energy [J], () or (robots,), of each robot as `vary` made it."""
+        total = self._mover.energy(self._mover.q, self._mover.v)
         return float(total[0]) if self._single else total
+
+    def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:
+        """A function of the robot, at arguments of some robots, each with its own inertias where `vary` made them differ."""
+        if self._compiled is None:
+            return function(*arguments)
+        return self._compiled.with_own_inertias(function, *arguments, which=which)
+
+    def varied(self, name: str, which: Any = slice(None)) -> Array | None:
+        """What `vary` gave some robots, by the name of a field of `FleetArrays`; None where they are as the file has them."""
+        x = None if self._compiled is None else self._compiled.varied.get(name)
+        return None if x is None else x[which]
 
     @property
     def opened(self) -> float:

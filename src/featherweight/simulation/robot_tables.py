@@ -204,10 +204,7 @@ def _functions(
 def _contact_calls(stepper: Any, contacts: ContactStage, m: MotionArrays, a: dict[str, Any]) -> dict[str, Call]:
     q = a["q"]
     inertia, k, factors = contacts.inertia, a["kinematics"], a["factors"]
-    by_inverse = (contacts.bodies and inertia.function_of_bodies is None) or (
-        len(a["dofs"]) > 0 and inertia.function_of_all is None
-    )
-    bodies = bool(contacts.bodies)
+    by_inverse, bodies = inertia.takes_inverse, bool(contacts.bodies)
     return {
         "placement": (contacts.body_placements, q, k.placement),
         "velocity": (contacts.body_velocities, q, m.free, k.velocity),

@@ -75,8 +75,10 @@ class Plane:
 class HeightField:
     """The ground as heights (nx, ny) [m] at the points of a regular grid over `x` and `y` (first, last) [m], in the world.
 
-    Between the points heights are bilinear; beyond them those of the edge go on. Slopes should be small over the radius of
-    the spheres that touch it: the ground is taken for its tangent plane below the centre.
+    Each cell of the grid is two triangles, which share the diagonal from point (i, j) to (i + 1, j + 1), as in MuJoCo. The
+    ground ends at the first and last points: beyond them there is nothing. `base` [m] is how far the ground goes down below
+    z = 0; it has no lower side unless this is given. Spheres and points touch its faces, edges and vertices, its walls and
+    its lower side; a centre inside leaves it by the shortest way.
     """
 
     heights: Any
@@ -84,6 +86,7 @@ class HeightField:
     y: tuple[float, float]
     friction: float | None = None
     restitution: float | None = None
+    base: float = math.inf
     grid: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +96,8 @@ class HeightField:
         for name, (first, last) in (("x", self.x), ("y", self.y)):
             if not (last > first and math.isfinite(first) and math.isfinite(last)):
                 raise ValueError(f"{name} of the height field must be (first, last) with last above first; got {first, last}")
+        if not self.base + grid.min() >= 0.0:
+            raise ValueError(f"base must be a depth [m] below z = 0 that no height is below; got {self.base!r}")
         grid.flags.writeable = False
         object.__setattr__(self, "grid", grid)
         check_surface("the height field", self.friction, self.restitution)

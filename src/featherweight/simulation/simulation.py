@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
@@ -54,6 +55,7 @@ Controller = Callable[[float, Array, Array], Any]
 
 STANDARD_FRICTION = 0.8
 ON_FAILURE = ("raise", "stop", "reset")
+OF_THIS_PROCESS = ("_windows", "_scene", "_repeated")  # windows, pictures, and code on devices
 
 
 class Simulation(StateOfRobots):
@@ -87,6 +89,9 @@ class Simulation(StateOfRobots):
 
     Of many robots, `on_failure` says what happens to one whose step cannot be taken: "raise" a SimulationError, and no robot
     takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
+
+    Copies (`copy.copy`, `copy.deepcopy`, `pickle`) go on to the same bits from the state they were taken at, and move alone;
+    windows stay with the original.
 
     `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
     `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
@@ -185,6 +190,22 @@ class Simulation(StateOfRobots):
         self._windows: list[Window] = []
         self.steps = 0
         self.reset(q, v)
+
+    # copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what belongs to this simulation in this process."""
+        return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_windows": []}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Simulation:
+        """Return a simulation of the same robot with states of its own; robots and their functions do not change."""
+        memo |= {id(robot): robot for robot in (self.robot, self._stepper.moving)}
+        copied = memo[id(self)] = object.__new__(type(self))
+        vars(copied).update(copy.deepcopy(self.__getstate__(), memo))
+        return copied
+
+    def __copy__(self) -> Simulation:
+        return copy.deepcopy(self)
 
     # what differs
 

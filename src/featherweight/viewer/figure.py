@@ -14,7 +14,7 @@ from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import Shape, ShapeType
 from ..robot.robot import Robot
-from .drawn_meshes import lighter, shaded
+from .drawn_meshes import LAYERS, layers, lighter, once_each, shaded
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,6 +50,7 @@ class _BodyPart(NamedTuple):
     color: RGB
     opacity: float | None
     exact: bool  # has few faces as it is
+    name: str = ""  # of its file, or of the shape
 
 
 class Figure:
@@ -102,6 +103,13 @@ class Figure:
                 if str(error) not in self.notes:
                     self.notes.append(str(error))
                 unread.add(shape.body)
+        parts, crowded = _without_crowded(parts)
+        for part in crowded:
+            self.notes.append(
+                f"{part.name}: {len(part.mesh.faces)} faces, most of them as large as the mesh, would take too long to draw; "
+                "simplify it"
+            )
+            unread.add(part.body)
         drawn = {p.body for p in parts}
         for body in self.robot.bodies:
             if body.name in unread or (body.name not in drawn and layer != Layer.COLLISION):
@@ -157,4 +165,19 @@ def _parts_of(shape: Shape, plain: RGB) -> list[_BodyPart]:
         r, g, b, a = shape.color
         given, opacity = (round(255 * r), round(255 * g), round(255 * b)), a if a < 1.0 else None
     exact = shape.type not in (ShapeType.MESH, ShapeType.HEIGHTFIELD)
-    return [_BodyPart(shape.body, mesh, own or given or plain, opacity, exact) for mesh, own in shape_meshes(shape)]
+    name = shape.path or f"shape {shape.name!r}"
+    parts = [_BodyPart(shape.body, mesh, own or given or plain, opacity, exact, name) for mesh, own in shape_meshes(shape)]
+    for part in parts:
+        if not exact:
+            once_each(part.mesh)
+    return parts
+
+
+def _without_crowded(parts: list[_BodyPart]) -> tuple[list[_BodyPart], list[_BodyPart]]:
+    """The parts that can be drawn in time, and the others: those whose faces lie over one another most often."""
+    size = max((float(np.linalg.norm(p.mesh.extents)) for p in parts if len(p.mesh.faces)), default=0.0)
+    costs = np.array([layers(p.mesh, size) for p in parts])
+    order = np.argsort(costs, kind="stable")
+    left_out = set(order[np.cumsum(costs[order]) > LAYERS].tolist())
+    drawn = [p for k, p in enumerate(parts) if k not in left_out]
+    return drawn, [parts[k] for k in sorted(left_out)]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import viser
 
+from ..model.height_surface import height_surface
 from ..model.triangles import homogeneous_matrix
 from .figure import Figure, Layer
-from .height_surface import height_surface
 from .marks import MarkNodes
 from .poses import quaternions
 

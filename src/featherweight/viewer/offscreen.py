@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import trimesh
 
+from ..model.height_surface import height_surface
 from ..model.triangles import homogeneous_matrix
 from ..robot.robot import Robot
 from .figure import Figure, Layer, start_configuration
-from .height_surface import height_surface
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
 
 Array = np.ndarray[Any, np.dtype[Any]]

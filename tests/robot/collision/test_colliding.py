@@ -169,13 +169,60 @@ def test_bounding_volumes_leave_out_what_is_farther_apart_only() -> None:
         near = robot.distances(q, within=reach)
         inside = whole.distance <= reach
         assert inside.any() and not inside.all()
-        np.testing.assert_array_equal(near.distance, np.where(inside, whole.distance, np.inf))
-        np.testing.assert_array_equal(near.points[inside], whole.points[inside])
-        assert np.isnan(near.points[~inside]).all() and np.isnan(near.normal[~inside]).all()
+        some = np.asarray(inside.any(axis=0))
+        assert near.pairs == tuple(p for p, there in zip(whole.pairs, some, strict=True) if there)
+        there = inside[:, some]
+        np.testing.assert_array_equal(near.distance, np.where(there, whole.distance[:, some], np.inf))
+        np.testing.assert_array_equal(near.points[there], whole.points[:, some][there])
+        assert np.isnan(near.points[~there]).all() and np.isnan(near.normal[~there]).all()
         sure = np.abs(whole.distance - reach) > 2 * GJK
         found = robot.collisions(q, margin=reach)
         np.testing.assert_array_equal(found.touching[sure], inside[sure])
         np.testing.assert_array_equal(robot.in_collision(q, margin=reach), found.any)
+
+
+def test_of_one_state_only_what_is_near_comes_back() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, 60)
+    whole = robot.distances(q)
+    state = int(whole.distance.min(axis=1).argsort()[30])
+    reach = float(np.sort(whole.distance[state])[2])
+    near = robot.distances(q[state], within=reach)
+    assert near.distance.shape == (3,) and np.isfinite(near.points).all() and len(near.pairs) == 3
+    np.testing.assert_array_equal(near.distance, whole.distance[state, [whole.pairs.index(p) for p in near.pairs]])
+    none = robot.distances(q[:0], within=0.1)
+    assert repr(none) == "<Distances of 0 pairs of shapes in 0 states>"
+    assert none.pairs == () and none.distance.shape == (0, 0) and robot.distance_jacobian(q[:0], none).shape == (0, 0, robot.nv)
+
+
+def test_numbers_of_a_state_do_not_depend_on_other_states_or_calls() -> None:
+    """Prisms of forty sides: where several vertices are as far as another, coal's search could end at the last call's."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 40, endpoint=False)
+    x = np.concatenate([np.column_stack([np.cos(angle), np.sin(angle), np.full(40, z)]) for z in (-1.0, 1.0)])
+    hulls = [Shape(f"hull{k}", f"body{k}", ShapeType.MESH, (1.0, 1.0, 2.0), vertices=x) for k in range(3)]
+    robot = free_bodies(*hulls)
+    q = robot.random_configuration(0, 40)
+    first = robot.distances(q)
+    for other in (robot.distances(q), free_bodies(*hulls).distances(q)):
+        np.testing.assert_array_equal(other.distance, first.distance)
+        np.testing.assert_array_equal(other.points, first.points)
+    backwards = robot.distances(q[::-1])
+    np.testing.assert_array_equal(backwards.distance[::-1], first.distance)
+    np.testing.assert_array_equal(backwards.normal[::-1], first.normal)
+    for k in (7, 3, 21):
+        alone = robot.distances(q[k])
+        np.testing.assert_array_equal(alone.distance, first.distance[k])
+        np.testing.assert_array_equal(alone.points, first.points[k])
+
+
+def test_results_are_short_in_words() -> None:
+    robot = arm(*SHAPES)
+    q = robot.random_configuration(0, 60)
+    collisions, one = robot.collisions(q), robot.collisions(q[0])
+    touching = int(collisions.touching.any(axis=0).sum())
+    assert repr(collisions).startswith(f"<Collisions: {touching} of 20 pairs of shapes touch in 60 states: ")
+    assert " states" not in repr(one) and max(len(repr(x)) for x in (collisions, one, robot.distances(q))) < 250
+    assert f"the least is {robot.distances(q).distance.min():.4g} m" in repr(robot.distances(q))
 
 
 def test_the_jacobian_is_the_slope_of_distances() -> None:
@@ -188,11 +235,12 @@ def test_the_jacobian_is_the_slope_of_distances() -> None:
     steps = 1e-4 * np.eye(robot.nv)
     ahead, behind = (robot.distances(robot.integrate(q[..., None, :], s * steps)).distance for s in (1.0, -1.0))
     slopes = np.swapaxes((ahead - behind) / 2e-4, -1, -2)
-    near = robot.distances(q, within=0.2)
+    near = robot.distances(q, within=0.05)
     left_out = np.isinf(near.distance)
     assert left_out.any() and not left_out.all()
     part = robot.distance_jacobian(q, near)
-    np.testing.assert_array_equal(part[~left_out], J[~left_out])
+    of_all = J[..., [found.pairs.index(p) for p in near.pairs], :]
+    np.testing.assert_array_equal(part[~left_out], of_all[~left_out])
     assert np.isnan(part[left_out]).all()
     steady = (np.abs(np.swapaxes(ahead + behind, -1, -2) - 2.0 * found.distance[..., None]) < 1e-7).all(axis=-1)
     assert steady.mean() > 0.8  # where nearest points do not jump
@@ -369,3 +417,6 @@ def test_height_fields_need_heights() -> None:
     field = Shape("hill", None, ShapeType.HEIGHTFIELD, (4.0, 2.0, 3.0), heights=[[0.0, 1.0]])
     with pytest.raises(fw.ModelError, match=r"shape 'hill': a height field needs finite heights .*\(1, 2\)"):
         free_bodies(Shape("ball", "body0", ShapeType.SPHERE, (0.1,)), field)
+    low = Shape("hill", None, ShapeType.HEIGHTFIELD, (4.0, 2.0, 3.0), heights=[[0.0, 1.0], [-3.1, 0.0]])
+    with pytest.raises(fw.ModelError, match=r"shape 'hill': a height field's base, 3 m below z = 0"):
+        free_bodies(Shape("ball", "body0", ShapeType.SPHERE, (0.1,)), low)

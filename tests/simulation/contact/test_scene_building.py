@@ -10,7 +10,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.generators import chain
 from featherweight.simulation.contact.collision_scene import HEIGHTS
-from featherweight.simulation.contact.ground_contacts import normal_and_height
+from featherweight.simulation.contact.height_fields import normal_and_height
 from featherweight.simulation.contact.scene_building import make_scene
 from featherweight.simulation.scene import TouchingParts
 
@@ -59,8 +59,9 @@ def test_height_fields_and_numbers_of_pairs_are_the_files(tmp_path: Path, rest: 
     scene, hill = touching.scene, robot.shapes[0]
     assert set(touching.friction) == {friction}
     assert scene.margin == pytest.approx(np.full(len(scene.margin), margin))
-    field = scene.kind.tolist().index(HEIGHTS)
-    np.testing.assert_allclose(scene.placement[field], [*np.ravel(hill.placement.R), *hill.placement.p], atol=1e-15)
+    placement = scene.placement[scene.kind.tolist().index(HEIGHTS)]
+    field = scene.fields.heights, scene.fields.grid[0], scene.fields.edges[0]
+    np.testing.assert_allclose(placement, [*np.ravel(hill.placement.R), *hill.placement.p], atol=1e-15)
     for (i, j), height in np.ndenumerate(hill.heights):
         x, y = 4.0 * i / 3 - 2.0, 2.0 * j / 2 - 1.0
-        assert normal_and_height(scene.heights, scene.field_grid[0], scene.field_edges[0], x, y)[3] == pytest.approx(height)
+        assert normal_and_height(*field, x, y)[3] == pytest.approx(height)

@@ -22,6 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value, at most, for constraints that follow from others but for what is tolerated
+FIRM = 0.1  # of the singular value that counts least: by so much constraints are independent of others, if they can be
 GAP = 10.0  # between singular values that count and those that do not
 TIE = 1e-6  # of the greatest value: what rounding may make of equal ones, and of the configurations where they are taken
 BISECTIONS = 40  # halvings of an interval
@@ -48,8 +49,12 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
             if _follow(assembly, x, rows):
                 return rows, np.asarray(J[best])
     ranks = [int((v > RANK).sum()) for v in values]
-    first = ranks.index(max(ranks))
-    return _independent_rows(J[first], max(ranks)), np.asarray(J[first])
+    first, rank = ranks.index(max(ranks)), max(ranks)
+    if rank:  # rows that are all but dependent there may be so a little way off
+        firm = _independent_rows(scaled[first], rank, FIRM * float(values[first][rank - 1]))
+        if len(firm) == rank:
+            return firm, np.asarray(J[first])
+    return _independent_rows(J[first], rank), np.asarray(J[first])
 
 
 def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
@@ -71,11 +76,11 @@ def _pivots(K: Array, rank: int) -> list[int]:
     return sorted(chosen)
 
 
-def _independent_rows(K: Array, rank: int) -> list[int]:
-    """The first rows that are independent of those before them."""
+def _independent_rows(K: Array, rank: int, least: float = RANK) -> list[int]:
+    """The first rows that are independent of those before them, by some part of the largest singular value."""
     chosen: list[int] = []
     units = np.zeros((0, K.shape[1]))
-    least = RANK * float(lengths(K.ravel()))
+    least *= float(lengths(K.ravel()))
     for r, row in enumerate(K):
         left = row
         for _ in range(2):  # what rounding leaves of the rows before is small, and nothing is left of that

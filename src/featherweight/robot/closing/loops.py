@@ -288,9 +288,15 @@ class Loops(Declared):
         chosen = determined(K, groups)
         if set(chosen) & set(groups[2]) or len(chosen) < len(K) or not set(groups[0]) <= set(chosen):
             free = len(columns) - len(K)
+            what = f"{self.d.source}: {names} leave {free} of {len(columns)} velocities free"
+            if not (keep | give) & set(columns):
+                raise ModelError(
+                    f"{what}, but where they are closed some constraints are all but dependent on others, so that no joints "
+                    "follow from the rest: the mechanism is singular in every closed configuration that was found, as an arm "
+                    "is that reaches no farther. Move the frames of the loops to where it can bend, or remove a loop"
+                )
             raise ModelError(
-                f"{self.d.source}: {names} leave {free} of {len(columns)} velocities free, and the joints that are marked as "
-                "independent or dependent do not fit that; mark others, or none"
+                f"{what}, and the joints that are marked as independent or dependent do not fit that; mark others, or none"
             )
         return {columns[c] for c in chosen}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,11 @@ from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_th
 from .shape_queries import ShapeQueries
 
 Array = np.ndarray[Any, np.dtype[Any]]
+SHOWN = 3  # pairs in the words for a result
 NamedPairs = Iterable[tuple[str | None, str | None]] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Collisions:
     """Which pairs of shapes touch: `touching` (..., npairs) for the pairs in `pairs`."""
 
@@ -38,15 +39,20 @@ class Collisions:
             raise IndexError(f"listed: give the index of one state, of {axes} number{'s' * (axes != 1)}; got {state}")
         return [self.pairs[k] for k in np.flatnonzero(row)]
 
+    def __repr__(self) -> str:
+        flat = _by_state(self.touching)
+        some = [self.pairs[k] for k in np.flatnonzero(flat.any(axis=0))]
+        return f"<Collisions: {len(some)} of {len(self.pairs)} pairs of shapes touch{_in_states(flat)}{_first_of(some)}>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Distances:
     """Distances between pairs of shapes in the world [m], for the pairs in `pairs`.
 
     `distance` (..., npairs) is negative by the depth where shapes overlap. `points` (..., npairs, 2, 3) are the nearest ones
     on the first and the second shape, or the deepest ones, and `normal` (..., npairs, 3) the unit vector that leads from the
-    first to the second: points[1] - points[0] = distance * normal. Pairs farther apart than was asked for have an infinite
-    distance, and NaN for points and normal.
+    first to the second: points[1] - points[0] = distance * normal. If a reach `within` was given, `pairs` are those that come
+    so near in any of the states; in the other states their distance is infinite, and points and normal are NaN.
     """
 
     pairs: tuple[CollisionPair, ...]
@@ -58,6 +64,28 @@ class Distances:
     def closest(self) -> Array:
         """The least distance (...) [m]; infinite without any."""
         return np.asarray(self.distance.min(axis=-1, initial=np.inf))
+
+    def __repr__(self) -> str:
+        flat = _by_state(self.distance)
+        order = np.argsort(flat.min(axis=0, initial=np.inf), kind="stable")
+        least = f"; the least is {flat.min():.4g} m" if flat.size else ""
+        nearest = _first_of([self.pairs[k] for k in order])
+        return f"<Distances of {len(self.pairs)} pairs of shapes{_in_states(flat)}{least}{nearest}>"
+
+
+def _by_state(x: Array) -> Array:
+    """Numbers (states, npairs) of numbers (..., npairs)."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+def _in_states(flat: Array) -> str:
+    return "" if len(flat) == 1 else f" in {len(flat)} states"
+
+
+def _first_of(pairs: Sequence[CollisionPair]) -> str:
+    """The first few, in words."""
+    named = ", ".join(f"{a} and {b}" for a, b in (pair.shapes for pair in pairs[:SHOWN]))
+    return f": {named}{', ...' if len(pairs) > SHOWN else ''}" if pairs else ""
 
 
 class Colliding(System):
@@ -90,27 +118,32 @@ class Colliding(System):
     def distances(self, q: Any, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
         """Distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
 
-        Pairs farther apart than `within` [m] are left out by bounding volumes as far as may be, which is faster.
+        With `within` [m] the result has only the pairs that come so near, in any of the states; bounding volumes leave out most
+        of the others, which is faster. The numbers of a state do not depend on other states or earlier calls.
         """
         queries = self._queries(pairs)
         distance, points, normal = queries.distances(q, _checked_length("within", within))
-        return Distances(queries.pairs, distance, points, normal)
+        if within == math.inf:
+            return Distances(queries.pairs, distance, points, normal)
+        near = np.flatnonzero((_by_state(distance) <= within).any(axis=0))
+        some = tuple(queries.pairs[k] for k in near)
+        return Distances(some, distance[..., near], points[..., near, :, :], normal[..., near, :])
 
     def distance_jacobian(self, q: Any, distances: Distances) -> Array:
         """What `distances(q)` change by along velocities (..., npairs, nv): n · (J_second - J_first) at the nearest points.
 
         NaN for pairs whose distances were not computed. Where nearest points jump, as between parallel faces, it is one side's.
         """
-        queries = self._by_pairs.get(distances.pairs)
+        known = (x for x in self._by_names.values() if all(pair in x.number for pair in distances.pairs))
+        queries = next(known, None)
         if queries is None or distances.normal.shape[:-2] != np.shape(q)[:-1]:
             raise ValueError("distance_jacobian: `distances` are not those of this robot at this q; give robot.distances(q)")
-        return queries.jacobian(q, distances.points, distances.normal)
+        return queries.jacobian(q, distances.pairs, distances.points, distances.normal)
 
     def _queries(self, pairs: NamedPairs) -> ShapeQueries:
         key = None if pairs is None else tuple((a, b) for a, b in pairs)
         if key not in self._by_names:
-            queries = ShapeQueries(self, self._numbers(key))
-            self._by_names[key] = self._by_pairs[queries.pairs] = queries
+            self._by_names[key] = ShapeQueries(self, self._numbers(key))
         return self._by_names[key]
 
     def _numbers(self, pairs: NamedPairs) -> list[tuple[int, int]]:
@@ -118,10 +151,6 @@ class Colliding(System):
 
     @cached_property
     def _by_names(self) -> dict[Any, ShapeQueries]:
-        return {}
-
-    @cached_property
-    def _by_pairs(self) -> dict[tuple[CollisionPair, ...], ShapeQueries]:
         return {}
 
 

@@ -29,20 +29,18 @@ class ShapeQueries:
     """Pairs of shapes of a robot, given by their numbers in `robot.shapes`."""
 
     def __init__(self, robot: System, pairs: Sequence[tuple[int, int]]) -> None:
-        coal = import_coal("collisions of shapes")
+        self._coal = coal = import_coal("collisions of shapes")
         used = sorted({k for pair in pairs for k in pair})
         shapes = [robot.shapes[k] for k in used]
         self._robot, self._nq = robot, robot.nq
         self.pairs: tuple[CollisionPair, ...] = tuple(described_pair(robot, i, j) for i, j in pairs)
+        self.number = {pair: k for k, pair in enumerate(self.pairs)}
         self._numbers = np.array([(used.index(i), used.index(j)) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
         self._geometries = [geometry_of(coal, s) for s in shapes]
         self._volumes = bounding_volumes(self._geometries, [s.type is ShapeType.PLANE for s in shapes])
         self._poses = [coal.Transform3s() for _ in shapes]  # and what follows: written in each query, one at a time
         self._lock, self._where = threading.Lock(), set[int]()
         self._sides = self._numbers.tolist()
-        geometries = [(self._geometries[i], self._geometries[j]) for i, j in self._numbers]
-        self._collide = [coal.ComputeCollision(a, b) for a, b in geometries]
-        self._separate = [coal.ComputeDistance(a, b) for a, b in geometries]
         self._collision, self._touch = coal.CollisionRequest(), coal.CollisionResult()
         self._collision.enable_contact = False  # whether, not where
         self._distance, self._nearest = coal.DistanceRequest(), coal.DistanceResult()
@@ -94,22 +92,24 @@ class ShapeQueries:
             for state, pairs in self._narrow(q, within):
                 for k in pairs:
                     nearest.clear()
-                    gap = self._separate[k](*self._placed(k), request, nearest)
+                    # coal's functors for one pair would begin where the last call ended, and a result depend on it
+                    gap = self._coal.distance(*self._placed(k), request, nearest)
                     if gap <= within:
                         distance[state, k] = gap
                         points[state, k, 0], points[state, k, 1] = nearest.getNearestPoint1(), nearest.getNearestPoint2()
                         normals[state, k] = nearest.normal
         return self._shaped(q, distance), self._shaped(q, points), self._shaped(q, normals)
 
-    def jacobian(self, q: Any, points: Array, normals: Array) -> Array:
-        """What the distances (..., npairs) change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
+    def jacobian(self, q: Any, pairs: Sequence[CollisionPair], points: Array, normals: Array) -> Array:
+        """What the distances (..., npairs) of some pairs change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
+        chosen = self._numbers[[self.number[pair] for pair in pairs]]
         whole = self._velocities(q)  # of a body as it passes the world's origin
         lines = np.empty((*points.shape[:-1], 6))
         lines[..., :3] = normals[..., None, :]
         lines[..., 3:] = np.cross(points, normals[..., None, :])
         result = np.zeros((*normals.shape[:-1], self._robot.nv))
         for side, sign in ((0, -1.0), (1, 1.0)):
-            bodies = [self._bodies[k] for k in self._numbers[:, side]]
+            bodies = [self._bodies[k] for k in chosen[:, side]]
             moved = [p for p, body in enumerate(bodies) if body is not None]
             numbers = [self._moving.index(bodies[p]) for p in moved]
             result[..., moved, :] += sign * (lines[..., moved, side, None, :] @ whole[..., numbers, :, :])[..., 0, :]
@@ -152,16 +152,16 @@ class ShapeQueries:
                 self._where.clear()
                 yield start + s, pair[begin:end].tolist()
 
-    def _placed(self, k: int) -> tuple[Any, Any]:
-        """The poses of a pair's geometries in the state at hand, which are written when they are first asked for."""
+    def _placed(self, k: int) -> tuple[Any, Any, Any, Any]:
+        """A pair's geometries, each with its pose in the state at hand, which is written when it is first asked for."""
         i, j = self._sides[k]
         for g in (i, j):
             if g not in self._where:
                 self._where.add(g)
                 T = self._placement[g]
                 self._poses[g].setTransform(T[:3, :3], T[:3, 3])
-        return self._poses[i], self._poses[j]
+        return self._geometries[i], self._poses[i], self._geometries[j], self._poses[j]
 
     def _meet(self, k: int) -> bool:
         self._touch.clear()
-        return bool(self._collide[k](*self._placed(k), self._collision, self._touch))
+        return bool(self._coal.collide(*self._placed(k), self._collision, self._touch))

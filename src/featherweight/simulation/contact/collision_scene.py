@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .face_clipping import MOST_POINTS
+from .height_fields import MOST_PATCHES
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,11 +33,17 @@ class CollisionScene(NamedTuple):
     first: Any  # (pairs,) int
     enabled: Any  # (pairs,) bool
     balls: Any  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
-    closed: Any  # None where all pairs are of balls and of a ball and the ground: the other functions are then not compiled
+    closed: Any  # None where all pairs are of balls and of a ball and a plane: the other functions are then not compiled
     hulls: Any  # Hulls, or None where all pairs have closed forms
-    heights: Any  # (n,) of all fields
-    field_grid: Any  # (fields, 3) int, see `normal_and_height`
-    field_edges: Any  # (fields, 5)
+    fields: Any  # HeightFields
+
+
+class HeightFields(NamedTuple):
+    """All height fields (see `height_fields`), in one set of arrays."""
+
+    heights: Any  # (n,)
+    grid: Any  # (fields, 3) int
+    edges: Any  # (fields, 6)
 
 
 class Hulls(NamedTuple):
@@ -66,6 +73,7 @@ class CollisionWork(NamedTuple):
     triangles: Any  # (n, 3) int, of supports
     horizon: Any  # (n, 2) int, of supports
     weights: Any  # (8,)
+    patches: Any  # (n, 11), see `height_fields`
 
 
 def collision_work(scene: CollisionScene) -> CollisionWork:
@@ -77,7 +85,7 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         placement=np.zeros((shapes, 12)),
         velocity=np.zeros((shapes, 3)),
         turning=np.zeros(shapes),
-        found=np.zeros((max(balls, 2 * MOST_POINTS), 8)),
+        found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
         supports=np.zeros((MOST_SUPPORTS, 9)),
@@ -85,4 +93,5 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         triangles=np.zeros((MOST_FACES, 3), np.int64),
         horizon=np.zeros((MOST_FACES, 2), np.int64),
         weights=np.zeros(8),
+        patches=np.zeros((MOST_PATCHES, 11)),
     )

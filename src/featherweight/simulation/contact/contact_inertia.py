@@ -67,6 +67,20 @@ class ContactInertia:
         """Whether bodies that touch take their part of M⁻¹."""
         return bool(self.contacts) and self.function_of_bodies is None and not self.by_sets
 
+    @property
+    def takes_inverse(self) -> bool:
+        """Whether there are rows, of bodies or joints, that take their part of M⁻¹."""
+        rows_alone = len(self.joint_rows) > 0 and self.function_of_all is None
+        return rows_alone or (bool(self.contacts) and self.function_of_bodies is None)
+
+    @property
+    def functions(self) -> list[CompiledFunction[Any]]:
+        """What a compiled step calls of these."""
+        own = [f for f in (self.function_of_bodies, self.function_of_all) if f is not None]
+        if self.takes_inverse:
+            own += [self.robot.inverse_mass_matrix, *([self.jacobian_function] if self.contacts else [])]
+        return own
+
     def of_bodies(self, q: Array, bodies: Array, armature: Array | None = None) -> tuple[Array, Array]:
         """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything.
 

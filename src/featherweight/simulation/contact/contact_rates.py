@@ -74,6 +74,7 @@ class ContactRates:
         S = np.eye(nv) if self.joints.S is None else self.joints.S
         self.E = self.sign[:, None] * S[self.dof]
         self.gap = np.concatenate([self.contacts.gap, self.kinematics.gap[self.active]])
+        self.jumps = np.array([g.doubtful for g, _ in sides], bool)
         moving = np.array([g.gap for g, _ in sides]).reshape(-1, columns)
         self.dgap = np.vstack([moving, self.E @ self.start.dq])
 
@@ -191,6 +192,7 @@ class ContactRates:
         close = np.abs(self.gap) <= EDGE_OF_GAPS * settings.slop
         close |= np.abs(self.gap + settings.slop) <= EDGE_OF_GAPS * settings.slop
         self.doubtful |= pressed & close
+        self.doubtful[:k] |= pressed[:k] & self.jumps
         fast = p.before[0 : 3 * k : 3] + settings.bounce
         bouncing = self.model.restitution[self.contacts.candidate] > 0.0
         self.doubtful[:k] |= bouncing & (np.abs(fast) <= self.edge)

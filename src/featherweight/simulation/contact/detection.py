@@ -21,8 +21,8 @@ from .ground_contacts import (
     ellipsoid_plane,
     hull_plane,
     point_plane,
-    stand_ins_on_heights,
 )  # fmt: skip
+from .height_fields import balls_on_heights
 from .round_contacts import (
     ball_ball,
     ball_box,
@@ -133,7 +133,7 @@ def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
     if scene.kind[b] == PLANE:
         return inner(axis_of(PB, 2), apart) < most  # type: ignore[no-any-return]
     if scene.kind[b] == HEIGHTS:
-        return inner(axis_of(PB, 2), apart) < most + scene.field_edges[scene.data[b, 0], 4]  # type: ignore[no-any-return]
+        return inner(axis_of(PB, 2), apart) < most + scene.fields.edges[scene.data[b, 0], 4]  # type: ignore[no-any-return]
     most += scene.radius[b]
     return inner(apart, apart) < most * most  # type: ignore[no-any-return]
 
@@ -147,9 +147,7 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int
     one, other = scene.kind[a], scene.kind[b]
     PA, PB, SA, SB, found = work.placement[a], work.placement[b], scene.size[a], scene.size[b], work.found
     if other == HEIGHTS:
-        f = scene.data[b, 0]
-        field = scene.heights, scene.field_grid[f], scene.field_edges[f]
-        return stand_ins_on_heights(PA, scene.balls[scene.data[a, 1] : scene.data[a, 2]], PB, field, found)
+        return contacts_on_heights(scene, scene.closed, a, b, reach, work)
     if one == SPHERE and other == SPHERE:
         return ball_ball(position_of(PA), SA[0], position_of(PB), SB[0], found, 0)
     if one == SPHERE and other == PLANE:
@@ -158,6 +156,17 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int
     if count >= 0:
         return count
     return general_contacts(scene, scene.hulls, a, b, reach, work)
+
+
+@jitable
+def contacts_on_heights(scene: Any, closed: Any, a: int, b: int, reach: float, work: Any) -> int:
+    """Contacts of the balls that stand for a shape with a height field."""
+    if closed is None:  # known when this is compiled
+        return 0
+    fields, f = scene.fields, scene.data[b, 0]
+    field = fields.heights, fields.grid[f], fields.edges[f]
+    balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
+    return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work)
 
 
 @jitable

@@ -1,4 +1,4 @@
-"""Contacts of shapes with half spaces and height fields, compiled by Numba.
+"""Contacts of shapes with half spaces, compiled by Numba.
 
 Rows of `found` are as in `round_contacts`, but points are on the ground. A half space is below its z = 0.
 """
@@ -12,7 +12,7 @@ from ..compiling import jitable
 from .face_clipping import MOST_POINTS, TILT
 from .hulls import farthest_vertex
 from .round_contacts import put
-from .triples import along, axis_of, inner, length_of, minus, outer, placed, position_of, seen_from, times, turned, turned_back
+from .triples import along, axis_of, inner, length_of, minus, outer, placed, position_of, times, turned_back
 
 UPRIGHT = 0.9  # cosine of a cylinder's tilt from which on its whole end may touch
 FLAT = 1e-7  # [m] by so much the lowest point of a cylinder's end must be below the others to count beside them
@@ -72,48 +72,6 @@ def ellipsoid_plane(PA: Any, e: Any, PB: Any, found: Any) -> int:
     s = e[0] * n[0], e[1] * n[1], e[2] * n[2]
     d = -1.0 / length_of(s)
     return point_plane(placed(PA, (d * e[0] * s[0], d * e[1] * s[1], d * e[2] * s[2])), 0.0, PB, found, 0)
-
-
-@jitable
-def normal_and_height(heights: Any, grid: Any, edges: Any, x: float, y: float) -> tuple[float, float, float, float]:
-    """A height field at (x, y): normal, and height. `grid` (3,) says where its heights begin, and how many there are along x
-    and y; `edges` (5,) are x and y of the first, the spacings, and the greatest height."""
-    first, nx, ny = grid[0], grid[1], grid[2]
-    hx, hy = edges[2], edges[3]
-    across, aside = (x - edges[0]) / hx, (y - edges[1]) / hy
-    s, t = min(max(across, 0.0), nx - 1.0), min(max(aside, 0.0), ny - 1.0)
-    i, j = min(int(s), nx - 2), min(int(t), ny - 2)
-    s, t = s - i, t - j
-    at = first + i * ny + j
-    here, there = heights[at], heights[at + ny]
-    low = here + s * (there - here)
-    high = heights[at + 1] + s * (heights[at + ny + 1] - heights[at + 1])
-    dx = ((1.0 - t) * (there - here) + t * (heights[at + ny + 1] - heights[at + 1])) / hx
-    dy = (high - low) / hy
-    if across < 0.0 or across > nx - 1.0:
-        dx = 0.0
-    if aside < 0.0 or aside > ny - 1.0:
-        dy = 0.0
-    size = sqrt(1.0 + dx * dx + dy * dy)
-    return -dx / size, -dy / size, 1.0 / size, low + t * (high - low)
-
-
-@jitable
-def stand_ins_on_heights(PA: Any, balls: Any, PB: Any, field: Any, found: Any) -> int:
-    """Balls (n, 4) that stand for a shape, by centres in its frame and radii, and a height field (heights, grid, edges).
-
-    The field is taken for its tangent plane below a centre.
-    """
-    heights, grid, edges = field
-    for i in range(len(balls)):
-        ball = balls[i]
-        c = placed(PA, ball)
-        x = seen_from(PB, c)
-        nx, ny, nz, height = normal_and_height(heights, grid, edges, x[0], x[1])
-        n = turned(PB, (nx, ny, nz))
-        down = (x[2] - height) * nz
-        put(found, i, along(c, -down, n), n, down - ball[3])
-    return len(balls)
 
 
 @jitable

@@ -1,7 +1,6 @@
 """Derivatives of what contacts are: points, normals and gaps of spheres, and the rows that see velocities there.
 
-Rates are arrays with a last axis of directions, as in `force_rates`. What follows from the geometry of `detection` is here; a
-height field has the slopes of the patch under a centre, and no jump of them at its edges.
+Rates are arrays with a last axis of directions, as in `force_rates`. What follows from the geometry of `detection` is here.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ import numpy as np
 
 from .collision_scene import HEIGHTS, PLANE
 from .contact_problem import body_of, write_axes
-from .ground_contacts import normal_and_height
+from .height_fields import MOST_PATCHES, field_patches
+from .round_contacts import SAME
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -27,11 +27,15 @@ class BodyRates(NamedTuple):
 
 
 class GeometryRates(NamedTuple):
-    """Rates of one contact's point (3, directions), normal (3, directions) and gap (directions,)."""
+    """Rates of one contact's point (3, directions), normal (3, directions) and gap (directions,).
+
+    `doubtful` where they jump nearby.
+    """
 
     point: Array
     normal: Array
     gap: Array
+    doubtful: bool = False
 
 
 class SideRates(NamedTuple):
@@ -71,13 +75,10 @@ def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRat
     x, dx = center_rates(scene, s, bodies)
     if scene.kind[t] >= PLANE:
         r = float(scene.size[s, 0])
-        if scene.kind[t] == PLANE:
-            dn, dgap = np.zeros_like(dx), n @ dx
-        else:
-            assert scene.kind[t] == HEIGHTS
-            f = int(scene.data[t, 0])
-            dn, dgap = _over_heights((scene.heights, scene.field_grid[f], scene.field_edges[f]), x, dx)
-        return GeometryRates(dx - n[:, None] * dgap - (r + gap) * dn, dn, dgap)
+        dn, dgap, doubtful = np.zeros_like(dx), n @ dx, False
+        if scene.kind[t] == HEIGHTS:
+            dn, doubtful = _over_heights(scene, t, x, dx, (n, r + gap))
+        return GeometryRates(dx - n[:, None] * dgap - (r + gap) * dn, dn, dgap, doubtful)
     y, dy = center_rates(scene, t, bodies)
     apart = dx - dy
     distance = float(np.linalg.norm(x - y))
@@ -87,21 +88,35 @@ def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRat
     return GeometryRates(dy + 0.5 * n[:, None] * dgap + out * dn, dn, dgap)
 
 
-def _over_heights(field: Any, x: Array, dx: Array) -> tuple[Array, Array]:
-    """Rates of the normal of a height field below a centre x, and of the centre's distance from the tangent plane there."""
-    heights, (first, nx, ny), edges = field
-    *normal, height = normal_and_height(heights, (first, nx, ny), edges, x[0], x[1])
-    n = np.array(normal)
-    steps = [(x[k] - edges[k]) / edges[2 + k] for k in range(2)]
-    inside = [0.0 <= s <= m - 1.0 for s, m in zip(steps, (nx, ny), strict=True)]
-    i, j = (min(int(min(max(s, 0.0), m - 1.0)), m - 2) for s, m in zip(steps, (nx, ny), strict=True))
-    H = heights[first : first + nx * ny].reshape(nx, ny)
-    twist = (H[i + 1, j + 1] - H[i + 1, j] - H[i, j + 1] + H[i, j]) / (edges[2] * edges[3])
-    slope = -n[:2] / n[2]
-    dslope = twist * dx[1::-1] if all(inside) else np.zeros_like(dx[:2])
-    raw = np.vstack([-dslope, np.zeros((1, dx.shape[1]))])  # of (-slope, 1), whose length is 1/nz
-    dn = n[2] * (raw - n[:, None] * (n @ raw))
-    return dn, n[2] * (dx[2] - slope @ dx[:2]) + (x[2] - height) * dn[2]
+def _over_heights(scene: Any, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
+    """Rates of the normal where a centre x touches a height field, and whether a little way changes what it touches.
+
+    `contact` has the normal and the distance of the centre. A face keeps its normal; that of an edge or a vertex turns with the
+    direction from there to the centre.
+    """
+    n, distance = contact
+    f = int(scene.data[t, 0])
+    field = scene.fields.heights, tuple(int(k) for k in scene.fields.grid[f]), scene.fields.edges[f]
+    R, o = scene.placement[t, :9].reshape(3, 3), scene.placement[t, 9:]
+
+    def touched(at: Array) -> Array:
+        patches = np.zeros((MOST_PATCHES, 11))
+        rows = patches[: field_patches(field, tuple((at - o) @ R), distance + 3.0 * SAME, patches)]
+        return np.array(rows[(rows[:, 3:6] @ R.T @ n).argmax()]) if len(rows) else np.full(11, -1.0)
+
+    def same(row: Array) -> bool:
+        """A face by its normal, an edge by its direction, a vertex by its place."""
+        what = {2: slice(3, 6), 1: slice(7, 10), 0: slice(0, 3)}[int(own[10])]
+        return bool(row[10] == own[10] and np.abs(row[what] - own[what]).max() < SAME)
+
+    own = touched(x)
+    ways = SAME * np.vstack([np.eye(3), -np.eye(3)])
+    doubtful = not all(same(touched(x + way)) for way in ways)
+    if own[10] == 2:
+        return np.zeros_like(dx), doubtful
+    e = R @ own[7:10]
+    dn = (dx - np.outer(n, n @ dx) - np.outer(e, e @ dx)) / max(float(own[6]), 1e-300)
+    return dn, doubtful
 
 
 def axes_rates(axes: Array, dn: Array) -> Array:

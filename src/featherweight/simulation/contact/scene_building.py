@@ -24,9 +24,11 @@ from .collision_scene import (
     PLANE,
     SPHERE,
     CollisionScene,
+    HeightFields,
     Hulls,
 )  # fmt: skip
 from .face_clipping import MOST_POINTS
+from .height_fields import MOST_PATCHES
 from .hulls import Hull, hull_of
 from .standins import local_stand_ins
 
@@ -186,7 +188,7 @@ def field_part(shape: Shape) -> ScenePart:
     T[:3, :3], T[:3, 3] = shape.placement
     x, y = (0.5 * length for length in shape.size[:2])
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
-    field = HeightField(shape.heights, (-x, x), (-y, y))
+    field = HeightField(shape.heights, (-x, x), (-y, y), base=shape.size[2])
     return ScenePart(HEIGHTS, shape.body, T, (0.0, 0.0, 0.0), 0.0, name, shape.friction, None, field=field)
 
 
@@ -209,7 +211,6 @@ def assembled_scene(
     ordered = [(i, j, f, m) if things[i].kind <= things[j].kind else (j, i, f, m) for i, j, f, m in pairs]
     candidates = [_candidates(things[i], things[j]) for i, j, _, _ in ordered]
     first = np.cumsum([0, *candidates]).astype(np.int64)
-    grid, edges, heights = _fields(fields)
     scene = CollisionScene(
         kind=np.array([t.kind for t in things], np.int64),
         body=np.array([-1 if t.body is None else bodies.index(t.body) for t in things], np.int64),
@@ -222,7 +223,7 @@ def assembled_scene(
         first=first[:-1].copy(),
         enabled=np.ones(len(ordered), bool),
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
-        heights=heights, field_grid=grid, field_edges=edges,
+        fields=_fields(fields),
         closed=None if all(_kind_of_algorithm(things[i], things[j]) == 0 for i, j, _, _ in ordered) else True,
         hulls=hulls_of(things)
         if any(_kind_of_algorithm(things[i], things[j]) == 2 for i, j, _, _ in ordered) else None,
@@ -255,7 +256,7 @@ def _links(a: ScenePart, b: ScenePart) -> Links:
 def _candidates(a: ScenePart, b: ScenePart) -> int:
     """How many points two things may touch at, the one of the lower kind first."""
     if b.kind == HEIGHTS:
-        return len(a.balls)
+        return MOST_PATCHES * len(a.balls)
     if b.kind == PLANE:
         return ON_A_PLANE[a.kind]
     if a.kind == SPHERE:
@@ -265,23 +266,25 @@ def _candidates(a: ScenePart, b: ScenePart) -> int:
 
 def _kind_of_algorithm(a: ScenePart, b: ScenePart) -> int:
     """0 for balls, 1 for closed forms, 2 for the general algorithm; of the two the one of the lower kind is first."""
-    if b.kind == HEIGHTS or (a.kind == SPHERE and b.kind in (SPHERE, PLANE)):
+    if a.kind == SPHERE and b.kind in (SPHERE, PLANE):
         return 0
-    if (b.kind == PLANE and a.kind != HULL) or (a.kind == SPHERE and b.kind != HULL):
+    if b.kind == HEIGHTS or (b.kind == PLANE and a.kind != HULL) or (a.kind == SPHERE and b.kind != HULL):
         return 1
     return 1 if a.kind == CAPSULE and b.kind in (CAPSULE, BOX) else 2
 
 
-def _fields(fields: Sequence[HeightField]) -> tuple[Array, Array, Array]:
-    """Grids, edges (see `normal_and_height`) and heights of height fields."""
+def _fields(fields: Sequence[HeightField]) -> HeightFields:
     starts = itertools.accumulate((f.grid.size for f in fields), initial=0)
-    grid = [(start, *f.grid.shape) for start, f in zip(starts, fields, strict=False)]
     edges = [
-        (f.x[0], f.y[0], (f.x[1] - f.x[0]) / (f.grid.shape[0] - 1), (f.y[1] - f.y[0]) / (f.grid.shape[1] - 1), f.grid.max())
+        (f.x[0], f.y[0], (f.x[1] - f.x[0]) / (f.grid.shape[0] - 1), (f.y[1] - f.y[0]) / (f.grid.shape[1] - 1),
+         f.grid.max(), f.base)
         for f in fields
-    ]
-    heights = np.concatenate([np.zeros(0), *(f.grid.ravel() for f in fields)])
-    return np.array(grid, np.int64).reshape(-1, 3), np.array(edges, float).reshape(-1, 5), heights
+    ]  # fmt: skip
+    return HeightFields(
+        heights=np.concatenate([np.zeros(0), *(f.grid.ravel() for f in fields)]),
+        grid=np.array([(start, *f.grid.shape) for start, f in zip(starts, fields, strict=False)], np.int64).reshape(-1, 3),
+        edges=np.array(edges, float).reshape(-1, 6),
+    )
 
 
 def hulls_of(things: Sequence[ScenePart]) -> Hulls:

@@ -10,8 +10,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def height_surface(x: Any, y: Any, z: Any) -> tuple[Array, Array]:
-    """Vertices (n m, 3) and faces (k, 3) of heights z (n, m) [m] at x (n,) and y (m,) [m]; raises ValueError where they do not
-    fit."""
+    """Return vertices (n m, 3) and faces (k, 3) of heights z (n, m) [m] at x (n,) and y (m,) [m].
+
+    A cell has two triangles, which share the diagonal from its point (i, j) to (i + 1, j + 1), as in simulations. Raises
+    ValueError where shapes do not fit.
+    """
     x, y, z = (np.asarray(a, dtype=float) for a in (x, y, z))
     if z.shape != (len(x), len(y)):
         raise ValueError(f"add_heights: z must have shape {(len(x), len(y))}; got {z.shape}")

@@ -1,0 +1,42 @@
+"""Robots some of whose functions are too large to be traced: their steps are those of a robot whose are all traced."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.engine import function, traced
+
+LENGTH = 16
+BUDGET = 7500  # of nodes: between those of forward dynamics and those of the inverse mass matrix
+
+
+def moved(sim: fw.Simulation) -> list[np.ndarray]:
+    sim.run(0.01, every=10)
+    return [sim.q, sim.v, sim.contacts()[1], sim.limit_forces]
+
+
+def test_limits_dry_friction_and_contacts_without_a_traced_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = fw.generators.chain(LENGTH)
+    joints = tuple(replace(j, lower=-0.2, upper=0.3 + 1e-5, friction=0.01) for j in chain.joints)
+    description = replace(chain, joints=joints)
+    q = np.where(np.arange(LENGTH) % 3 == 0, 0.3, 0.1)
+    robot = fw.build(description)
+    low = float(robot.frame_placement("body15")(q)[2, 3])
+    touching = {"spheres": [fw.ContactSphere("body15", 0.05)], "ground": fw.Plane((0.0, 0.0, low - 0.05))}
+    v = np.full(LENGTH, 0.1)
+    with monkeypatch.context() as patch:
+        for module in (traced, function):
+            patch.setattr(module, "NODE_BUDGET", BUDGET)
+        large = fw.build(description)
+        assert large.forward_dynamics.execution == "traced" and large.inverse_mass_matrix.execution == "rolled"
+        kept = moved(fw.Simulation(large, 1e-3, q=q, v=v, **touching))  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="too large"):
+            fw.Simulation(large, 1e-3, q=q, on_failure="stop", **touching)  # type: ignore[arg-type]
+    expected = moved(fw.Simulation(robot, 1e-3, q=q, v=v, **touching))  # type: ignore[arg-type]
+    assert len(kept[2]) == 1 and np.abs(kept[3]).max() > 0.0
+    for mine, theirs in zip(kept, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-8)
