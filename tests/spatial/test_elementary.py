@@ -61,7 +61,7 @@ def test_angles_at_the_edges_have_their_signs() -> None:
         for x in edges:
             value, expected = elementary.atan2(y, x), math.atan2(y, x)
             assert value == expected and math.copysign(1.0, value) == math.copysign(1.0, expected), (y, x)
-    assert math.copysign(1.0, elementary.sin(-0.0)) == -1.0 and elementary.cos(0.0) == 1.0
+    assert [math.copysign(1.0, elementary.sin(x)) for x in (0.0, -0.0, 0.0)] == [1.0, -1.0, 1.0] and elementary.cos(0.0) == 1.0
     assert elementary.acos(1.0) == 0.0 and elementary.acos(-1.0) == math.pi
     assert math.isnan(elementary.sin(math.inf)) and math.isnan(elementary.cos(math.nan))
     with pytest.raises(ValueError, match="domain"):

@@ -21,16 +21,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 BITS = 128  # at first; the hardest sine of a double needs about as many
 GUARD = 16  # further bits of intermediate results: their errors are below 2^GUARD units
-ERROR = 4  # of results, in units
+ERROR = 16  # of results, in units, at most
 
 
-@lru_cache(4096)
 def sin_and_cos(x: float) -> tuple[float, float]:
     """Sine and cosine of an angle [rad]; NaN for an infinite angle."""
     if not math.isfinite(x):
         return math.nan, math.nan
-    if x == 0.0:
-        return x, 1.0
+    return _known_sin_and_cos(x) if x else (x, 1.0)  # to the memory 0 and -0 are one key
+
+
+@lru_cache(4096)
+def _known_sin_and_cos(x: float) -> tuple[float, float]:
     sine, cosine = _rounded(lambda bits: _sin_and_cos(x, bits), x)
     return sine, cosine
 
