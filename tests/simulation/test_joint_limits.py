@@ -161,7 +161,7 @@ def test_a_start_of_the_robots_own_file_is_pushed_back_as_in_mujoco(tmp_path: Pa
         with pytest.warns(ModelWarning, match=r"its own configuration is beyond joint limits: joint 'knee' at .*pushed back"):
             fw.Simulation(robot, H, q=q)
     with pytest.raises(ValueError, match="beyond joint limits"):
-        fw.Simulation(robot, H, q=[0.2])
+        fw.Simulation(robot, H, q=[0.3])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fw.Simulation(robot, H, q="bent")

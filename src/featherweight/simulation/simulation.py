@@ -82,7 +82,7 @@ class Simulation(StateOfRobots):
     limits that equal upper ones are ignored, as MuJoCo does, unless `joint_limits` is "all". Loops are closed after each step;
     `opened` is what was left of their constraints before.
 
-    A start may be beyond a joint's limit by 0.1 rad or m, but not by more than the joint's range, or as far as a configuration
+    A start may be beyond a joint's limit by 0.2 rad or m, but not by more than the joint's range, or as far as a configuration
     of the robot's file is, which gives a ModelWarning; a start farther beyond is a ValueError. The joint is held there and
     pushed back at 1 rad/s or m/s, without velocity, and no other joint is pushed faster by that. A limit that loops leave out
     of reach is a SimulationError.
