@@ -13,6 +13,7 @@ from featherweight import robots
 from featherweight.model.generators import chain, random_tree
 from oracles.robots import robot_of
 from oracles.states import Array, States, assert_close, evaluated, random_states, state
+from oracles.trees import awkward
 
 STEP = 1e-6
 DIFFERENCE = 1e-6  # what central differences lose
@@ -63,8 +64,9 @@ def test_inverses_of_one_another(name: str) -> None:
 
 
 def test_interpreted_and_rolled() -> None:
-    """Each execution of a tree with every kind of joint; the rolled one also of many states."""
+    """Each execution of a tree with every kind of joint, with armatures and without; the rolled one also of many states."""
     made = random_tree(9, seed=4, joint_types=("revolute", "prismatic", "spherical", "floating", "planar"), masses=(0.3, 3.0))
+    made = awkward(made, np.random.default_rng(0))
     traced, rolled, plain = (fw.build(made, execution=e) for e in ("traced", "rolled", "interpreted"))
     x = random_states(traced, 6)
     for name in ("inverse_dynamics_derivatives", "forward_dynamics_derivatives"):
