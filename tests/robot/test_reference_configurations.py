@@ -37,7 +37,7 @@ def test_configurations_are_a_mapping_of_read_only_arrays() -> None:
     np.testing.assert_array_equal(robot.configurations["zero"], robot.neutral())
     with pytest.raises(ValueError, match="read-only"):
         robot.configurations["home"][0] = 1.0
-    with pytest.raises(KeyError, match=r"no configuration 'hoem'; it has 'home', 'zero'"):
+    with pytest.raises(KeyError, match=r"no configuration 'hoem' \(is it 'home'\?\); it has home, zero"):
         robot.configurations["hoem"]
     assert arm().configurations.get("home") is None
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(robot)).configurations["home"], robot.configurations["home"])

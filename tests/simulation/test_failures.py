@@ -279,7 +279,7 @@ def test_the_ground_may_be_asked_for_by_true() -> None:
 
 def test_configurations_by_name() -> None:
     robot = free_bodies(BALL)
-    with pytest.raises(ValueError, match="has no configuration 'upright'; its file has none"):
+    with pytest.raises(ValueError, match="has no configuration 'upright'; it has none"):
         fw.Simulation(robot, q="upright")
     sim = fw.Simulation(robot)
     with pytest.raises(ValueError, match="q must be an array of real numbers"):

@@ -148,9 +148,9 @@ class FrameFunctions(System):
     ) -> CompiledFunction:
         single = isinstance(frame, AnyFrame) or not isinstance(frame, Iterable)
         every: tuple[Any, ...] = tuple(cast("Iterable[Any]", (frame,) if single else frame))
-        if not all(isinstance(x, AnyFrame) for x in every):
+        if not isinstance(frame, list | tuple) and not all(isinstance(x, AnyFrame) for x in every):
             how = f'{kernel.member.__name__}("hand") gives a function, which is called with {", ".join(kernel.inputs)}'
-            raise TypeError(f"{self.name}: a frame is a name, a featherweight.Frame or a list of these; got {frame!r}: {how}")
+            raise TypeError(f"{self.name}: a frame is a name or a featherweight.Frame; got {frame!r}: {how}")
         if reference is not None and not (isinstance(reference, str) and reference in REFERENCES):
             meant = hint(reference, REFERENCES)
             raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r}{meant}")
