@@ -153,7 +153,7 @@ def test_actions_may_be_target_positions() -> None:
     limited = replace(cart, joints=tuple(replace(j, lower=-1.0, upper=1.0) if j.name == "slide" else j for j in cart.joints))
     gym.register("own/Held-v0", limited, gym.RobotTask(frame_skip=1), drives=fw.PD(1e5, 1e4, joints=["slide"]))
     env = gymnasium.make("own/Held-v0")
-    assert (env.action_space.low, env.action_space.high) == (-1.0, 1.0)  # type: ignore[attr-defined]
+    assert (env.action_space.low, env.action_space.high) == (-1.0, 1.0)
     env.reset(seed=0)
     for _ in range(100):
         seen = env.step(np.array([0.5], np.float32))[0]

@@ -255,7 +255,10 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
     for rng in rounds(0.1):
         robot = tree(int(rng.integers(TREES)))
         drives = fw.PD(*(float(10.0 ** rng.uniform(-1.0, most)) for most in (6.0, 4.0)))
-        start = {"q": robot.random_configuration(rng), "v": float(rng.choice([0.0, 1.0])) * rng.standard_normal(robot.nv)}
+        start: dict[str, Any] = {
+            "q": robot.random_configuration(rng),
+            "v": float(rng.choice([0.0, 1.0])) * rng.standard_normal(robot.nv),
+        }
         sim = fw.Simulation(robot, float(rng.choice(STEP_SIZES)), **start, actuators=drives, joint_limits=False)
         if not sim.forces.nu:
             continue

@@ -58,7 +58,11 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a misspelled option": (lambda: fw.load(ARM, gravty=(0, 0, 0)), TypeError, "no argument 'gravty' (is it 'gravity'?)"),
     "gravity as a number": (lambda: fw.load(ARM, gravity=-9.81), fw.ModelError, "gravity must be three finite numbers"),
     "an execution that is none": (lambda: fw.load(ARM, execution="fast"), ValueError, "execution must be one of auto, traced"),
-    "a joint that is none": (lambda: fw.load(ARM, independent=["elbo"]), fw.ModelError, "no joint 'elbo' (is it 'elbow'?)"),
+    "a joint that is none": (
+        lambda: fw.load(ARM, independent=["elbo"]),
+        fw.ModelError,
+        "joint 'elbo' is not there (is it 'elbow'?)",
+    ),
     # calls
     "an argument by another name": (
         lambda: arm().forward_dynamics(V, V, torque=V),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..names import hint
 from ..spatial import RigidInertia, Sym3, Vec3
 from ..spatial.ordered import singular_values, total
 from .description import Description
@@ -86,7 +87,8 @@ def require_independent(d: Description) -> None:
         where = f"{d.source}: independent: joint {name!r}"
         if types.get(name, JointType.FIXED) is JointType.FIXED:
             moving = ", ".join(repr(j.name) for j in d.joints if j.type is not JointType.FIXED)
-            raise ModelError(f"{where} {'is fixed' if name in types else 'is not there'}; the joints that move are {moving}")
+            problem = "is fixed" if name in types else f"is not there{hint(name, types)}"
+            raise ModelError(f"{where} {problem}; the joints that move are {moving}")
         if name in leaders:
             followed = ", ".join(repr(leader) for leader, _ in leaders[name].terms)
             problem = f"follows {followed} by coupling {leaders[name].name!r}, so that its velocity is not its own"

@@ -69,7 +69,7 @@ class AtMiddle(NamedTuple):
     lag: Array  # and those that stand for the armature L
 
 
-class Motion(Protocol):
+class MovingRobots(Protocol):
     """What the midpoint rule needs to know of robots, q (robots, nq) and v (robots, nv)."""
 
     def at_middle(self, q: Array, v: Array, lag: Array) -> AtMiddle:
@@ -171,7 +171,7 @@ def runge_kutta(robot: Robot, q: Array, v: Array, h: float, acceleration: Accele
     return moved, v + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
 
 
-def midpoint(robot: Robot, q: Array, v: Array, h: float, a: Array, motion: Motion) -> tuple[Array, Array, Array]:
+def midpoint(robot: Robot, q: Array, v: Array, h: float, a: Array, motion: MovingRobots) -> tuple[Array, Array, Array]:
     """Configurations and velocities after a step, and the robots (robots,) whose energy is corrected.
 
     a (robots, nv) are accelerations at the beginning, with the armature L. The iterations of each robot end by its own measure,
@@ -211,7 +211,7 @@ def is_a_way(twice: Any, kinetic: Any, lacking: Any) -> Any:
 
 
 def settled(
-    robot: Robot, q: Array, v: Array, guess: tuple[Array, Array, Array], h: float, motion: Motion
+    robot: Robot, q: Array, v: Array, guess: tuple[Array, Array, Array], h: float, motion: MovingRobots
 ) -> tuple[Array, Array, AtMiddle]:
     """Velocities at the end, from guesses for given gains; configurations halfway and what acts there.
 

@@ -224,6 +224,7 @@ def drives_pass(stages: Any) -> bool:
     be_at(stages, stages.q, stages.v)
     accelerate_held(stages)
     copy(m.accelerated, m.acceleration)
+    copy(m.accelerated, m.unpushed)
     call_machine(calls.free_velocity)
     copy(m.free, m.after)
     if len(stages.bodies) > 0:

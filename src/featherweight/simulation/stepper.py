@@ -444,7 +444,7 @@ class Stepper:
         return np.asarray(come_to - self.robot.inverse_dynamics(q, v, nothing, external_forces=self.external))
 
     def at_middle(self, q: Array, v: Array, lag: Array) -> AtMiddle:
-        """What acts in the middle of a step of the midpoint rule (see `integrators.Motion`)."""
+        """What acts in the middle of a step of the midpoint rule (see `integrators.MovingRobots`)."""
         load, held = self._forces_at(q, v), np.zeros_like(v)
         if len(self.middle_armature):
             S = self.forces.map(q)
@@ -454,7 +454,7 @@ class Stepper:
         return AtMiddle(self._moved(self.moving, q, v, load + held, self.external), load, held)
 
     def power_at_middle(self, q: Array, v: Array, found: AtMiddle) -> Array:
-        """The power of forces other than gravity and springs (see `integrators.Motion`)."""
+        """The power of forces other than gravity and springs (see `integrators.MovingRobots`)."""
         force, s, S = found.load, self.forces.springs, self.forces.map(q)
         if self.external is not None:
             force = self.moving.inverse_dynamics(q, v, found.acceleration) - found.lag
