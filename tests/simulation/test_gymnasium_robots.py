@@ -19,6 +19,9 @@ import pytest
 import featherweight as fw
 from oracles.states import Array
 
+# Ant's own configuration has its ankles beyond their limits
+pytestmark = pytest.mark.filterwarnings("ignore:.*its own configuration is beyond joint limits")
+
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 ROBOTS = ["hopper", "half_cheetah", "walker2d_v5", "ant", "humanoid"]
 HELD = 5  # steps with the same controls
@@ -54,11 +57,12 @@ def gaps(m: Any, data: Any) -> Array:
 
 @functools.cache
 def fall(name: str) -> tuple[Array, Array, Array]:
-    """Of a fall for 1 s from the configuration of the file, without controls: energies (steps + 1,), configurations, and the
+    """Of a fall for 1 s from the configuration of the file, within limits (the ant's legs are not, and pushing them back while
+    it stands lifts it), without controls: energies (steps + 1,), configurations, and the
     deepest overlap with the ground at every tenth state."""
     sim, m = models(name)
     data = mujoco.MjData(m)
-    sim.reset(sim.robot.configurations["qpos0"])
+    sim.reset(np.clip(sim.robot.configurations["qpos0"], sim.robot.lower, sim.robot.upper))
     energies, configurations, deepest = [sim.energy()], [], []
     for k in range(round(1.0 / sim.step_size)):
         sim.step()
@@ -81,7 +85,7 @@ def test_a_fall_without_controls_brings_no_energy(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_nothing_sinks_into_the_ground(name: str) -> None:
-    """But for a step, which the next one parts: the ant's legs begin beyond their limits, and are brought back fast."""
+    """But for a step, which the next one parts."""
     _, configurations, deepest = fall(name)
     assert deepest.max() < 0.02
     assert np.mean(deepest < 1e-4) >= 0.9

@@ -61,7 +61,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a joint that is none": (
         lambda: fw.load(ARM, independent=["elbo"]),
         fw.ModelError,
-        "joint 'elbo' is not there (is it 'elbow'?)",
+        "'elbo' is not there (is it 'elbow'?)",
     ),
     # calls
     "an argument by another name": (
