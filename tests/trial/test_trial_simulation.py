@@ -254,7 +254,8 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
     """Drives hold their joints where they are, at any step length, beside joints that fly, turn and swing freely."""
     for rng in rounds(0.1):
         robot = tree(int(rng.integers(TREES)))
-        drives = fw.PD(*(float(10.0 ** rng.uniform(-1.0, most)) for most in (6.0, 4.0)))
+        stiffness, damping = (float(10.0 ** rng.uniform(-1.0, most)) for most in (6.0, 4.0))
+        drives = fw.PD(stiffness, damping)
         start: dict[str, Any] = {
             "q": robot.random_configuration(rng),
             "v": float(rng.choice([0.0, 1.0])) * rng.standard_normal(robot.nv),

@@ -16,9 +16,9 @@ from .forces import ForcesAtJoints
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FAR = 0.2
-"""[rad, m] beyond a limit that a start may be. Rounding and careless digits put zero configurations up to 0.1 beyond,
-Gymnasium's noise around a start at a limit is 0.1, and normal noise of 0.05 nearly always below 0.2; others are of another
-posture, from 0.26 (the zero of hands, arms and legs that must be bent)."""
+"""[rad, m] beyond a limit that a start may be. Rounding and careless digits put zero configurations up to 0.1 beyond, noise of
+Gymnasium around a start is 0.1, and normal noise of 0.05 nearly always below 0.2. Zero configurations that are farther beyond,
+from 0.26 on, are those of hands, arms and legs that must be bent."""
 ROUNDED = 1e-3  # [rad, m] that files of three digits are beyond, however narrow the range
 SHOWN = 5  # joints in a message
 ALL = "all"  # of limits, also equal ones
