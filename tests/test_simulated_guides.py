@@ -136,7 +136,7 @@ def test_mechanisms_are_the_same_from_all_formats(monkeypatch: pytest.MonkeyPatc
 def test_changed_models_weigh_and_move_as_their_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = editing_models.variants()
     arm, armed, held, loaded = map(fw.build, made.values())
-    hand = fw.build(fw.read(editing_models.HAND))
+    hand = fw.build(fw.read(fw.example(editing_models.HAND)))
     palm = armed.mass - arm.mass - hand.mass  # which the hand's own robot leaves to the ground
     assert 0.0 < palm < 0.5
     q = np.array(editing_models.POSE)

@@ -55,11 +55,12 @@ def machine(number: int) -> Machine:
         joints[0] = fw.Joint("base", FREE, WORLD, "body0")
     plain = fw.build(dataclasses.replace(made, joints=tuple(joints)))
     rest = plain.random_configuration(rng)
-    for k, j in enumerate(plain.joints):
+    place = {j.name: k for k, j in enumerate(joints)}
+    for j in plain.joints:
         passive: dict[str, Any] = {"damping": float(rng.choice([0.0, 0.1, 10.0, 1e3])) if j.type is not FREE else 0.0}
         if j.type.nq == 1:
             passive |= {"stiffness": float(rng.choice([0.0, 1.0, 300.0, 1e5])), "rest": float(rest[j.q_slice.start])}
-        joints[k] = dataclasses.replace(joints[k], **passive)
+        joints[place[j.name]] = dataclasses.replace(joints[place[j.name]], **passive)
     return Machine(fw.build(dataclasses.replace(made, joints=tuple(joints))), rest, rng, float(rng.choice([0.0, 1.0, 5.0])))
 
 

@@ -72,7 +72,8 @@ def _runge_kutta(stepper: Stepper) -> Repetition:
 
 def _accelerated(stepper: Stepper, ahead: float) -> list[Stage]:
     """The acceleration at q and v, with springs `ahead` seconds on."""
-    program = stepper.moving.forward_dynamics.program
+    robot = stepper.moving if stepper.integrator == "semi-implicit" else stepper.robot
+    program = robot.forward_dynamics.program
     if not stepper.passive:
         return [Stage(program, ("q", "v", "tau"), ("a",))]
     robot, s = stepper.robot, stepper.forces.springs

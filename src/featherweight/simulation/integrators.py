@@ -158,7 +158,7 @@ def runge_kutta(robot: Robot, q: Array, v: Array, h: float, acceleration: Accele
         if not curved:
             return w
         once = bracket(robot, u, w)
-        return w + (0.5 * once + bracket(robot, u, once) / 12.0)
+        return w + 0.5 * once + bracket(robot, u, once) / 12.0
 
     k1, a1 = v, acceleration(q, v)
     u2, v2 = 0.5 * h * k1, v + 0.5 * h * a1

@@ -267,7 +267,7 @@ def write_curved_rate(stages: Any, rate: Any) -> None:
     bracket(stages.joints, m.increment, m.w, once)
     bracket(stages.joints, m.increment, once, twice)
     for i in range(len(rate)):
-        rate[i] += 0.5 * once[i] + twice[i] / 12.0
+        rate[i] = rate[i] + 0.5 * once[i] + twice[i] / 12.0
 
 
 @rounded_alike
