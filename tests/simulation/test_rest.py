@@ -102,7 +102,7 @@ def standing(stance: Array) -> Array:
 @pytest.mark.parametrize(
     ("integrator", "step", "servos", "share"),
     [
-        ("semi-implicit", 1e-2, False, 1e-5), ("midpoint", 1e-2, False, 0.01), ("midpoint", 5e-3, True, 0.0025),
+        ("semi-implicit", 1e-2, False, 1e-5), ("midpoint", 1e-2, False, 0.01), ("midpoint", 1e-2, True, 0.01),
         ("rk4", 1e-3, False, 0.05), ("rk4", 5e-4, True, 0.0125),
     ],
 )  # fmt: skip
