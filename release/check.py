@@ -33,7 +33,8 @@ NOT_TRIED = {  # with what they are for, which no wheel has
 }
 PURE = "-py3-none-any.whl"
 IN_WHEEL = ("featherweight/py.typed", "featherweight/exporting/page.html", "featherweight/version.py")
-LEFT_OUT = (".png", ".gif", ".gitignore", ".gitattributes", ".ci/", ".github/")  # of what git has, the ends or beginnings that the archive lacks
+# The ends or beginnings of names of what git has and the archive lacks.
+LEFT_OUT = (".png", ".gif", ".gitignore", ".gitattributes", ".ci/", ".github/")
 
 
 def listed_extras() -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection
 
 from ..model.contact_rules import SOFT, SOFT_HOLDS, NeighbourRule
-from ..model.types import ModelWarning
+from ..model.editing.notes import warn_caller
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.not_simulated import not_simulated
 from ..robot.robot import Robot
@@ -27,23 +26,21 @@ def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tup
         step = robot.model.timestep or STEP
     if integrator is None:
         if robot.model.integrator == IMPLICIT:
-            warnings.warn(
+            warn_caller(
                 f"{robot.name}: its file asks for the integrator 'implicit'; 'semi-implicit' is used, which takes damping, "
                 "springs and drives at the end of a step, and Coriolis and centrifugal forces at its beginning (integrator= "
-                "chooses another)",
-                ModelWarning, stacklevel=4,
-            )  # fmt: skip
+                "chooses another)"
+            )
         integrator = INTEGRATORS_OF_FILES.get(robot.model.integrator or "", "semi-implicit")
     return step, integrator
 
 
 def warn_of_explicit_drives(robot: Robot, why: str) -> None:
     """A ModelWarning that stiffness and damping of drives are taken at the beginning of a step."""
-    warnings.warn(
+    warn_caller(
         f"{robot.name}: steps take stiffness and damping of its drives at their beginning, since {why}: high gains may be "
-        "unstable, take a short step",
-        ModelWarning, stacklevel=4,
-    )  # fmt: skip
+        "unstable, take a short step"
+    )
 
 
 def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
@@ -65,6 +62,4 @@ def warn_of_what_is_left_out(robot: Robot, known: Collection[str] = ()) -> None:
     left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT, SOFT_HOLDS, *known)}
     if left:
         what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
-        warnings.warn(
-            f"{robot.name}: not simulated, though the file has it: {what} (robot.report())", ModelWarning, stacklevel=4
-        )
+        warn_caller(f"{robot.name}: not simulated, though the file has it: {what} (robot.report())")

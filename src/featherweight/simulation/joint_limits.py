@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..model.types import ModelWarning
+from ..model.editing.notes import warn_caller
 from ..robot.robot import Robot
 from .contact.contact_solver import RETURN_SPEED
 from .forces import ForcesAtJoints
@@ -64,11 +63,9 @@ class JointLimits:
             )
         if not self._told:
             self._told = True
-            warnings.warn(
+            warn_caller(
                 f"{self._robot.name}: its own configuration is beyond joint limits: {self._told_of(x, outside)}; they are "
-                f"pushed back at {RETURN_SPEED:g} rad/s or m/s. To start within them: {clamping_advice(self._robot)}",
-                ModelWarning,
-                stacklevel=5,
+                f"pushed back at {RETURN_SPEED:g} rad/s or m/s. To start within them: {clamping_advice(self._robot)}"
             )
 
     @cached_property
