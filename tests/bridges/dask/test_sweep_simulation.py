@@ -77,7 +77,7 @@ def test_what_is_wrong_with_a_sweep_is_told_at_once() -> None:
         (lambda: fw.sweep(make, q, steps=5, every=0), "every"),
         (
             lambda: fw.sweep(make, lazy, steps=5, vary={"frction": friction}),
-            "vary has no 'frction'; it has parameters",
+            r"vary has no 'frction' \(is it 'friction'\?\); it has parameters",
         ),
         (lambda: fw.sweep(make, lazy, steps=5, vary={"q": friction}), "vary has no 'q'"),
         (lambda: fw.sweep(make, np.ma.masked_greater(q, 0.0), steps=5), "q has masked elements"),
