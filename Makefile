@@ -25,7 +25,7 @@ trial: $(VENV)/.test
 
 # On AArch64, emulated on Debian (.ci/make_aarch64): tests of what makes code; then what is compiled from robots of all formats, and
 # results, which must be those of this processor. MuJoCo's compiler computes numbers of its files, and the control is NumPy's own.
-AARCH64_TESTS := tests/spatial tests/algorithms tests/engine/test_calls.py
+AARCH64_TESTS := tests/spatial tests/algorithms $(addprefix tests/engine/test_, calls.py several_results.py operations.py trace.py differentiation.py derivative_program.py)
 EMULATED := PYTHONPATH=src:tests $(VENV)-aarch64/bin/python
 
 aarch64: $(VENV)/.test $(VENV)-aarch64/.made
