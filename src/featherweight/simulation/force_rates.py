@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .forces import ForcesAtJoints, drive_force, spring_force
-from .implicit_drives import HIGH, LOW, DriveWork
+from .forces import ForcesAtJoints, drive_force, drive_law, spring_force
+from .implicit_drives import GEAR, HIGH, LOW, DriveWork
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -74,46 +74,52 @@ class ForceRates:
         return self._within_efforts(inputs.tau, inputs.dtau)
 
     def of_drives(self, x: StateRates, inputs: InputRates) -> Array:
-        """Of drives, cut to efforts too."""
+        """Return the rates of drives, cut to efforts too."""
         if inputs.control is None:
             return np.zeros_like(x.dv)
         (rows, at, drive), joints = self.forces.drives, JointMap(self.forces, x.q, x.dq)
-        gear, gain, b0, b1, b2, *ends = drive
+        gear, *_, low, high = drive
         velocity, dvelocity = joints.velocities(x.v, x.dv)
-        dcoordinate = x.dq if joints.S is None else joints.S @ x.dq
-        names = [f"actuator {a.name!r}" for a in self.forces.actuators]
-        free = self._inside(inputs.control, (ends[0], ends[1]), names)
-        force = gain * np.clip(inputs.control, ends[0], ends[1]) + b0 + gear * (b1 * x.q[at] + b2 * velocity[rows])
-        rates = (gain * free)[:, None] * inputs.dcontrol
-        rates = rates + (gear * b1)[:, None] * dcoordinate[rows] + (gear * b2)[:, None] * dvelocity[rows]
-        within = gear * self._inside(force, (ends[2], ends[3]), names)
+        force = drive_law(drive, inputs.control, x.q[at], velocity[rows], 0.0)
+        within = gear * self._inside(force, (low, high), self._drive_names)
         total, dtotal = np.zeros(len(velocity)), np.zeros_like(dvelocity)
         np.add.at(total, rows, drive_force(drive, inputs.control, x.q[at], velocity[rows]))
-        np.add.at(dtotal, rows, within[:, None] * rates)
+        np.add.at(dtotal, rows, within[:, None] * self._law_rates(x, inputs, joints, 0.0))
         return self._within_efforts(*joints.forces(total, dtotal))
 
     def of_implicit_drives(self, x: StateRates, inputs: InputRates, work: DriveWork, a: Array, step: float) -> Array:
-        """Of drives that a step takes at its end (see `implicit_drives`), as held there; a (nv,) is the acceleration."""
-        assert inputs.control is not None
+        """Return the rates of drives that a step takes at its end (see `implicit_drives`), as held there.
+
+        a (nv,) is the acceleration.
+        """
         (rows, _, drive), joints = self.forces.drives, JointMap(self.forces, x.q, x.dq)
-        gear, gain, _, b1, b2, *ends = drive
-        _, dvelocity = joints.velocities(x.v, x.dv)
-        dcoordinate = x.dq if joints.S is None else joints.S @ x.dq
-        names = [f"actuator {a.name!r}" for a in self.forces.actuators]
-        free = self._inside(inputs.control, (ends[0], ends[1]), names)
-        ahead = b2 + step * np.minimum(b1, 0.0)
-        rates = (gain * free)[:, None] * inputs.dcontrol
-        rates = rates + (gear * b1)[:, None] * dcoordinate[rows] + (gear * ahead)[:, None] * dvelocity[rows]
+        gear = drive[GEAR]
         asked = gear * work.law - work.inertia * (a if joints.S is None else joints.S @ a)[rows]
         bounds = np.sort([gear * drive[LOW], gear * drive[HIGH]], axis=0)
-        inside = self._inside(asked, (bounds[0], bounds[1]), names)
-        rates = (gear * np.where(work.inertia > 0.0, work.side == 0.0, inside))[:, None] * rates
-        force, total, dtotal = np.clip(asked, *bounds), np.zeros(len(dvelocity)), np.zeros_like(dvelocity)
-        np.add.at(total, rows, force)
+        inside = self._inside(asked, (bounds[0], bounds[1]), self._drive_names)
+        rates = (gear * np.where(work.inertia > 0.0, work.side == 0.0, inside))[:, None]
+        rates = rates * self._law_rates(x, inputs, joints, step)
+        total, dtotal = np.zeros(len(self.forces.names)), np.zeros((len(self.forces.names), rates.shape[1]))
+        np.add.at(total, rows, np.clip(asked, *bounds))
         np.add.at(dtotal, rows, rates)
         carried, dcarried = joints.forces(total, dtotal)
         within = self._within_efforts(carried, dcarried)
         return np.where((work.stiff > 0.0)[:, None], np.where((work.held == 0.0)[:, None], dcarried, 0.0), within)
+
+    @property
+    def _drive_names(self) -> list[str]:
+        return [f"actuator {a.name!r}" for a in self.forces.actuators]
+
+    def _law_rates(self, x: StateRates, inputs: InputRates, joints: JointMap, ahead: float) -> Array:
+        """Return the rates (nu, directions) of `drive_law`, within the ranges of controls."""
+        assert inputs.control is not None
+        rows, _, drive = self.forces.drives
+        gear, gain, _, b1, b2, least, greatest, *_ = drive
+        _, dvelocity = joints.velocities(x.v, x.dv)
+        dcoordinate = x.dq if joints.S is None else joints.S @ x.dq
+        free = self._inside(inputs.control, (least, greatest), self._drive_names)
+        rates = (gain * free)[:, None] * inputs.dcontrol + (gear * b1)[:, None] * dcoordinate[rows]
+        return np.asarray(rates + (gear * (b2 + ahead * np.minimum(b1, 0.0)))[:, None] * dvelocity[rows])
 
     def of_springs(self, x: StateRates, ahead: float = 0.0, stiff: bool = True) -> tuple[Array, Array]:
         """Damping and springs `ahead` seconds on (nv,), and their rates; without springs unless `stiff`."""

@@ -37,7 +37,7 @@ rounded_alike(drive_armature), rounded_alike(drive_law)
 
 
 class DriveWork(NamedTuple):
-    """What the drives of one robot do in a step."""
+    """The state of the drives of one robot in a step."""
 
     joint: Any  # (nu,) int, the place of each drive's joint in `armature`
     law: Any  # (nu,) F at x + h v and v

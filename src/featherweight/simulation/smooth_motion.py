@@ -13,7 +13,7 @@ from ..model.tree import FLOATING, SPHERICAL
 from .compiling import jitable, rounded_alike
 from .contact.impulses import greatest_of
 from .forces import drive_force, spring_force
-from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, judge_drives, write_driven
+from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .integrators import (
     ENERGY_ROUNDS,
     KEPT_STEPS,
@@ -66,17 +66,8 @@ def write_row_velocity(stages: Any, v: Any) -> None:
 
 @rounded_alike
 def write_carried(stages: Any, force: Any) -> None:
-    """Forces of all joints as those of the independent ones."""
-    m = stages.arrays
-    if not stages.numbers.joined:
-        copy(m.row_force, force)
-        return
-    for i in range(len(force)):
-        force[i] = 0.0
-    for r in range(len(m.row_force)):
-        if m.row_force[r] != 0.0:
-            for i in range(len(force)):
-                force[i] += m.S[r, i] * m.row_force[r]
+    """Write forces of all joints as forces of the independent ones."""
+    carry(stages.arrays.S, stages.arrays.row_force, force)
 
 
 @rounded_alike
