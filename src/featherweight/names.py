@@ -84,7 +84,7 @@ def missing_attribute(owner: Any, name: str, otherwise: str = "dir() lists those
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """What a name that is missing stands for, as the end of a message; nothing for one that is like none."""
+    """Return what a name that is missing stands for, as the end of a message; nothing for one that is like none."""
     own = {_plain(x): x for x in known if not x.startswith("_")}
     here = CALLED_HERE.get(name) or own.get(_plain(name)) or _WITHOUT_CAPITALS.get(_plain(name))
     return f"; here it is {here}" if here else hint(name, own.values())

@@ -20,7 +20,7 @@ WHOLE = 3.0  # times as long as what comes before LLVM: 1.7 to 4.5 were measured
 
 
 class _Now(threading.local):
-    """What this thread compiles, since when, and whether that was told; nothing at first."""
+    """The compilations of this thread, when each began, and whether it was told; none at first."""
 
     what, begun, said = "", 0.0, False
 

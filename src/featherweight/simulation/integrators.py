@@ -62,7 +62,7 @@ def put_straight(robot: Robot, q: Array, x: Array, ahead: Array) -> Array:
 
 
 class AtMiddle(NamedTuple):
-    """What acts on robots in the middle of the step, (robots, nv)."""
+    """Accelerations and forces of robots in the middle of the step, (robots, nv)."""
 
     acceleration: Array
     load: Array  # forces at joints
@@ -70,7 +70,7 @@ class AtMiddle(NamedTuple):
 
 
 class MovingRobots(Protocol):
-    """What the midpoint rule needs to know of robots, q (robots, nq) and v (robots, nv)."""
+    """Robots as the midpoint rule sees them, q (robots, nq) and v (robots, nv)."""
 
     def at_middle(self, q: Array, v: Array, lag: Array) -> AtMiddle:
         """Accelerations of the robots with the armature L under all forces, and L times accelerations `lag`."""

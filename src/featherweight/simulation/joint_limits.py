@@ -94,7 +94,7 @@ class JointLimits:
 
 
 def clamping_advice(robot: Robot) -> str:
-    """How to bring a configuration q within limits."""
+    """Return code that brings a configuration q within limits."""
     clamped = "numpy.clip(q, robot.lower, robot.upper)"
     return f"q = robot.close({clamped})" if robot.closed else f"q = {clamped}"
 

@@ -52,7 +52,7 @@ class Observations:
         return self._compiled.with_own_inertias(function, *arguments, which=which)
 
     def varied(self, name: str, which: Any = slice(None)) -> Array | None:
-        """What `vary` gave some robots, by the name of a field of `FleetArrays`; None where they are as the file has them."""
+        """Return what `vary` gave some robots, by a field's name in `FleetArrays`; None where they are as in the file."""
         x = None if self._compiled is None else self._compiled.varied.get(name)
         return None if x is None else x[which]
 

@@ -13,6 +13,6 @@ INTEGRATORS = ("euler", "implicitfast", "semi-implicit", "rk4", "midpoint")  # w
 
 
 def unused_integrator(word: str | None) -> Iterator[tuple[str, str]]:
-    """What a report says of the integrator of a file, in words."""
+    """Yield the entry of a report for the integrator of a file."""
     if word is not None and word not in INTEGRATORS:
         yield "integrator, in place of which a simulation is semi-implicit", word

@@ -75,7 +75,7 @@ class ContactInertia:
 
     @property
     def functions(self) -> list[CompiledFunction[Any]]:
-        """What a compiled step calls of these."""
+        """The functions that a compiled step calls."""
         own = [f for f in (self.function_of_bodies, self.function_of_all) if f is not None]
         if self.takes_inverse:
             own += [self.robot.inverse_mass_matrix, *([self.jacobian_function] if self.contacts else [])]

@@ -319,7 +319,7 @@ class ContactStage:
         return total
 
     def displacement(self, a: Array, pushed: Array, S: Array | None) -> Array:
-        """What parts bodies that overlap (batch, nv): accelerations with the impulses of `push`, in place of a.
+        """Return the displacement (batch, nv) that parts bodies: accelerations with the impulses of `push`, in place of a.
 
         No joint moves farther than `parting` by it; S(q) as in `ForcesAtJoints`.
         """
