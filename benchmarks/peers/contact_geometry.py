@@ -17,9 +17,9 @@ import numpy as np
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
 
 import featherweight as fw
+from featherweight.collision.detection import ContactPoints, find_contacts_of_batch
+from featherweight.contact.contact_problem import ContactKinematics
 from featherweight.robot.collision.geometries import geometry_of
-from featherweight.simulation.contact.contact_problem import ContactKinematics
-from featherweight.simulation.contact.detection import ContactPoints, find_contacts_of_batch
 from featherweight.simulation.scene import ContactSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]

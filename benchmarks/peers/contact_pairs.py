@@ -9,7 +9,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from featherweight.simulation.contact.collision_scene import (
+from featherweight.collision.collision_scene import (
     BOX,
     CAPSULE,
     CYLINDER,
@@ -20,10 +20,10 @@ from featherweight.simulation.contact.collision_scene import (
     CollisionScene,
     CollisionWork,
     collision_work,
-)
-from featherweight.simulation.contact.detection import contacts_of_pair, place_shapes
-from featherweight.simulation.contact.scene_building import assembled_scene, hulls_of, shape_part
+)  # fmt: skip
+from featherweight.collision.detection import contacts_of_pair, place_shapes
 from featherweight.simulation.scene import TouchingParts
+from featherweight.simulation.scene_building import assembled_scene, hulls_of, shape_part
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Type = fw.ShapeType

@@ -14,7 +14,7 @@ import numpy as np
 from measure import FILES, ROBOTS
 
 import featherweight as fw
-from featherweight.simulation.contact import impulses
+from featherweight.contact import impulses
 
 Array = np.ndarray[Any, np.dtype[Any]]
 STEP = 2e-3  # [s]

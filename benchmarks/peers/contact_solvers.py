@@ -32,7 +32,7 @@ import numpy as np
 from contact_scenes import SCENES, Scene
 from measure import machine, markdown
 
-from featherweight.simulation.contact import impulses
+from featherweight.contact import impulses
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-8  # of the greatest velocity

@@ -23,7 +23,7 @@ from featherweight.cli.simulate import above_ground, with_springs
 from featherweight.model.formats.registry import load_description
 from featherweight.robot.robot import Robot
 from featherweight.robot.trajectory import Trajectory
-from featherweight.simulation.contact.standins import spheres_of
+from featherweight.simulation.standins import spheres_of
 from featherweight.viewer import Window
 from featherweight.viewer.clock import frames_to_draw
 

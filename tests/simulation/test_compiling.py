@@ -17,7 +17,7 @@ from featherweight.simulation.compiling import Compilation
 SOLVE = """
 import numpy as np, time
 from featherweight.simulation.compiling import compilation
-from featherweight.simulation.contact.impulses import Problem, natural_residual
+from featherweight.contact.impulses import Problem, natural_residual
 problem = Problem(np.eye(3), np.array([0.0, 0.0, -1.0]), np.array([0.5]))
 begun = time.perf_counter()
 natural_residual(problem, np.zeros(3))

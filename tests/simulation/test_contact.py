@@ -16,8 +16,8 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 import featherweight.engine.backends.llvm.backend
+from featherweight.contact.contact_problem import MOST_LATE
 from featherweight.model.types import WORLD
-from featherweight.simulation.contact.contact_problem import MOST_LATE
 from oracles.robots import path
 from oracles.states import Array
 from simulation.scenes import (

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.contact.contact_solver import RETURN_SPEED
 from featherweight.model.types import ModelWarning
 from featherweight.robots.linkages import four_bar, four_bar_configuration
-from featherweight.simulation.contact.contact_solver import RETURN_SPEED
 from featherweight.simulation.joint_limits import FAR
 from oracles.mechanisms import closed
 from oracles.states import Array

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.contact.standins import spheres_of
+from featherweight.simulation.standins import spheres_of
 
 ShapeType = fw.ShapeType
 DENSITY = 1000.0

@@ -13,9 +13,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
+from featherweight.contact.contact_solver import MOST_PUSHED, RETURN_SPEED
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
-from featherweight.simulation.contact.contact_solver import MOST_PUSHED, RETURN_SPEED
 from oracles.mechanisms import MECHANISMS
 from oracles.states import Array
 from simulation.scenes import FREE, free_bodies, momentum, solid_box

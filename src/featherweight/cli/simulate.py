@@ -18,8 +18,8 @@ from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from ..simulation import ContactSphere, Plane, Simulation, SimulationError, Trajectory
 from ..simulation.compiling import compilation
-from ..simulation.contact.standins import spheres_of
 from ..simulation.defaults import shapes_have_something_to_touch
+from ..simulation.standins import spheres_of
 from .console import make_console, wait_for_interrupt
 from .options import Base, OutputOption, RobotFile, of_robot_file
 

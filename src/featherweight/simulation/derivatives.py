@@ -97,7 +97,7 @@ def _of_one(trial: Stepper, given: list[Array | None], time: float, last: Any) -
         smooth, dfree = motion.runge_kutta() if trial.integrator == "rk4" else motion.midpoint()
     dafter, dd, dstruck, doubtful = dfree, np.zeros_like(dfree), np.zeros_like(dfree), list(motion.forces.at_an_end)
     if trial.contacts is not None and trial.touched.any():
-        from .contact.contact_rates import ContactRates  # needs Numba
+        from .contact_rates import ContactRates  # needs Numba
 
         contacts = ContactRates(trial, motion, dfree, last)
         dafter, dstruck = contacts.velocity(), contacts.struck()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..collision.detection import find_contacts
 from .compiled_loop import CompiledLoop
 from .compiling import jitable
-from .contact.detection import find_contacts
 from .robot_stages import copy_rows
 from .smooth_motion import call_machine, clear_rows, copy
 from .step import take_step

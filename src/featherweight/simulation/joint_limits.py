@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..contact.contact_solver import RETURN_SPEED
 from ..model.editing.notes import warn_caller
 from ..robot.robot import Robot
-from .contact.contact_solver import RETURN_SPEED
 from .forces import ForcesAtJoints
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..collision.detection import ContactPoints, find_contacts
+from ..contact.contact_model import ContactModel
+from ..contact.contact_problem import BodyDelassus
+from ..contact.contact_solver import MOST_PUSHED, keep_impulses, resolve
+from ..contact.delassus_by_inverse import write_delassus_by_inverse
+from ..contact.impulses import greatest_of
+from ..contact.joint_rows import BEYOND, any_active, comes_back, farthest_beyond, write_row_gaps, write_row_speeds
 from .compiling import jitable
-from .contact.contact_model import ContactModel
-from .contact.contact_problem import BodyDelassus
-from .contact.contact_solver import MOST_PUSHED, keep_impulses, resolve
-from .contact.delassus_by_inverse import write_delassus_by_inverse
-from .contact.detection import ContactPoints, find_contacts
-from .contact.impulses import greatest_of
-from .contact.joint_rows import BEYOND, any_active, comes_back, farthest_beyond, write_row_gaps, write_row_speeds
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..collision.collision_scene import collision_work
+from ..collision.detection import ContactPoints
+from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
+from ..contact.contact_solver import solver_workspace
+from ..contact.delassus_by_inverse import InverseFactors, inverse_work
 from ..model.expansion import CURVED
 from ..robot.robot import Robot
-from .contact.collision_scene import collision_work
-from .contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
-from .contact.contact_solver import solver_workspace
-from .contact.contact_stage import ContactStage
-from .contact.delassus_by_inverse import InverseFactors, inverse_work
-from .contact.detection import ContactPoints
+from .contact_stage import ContactStage
 from .forces import ForcesAtJoints, Springs
 from .implicit_drives import drive_work
 from .integrators import KEPT_STEPS

@@ -410,6 +410,6 @@ def _contact_stage(
             f"contacts, limits and dry friction of joints need Numba: {install_command('simulation')} "
             "(or leave them out: joint_limits=False, joint_friction=False)"
         )
-    from .contact.contact_stage import ContactStage
+    from .contact_stage import ContactStage
 
     return ContactStage(robot, forces, parts, settings, delassus)

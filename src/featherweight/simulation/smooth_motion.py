@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..contact.impulses import greatest_of
 from ..model.tree import FLOATING, SPHERICAL
 from .compiling import jitable, rounded_alike
-from .contact.impulses import greatest_of
 from .forces import drive_force, spring_force
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .integrators import (

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..contact.contact_solver import MOST_PUSHED
+from ..contact.joint_rows import BEYOND, comes_back
 from ..robot.robot import Robot
 from .arguments import numbers
-from .contact.contact_solver import MOST_PUSHED
-from .contact.joint_rows import BEYOND, comes_back
 from .contact_arrays import ContactArrays
 from .energy_guard import FARTHEST, SLOW, excess_energy, mean_work
 from .failure import SimulationError

@@ -1,0 +1,111 @@
+"""Contacts of two boxes, compiled by Numba: separating axes (Gottschalk, Lin and Manocha 1996), and faces by clipping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..simulation.compiling import jitable
+from .face_clipping import put_face_points, write_box_face
+from .round_contacts import put
+from .triples import along, axis_of, inner, length_of, minus, outer, plus, position_of, times
+
+BIAS = 1e-6  # of the boxes' size: by so much an edge must be better than a face, which gives more points
+SKEW = 1e-4  # sine of the angle between edges from which on they make an axis
+
+
+@jitable
+def half_width(P: Any, H: Any, n: Any) -> float:
+    """Of a box along n."""
+    a, b, c = inner(axis_of(P, 0), n), inner(axis_of(P, 1), n), inner(axis_of(P, 2), n)
+    return H[0] * abs(a) + H[1] * abs(b) + H[2] * abs(c)  # type: ignore[no-any-return]
+
+
+@jitable
+def best_axis(PA: Any, HA: Any, PB: Any, HB: Any, apart: Any) -> tuple[int, float]:
+    """The axis of the 15 along which the boxes are farthest apart, and that gap: 0-2 faces of A, 3-5 of B, then pairs of
+    edges."""
+    best, most = -1, -1e300
+    bias = BIAS * (HA[0] + HA[1] + HA[2] + HB[0] + HB[1] + HB[2])
+    for i in range(6):
+        n = axis_of(PA, i) if i < 3 else axis_of(PB, i - 3)
+        gap = abs(inner(n, apart)) - half_width(PA, HA, n) - half_width(PB, HB, n)
+        if gap > most + (bias if i >= 3 else 0.0):
+            best, most = i, gap
+    for i in range(9):
+        n = outer(axis_of(PA, i // 3), axis_of(PB, i % 3))
+        size = length_of(n)
+        if size > SKEW:
+            gap = (abs(inner(n, apart)) - half_width(PA, HA, n) - half_width(PB, HB, n)) / size
+            if gap > most + bias:
+                best, most = 6 + i, gap
+    return best, most
+
+
+@jitable
+def edge_middle(P: Any, H: Any, k: int, n: Any) -> Any:
+    """The middle of the edge along axis k that reaches farthest along n."""
+    x = position_of(P)
+    for i in range(3):
+        if i != k:
+            axis = axis_of(P, i)
+            x = along(x, H[i] if inner(axis, n) > 0.0 else -H[i], axis)
+    return x
+
+
+@jitable
+def most_opposed(P: Any, n: Any) -> tuple[int, float]:
+    """The axis of a box, and its sign, that is most against n."""
+    k, sign, least = 0, 1.0, 1.0
+    for i in range(3):
+        c = inner(axis_of(P, i), n)
+        if -abs(c) < least:
+            k, sign, least = i, (1.0 if c < 0.0 else -1.0), -abs(c)
+    return k, sign
+
+
+@jitable
+def box_box(PA: Any, HA: Any, PB: Any, HB: Any, reach: float, found: Any, polygons: Any) -> int:
+    """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other."""
+    apart = minus(position_of(PA), position_of(PB))
+    best, most = best_axis(PA, HA, PB, HB, apart)
+    if most > reach:
+        return 0
+    if best >= 6:
+        i, j = (best - 6) // 3, (best - 6) % 3
+        return edge_edge((i, PA, HA), (j, PB, HB), apart, most, found)
+    if best < 3:
+        side = 1.0 if inner(axis_of(PA, best), apart) <= 0.0 else -1.0
+        outward = times(side, axis_of(PA, best))
+        m = write_box_face(PA, HA, best, side, polygons[0])
+        k, sign = most_opposed(PB, outward)
+        count = write_box_face(PB, HB, k, sign, polygons[1])
+    else:
+        side = 1.0 if inner(axis_of(PB, best - 3), apart) >= 0.0 else -1.0
+        outward = times(side, axis_of(PB, best - 3))
+        m = write_box_face(PB, HB, best - 3, side, polygons[0])
+        k, sign = most_opposed(PA, outward)
+        count = write_box_face(PA, HA, k, sign, polygons[1])
+    count = put_face_points(polygons, m, count, outward, -1.0 if best < 3 else 1.0, reach, found)
+    for j in range(count):
+        if found[j, 6] <= most + 1e-9 * (1.0 + abs(most)):
+            return count
+    return -1
+
+
+@jitable
+def edge_edge(one: Any, other: Any, apart: Any, most: float, found: Any) -> int:
+    """Where two edges cross, each given by the number of its axis, placement and half lengths; -1 if they end before."""
+    i, PA, HA = one
+    j, PB, HB = other
+    u, w = axis_of(PA, i), axis_of(PB, j)
+    cross = outer(u, w)
+    size = length_of(cross)
+    n = times((1.0 if inner(cross, apart) >= 0.0 else -1.0) / size, cross)
+    a, b = edge_middle(PA, HA, i, times(-1.0, n)), edge_middle(PB, HB, j, n)
+    between = minus(b, a)
+    cosine, p, q = inner(u, w), inner(u, between), inner(w, between)
+    s, t = (p - cosine * q) / (size * size), (cosine * p - q) / (size * size)
+    if most > 0.0 and (abs(s) > HA[i] * (1.0 + 1e-9) or abs(t) > HB[j] * (1.0 + 1e-9)):
+        return -1
+    point = times(0.5, plus(along(a, s, u), along(b, t, w)))
+    return put(found, 0, point, n, most)

@@ -1,0 +1,183 @@
+"""The distance of two convex shapes (Gilbert, Johnson and Keerthi 1988), compiled by Numba.
+
+The points a - b of two shapes are a convex set; the nearest of them to the origin is found in simplices of farthest points.
+Rows of `supports` are such a point a - b, and a and b themselves.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from ..simulation.compiling import jitable
+from .collision_scene import CYLINDER, ELLIPSOID
+from .convex_shapes import farthest_point
+from .triples import Triple, inner, minus, outer, times
+
+MOST_STEPS = 100
+KEPT = 4  # the row of the first point of a simplex that is kept
+FLAT = 1e-20  # square of the sine of the angle below which a tetrahedron has no inside
+EXACT = 1e-13  # of the square of the distance: so much it may be too great
+TOUCHING = 1e-8  # of the shapes' size: a distance that is left to `penetration`
+TOUCHING_CURVED = 1e-5  # the same where a shape is curved: nearer than that simplices converge slowly
+
+
+@jitable
+def add_support(one: Any, other: Any, direction: Any, supports: Any, k: int) -> None:
+    """Write the point of `one` - `other` that lies farthest along a direction into row k."""
+    a, b = farthest_point(one, direction), farthest_point(other, times(-1.0, direction))
+    for i in range(3):
+        supports[k, 3 + i], supports[k, 6 + i] = a[i], b[i]
+        supports[k, i] = a[i] - b[i]
+
+
+@jitable
+def nearest_of_triangle(a: Any, b: Any, c: Any) -> Triple:
+    """Weights of three points in the point of their triangle that is nearest to the origin (Ericson 2005, section 5.1.5)."""
+    ab, ac = minus(b, a), minus(c, a)
+    d1, d2 = -inner(ab, a), -inner(ac, a)
+    if d1 <= 0.0 and d2 <= 0.0:
+        return 1.0, 0.0, 0.0
+    d3, d4 = -inner(ab, b), -inner(ac, b)
+    if d3 >= 0.0 and d4 <= d3:
+        return 0.0, 1.0, 0.0
+    vc = d1 * d4 - d3 * d2
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        t = d1 / (d1 - d3)
+        return 1.0 - t, t, 0.0
+    d5, d6 = -inner(ab, c), -inner(ac, c)
+    if d6 >= 0.0 and d5 <= d6:
+        return 0.0, 0.0, 1.0
+    vb = d5 * d2 - d1 * d6
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        t = d2 / (d2 - d6)
+        return 1.0 - t, 0.0, t
+    va = d3 * d6 - d5 * d4
+    if va <= 0.0 and d4 >= d3 and d5 >= d6:
+        t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        return 0.0, 1.0 - t, t
+    total = va + vb + vc
+    return va / total, vb / total, vc / total
+
+
+@jitable
+def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
+    """Write the weights of the point of a simplex that is nearest to the origin; whether the origin is within it."""
+    for i in range(4):
+        weights[i] = 0.0
+    a = supports[0]
+    if count == 1:
+        weights[0] = 1.0
+        return False
+    if count == 2:
+        ab = minus(supports[1], a)
+        square = inner(ab, ab)
+        t = min(max(-inner(ab, a) / square, 0.0), 1.0) if square > 0.0 else 0.0
+        weights[0], weights[1] = 1.0 - t, t
+        return False
+    if count == 3:
+        weights[0], weights[1], weights[2] = nearest_of_triangle(a, supports[1], supports[2])
+        return False
+    least, inside = 1e300, True
+    for apex in range(4):
+        i, j, k = (apex + 1) % 4, (apex + 2) % 4, (apex + 3) % 4
+        x, y, z = supports[i], supports[j], supports[k]
+        n = outer(minus(y, x), minus(z, x))
+        edge = minus(supports[apex], x)
+        height = inner(n, edge)
+        flat = height * height <= FLAT * inner(n, n) * inner(edge, edge)
+        if not flat and -inner(n, x) * height > 0.0:  # the origin is on the side of the fourth point
+            continue
+        inside = False
+        u, v, w = nearest_of_triangle(x, y, z)
+        p = u * x[0] + v * y[0] + w * z[0], u * x[1] + v * y[1] + w * z[1], u * x[2] + v * y[2] + w * z[2]
+        square = inner(p, p)
+        if square < least:
+            least = square
+            weights[apex], weights[i], weights[j], weights[k] = 0.0, u, v, w
+    return inside
+
+
+@jitable
+def reduced(supports: Any, count: int, weights: Any) -> int:
+    """Leave out the points of a simplex without weight; how many are left."""
+    kept = 0
+    for i in range(count):
+        if weights[i] > 0.0:
+            weights[kept] = weights[i]
+            for j in range(9):
+                supports[kept, j] = supports[i, j]
+            kept += 1
+    return kept
+
+
+@jitable
+def weighted(supports: Any, count: int, weights: Any, column: int) -> Triple:
+    x = y = z = 0.0
+    for i in range(count):
+        w = weights[i]
+        x += w * supports[i, column]
+        y += w * supports[i, column + 1]
+        z += w * supports[i, column + 2]
+    return x, y, z
+
+
+@jitable
+def keep_simplex(supports: Any, count: int, weights: Any) -> None:
+    """Copy a simplex to later rows."""
+    for i in range(count):
+        weights[KEPT + i] = weights[i]
+        for j in range(9):
+            supports[KEPT + i, j] = supports[i, j]
+
+
+@jitable
+def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
+    """Undo what came after `keep_simplex`."""
+    for i in range(count):
+        weights[i] = weights[KEPT + i]
+        for j in range(9):
+            supports[i, j] = supports[KEPT + i, j]
+
+
+@jitable
+def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, weights: Any) -> tuple[int, float]:
+    """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
+
+    `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, and the distance from which
+    on none is sought (infinity is returned).
+    """
+    size, most = bounds
+    curved = one.kind in (CYLINDER, ELLIPSOID) or other.kind in (CYLINDER, ELLIPSOID)
+    touching = size * (TOUCHING_CURVED if curved else TOUCHING)
+    add_support(one, other, times(-1.0, direction), supports, 0)
+    weights[0] = 1.0
+    count = 1
+    square = inner(supports[0], supports[0])
+    for _ in range(MOST_STEPS):
+        if square <= touching * touching:
+            return count, 0.0
+        v = weighted(supports, count, weights, 0)
+        add_support(one, other, times(-1.0, v), supports, count)
+        lower = inner(v, supports[count])  # the distance is at least this by the length of v
+        if lower > most * sqrt(square):
+            return count, 1e300
+        if square - lower <= EXACT * square:
+            break
+        known = False
+        for i in range(count):
+            same = minus(supports[i], supports[count])
+            known = known or inner(same, same) == 0.0
+        if known:
+            break
+        keep_simplex(supports, count, weights)
+        if nearest_of_simplex(supports, count + 1, weights):
+            return count + 1, 0.0
+        left = reduced(supports, count + 1, weights)
+        v = weighted(supports, left, weights, 0)
+        now = inner(v, v)
+        if not now < square:  # as near as rounding lets it come
+            bring_simplex_back(supports, count, weights)
+            break
+        count, square = left, now
+    return count, sqrt(square)

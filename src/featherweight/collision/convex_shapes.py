@@ -1,0 +1,111 @@
+"""Convex shapes as what the algorithms of their distance ask of them: farthest points, and faces; compiled by Numba."""
+
+from __future__ import annotations
+
+from math import cos, pi, sin, sqrt
+from typing import Any, NamedTuple
+
+from ..simulation.compiling import jitable
+from .box_contacts import most_opposed
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, ROUND, SPHERE
+from .face_clipping import write_box_face
+from .hulls import farthest_vertex
+from .triples import Triple, along, inner, placed, position_of, times, turned, turned_back
+
+ALIGNED = 1.0 - 5e-11  # cosine of the angle between a face's normal and the contact's, up to which the face touches as a whole
+END = 0.7  # cosine between a cylinder's axis and the contact's normal from which on its end touches, not its side
+
+
+class ConvexShape(NamedTuple):
+    """A placed shape. Spheres and capsules are a point and a segment, with `rounding` [m] around them."""
+
+    kind: Any
+    P: Any  # placement row
+    S: Any  # size
+    rounding: Any
+    hull: Any  # see `farthest_vertex`
+
+
+@jitable
+def convex_shape(scene: Any, g: int, work: Any) -> Any:
+    """Shape g of a scene."""
+    kind, S, h = scene.kind[g], scene.size[g], scene.hulls
+    rounding = S[0] if kind in (SPHERE, CAPSULE) else 0.0
+    hull = h.vertices, h.links, h.linked, scene.data[g, 3], scene.data[g, 4]
+    return ConvexShape(kind, work.placement[g], S, rounding, hull)
+
+
+@jitable
+def farthest_point(shape: Any, direction: Any) -> Triple:
+    """The point of a shape, without its rounding, that lies farthest along a direction of the world."""
+    P, S, kind = shape.P, shape.S, shape.kind
+    if kind == SPHERE:
+        return position_of(P)
+    d = turned_back(P, direction)
+    if kind == BOX:
+        x = (S[0] if d[0] >= 0.0 else -S[0]), (S[1] if d[1] >= 0.0 else -S[1]), (S[2] if d[2] >= 0.0 else -S[2])
+    elif kind == CAPSULE:
+        x = (0.0, 0.0, S[1] if d[2] >= 0.0 else -S[1])
+    elif kind == CYLINDER:
+        out = sqrt(d[0] * d[0] + d[1] * d[1])
+        scale = S[0] / out if out > 0.0 else 0.0
+        x = (scale * d[0], scale * d[1], S[1] if d[2] >= 0.0 else -S[1])
+    elif kind == ELLIPSOID:
+        e0, e1, e2 = S[0] * d[0], S[1] * d[1], S[2] * d[2]
+        scale = 1.0 / sqrt(e0 * e0 + e1 * e1 + e2 * e2)
+        x = (scale * S[0] * e0, scale * S[1] * e1, scale * S[2] * e2)
+    else:
+        v = shape.hull[0][farthest_vertex(shape.hull, d, shape.hull[3])]
+        x = (v[0], v[1], v[2])
+    return placed(P, x)
+
+
+@jitable
+def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[int, Triple]:
+    """Write the face, side or point of a shape that is turned most along a direction: its corners and outward normal.
+
+    Where that is no face (fewer than three corners) the normal is zero.
+    """
+    P, S, kind = shape.P, shape.S, shape.kind
+    none = (0.0, 0.0, 0.0)
+    if kind == BOX:
+        k, sign = most_opposed(P, times(-1.0, direction))
+        return write_box_face(P, S, k, sign, polygon), times(sign, (P[k], P[3 + k], P[6 + k]))
+    d = turned_back(P, direction)
+    if kind == CYLINDER and abs(d[2]) > END:
+        side = 1.0 if d[2] > 0.0 else -1.0
+        for i in range(ROUND):
+            angle = side * 2.0 * pi * i / ROUND
+            write_corner(polygon, i, placed(P, (S[0] * cos(angle), S[0] * sin(angle), side * S[1])))
+        return ROUND, turned(P, (0.0, 0.0, side))
+    if kind == HULL:
+        face = face_of_hull(hulls, shape, d)
+        first, stop = hulls.faces[face], hulls.faces[face + 1]
+        for i in range(first, stop):
+            write_corner(polygon, i - first, placed(P, hulls.vertices[hulls.corners[i]]))
+        return stop - first, turned(P, hulls.normals[face])
+    if kind in (CYLINDER, CAPSULE):
+        out = sqrt(d[0] * d[0] + d[1] * d[1])
+        x, y = (S[0] * d[0] / out, S[0] * d[1] / out) if out > 0.0 else (0.0, 0.0)
+        write_corner(polygon, 0, placed(P, (x, y, -S[1])))
+        write_corner(polygon, 1, placed(P, (x, y, S[1])))
+        return 2, none
+    write_corner(polygon, 0, along(farthest_point(shape, direction), shape.rounding, direction))
+    return 1, none
+
+
+@jitable
+def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
+    """The face turned most along d (in the hull's frame) of those at its farthest vertex, by its number."""
+    vertex = farthest_vertex(shape.hull, d, shape.hull[3])
+    best, most = 0, -2.0
+    for i in range(hulls.owners[vertex], hulls.owners[vertex + 1]):
+        c = inner(hulls.normals[hulls.owned[i]], d)
+        if c > most:
+            best, most = hulls.owned[i], c
+    return best
+
+
+@jitable
+def write_corner(polygon: Any, i: int, x: Any) -> None:
+    polygon[i, 0], polygon[i, 1], polygon[i, 2] = x[0], x[1], x[2]

@@ -1,0 +1,279 @@
+"""Where shapes touch one another and the ground, compiled by Numba.
+
+A contact is between body a and body b (-1 is the world), of the robot's bodies that may touch: a point x in the world, the
+normal n from b to a, the gap along it (negative where they overlap). Each pair of shapes has a range of candidates, for the
+points at which it may touch; a contact keeps the number of its candidate.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+from ..simulation.compiling import compiled, jitable
+from .box_contacts import box_box
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
+from .convex_contacts import convex_contacts
+from .ground_contacts import (
+    box_plane,
+    capsule_plane,
+    cylinder_plane,
+    ellipsoid_plane,
+    hull_plane,
+    point_plane,
+)  # fmt: skip
+from .height_fields import balls_on_heights
+from .round_contacts import (
+    ball_ball,
+    ball_box,
+    ball_capsule,
+    ball_cylinder,
+    ball_ellipsoid,
+    capsule_box,
+    capsule_capsule,
+)  # fmt: skip
+from .triples import axis_of, inner, length_of, minus, position_of
+
+
+class ContactPoints(NamedTuple):
+    """Contacts of one robot; of many, with a leading axis, and room for some."""
+
+    candidate: Any  # (c,) int
+    a: Any  # (c,) int
+    b: Any  # (c,) int
+    point: Any  # (c, 3) [m]
+    normal: Any  # (c, 3)
+    gap: Any  # (c,) [m]
+
+
+@jitable
+def points_of(contacts: Any, robot: int, count: int) -> Any:
+    """The first contacts of one robot."""
+    i, k = robot, count
+    return ContactPoints(
+        contacts.candidate[i, :k], contacts.a[i, :k], contacts.b[i, :k], contacts.point[i, :k], contacts.normal[i, :k],
+        contacts.gap[i, :k],
+    )  # fmt: skip
+
+
+@jitable
+def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, contacts: Any, work: Any) -> int:
+    """Write the contacts of one robot; how many there are, or -1 if there is no room for them.
+
+    `placement` (bodies, 4, 4) and `velocity` (bodies, 6), linear and angular in each body's axes, are of the bodies that may
+    touch. A contact has a gap below the margin, or would have it after a step at these velocities. `work` is a `CollisionWork`.
+    """
+    place_shapes(scene, placement, velocity, settings.step, work)
+    count = 0
+    for p in range(len(scene.first)):
+        if not scene.enabled[p]:
+            continue
+        margin = scene.margin[p]  # at which the pair touches
+        reach = settings.margin + margin
+        a, b = scene.pair[p, 0], scene.pair[p, 1]
+        wide = reach + way_in_step(scene, a, b, settings.step, work)
+        if not is_near(scene, a, b, wide, work):
+            continue
+        found = contacts_of_pair(scene, a, b, wide, work)
+        count = keep(scene, p, found, (placement, velocity), (settings.margin, settings.step, margin), contacts, count, work)
+        if count < 0:
+            return -1
+    return count
+
+
+@jitable
+def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: Any) -> None:
+    """Placements of shapes in the world, velocities of their middles, and what turning adds to the way of their surfaces."""
+    for g in range(len(scene.kind)):
+        own, P, body = scene.placement[g], work.placement[g], scene.body[g]
+        if body < 0:
+            for i in range(12):
+                P[i] = own[i]
+            for i in range(3):
+                work.velocity[g, i] = 0.0
+            work.turning[g] = 0.0
+            continue
+        T, v = placement[body], velocity[body]
+        for i in range(3):
+            for j in range(3):
+                P[3 * i + j] = T[i, 0] * own[j] + T[i, 1] * own[3 + j] + T[i, 2] * own[6 + j]
+            P[9 + i] = T[i, 0] * own[9] + T[i, 1] * own[10] + T[i, 2] * own[11] + T[i, 3]
+        write_velocity(T, v, position_of(P), work.velocity[g])
+        work.turning[g] = step * sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
+
+
+@jitable
+def write_velocity(T: Any, v: Any, x: Any, out: Any) -> None:
+    """Of a point x in the world that a body at T carries, which moves at v (linear, angular) in its axes."""
+    d = x[0] - T[0, 3], x[1] - T[1, 3], x[2] - T[2, 3]
+    wx = T[0, 0] * v[3] + T[0, 1] * v[4] + T[0, 2] * v[5]
+    wy = T[1, 0] * v[3] + T[1, 1] * v[4] + T[1, 2] * v[5]
+    wz = T[2, 0] * v[3] + T[2, 1] * v[4] + T[2, 2] * v[5]
+    out[0] = T[0, 0] * v[0] + T[0, 1] * v[1] + T[0, 2] * v[2] + wy * d[2] - wz * d[1]
+    out[1] = T[1, 0] * v[0] + T[1, 1] * v[1] + T[1, 2] * v[2] + wz * d[0] - wx * d[2]
+    out[2] = T[2, 0] * v[0] + T[2, 1] * v[1] + T[2, 2] * v[2] + wx * d[1] - wy * d[0]
+
+
+@jitable
+def way_in_step(scene: Any, a: int, b: int, step: float, work: Any) -> float:
+    """A bound of how much nearer two shapes may come in a step [m]."""
+    way = step * length_of(minus(work.velocity[a], work.velocity[b])) + work.turning[a] * scene.radius[a]
+    if scene.kind[b] < PLANE:
+        return way + work.turning[b] * scene.radius[b]  # type: ignore[no-any-return]
+    between = length_of(minus(position_of(work.placement[a]), position_of(work.placement[b])))
+    return way + work.turning[b] * (between + scene.radius[a])  # type: ignore[no-any-return]
+
+
+@jitable
+def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
+    """Whether the balls around two shapes, or the ball and the ground, come within `reach` [m]."""
+    PA, PB = work.placement[a], work.placement[b]
+    apart = minus(position_of(PA), position_of(PB))
+    most = reach + scene.radius[a]
+    if scene.kind[b] == PLANE:
+        return inner(axis_of(PB, 2), apart) < most  # type: ignore[no-any-return]
+    if scene.kind[b] == HEIGHTS:
+        return inner(axis_of(PB, 2), apart) < most + scene.fields.edges[scene.data[b, 0], 4]  # type: ignore[no-any-return]
+    most += scene.radius[b]
+    return inner(apart, apart) < most * most  # type: ignore[no-any-return]
+
+
+@jitable
+def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
+    """Write the contacts of two shapes, the first of which has the lower kind, into `work.found`; how many there are.
+
+    Those with gaps of `reach` [m] and more may be among them, or may not.
+    """
+    one, other = scene.kind[a], scene.kind[b]
+    PA, PB, SA, SB, found = work.placement[a], work.placement[b], scene.size[a], scene.size[b], work.found
+    if other == HEIGHTS:
+        return contacts_on_heights(scene, scene.closed, a, b, reach, work)
+    if one == SPHERE and other == SPHERE:
+        return ball_ball(position_of(PA), SA[0], position_of(PB), SB[0], found, 0)
+    if one == SPHERE and other == PLANE:
+        return point_plane(position_of(PA), SA[0], PB, found, 0)
+    count = closed_contacts(scene.closed, (one, PA, SA), (other, PB, SB), reach, work)
+    if count >= 0:
+        return count
+    return general_contacts(scene, scene.hulls, a, b, reach, work)
+
+
+@jitable
+def contacts_on_heights(scene: Any, closed: Any, a: int, b: int, reach: float, work: Any) -> int:
+    """Contacts of the balls that stand for a shape with a height field."""
+    if closed is None:  # known when this is compiled
+        return 0
+    fields, f = scene.fields, scene.data[b, 0]
+    field = fields.heights, fields.grid[f], fields.edges[f]
+    balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
+    return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work)
+
+
+@jitable
+def closed_contacts(closed: Any, first: Any, second: Any, reach: float, work: Any) -> int:
+    """The contacts of shapes (kind, placement, size) in closed form, -1 where there is none."""
+    if closed is None:  # known when this is compiled, and what follows then left out
+        return 0
+    one, PA, SA = first
+    other, PB, SB = second
+    found = work.found
+    if other == PLANE:
+        return on_plane(one, PA, SA, PB, found)
+    if one == SPHERE:
+        return on_ball(other, position_of(PA), SA[0], PB, SB, found)
+    if one == CAPSULE and other == CAPSULE:
+        return capsule_capsule(PA, SA, PB, SB, found)
+    if one == CAPSULE and other == BOX:
+        return capsule_box(PA, SA, PB, SB, reach, found)
+    return -1
+
+
+@jitable
+def on_ball(kind: int, c: Any, r: float, P: Any, S: Any, found: Any) -> int:
+    """Contacts of a ball with other shapes."""
+    if kind == CAPSULE:
+        return ball_capsule(c, r, P, S, found, 0)
+    if kind == BOX:
+        return ball_box(c, r, P, S, found, 0)
+    if kind == CYLINDER:
+        return ball_cylinder(c, r, P, S, found, 0)
+    if kind == ELLIPSOID:
+        return ball_ellipsoid(c, r, P, S, found, 0)
+    return -1
+
+
+@jitable
+def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
+    """Contacts of shapes with a half space."""
+    if kind == CAPSULE:
+        return capsule_plane(PA, S, PB, found)
+    if kind == BOX:
+        return box_plane(PA, S, PB, found)
+    if kind == CYLINDER:
+        return cylinder_plane(PA, S, PB, found)
+    if kind == ELLIPSOID:
+        return ellipsoid_plane(PA, S, PB, found)
+    return -1
+
+
+@jitable
+def general_contacts(scene: Any, hulls: Any, a: int, b: int, reach: float, work: Any) -> int:
+    """Contacts of a hull and a half space, two boxes, and any other convex shapes."""
+    if hulls is None:  # known when this is compiled
+        return 0
+    PA, PB = work.placement[a], work.placement[b]
+    if scene.kind[b] == PLANE:
+        hull = hulls.vertices, hulls.links, hulls.linked, scene.data[a, 3], scene.data[a, 4]
+        return hull_plane(PA, hull, PB, work.found)
+    if scene.kind[a] == BOX and scene.kind[b] == BOX:
+        count = box_box(PA, scene.size[a], PB, scene.size[b], reach, work.found, work.polygons)
+        if count >= 0:
+            return count
+    return convex_contacts(scene, a, b, reach, work)
+
+
+@jitable
+def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any, count: int, work: Any) -> int:
+    """Of the points found for a pair write those that count; how many contacts there are then, or -1 without room.
+
+    `motion` are placements and velocities of bodies, `bounds` the reach, the step, and the gap at which they touch.
+    """
+    placement, velocity = motion
+    reach, step, margin = bounds
+    a, b = scene.body[scene.pair[p, 0]], scene.body[scene.pair[p, 1]]
+    flip = a < 0  # the world is the second
+    u, w = work.ends[0], work.ends[1]
+    for i in range(found):
+        row = work.found[i]
+        gap = row[6] - margin
+        if not gap < reach:
+            for x in range(3):
+                u[x], w[x] = 0.0, 0.0
+            if a >= 0:
+                write_velocity(placement[a], velocity[a], row, u)
+            if b >= 0:
+                write_velocity(placement[b], velocity[b], row, w)
+            opening = row[3] * (u[0] - w[0]) + row[4] * (u[1] - w[1]) + row[5] * (u[2] - w[2])
+            if not gap + step * opening < reach:
+                continue
+        if count == len(contacts.gap):
+            return -1
+        contacts.candidate[count] = scene.first[p] + int(row[7])
+        contacts.a[count], contacts.b[count] = (b, a) if flip else (a, b)
+        contacts.gap[count] = gap
+        for x in range(3):
+            contacts.point[count, x] = row[x]
+            contacts.normal[count, x] = -row[3 + x] if flip else row[3 + x]
+        count += 1
+    return count
+
+
+@compiled
+def find_contacts_of_batch(
+    first: int, stop: int, scene: Any, kinematics: Any, settings: Any, contacts: Any, counts: Any, work: Any
+) -> None:
+    """Contacts of robots first to stop, with a leading axis, and how many each has: -1 without room."""
+    room = contacts.gap.shape[1]
+    for i in range(first, stop):
+        own = points_of(contacts, i, room)
+        counts[i] = find_contacts(scene, kinematics.placement[i], kinematics.velocity[i], settings, own, work)

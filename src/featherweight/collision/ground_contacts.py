@@ -1,0 +1,101 @@
+"""Contacts of shapes with half spaces, compiled by Numba.
+
+Rows of `found` are as in `round_contacts`, but points are on the ground. A half space is below its z = 0.
+"""
+
+from __future__ import annotations
+
+from math import cos, pi, sin, sqrt
+from typing import Any
+
+from ..simulation.compiling import jitable
+from .face_clipping import MOST_POINTS, TILT
+from .hulls import farthest_vertex
+from .round_contacts import put
+from .triples import along, axis_of, inner, length_of, minus, outer, placed, position_of, times, turned_back
+
+UPRIGHT = 0.9  # cosine of a cylinder's tilt from which on its whole end may touch
+FLAT = 1e-7  # [m] by so much the lowest point of a cylinder's end must be below the others to count beside them
+BESIDE = 0.999  # cosine of the angle on a rim within which two points are one
+
+
+@jitable
+def point_plane(c: Any, r: float, P: Any, found: Any, k: int) -> int:
+    """A ball, or a point, and a half space."""
+    n = axis_of(P, 2)
+    height = inner(n, minus(c, position_of(P)))
+    return put(found, k, along(c, -height, n), n, height - r)
+
+
+@jitable
+def capsule_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
+    """Both ends."""
+    c, axis = position_of(PA), axis_of(PA, 2)
+    point_plane(along(c, -S[1], axis), S[0], PB, found, 0)
+    return point_plane(along(c, S[1], axis), S[0], PB, found, 1)
+
+
+@jitable
+def box_plane(PA: Any, H: Any, PB: Any, found: Any) -> int:
+    """All corners."""
+    for i in range(8):
+        corner = (H[0] if i & 1 else -H[0]), (H[1] if i & 2 else -H[1]), (H[2] if i & 4 else -H[2])
+        point_plane(placed(PA, corner), 0.0, PB, found, i)
+    return 8
+
+
+@jitable
+def cylinder_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
+    """The lowest points of both ends, and four points of the lower end's rim where that is nearly level."""
+    n = turned_back(PA, axis_of(PB, 2))
+    end = -S[1] if n[2] >= 0.0 else S[1]  # of the lower end
+    level = sqrt(n[0] * n[0] + n[1] * n[1])
+    x, y = (-n[0] / level, -n[1] / level) if level > 0.0 else (0.0, 0.0)
+    k = 0
+    if S[0] * level > FLAT:
+        k = point_plane(placed(PA, (S[0] * x, S[0] * y, end)), 0.0, PB, found, k)
+        k = point_plane(placed(PA, (S[0] * x, S[0] * y, -end)), 0.0, PB, found, k)
+    if abs(n[2]) > UPRIGHT:
+        for i in range(4):
+            u = 1.0 if i == 0 else (-1.0 if i == 1 else 0.0)
+            w = 1.0 if i == 2 else (-1.0 if i == 3 else 0.0)
+            if u * x + w * y < BESIDE or S[0] * level <= FLAT:
+                k = point_plane(placed(PA, (S[0] * u, S[0] * w, end)), 0.0, PB, found, k)
+                found[k - 1, 7] = 2.0 + i
+    return k
+
+
+@jitable
+def ellipsoid_plane(PA: Any, e: Any, PB: Any, found: Any) -> int:
+    """The lowest point."""
+    n = turned_back(PA, axis_of(PB, 2))
+    s = e[0] * n[0], e[1] * n[1], e[2] * n[2]
+    d = -1.0 / length_of(s)
+    return point_plane(placed(PA, (d * e[0] * s[0], d * e[1] * s[1], d * e[2] * s[2])), 0.0, PB, found, 0)
+
+
+@jitable
+def hull_plane(PA: Any, hull: Any, PB: Any, found: Any) -> int:
+    """The lowest vertex, and those that would be the lowest if the body were turned a little, in seven directions."""
+    n = turned_back(PA, axis_of(PB, 2))
+    x = (1.0, 0.0, 0.0) if abs(n[0]) < 0.9 else (0.0, 1.0, 0.0)
+    x = along(x, -inner(x, n), n)
+    x = times(1.0 / length_of(x), x)
+    y = outer(n, x)
+    vertices = hull[0]
+    k, vertex = 0, hull[3]
+    for i in range(MOST_POINTS):
+        angle = 2.0 * pi * i / (MOST_POINTS - 1.0)
+        tilt = 0.0 if i == 0 else TILT
+        down = minus(times(tilt * cos(angle), x), n)
+        vertex = farthest_vertex(hull, along(down, tilt * sin(angle), y), vertex)
+        point_plane(placed(PA, vertices[vertex]), 0.0, PB, found, k)
+        new = True
+        for j in range(k):
+            new = new and found[j, 7] != vertex
+        if new:
+            found[k, 7] = vertex
+            k += 1
+    for j in range(k):
+        found[j, 7] = j
+    return k

@@ -1,0 +1,114 @@
+"""Convex hulls of meshes: made once by Qhull, searched by compiled functions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..simulation.compiling import jitable
+from .triples import inner
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FEW = 100  # vertices that are looked at one by one
+COPLANAR = 1e-7  # sine of the angle between faces that are one
+STEPS = 10000  # of a climb, which ends by itself
+
+
+class Hull(NamedTuple):
+    """The corners (n, 3) of a convex hull, counted from the first of this hull where several are in one array; each one's
+    neighbours along edges and its faces, and the corners of each face, counter-clockwise from outside, as ranges of arrays."""
+
+    vertices: Array  # (n, 3)
+    links: Array  # (n + 1,) where the neighbours of each vertex begin in `linked`
+    linked: Array
+    faces: Array  # (f + 1,) where the corners of each face begin in `corners`
+    corners: Array
+    normals: Array  # (f, 3) outward
+    owners: Array  # (n + 1,) where the faces of each vertex begin in `owned`
+    owned: Array
+
+
+def hull_of(points: Array) -> Hull:
+    """The convex hull of points (n, 3), which must have a volume."""
+    from scipy.spatial import ConvexHull  # takes long to import
+
+    qhull = ConvexHull(points)
+    number = np.full(len(points), -1)
+    number[qhull.vertices] = np.arange(len(qhull.vertices))
+    vertices = np.ascontiguousarray(points[qhull.vertices])
+    triangles, planes = number[qhull.simplices], qhull.equations
+    faces, normals = [], []
+    for group in _coplanar(qhull.neighbors, planes):
+        normal = planes[group[0], :3]
+        corners = np.unique(triangles[group])
+        faces.append(_in_order(vertices, corners, normal))
+        normals.append(normal)
+    linked: list[set[int]] = [set() for _ in vertices]
+    owned: list[list[int]] = [[] for _ in vertices]
+    for f, face in enumerate(faces):
+        for a, b in zip(face, [*face[1:], face[0]], strict=True):
+            linked[a].add(b)
+            linked[b].add(a)
+            owned[a].append(f)
+    links, all_linked = _ranges([sorted(x) for x in linked])
+    starts, corners = _ranges(faces)
+    owners, all_owned = _ranges(owned)
+    return Hull(vertices, links, all_linked, starts, corners, np.array(normals), owners, all_owned)
+
+
+def _coplanar(neighbors: Array, planes: Array) -> list[list[int]]:
+    """Groups of triangles that share sides and lie in one plane."""
+    left, groups = set(range(len(planes))), []
+    while left:
+        group, todo = [], [left.pop()]
+        first = planes[todo[0], :3]
+        while todo:
+            t = todo.pop()
+            group.append(t)
+            for other in neighbors[t]:
+                if other in left and np.linalg.norm(planes[other, :3] - first) < COPLANAR:
+                    left.remove(int(other))
+                    todo.append(int(other))
+        groups.append(group)
+    return groups
+
+
+def _in_order(vertices: Array, corners: Array, normal: Array) -> list[int]:
+    """Corners of a convex polygon, counter-clockwise about its normal."""
+    x = vertices[corners] - vertices[corners].mean(axis=0)
+    u = x[0] / np.linalg.norm(x[0])
+    angle = np.arctan2(x @ np.cross(normal, u), x @ u)
+    return [int(c) for c in corners[np.argsort(angle)]]
+
+
+def _ranges(lists: list[list[int]]) -> tuple[Array, Array]:
+    ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    return ends, np.array([x for one in lists for x in one], dtype=np.int64)
+
+
+@jitable
+def farthest_vertex(hull: Any, direction: Any, start: int) -> int:
+    """The number of the vertex that lies farthest along a direction, of (vertices, links, linked, first, stop).
+
+    From `start` along edges: on a convex hull what no neighbour exceeds is the farthest.
+    """
+    vertices, links, linked, first, stop = hull
+    best = start
+    most = inner(vertices[best], direction)
+    if stop - first <= FEW:
+        for i in range(first, stop):
+            far = inner(vertices[i], direction)
+            if far > most:
+                best, most = i, far
+        return best
+    for _ in range(STEPS):
+        here = best
+        for n in range(links[here], links[here + 1]):
+            far = inner(vertices[linked[n]], direction)
+            if far > most:
+                best, most = linked[n], far
+        if best == here:
+            break
+    return best

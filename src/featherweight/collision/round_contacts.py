@@ -1,0 +1,301 @@
+"""Contacts of balls and capsules in closed form, compiled by Numba.
+
+What a pair of shapes touches at is written into rows of `found`: the point (midway between the two surfaces), the normal from
+the second shape to the first, the gap (negative where they overlap), and the number of the candidate among the pair's. `k` is
+how many rows there are; functions return how many there are then. Shapes are given by their placement rows (see `triples`) and
+sizes: radius and half length of capsules and cylinders, half lengths of boxes, radii of ellipsoids.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from ..simulation.compiling import jitable
+from .triples import (
+    Triple,
+    along,
+    axis_of,
+    clamped,
+    component,
+    inner,
+    length_of,
+    minus,
+    outer,
+    placed,
+    position_of,
+    seen_from,
+    times,
+    turned,
+    with_component,
+)  # fmt: skip
+
+SAME = 1e-7  # [m] points of one pair that are nearer in depth count once
+PARALLEL = 0.05  # sine of the angle below which two capsules touch along a line
+THIN = 1e-12  # of a radius: how near to a plane of symmetry of an ellipsoid a point may be taken to lie
+NEWTON_STEPS = 60
+
+
+@jitable
+def put(found: Any, k: int, point: Any, normal: Any, gap: float) -> int:
+    """Write row k."""
+    found[k, 0], found[k, 1], found[k, 2] = point[0], point[1], point[2]
+    found[k, 3], found[k, 4], found[k, 5] = normal[0], normal[1], normal[2]
+    found[k, 6], found[k, 7] = gap, k
+    return k + 1
+
+
+@jitable
+def ball_ball(c: Any, r: float, d: Any, s: float, found: Any, k: int) -> int:
+    """Balls at c and d with radii r and s."""
+    apart = minus(c, d)
+    distance = length_of(apart)
+    n = times(1.0 / distance, apart) if distance > 0.0 else (0.0, 0.0, 1.0)
+    gap = distance - r - s
+    return put(found, k, along(d, s + 0.5 * gap, n), n, gap)
+
+
+@jitable
+def ball_outside(c: Any, r: float, P: Any, inside: Any, near: Any, found: Any, k: int) -> int:
+    """A ball outside a shape: its centre `inside` the shape's frame, and the shape's point near[:3] next to it there."""
+    apart = minus(inside, near)
+    distance = length_of(apart)
+    n = turned(P, times(1.0 / distance, apart))
+    gap = distance - r
+    return put(found, k, along(c, -r - 0.5 * gap, n), n, gap)
+
+
+@jitable
+def ball_box(c: Any, r: float, P: Any, H: Any, found: Any, k: int) -> int:
+    """A ball and a box."""
+    x = seen_from(P, c)
+    near = clamped(x[0], -H[0], H[0]), clamped(x[1], -H[1], H[1]), clamped(x[2], -H[2], H[2])
+    if length_of(minus(x, near)) > 0.0:
+        return ball_outside(c, r, P, x, near, found, k)
+    least, face = H[0] - abs(x[0]), 0
+    for i in range(1, 3):
+        depth = H[i] - abs(component(x, i))
+        if depth < least:
+            least, face = depth, i
+    n = times(1.0 if component(x, face) >= 0.0 else -1.0, axis_of(P, face))
+    gap = -least - r
+    return put(found, k, along(c, -r - 0.5 * gap, n), n, gap)
+
+
+@jitable
+def ball_cylinder(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
+    """A ball and a cylinder."""
+    x = seen_from(P, c)
+    out = sqrt(x[0] * x[0] + x[1] * x[1])
+    side, end = S[0] - out, S[1] - abs(x[2])
+    if side >= 0.0 and end >= 0.0:
+        if side < end:
+            local = (x[0] / out, x[1] / out, 0.0) if out > 0.0 else (1.0, 0.0, 0.0)
+        else:
+            local = (0.0, 0.0, 1.0 if x[2] >= 0.0 else -1.0)
+        n, gap = turned(P, local), -min(side, end) - r
+        return put(found, k, along(c, -r - 0.5 * gap, n), n, gap)
+    shrink = S[0] / out if side < 0.0 else 1.0
+    near = x[0] * shrink, x[1] * shrink, clamped(x[2], -S[1], S[1])
+    return ball_outside(c, r, P, x, near, found, k)
+
+
+@jitable
+def nearest_on_ellipsoid(x: Any, e: Any) -> Any:
+    """The nearest point of the surface with radii e to x, and the normal there, both in its frame.
+
+    The point is e² x / (t + e²) with the greatest t at which it lies on the surface; Newton's method finds
+    s = t + least² from below, on the reciprocal of the length of e x / (t + e²), which is nearly linear.
+    """
+    least = min(e[0], min(e[1], e[2]))
+    a0 = e[0] * max(abs(x[0]), THIN * e[0])
+    a1 = e[1] * max(abs(x[1]), THIN * e[1])
+    a2 = e[2] * max(abs(x[2]), THIN * e[2])
+    b0, b1, b2 = ((e[0] - least) * (e[0] + least), (e[1] - least) * (e[1] + least), (e[2] - least) * (e[2] + least))
+    s = max(a0 - b0, max(a1 - b1, a2 - b2))
+    for _ in range(NEWTON_STEPS):
+        u0, u1, u2 = a0 / (s + b0), a1 / (s + b1), a2 / (s + b2)
+        square = u0 * u0 + u1 * u1 + u2 * u2
+        slope = u0 * u0 / (s + b0) + u1 * u1 / (s + b1) + u2 * u2 / (s + b2)
+        more = square * (sqrt(square) - 1.0) / slope
+        if not more > 1e-16 * s:
+            break
+        s += more
+    u0, u1, u2 = a0 / (s + b0), a1 / (s + b1), a2 / (s + b2)
+    unit = 1.0 / sqrt(u0 * u0 + u1 * u1 + u2 * u2)
+    u0 = u0 * unit if x[0] >= 0.0 else -u0 * unit
+    u1 = u1 * unit if x[1] >= 0.0 else -u1 * unit
+    u2 = u2 * unit if x[2] >= 0.0 else -u2 * unit
+    n = u0 / e[0], u1 / e[1], u2 / e[2]
+    return (e[0] * u0, e[1] * u1, e[2] * u2), times(1.0 / length_of(n), n)
+
+
+@jitable
+def ball_ellipsoid(c: Any, r: float, P: Any, e: Any, found: Any, k: int) -> int:
+    """A ball and an ellipsoid."""
+    x = seen_from(P, c)
+    near, normal = nearest_on_ellipsoid(x, e)
+    n, gap = turned(P, normal), inner(normal, minus(x, near)) - r
+    return put(found, k, along(placed(P, near), 0.5 * gap, n), n, gap)
+
+
+@jitable
+def nearest_on_segment(x: Any, P: Any, half: float) -> Triple:
+    """The point nearest to x of a segment along the z axis of a placement."""
+    middle, axis = position_of(P), axis_of(P, 2)
+    return along(middle, clamped(inner(axis, minus(x, middle)), -half, half), axis)
+
+
+@jitable
+def ball_capsule(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
+    """A ball and a capsule."""
+    return ball_ball(c, r, nearest_on_segment(c, P, S[1]), S[0], found, k)
+
+
+@jitable
+def nearest_place(PA: Any, half: float, PB: Any, other: float) -> float:
+    """Where on the axis of A, within half a length of its middle, the axis of B, with another half length, is nearest."""
+    u, w = axis_of(PA, 2), axis_of(PB, 2)
+    apart = minus(position_of(PB), position_of(PA))
+    cosine, a, b = inner(u, w), inner(u, apart), inner(w, apart)
+    sine = length_of(outer(u, w))
+    s = clamped((a - cosine * b) / (sine * sine), -half, half) if sine > 1e-9 else 0.0
+    t = clamped(cosine * s - b, -other, other)
+    return clamped(cosine * t + a, -half, half)
+
+
+@jitable
+def capsule_capsule(PA: Any, SA: Any, PB: Any, SB: Any, found: Any) -> int:
+    """Where two capsules are nearest, and at both ends of where they lie along each other."""
+    u, w, middle = axis_of(PA, 2), axis_of(PB, 2), position_of(PA)
+    s = nearest_place(PA, SA[1], PB, SB[1])
+    c = along(middle, s, u)
+    k = ball_capsule(c, SA[0], PB, SB, found, 0)
+    if length_of(outer(u, w)) > PARALLEL:
+        return k
+    cosine, shift = inner(u, w), inner(u, minus(position_of(PB), middle))
+    low = clamped(shift - abs(cosine) * SB[1], -SA[1], SA[1])
+    high = clamped(shift + abs(cosine) * SB[1], -SA[1], SA[1])
+    if high - low < SAME:
+        return k
+    ball_capsule(along(middle, low, u), SA[0], PB, SB, found, 1)
+    ball_capsule(along(middle, high, u), SA[0], PB, SB, found, 2)
+    if found[0, 6] < min(found[1, 6], found[2, 6]) - SAME:
+        return 3
+    for i in range(8):
+        found[0, i] = found[2, i]
+    return 2
+
+
+@jitable
+def segment_slope(x: Any, d: Any, H: Any, t: float) -> float:
+    """Half the slope at x + t d of the square of the distance from a box, in its frame."""
+    y = along(x, t, d)
+    total = 0.0
+    for i in range(3):
+        c = component(y, i)
+        total += (c - clamped(c, -H[i], H[i])) * component(d, i)
+    return total
+
+
+@jitable
+def where_a_face_is_passed(x: Any, d: Any, H: Any, i: int) -> float:
+    """Of the six planes of a box's faces, the part of the way at which x + t d passes number i, within 0 and 1."""
+    axis = i // 2
+    c = component(d, axis)
+    if c == 0.0:
+        return 0.0
+    side = H[axis] if i % 2 else -H[axis]
+    return clamped((side - component(x, axis)) / c, 0.0, 1.0)
+
+
+@jitable
+def nearest_part(x: Any, d: Any, H: Any) -> float:
+    """The t within 0 and 1 at which x + t d is nearest to a box: the slope is linear between planes of its faces."""
+    low, high = 0.0, 1.0
+    below, above = segment_slope(x, d, H, low), segment_slope(x, d, H, high)
+    if below >= 0.0:
+        return low
+    if above <= 0.0:
+        return high
+    for i in range(6):
+        t = where_a_face_is_passed(x, d, H, i)
+        if low < t < high:
+            slope = segment_slope(x, d, H, t)
+            if slope > 0.0:
+                high, above = t, slope
+            else:
+                low, below = t, slope
+    return low - below * (high - low) / (above - below)
+
+
+@jitable
+def distance_from_box(x: Any, H: Any) -> float:
+    """Of a point in its frame; zero inside."""
+    a, b, c = max(abs(x[0]) - H[0], 0.0), max(abs(x[1]) - H[1], 0.0), max(abs(x[2]) - H[2], 0.0)
+    return sqrt(a * a + b * b + c * c)
+
+
+@jitable
+def capsule_box(PA: Any, SA: Any, PB: Any, H: Any, reach: float, found: Any) -> int:
+    """Where a capsule is nearest to a box, and at both ends of where it lies along it."""
+    x = seen_from(PB, along(position_of(PA), -SA[1], axis_of(PA, 2)))
+    y = seen_from(PB, along(position_of(PA), SA[1], axis_of(PA, 2)))
+    d = minus(y, x)
+    t = nearest_part(x, d, H)
+    nearest = distance_from_box(along(x, t, d), H)
+    if nearest <= 1e-12 * (H[0] + H[1] + H[2]):
+        return through_box(x, d, SA[0], PB, H, found)
+    low, high = t, t
+    for i in range(8):
+        s = where_a_face_is_passed(x, d, H, i) if i < 6 else i - 6.0
+        if distance_from_box(along(x, s, d), H) - SA[0] < reach:
+            low, high = min(low, s), max(high, s)
+    k = 0
+    if (high - low) * length_of(d) > SAME:
+        k = ball_box(placed(PB, along(x, low, d)), SA[0], PB, H, found, 0)
+        k = ball_box(placed(PB, along(x, high, d)), SA[0], PB, H, found, 1)
+    if k == 0 or nearest - SA[0] < min(found[0, 6], found[1, 6]) - SAME:
+        k = ball_box(placed(PB, along(x, t, d)), SA[0], PB, H, found, k)
+    return k
+
+
+@jitable
+def through_box(x: Any, d: Any, r: float, P: Any, H: Any, found: Any) -> int:
+    """A capsule whose axis, from x to x + d in a box's frame, goes through the box: parted along the axis of least depth."""
+    middle = along(x, 0.5, d)
+    least, best = 1e300, 0
+    n = (1.0, 0.0, 0.0)
+    for i in range(6):
+        axis = with_component((0.0, 0.0, 0.0), i % 3, 1.0)
+        if i >= 3:
+            axis = outer(d, axis)
+            size = length_of(axis)
+            if size <= 1e-6 * length_of(d):
+                continue
+            axis = times(1.0 / size, axis)
+        wide = abs(axis[0]) * H[0] + abs(axis[1]) * H[1] + abs(axis[2]) * H[2]
+        depth = wide + 0.5 * abs(inner(axis, d)) - abs(inner(axis, middle))
+        if depth < least - 1e-9 * wide:
+            least, best = depth, i
+            n = axis if inner(axis, middle) >= 0.0 else times(-1.0, axis)
+    normal = turned(P, n)
+    if best >= 3:  # past an edge of the box
+        corner = H[0] if n[0] >= 0.0 else -H[0], H[1] if n[1] >= 0.0 else -H[1], H[2] if n[2] >= 0.0 else -H[2]
+        edge = with_component((0.0, 0.0, 0.0), best - 3, 1.0)
+        across = outer(n, edge)  # along which the segment passes the edge
+        speed = inner(across, d)
+        s = clamped(inner(across, minus(corner, x)) / speed, 0.0, 1.0) if speed != 0.0 else 0.5
+        return put(found, 0, placed(P, along(along(x, s, d), 0.5 * (least - r), n)), normal, -least - r)
+    low, high = 0.0, 1.0
+    for i in range(3):
+        c = component(d, i)
+        if i != best and c != 0.0:
+            one, other = (-H[i] - component(x, i)) / c, (H[i] - component(x, i)) / c
+            low, high = max(low, min(one, other)), min(high, max(one, other))
+    k = 0
+    for i in range(2):
+        y = along(x, low if i == 0 else high, d)
+        gap = inner(n, y) - H[best] - r
+        k = put(found, k, placed(P, along(y, -r - 0.5 * gap, n)), normal, gap)
+    return k

@@ -1,0 +1,277 @@
+"""The contact problem of one robot: from contacts to the matrix and velocities of `impulses`, compiled by Numba.
+
+The Delassus matrix G is that of the bodies that may touch (six rows each, linear and angular in the body's axes and at its
+origin, or three at the one point that it may touch with), and of joints with limits and dry friction. Contacts come and go;
+G does not: what a contact sees is a combination R of its bodies' rows, so A = R G Rᵀ is made of the blocks of bodies that
+touch, and nothing is compiled for a set of contacts.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..simulation.compiling import jitable
+from ..simulation.views import as_matrix
+from .impulses import Problem
+from .joint_rows import is_active
+
+MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
+
+
+class ContactKinematics(NamedTuple):
+    """Where bodies that may touch and joint rows are, and how fast they would move; of many robots, with a leading axis."""
+
+    placement: Any  # (bodies, 4, 4)
+    velocity: Any  # (bodies, 6), linear and angular in the body's axes
+    gap: Any  # (joint rows,)
+    speed: Any  # (joint rows,)
+    velocity_before: Any  # (bodies, 6) at the beginning of the step, where the problem needs it (`ContactStage.looks_back`)
+    speed_before: Any  # (joint rows,)
+
+
+class BodyDelassus(NamedTuple):
+    """G, and where the rows of each body begin in it; of many robots, with a leading axis."""
+
+    G: Any  # (m, m)
+    begin: Any  # (bodies + 1,) int; the last is where those of joints begin
+
+
+class ContactImpulses(NamedTuple):
+    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too.
+
+    Of many robots, with a leading axis.
+    """
+
+    force: Any  # (contacts, 3) in the world
+    wrench: Any  # (bodies, 6)
+    joint: Any  # (joints with limits or friction,)
+    push: Any  # (bodies, 6), of the displacement
+    joint_push: Any
+    impact: Any  # (bodies, 6), the part of impacts at the beginning of the step, where velocities are of the time of positions
+    joint_impact: Any
+    last_force: Any  # (candidates, 3) in the world, to start from in the next step
+    last_row: Any  # (joint rows,)
+    next_force: Any  # (candidates, 3), the last ones once the step is taken
+    next_row: Any  # (joint rows,)
+
+
+class AssembledProblem(NamedTuple):
+    """One robot's problem, and what its rows are."""
+
+    problem: Any  # Problem
+    approach: Any  # (m,) velocities before impulses, without gaps
+    before: Any  # (m,) velocities at the beginning of the step, where they are needed
+    restitution: Any  # (contacts,), zero for what does not bounce
+    rows: Any  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
+    axes: Any  # (contacts, 3, 3) normal and tangents in the world
+    start: Any  # (m,) impulses of the step before
+    active: Any  # (joint rows that count,) int
+
+
+@jitable
+def write_axes(n: Any, axes: Any) -> None:
+    """A normal and two tangents, rows of `axes`."""
+    x, y, z = n[0], n[1], n[2]
+    if abs(x) < 0.9:
+        tx, ty, tz = 1.0 - x * x, -x * y, -x * z
+    else:
+        tx, ty, tz = -y * x, 1.0 - y * y, -y * z
+    length = sqrt(tx * tx + ty * ty + tz * tz)
+    tx, ty, tz = tx / length, ty / length, tz / length
+    axes[0, 0], axes[0, 1], axes[0, 2] = x, y, z
+    axes[1, 0], axes[1, 1], axes[1, 2] = tx, ty, tz
+    axes[2, 0], axes[2, 1], axes[2, 2] = y * tz - z * ty, z * tx - x * tz, x * ty - y * tx
+
+
+@jitable
+def write_rows(axes: Any, point: Any, T: Any, sign: float, rows: Any) -> None:
+    """Rows (3, 6) on the (linear, angular) velocity of a body with placement T, in its axes."""
+    dx, dy, dz = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
+    px = T[0, 0] * dx + T[1, 0] * dy + T[2, 0] * dz
+    py = T[0, 1] * dx + T[1, 1] * dy + T[2, 1] * dz
+    pz = T[0, 2] * dx + T[1, 2] * dy + T[2, 2] * dz
+    for k in range(3):
+        a, b, c = sign * axes[k, 0], sign * axes[k, 1], sign * axes[k, 2]
+        x = T[0, 0] * a + T[1, 0] * b + T[2, 0] * c
+        y = T[0, 1] * a + T[1, 1] * b + T[2, 1] * c
+        z = T[0, 2] * a + T[1, 2] * b + T[2, 2] * c
+        rows[k, 0], rows[k, 1], rows[k, 2] = x, y, z
+        rows[k, 3], rows[k, 4], rows[k, 5] = py * z - pz * y, pz * x - px * z, px * y - py * x
+
+
+@jitable
+def body_of(contacts: Any, c: int, side: int) -> int:
+    """The body on one side of a contact, -1 for the world."""
+    return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
+
+
+class AssemblyWork(NamedTuple):
+    """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
+
+    active: Any  # (n,) int
+    rows: Any  # (k, 2, 3, 6)
+    axes: Any  # (k, 3, 3)
+    b: Any  # (m,)
+    approach: Any  # (m,)
+    before: Any  # (m,)
+    start: Any  # (m,)
+    mu: Any  # (k,)
+    restitution: Any  # (k,)
+    lower: Any  # (n,)
+    upper: Any  # (n,)
+    A: Any  # (m m,)
+    half: Any  # (3 columns of G,)
+
+
+def assembly_work(contacts: int, rows: int, columns: int) -> AssemblyWork:
+    """Room for so many contacts and joint rows, where G has so many columns."""
+    m = 3 * contacts + rows
+    b, approach, before, start = np.empty((4, m))
+    mu, restitution = np.empty((2, contacts))
+    lower, upper = np.empty((2, rows))
+    return AssemblyWork(
+        np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), b, approach, before, start, mu,
+        restitution, lower, upper, np.empty(m * m), np.empty(3 * columns),
+    )  # fmt: skip
+
+
+@jitable
+def find_active_rows(model: Any, kinematics: Any, active: Any) -> int:
+    """Write the joint rows that would close within the step; how many."""
+    rows, settings = model.rows, model.settings
+    count = 0
+    for r in range(len(rows.joint)):
+        if is_active(rows, r, kinematics.gap[r], kinematics.speed[r], settings):
+            active[count] = r
+            count += 1
+    return count
+
+
+def active_rows(model: Any, kinematics: Any) -> Any:
+    """The joint rows that would close within the step."""
+    active = np.empty(len(model.rows.joint), np.int64)
+    return active[: find_active_rows(model, kinematics, active)]
+
+
+@jitable
+def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, work: Any) -> Any:
+    """The problem of one robot, for its contacts and the joint rows that would close within the step.
+
+    In the room of `work`, an `AssemblyWork`.
+    """
+    settings, joint_rows = model.settings, model.rows
+    n = find_active_rows(model, kinematics, work.active)
+    active = work.active[:n]
+    h, k = settings.step, len(contacts.gap)
+    m = 3 * k + n
+    rows, axes, mu, restitution = work.rows[:k], work.axes[:k], work.mu[:k], work.restitution[:k]
+    b, approach, before, start = work.b[:m], work.approach[:m], work.before[:m], work.start[:m]
+    for c in range(k):
+        candidate = contacts.candidate[c]
+        mu[c], restitution[c] = model.friction[candidate], model.restitution[candidate]
+        write_axes(contacts.normal[c], axes[c])
+        for i in range(3):
+            at = 3 * c + i
+            approach[at] = before[at] = start[at] = 0.0
+            for j in range(3):
+                start[at] += axes[c, i, j] * impulses.last_force[candidate, j]
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0:
+                write_rows(axes[c], contacts.point[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
+                for i in range(3):
+                    for j in range(6):
+                        approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
+                        before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
+        for i in range(3):
+            b[3 * c + i] = approach[3 * c + i]
+        if not before[3 * c] < -settings.bounce:
+            restitution[c] = 0.0
+        later = h * approach[3 * c]
+        if restitution[c] > 0.0 and contacts.gap[c] + 0.5 * later > 0.0 and contacts.gap[c] + later > -MOST_LATE:
+            restitution[c] = 0.0  # it bounces in the step after, which is nearer to when it touches
+            b[3 * c] += MOST_LATE / h
+        if restitution[c] == 0.0:
+            b[3 * c] += max(contacts.gap[c], 0.0) / h
+    lower, upper = work.lower[:n], work.upper[:n]
+    for i in range(n):
+        r = active[i]
+        approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
+        b[3 * k + i] = kinematics.speed[r] + (0.0 if joint_rows.friction[r] else max(kinematics.gap[r], 0.0) / h)
+        lower[i], upper[i] = joint_rows.lower[r], joint_rows.upper[r]
+        start[3 * k + i] = impulses.last_row[r]
+    A = as_matrix(work.A, m, m)
+    write_contact_delassus(model, contacts, rows, active, delassus, work.half, A)
+    problem = Problem(A, b, mu, lower, upper, settings.pyramid)
+    return AssembledProblem(problem, approach, before, restitution, rows, axes, start, active)
+
+
+@jitable
+def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, delassus: Any, room: Any, A: Any) -> None:
+    """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G."""
+    G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
+    count, nr = len(contacts.gap), len(active)
+    k = 3 * count
+    end = begin[len(width)]
+    columns = end
+    for r in range(nr):
+        columns = max(columns, end + joint_rows.joint[active[r]] + 1)
+    half = as_matrix(room, 3, columns)
+    for c in range(count):
+        for i in range(3):
+            for j in range(columns):
+                half[i, j] = 0.0
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0:
+                add_rows(G, begin[body], width[body], rows, c, s, half)
+        for d in range(c, count):
+            for i in range(3):
+                for j in range(3):
+                    A[3 * c + i, 3 * d + j] = 0.0
+            for s in range(2):
+                body = body_of(contacts, d, s)
+                if body >= 0:
+                    add_block(rows, d, s, half, begin[body], width[body], A, 3 * c)
+            for i in range(3):
+                for j in range(3):
+                    A[3 * d + j, 3 * c + i] = A[3 * c + i, 3 * d + j]
+        for j in range(nr):
+            r = active[j]
+            for i in range(3):
+                total = half[i, end + joint_rows.joint[r]] * joint_rows.sign[r]
+                A[3 * c + i, k + j] = total
+                A[k + j, 3 * c + i] = total
+    for i in range(nr):
+        for j in range(nr):
+            r, t = active[i], active[j]
+            entry = G[end + joint_rows.joint[r], end + joint_rows.joint[t]]
+            A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry
+
+
+@jitable
+def add_rows(G: Any, x: int, width: int, rows: Any, c: int, s: int, total: Any) -> None:
+    """Add a contact's rows, combined of those of a body, from x on in G: written out, since they are so few."""
+    for i in range(3):
+        for y in range(0, width, 3):
+            k, l, m = rows[c, s, i, y], rows[c, s, i, y + 1], rows[c, s, i, y + 2]
+            for j in range(total.shape[1]):
+                total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
+
+
+@jitable
+def add_block(rows: Any, d: int, s: int, half: Any, x: int, width: int, A: Any, row: int) -> None:
+    """Add what a body of contact d has in three rows of A = R G Rᵀ, of which `half` are R G; its rows begin at x."""
+    for i in range(3):
+        for j in range(3):
+            total = (
+                half[i, x] * rows[d, s, j, 0] + half[i, x + 1] * rows[d, s, j, 1] + half[i, x + 2] * rows[d, s, j, 2]
+            )  # fmt: skip
+            if width == 6:
+                total += (
+                    half[i, x + 3] * rows[d, s, j, 3] + half[i, x + 4] * rows[d, s, j, 4] + half[i, x + 5] * rows[d, s, j, 5]
+                )
+            A[row + i, 3 * d + j] += total

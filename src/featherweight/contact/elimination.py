@@ -1,0 +1,123 @@
+"""Linear equations of Newton's method, most of whose matrix is symmetric, compiled by Numba.
+
+    [ S  C ] [x]   [r]      S symmetric and positive definite: eliminated without pivots from its upper half alone,
+    [ B  D ] [y] = [s]      S = Uᵀ D⁻¹ U; then D - B S⁻¹ C with pivots
+
+Rows lie one after another, `stride` numbers apart (a multiple of `LANES`), with the right side as one more column. Eight rows
+are eliminated at a time: what is left takes that many multiples of rows at once, which costs one pass through memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..simulation.compiling import jitable
+from ..simulation.views import LANES, subtract_multiples
+
+BLOCK = 8  # rows at a time, as `block_factors` writes them out
+
+
+def stride_of(size: int) -> int:
+    """Of rows for so many unknowns."""
+    return (size // LANES + 1) * LANES
+
+
+@jitable
+def solve_partly_symmetric(matrix: Any, size: int, symmetric: int, reciprocal: Any, x: Any) -> bool:
+    """Write the solution x of `size` equations; the matrix is overwritten.
+
+    Of its first `symmetric` rows, what is below the diagonal is not read. False where these are not positive definite.
+    `reciprocal` is room for as many numbers as x.
+    """
+    stride = (size // LANES + 1) * LANES
+    for k in range(0, symmetric, BLOCK):
+        count = min(BLOCK, symmetric - k)
+        if not factor_rows(matrix, stride, k, count, reciprocal):
+            return False
+        if k + count < size:
+            if count == BLOCK:
+                reduce_by_block(matrix, stride, size, symmetric, k, reciprocal)
+            else:
+                for i in range(symmetric, size):
+                    for p in range(k, k + count):
+                        reduce_by_row(matrix, stride, p, i, matrix[i * stride + p] * reciprocal[p])
+    for k in range(symmetric, size):
+        bring_up_pivot(matrix, stride, size, k)
+        reciprocal[k] = 1.0 / matrix[k * stride + k]
+        for i in range(k + 1, size):
+            reduce_by_row(matrix, stride, k, i, matrix[i * stride + k] * reciprocal[k])
+    for i in range(size - 1, -1, -1):
+        row = i * stride
+        total = matrix[row + size]
+        for j in range(i + 1, size):
+            total -= matrix[row + j] * x[j]
+        x[i] = total * reciprocal[i]
+    return True
+
+
+@jitable
+def factor_rows(matrix: Any, stride: int, first: int, count: int, reciprocal: Any) -> bool:
+    """Eliminate some symmetric rows from one another."""
+    for p in range(first, first + count):
+        pivot = matrix[p * stride + p]
+        if not pivot > 0.0:
+            return False
+        reciprocal[p] = 1.0 / pivot
+        for i in range(p + 1, first + count):
+            reduce_by_row(matrix, stride, p, i, matrix[p * stride + i] * reciprocal[p])
+    return True
+
+
+@jitable
+def reduce_by_row(matrix: Any, stride: int, p: int, i: int, factor: float) -> None:
+    """Row i without `factor` times row p, from the diagonal of the upper of them on."""
+    if factor != 0.0:
+        begin = min(p, i) // LANES * LANES
+        subtract_multiples(matrix, i * stride + begin, p * stride + begin, stride, stride - begin, (factor,))
+
+
+@jitable
+def reduce_by_block(matrix: Any, stride: int, size: int, symmetric: int, k: int, reciprocal: Any) -> None:
+    """The rows below a block of symmetric ones, without their multiples."""
+    source, r = k * stride, reciprocal
+    for i in range(k + BLOCK, symmetric):
+        begin, at = i // LANES * LANES, source + i
+        factors = (
+            matrix[at] * r[k], matrix[at + stride] * r[k + 1], matrix[at + 2 * stride] * r[k + 2],
+            matrix[at + 3 * stride] * r[k + 3], matrix[at + 4 * stride] * r[k + 4], matrix[at + 5 * stride] * r[k + 5],
+            matrix[at + 6 * stride] * r[k + 6], matrix[at + 7 * stride] * r[k + 7],
+        )  # fmt: skip
+        subtract_multiples(matrix, i * stride + begin, source + begin, stride, stride - begin, factors)
+    for i in range(symmetric, size):
+        at = i * stride + k
+        for p in range(BLOCK):  # the factors, in place: each of them changes those after it
+            factor = matrix[at + p] * r[k + p]
+            matrix[at + p] = factor
+            for j in range(p + 1, BLOCK):
+                matrix[at + j] -= factor * matrix[source + p * stride + k + j]
+        begin = k + BLOCK
+        factors = (
+            matrix[at], matrix[at + 1], matrix[at + 2], matrix[at + 3], matrix[at + 4], matrix[at + 5], matrix[at + 6],
+            matrix[at + 7],
+        )  # fmt: skip
+        subtract_multiples(matrix, i * stride + begin, source + begin, stride, stride - begin, factors)
+
+
+@jitable
+def bring_up_pivot(matrix: Any, stride: int, size: int, k: int) -> None:
+    """Swap row k with the one below it whose entry in column k is the greatest."""
+    pivot = k
+    for i in range(k + 1, size):
+        if abs(matrix[i * stride + k]) > abs(matrix[pivot * stride + k]):
+            pivot = i
+    if pivot != k:
+        for j in range(k, size + 1):
+            a, b = k * stride + j, pivot * stride + j
+            matrix[a], matrix[b] = matrix[b], matrix[a]
+
+
+def room_for_equations(size: int) -> Any:
+    """Memory for the matrix of at most so many unknowns, and its right side; its numbers are not initialized."""
+    return np.empty(size * stride_of(size))

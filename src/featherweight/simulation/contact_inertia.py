@@ -1,0 +1,147 @@
+"""The inertia that contacts and joint rows feel, as contacts come and go.
+
+Contacts change from step to step, and code must not be compiled for each set of them. Three ways, by size:
+
+- For up to `MOST_ROWS` rows of bodies that may touch (feet and hands) the Delassus matrix of all of them is one function, made
+  once, and a contact takes the rows of its bodies (`contact_problem`). Talos on one of two feet pays 0.4 µs for the other.
+- Where more bodies may touch, those that do take their rows of J M⁻¹ Jᵀ, by the robot's inverse mass matrix: a matrix of all
+  33 bodies of Talos would cost 30 µs. So do joints near their limits; joints with dry friction, which are always there, are
+  part of a function of their own where there are few.
+- A robot too large to unroll keeps its loops, the set of contacts is data, and so its Delassus function is made, without
+  compiling, for the bodies that touch, and kept for the sets seen last.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from ..engine.function import CompiledFunction
+from ..robot.constraints.constraint import JacobianRows
+from ..robot.constraints.contact import BilateralContact
+from ..robot.robot import Robot
+from .implicit_drives import WithArmature
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+Method = Callable[[list[BilateralContact], Array], Array]  # of contacts and q (batch, nq), to G (batch, m, m)
+
+KEPT_SETS = 64
+MOST_ROWS = 48
+
+
+class ContactInertia:
+    """G of `contacts`, one for each body that may touch, and of joint rows.
+
+    `joint_rows` are rows of all joints' velocities; `always` says that some are active in every step.
+    """
+
+    def __init__(
+        self, robot: Robot, contacts: Sequence[BilateralContact], joint_rows: Array, always: bool, algorithm: str | Method
+    ) -> None:
+        self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
+        self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
+        self.function_of_bodies: CompiledFunction[Any] | None = None
+        self.function_of_all: CompiledFunction[Any] | None = None
+        self._at_armature = WithArmature(robot)
+        self._room: Array = np.empty(0)
+        self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
+        rows = int(self.begin[-1])
+        self.by_sets = not isinstance(algorithm, str)
+        if self.contacts and isinstance(algorithm, str):
+            if rows <= MOST_ROWS or algorithm != "auto":
+                self.function_of_bodies = robot.delassus(self.contacts, algorithm)
+                self.by_sets = self.function_of_bodies.execution == "rolled"
+            else:
+                self.by_sets = robot.forward_dynamics.execution == "rolled"
+        if always and not robot.closed and not self.by_sets and rows + len(joint_rows) <= MOST_ROWS:
+            selected = np.eye(robot.nv)[joint_rows]
+            self.function_of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
+
+    @property
+    def by_inverse(self) -> bool:
+        """Whether bodies that touch take their part of M⁻¹."""
+        return bool(self.contacts) and self.function_of_bodies is None and not self.by_sets
+
+    @property
+    def takes_inverse(self) -> bool:
+        """Whether there are rows, of bodies or joints, that take their part of M⁻¹."""
+        rows_alone = len(self.joint_rows) > 0 and self.function_of_all is None
+        return rows_alone or (bool(self.contacts) and self.function_of_bodies is None)
+
+    @property
+    def functions(self) -> list[CompiledFunction[Any]]:
+        """The functions that a compiled step calls."""
+        own = [f for f in (self.function_of_bodies, self.function_of_all) if f is not None]
+        if self.takes_inverse:
+            own += [self.robot.inverse_mass_matrix, *([self.jacobian_function] if self.contacts else [])]
+        return own
+
+    def of_bodies(self, q: Array, bodies: Array, armature: Array | None = None) -> tuple[Array, Array]:
+        """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything.
+
+        `armature` (batch, k) is that of the step, where it is not the robot's own.
+        """
+        if not self.contacts:
+            return np.zeros((len(q), 0, 0)), self.begin
+        if not self.by_sets:
+            assert self.function_of_bodies is not None
+            return self._at_armature(self.function_of_bodies, armature, q), self.begin
+        key = bodies.tobytes()
+        if key not in self._sets:
+            self._sets[key] = self._of_set([self.contacts[b] for b in bodies]), self._begin(bodies)
+            if len(self._sets) > KEPT_SETS:
+                self._sets.popitem(last=False)
+        self._sets.move_to_end(key)
+        function, begin = self._sets[key]
+        return function(q), begin
+
+    def _of_set(self, contacts: list[BilateralContact]) -> Callable[[Array], Array]:
+        if not isinstance(self.algorithm, str):
+            return partial(self.algorithm, contacts)
+        rolled = Robot(self.robot.model, "rolled")  # a new one, which does not keep the sets that are dropped here
+        function = rolled.delassus(contacts, self.algorithm)
+        return lambda q: function(q, out=self._room_for(len(q), sum(c.size for c in contacts)))
+
+    def _room_for(self, batch: int, m: int) -> Array:
+        """Where G is written: memory that is new to a process takes longer to get than G to compute."""
+        if self._room.size < batch * m * m:
+            self._room = np.empty(batch * m * m)
+        return self._room[: batch * m * m].reshape(batch, m, m)
+
+    def _begin(self, bodies: Array) -> Array:
+        begin = np.zeros(len(self.contacts) + 1, np.int64)
+        sizes = [self.contacts[b].size for b in bodies]
+        begin[bodies] = np.cumsum([0, *sizes])[:-1]
+        begin[-1] = sum(sizes)
+        return begin
+
+    def inverse(self, q: Array, armature: Array | None) -> Array:
+        """The inverse mass matrix (batch, nv, nv)."""
+        inverse: Array = self._at_armature(self.robot.inverse_mass_matrix, armature, q)
+        return inverse
+
+    def of_bodies_and_joints(self, q: Array, armature: Array | None = None) -> tuple[Array, Array] | None:
+        """G of all bodies that may touch and all joint rows, and where they begin, if it has a function of its own."""
+        if self.function_of_all is None:
+            return None
+        return self._at_armature(self.function_of_all, armature, q), self.begin
+
+    def jacobian(self, q: Array) -> Array:
+        """The rows (batch, m, nv) of all bodies that may touch."""
+        if not self.contacts:
+            return np.zeros((len(q), 0, self.robot.nv))
+        J: Array = self.jacobian_function(q)
+        return J
+
+    @cached_property
+    def jacobian_function(self) -> CompiledFunction:
+        return self.robot.contact_jacobian(self.contacts)
+
+    def of_joints(self, S: Array | None) -> Array:
+        """The joint rows (robots or 1, rows, nv); S(q) as in `ForcesAtJoints`."""
+        return np.eye(self.robot.nv)[None, self.joint_rows] if S is None else np.ascontiguousarray(S[:, self.joint_rows])

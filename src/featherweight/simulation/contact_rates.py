@@ -1,0 +1,276 @@
+"""Derivatives of what contacts, joint limits and dry friction do to a step: of velocities, and of the displacement.
+
+The equations are those of `contact_problem` and `contact_solver` at their solution: what sticks, slides, is open or bounces
+goes on doing so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..collision.collision_scene import PLANE
+from ..collision.detection import points_of
+from ..contact.contact_problem import MOST_LATE, AssembledProblem, active_rows, write_axes
+from ..contact.contact_solver import PUSH_SWEEPS, RETURN_SPEED, finder_of_impulses, impulse_work, is_struck, kinematics_of
+from ..contact.impulse_rates import ImpulseRates, restitution_rates
+from ..contact.impulses import GOOD, Problem, Solution, greatest_of, solve_problem
+from ..contact.sweeps import solve_by_sweeps
+from .force_rates import JointMap
+from .motion_rates import SmoothMotion
+from .row_rates import BodyRates, side_rates
+from .stepper import Stepper
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+EDGE = 1e2  # times the solver's residual: so near to another state a contact is doubtful
+EDGE_OF_GAPS = 1e-3  # of the slop: so near to where what a gap does changes, it is taken for one that does nothing
+
+
+class ContactRates:
+    """Rates of a step of one robot that touches, or has joints near their limits or with dry friction.
+
+    `trial` has taken the step, `motion` has its smooth part, `last` the impulses of the step before on candidates and rows.
+    """
+
+    def __init__(self, trial: Stepper, motion: SmoothMotion, dfree: Array, last: tuple[Array, Array]) -> None:
+        self.trial, self.motion, self.stage, self.last = trial, motion, trial.contacts, last
+        self.start, self.h, self.model, state = motion.start, trial.h, trial.contacts.model, trial.contacts.state
+        self.free, self.dfree = trial.free[0], dfree
+        self.count = int(state.counts[0])
+        self.contacts = points_of(state.contacts, 0, self.count)
+        self._refuse_shapes()
+        self.kinematics, self.impulses = kinematics_of(state.kinematics, 0), state.impulses
+        self.active = active_rows(self.model, self.kinematics)
+        self.joints = JointMap(trial.forces, self.start.q, self.start.dq)
+        self.base = motion.dynamics(self.start.q, 0.0 * self.start.v, 0.0 * self.start.v)
+        self._locate()
+        self._assemble()
+        self._solve()
+
+    def _refuse_shapes(self) -> None:
+        scene, count = self.stage.scene, self.stage.touching.sphere_count
+        for candidate in self.contacts.candidate:
+            s, t = scene.pair[self.stage.touching.pairs[candidate]]
+            if s >= count or (t >= count and scene.kind[t] < PLANE):
+                raise NotImplementedError(
+                    f"derivatives of contacts of shapes ({self.stage.names[candidate]}) are not there; "
+                    "give spheres= and points in place of shapes"
+                )
+
+    # where contacts are, and what they see
+
+    def _locate(self) -> None:
+        nv, columns = self.start.dq.shape
+        jacobian = np.zeros((0, 6, nv))
+        if self.stage.bodies:
+            jacobian = self._velocity_slopes(self.free)[1]
+        self.bodies = BodyRates(self.kinematics.placement, jacobian, jacobian @ self.start.dq)
+        sides = [side_rates(self.stage, self.contacts, c, self.bodies) for c in range(self.count)]
+        self.sides = [s for _, s in sides]
+        rows = self.model.rows
+        self.dof, self.sign = rows.dof[self.active], rows.sign[self.active]
+        S = np.eye(nv) if self.joints.S is None else self.joints.S
+        self.E = self.sign[:, None] * S[self.dof]
+        self.gap = np.concatenate([self.contacts.gap, self.kinematics.gap[self.active]])
+        self.jumps = np.array([g.doubtful for g, _ in sides], bool)
+        moving = np.array([g.gap for g, _ in sides]).reshape(-1, columns)
+        self.dgap = np.vstack([moving, self.E @ self.start.dq])
+
+    def _velocity_slopes(self, x: Array) -> tuple[Array, Array]:
+        """The derivatives of body velocities (bodies, 6, nv) by q and by v, at velocities x."""
+        D = self.stage.body_velocities.derivative("q", "v")(self.start.q, x)
+        return D[0], D[1]
+
+    def seen(self, x: Array, dx: Array, felt: bool = False) -> tuple[Array, Array]:
+        """What contacts and joint rows see of velocities x (nv,): (m,), and rates."""
+        m = 3 * self.count + len(self.active)
+        u, du = np.zeros(m), np.zeros((m, dx.shape[1]))
+        if self.stage.bodies:
+            by_q, J = self._velocity_slopes(x)
+            V, dV = J @ x, by_q @ self.start.dq + J @ dx
+            for c, sides in enumerate(self.sides):
+                at = slice(3 * c, 3 * c + 3)
+                for s in sides:
+                    rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
+                    u[at] += rows @ V[s.body]
+                    du[at] += np.einsum("rkd,k->rd", drows, V[s.body]) + rows @ dV[s.body]
+        y, dy = self.joints.velocities(x, dx)
+        u[3 * self.count :], du[3 * self.count :] = self.sign * y[self.dof], self.sign[:, None] * dy[self.dof]
+        return u, du
+
+    def response(self, f: Array, df: Array, felt: bool = False) -> tuple[Array, Array]:
+        """The change of velocity M⁻¹ Jᵀ f (nv,) by impulses f (m,), and its rates."""
+        columns = df.shape[1]
+        W, dW = np.zeros((len(self.stage.bodies), 6)), np.zeros((len(self.stage.bodies), 6, columns))
+        for c, sides in enumerate(self.sides):
+            own, down = f[3 * c : 3 * c + 3], df[3 * c : 3 * c + 3]
+            for s in sides:
+                rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
+                W[s.body] += own @ rows
+                dW[s.body] += np.einsum("r,rkd->kd", own, drows) + rows.T @ down
+        n = len(self.trial.forces.names)
+        e, de = np.zeros(n), np.zeros((n, columns))
+        np.add.at(e, self.dof, self.sign * f[3 * self.count :])
+        np.add.at(de, self.dof, self.sign[:, None] * df[3 * self.count :])
+        tau, dtau = self.joints.forces(e, de)
+        external = np.zeros((len(self.trial.robot.bodies), 6))
+        external[self.stage.numbers] = W / self.h
+        D = self.motion.dynamics(self.start.q, 0.0 * self.start.v, tau / self.h, external)
+        J, Minv = self.bodies.jacobian, self.base.da_dtau
+        x: Array = Minv @ (np.einsum("bkv,bk->v", J, W) + tau)
+        dx = self.h * (D.da_dq - self.base.da_dq) @ self.start.dq + Minv @ (np.einsum("bkv,bkd->vd", J, dW) + dtau)
+        return x, dx
+
+    def applied(self, f: Array, df: Array) -> tuple[Array, Array]:
+        """A f, and its rates."""
+        return self.seen(*self.response(f, df, felt=True), felt=True)
+
+    # the problem
+
+    def _assemble(self) -> None:
+        """As `contact_problem.assembled`, with rates."""
+        model, k, rows = self.model, self.count, self.model.rows
+        axes, start = np.empty((k, 3, 3)), np.zeros(3 * k + len(self.active))
+        for c in range(k):
+            write_axes(self.contacts.normal[c], axes[c])
+            start[3 * c : 3 * c + 3] = axes[c] @ self.last[0][self.contacts.candidate[c]]
+        start[3 * k :] = self.last[1][self.active]
+        approach, self.dapproach = self.seen(self.free, self.dfree)
+        before, self.dbefore = self.seen(self.start.v, self.start.dv)
+        b, self.db = approach.copy(), self.dapproach.copy()
+        restitution = model.restitution[self.contacts.candidate]
+        restitution = np.where(before[0 : 3 * k : 3] < -model.settings.bounce, restitution, 0.0)
+        later = self.h * approach[0 : 3 * k : 3]
+        waits = (restitution > 0.0) & (self.gap[:k] + 0.5 * later > 0.0) & (self.gap[:k] + later > -MOST_LATE)
+        restitution[waits] = 0.0
+        b[0 : 3 * k : 3] += np.where(waits, MOST_LATE / self.h, 0.0)
+        target = np.concatenate([restitution == 0.0, ~rows.friction[self.active]])
+        self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(b))])
+        for r, i in enumerate(self.normals):
+            if target[r] and self.gap[r] > 0.0:
+                b[i] += self.gap[r] / self.h
+                if self.gap[r] > EDGE_OF_GAPS * model.settings.slop:
+                    self.db[i] += self.dgap[r] / self.h
+        F = self._felt_jacobian()
+        A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
+        lower, upper, mu = rows.lower[self.active], rows.upper[self.active], model.friction[self.contacts.candidate]
+        problem = Problem(A, b, mu, lower, upper, model.settings.pyramid)
+        self.p = AssembledProblem(problem, approach, before, restitution, None, axes, start, self.active)
+        self.targets = target
+        self.edge = EDGE * model.settings.tolerance * max(greatest_of(b), greatest_of(approach))
+
+    def _felt_jacobian(self) -> Array:
+        F = np.zeros((3 * self.count, self.E.shape[1]))
+        for c, sides in enumerate(self.sides):
+            for s in sides:
+                F[3 * c : 3 * c + 3] += s.felt @ self.bodies.jacobian[s.body]
+        return np.vstack([F, self.E])
+
+    def _rates_of(self, problem: Problem, f: Array, du: Array, dbound: Array | None = None) -> Array:
+        """Of impulses that solve a problem, noting what is doubtful."""
+        rates = ImpulseRates(problem, f, self.edge)
+        df = rates(du, dbound)
+        self.doubtful |= rates.doubtful
+        return df
+
+    def _solve(self) -> None:
+        """The impulses f, and their rates."""
+        k, p, settings = self.count, self.p, self.model.settings
+        zero = np.zeros_like(self.db)
+        self.doubtful = np.zeros(k + len(self.active), bool)
+        self.impact, self.dimpact = np.zeros_like(self.p.start), zero
+        struck = settings.in_step and is_struck(p, GOOD * settings.tolerance * greatest_of(p.problem.b))
+        if not (p.restitution.any() or struck):
+            force = self.impulses.force[0, :k]
+            self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[0, self.active]])
+            self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self.db)
+        else:
+            self._solve_with_impacts(zero)
+        pressed = (self.f[self.normals] != 0.0) & self.targets
+        close = np.abs(self.gap) <= EDGE_OF_GAPS * settings.slop
+        close |= np.abs(self.gap + settings.slop) <= EDGE_OF_GAPS * settings.slop
+        self.doubtful |= pressed & close
+        self.doubtful[:k] |= pressed[:k] & self.jumps
+        fast = p.before[0 : 3 * k : 3] + settings.bounce
+        bouncing = self.model.restitution[self.contacts.candidate] > 0.0
+        self.doubtful[:k] |= bouncing & (np.abs(fast) <= self.edge)
+
+    def _solve_with_impacts(self, zero: Array) -> None:
+        """The chain of problems of `contact_solver.finder_of_impulses`, each with its rates."""
+        p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
+        solved: list[tuple[Problem, Array]] = []
+
+        def solve(problem: Problem, start: Array, tolerance: float, _: Any) -> Solution:
+            solution: Solution = solve_problem(problem, start, tolerance)
+            solved.append((problem, solution.impulses))
+            return solution
+
+        tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
+        self.f = finder_of_impulses(solve)(p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
+        dimpact = self.db - self.dapproach + self.dbefore
+        g = solved[0][1]
+        dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)
+        f, df = g, dg
+        if not in_step:
+            f = solved[1][1]
+            df = self._rates_of(*solved[1], self.applied(f, zero)[1] + self.db)
+        f, df = restitution_rates(p, in_step, (f, df), (g, dg), self)
+        if in_step:
+            self.impact, self.dimpact = f, df
+        problem, more = solved[-1]
+        du = self.applied(f + more, df)[1] + self.db
+        self.df = df + self._rates_of(problem, more, du, -df[rows:])
+
+    # what comes of it
+
+    def struck(self) -> Array:
+        """Rates of the change of velocity by impacts at the beginning of the step."""
+        return self.response(self.impact, self.dimpact)[1]
+
+    def velocity(self) -> Array:
+        """Rates of the velocity with impulses, in the axes of the step's start."""
+        return self.dfree + self.response(self.f, self.df)[1]
+
+    def displacement(self) -> Array:
+        """Rates of what parts bodies that overlap, as `contact_solver.write_push` has it."""
+        slop, h = self.model.settings.slop, self.h
+        kept = np.flatnonzero(np.concatenate([np.ones(self.count, bool), ~self.model.rows.friction[self.active]]))
+        index = self.normals[kept]
+        Af, dAf = self.applied(self.f, self.df)
+        opening, dopening = (self.p.approach + Af)[index], (self.dapproach + dAf)[index]
+        opens = opening > self.edge
+        farthest = np.where(kept < self.count, -np.inf, -(RETURN_SPEED * h + slop))  # that a limit is to come back from
+        distance, far = np.maximum(self.gap[kept], farthest), self.gap[kept] < farthest
+        self.doubtful[kept] |= np.abs(self.gap[kept] - farthest) <= EDGE_OF_GAPS * slop
+        gap = distance + h * np.where(opens, opening, 0.0) + slop
+        dgap = np.where(far[:, None], 0.0, self.dgap[kept]) + h * np.where(opens[:, None], dopening, 0.0)
+        A = self.p.problem.A[np.ix_(index, index)]
+        none = np.zeros(0)
+        l = np.zeros(len(kept))
+        solve_by_sweeps(
+            Problem(A, gap, none, np.zeros(len(kept)), np.full(len(kept), np.inf)), l, PUSH_SWEEPS, EDGE_OF_GAPS * slop
+        )
+        left = A @ l + gap
+        self.doubtful[kept] |= (np.abs(left) <= EDGE_OF_GAPS * slop) & (A.diagonal() * l <= EDGE_OF_GAPS * slop)
+        whole, dwhole = np.zeros(len(self.f)), np.zeros_like(self.df)
+        whole[index] = l
+        pushing = np.flatnonzero(A.diagonal() * l > EDGE_OF_GAPS * slop)
+        fixed = (self.applied(whole, dwhole)[1][index] + dgap)[pushing]
+        dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
+        d, dd = self.response(whole, dwhole)
+        y, dy = self.joints.velocities(d, dd)
+        j, most = int(np.abs(y).argmax()), float(self.stage.parting[0])
+        if abs(y[j]) > most:
+            shrink = most / abs(y[j])
+            dd = shrink * (dd - np.outer(d, dy[j] / y[j]))
+        return dd
+
+    def names(self) -> list[str]:
+        """What touches or holds, where it is doubtful how."""
+        rows = self.model.rows
+        touching = [self.stage.names[int(c)] for c in self.contacts.candidate]
+        kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]
+        joints = [f"the {kind} of joint {self.trial.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
+        return [name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt]

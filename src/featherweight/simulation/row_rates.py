@@ -1,0 +1,162 @@
+"""Derivatives of what contacts are: points, normals and gaps of spheres, and the rows that see velocities there.
+
+Rates are arrays with a last axis of directions, as in `force_rates`. What follows from the geometry of `detection` is here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..collision.collision_scene import HEIGHTS, PLANE
+from ..collision.height_fields import MOST_PATCHES, field_patches
+from ..collision.round_contacts import SAME
+from ..contact.contact_problem import body_of, write_axes
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class BodyRates(NamedTuple):
+    """Bodies that may touch: placements (bodies, 4, 4), Jacobians (bodies, 6, nv) of their velocities in their own axes, and
+    rates (bodies, 6, directions) of the placements as such velocities."""
+
+    placement: Array
+    jacobian: Array
+    tangent: Array
+
+
+class GeometryRates(NamedTuple):
+    """Rates of one contact's point (3, directions), normal (3, directions) and gap (directions,).
+
+    `doubtful` where they jump nearby.
+    """
+
+    point: Array
+    normal: Array
+    gap: Array
+    doubtful: bool = False
+
+
+class SideRates(NamedTuple):
+    """Rows (3, 6) of one side of a contact, of its body's velocity, and their rates (3, 6, directions).
+
+    `rows` are those of impulses and approach, `felt` those of the Delassus matrix: of a body that touches with one point, the
+    point itself in place of its projection on the ground.
+    """
+
+    body: int
+    rows: Array
+    drows: Array
+    felt: Array
+    dfelt: Array
+
+
+def cross(a: Array, b: Array) -> Array:
+    """a x b of vectors on the first axis, by direction."""
+    if a.ndim < b.ndim:
+        a = a[:, None]
+    if b.ndim < a.ndim:
+        b = b[:, None]
+    return np.asarray(np.cross(a, b, axis=0))
+
+
+def center_rates(scene: Any, s: int, bodies: BodyRates) -> tuple[Array, Array]:
+    """The centre of a sphere in the world, and its rates."""
+    b = int(scene.body[s])
+    R, t, c = bodies.placement[b, :3, :3], bodies.tangent[b], scene.placement[s, 9:]
+    return R @ c + bodies.placement[b, :3, 3], R @ (t[:3] + cross(t[3:], c))
+
+
+def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRates) -> GeometryRates:
+    """Of contact c, of a pair: a sphere and the ground of the simulation, or two spheres."""
+    n, gap = contacts.normal[c], float(contacts.gap[c])
+    s, t = (int(k) for k in scene.pair[pair])
+    x, dx = center_rates(scene, s, bodies)
+    if scene.kind[t] >= PLANE:
+        r = float(scene.size[s, 0])
+        dn, dgap, doubtful = np.zeros_like(dx), n @ dx, False
+        if scene.kind[t] == HEIGHTS:
+            dn, doubtful = _over_heights(scene, t, x, dx, (n, r + gap))
+        return GeometryRates(dx - n[:, None] * dgap - (r + gap) * dn, dn, dgap, doubtful)
+    y, dy = center_rates(scene, t, bodies)
+    apart = dx - dy
+    distance = float(np.linalg.norm(x - y))
+    dgap = n @ apart
+    dn = (apart - n[:, None] * dgap) / max(distance, 1e-300)
+    out = float(scene.size[t, 0]) + 0.5 * gap
+    return GeometryRates(dy + 0.5 * n[:, None] * dgap + out * dn, dn, dgap)
+
+
+def _over_heights(scene: Any, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
+    """Rates of the normal where a centre x touches a height field, and whether a little way changes what it touches.
+
+    `contact` has the normal and the distance of the centre. A face keeps its normal; that of an edge or a vertex turns with the
+    direction from there to the centre.
+    """
+    n, distance = contact
+    f = int(scene.data[t, 0])
+    field = scene.fields.heights, tuple(int(k) for k in scene.fields.grid[f]), scene.fields.edges[f]
+    R, o = scene.placement[t, :9].reshape(3, 3), scene.placement[t, 9:]
+
+    def touched(at: Array) -> Array:
+        patches = np.zeros((MOST_PATCHES, 11))
+        rows = patches[: field_patches(field, tuple((at - o) @ R), distance + 3.0 * SAME, patches)]
+        return np.array(rows[(rows[:, 3:6] @ R.T @ n).argmax()]) if len(rows) else np.full(11, -1.0)
+
+    def same(row: Array) -> bool:
+        """A face by its normal, an edge by its direction, a vertex by its place."""
+        what = {2: slice(3, 6), 1: slice(7, 10), 0: slice(0, 3)}[int(own[10])]
+        return bool(row[10] == own[10] and np.abs(row[what] - own[what]).max() < SAME)
+
+    own = touched(x)
+    ways = SAME * np.vstack([np.eye(3), -np.eye(3)])
+    doubtful = not all(same(touched(x + way)) for way in ways)
+    if own[10] == 2:
+        return np.zeros_like(dx), doubtful
+    e = R @ own[7:10]
+    dn = (dx - np.outer(n, n @ dx) - np.outer(e, e @ dx)) / max(float(own[6]), 1e-300)
+    return dn, doubtful
+
+
+def axes_rates(axes: Array, dn: Array) -> Array:
+    """Rates (3, 3, directions) of normal and tangents, as `write_axes` has them."""
+    n, t = axes[0], axes[1]
+    e = np.eye(3)[0 if abs(n[0]) < 0.9 else 1]
+    length = np.linalg.norm(e - n * (n @ e))
+    raw = -(dn * (n @ e) + n[:, None] * (e @ dn))
+    dt = (raw - t[:, None] * (t @ raw)) / length
+    return np.stack([dn, dt, cross(dn, t) + cross(n, dt)])
+
+
+def side_rates(stage: Any, contacts: Any, c: int, bodies: BodyRates) -> tuple[GeometryRates, list[SideRates]]:
+    """The geometry of contact c, and its rows on either side."""
+    model, scene = stage.model, stage.scene
+    axes = np.empty((3, 3))
+    write_axes(contacts.normal[c], axes)
+    geometry = geometry_rates(scene, int(stage.touching.pairs[contacts.candidate[c]]), contacts, c, bodies)
+    daxes = axes_rates(axes, geometry.normal)
+    sides = []
+    for s in range(2):
+        body = int(body_of(contacts, c, s))
+        if body < 0:
+            continue
+        R, t = bodies.placement[body, :3, :3], bodies.tangent[body]
+        sign = 1.0 - 2.0 * s
+        y = sign * axes @ R
+        dy = np.stack([cross(y[k], t[3:]) + sign * R.T @ daxes[k] for k in range(3)])
+        p = R.T @ (contacts.point[c] - bodies.placement[body, :3, 3])
+        dp = cross(p, t[3:]) + R.T @ geometry.point - t[:3]
+        rows = _rows_at(p, dp, y, dy)
+        felt = rows
+        if model.width[body] == 3:
+            center = scene.placement[int(np.flatnonzero(scene.body == body)[0]), 9:]
+            felt = _rows_at(center, np.zeros_like(dp), y, dy)
+        sides.append(SideRates(body, *rows, *felt))
+    return geometry, sides
+
+
+def _rows_at(p: Array, dp: Array, y: Array, dy: Array) -> tuple[Array, Array]:
+    """Rows for velocities along y at a point p of a body, and their rates."""
+    turning = np.stack([cross(dp, y[k]) + cross(p, dy[k]) for k in range(3)])
+    return np.hstack([y, np.cross(p, y)]), np.concatenate([dy, turning], axis=1)

@@ -1,0 +1,86 @@
+"""Which contacts a step takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.collision.collision_scene import collision_work
+from featherweight.collision.detection import ContactPoints, find_contacts
+from featherweight.simulation.scene import ContactSettings, TouchingParts
+from featherweight.simulation.scene_building import TouchingScene, make_scene
+
+SETTINGS = ContactSettings(1e-2, 1e-3, 1e-6, 1e-2, 1e-8, False, False)
+Box = fw.ShapeType.BOX
+
+
+def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None) -> TouchingScene:
+    names = list(dict.fromkeys(s.body for s in shapes if s.body and s.body != "world"))
+    bodies = [fw.Body(n, fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))) for n in names]
+    joints = [fw.Joint(f"{n}_joint", fw.JointType.FLOATING, "world", n) for n in names]
+    robot = fw.build(fw.describe(bodies, joints, shapes=shapes), execution="interpreted")
+    return make_scene(robot, TouchingParts((), (), ground, True, 0.8, 0.0, np.zeros(0), np.zeros(0), False))
+
+
+def found(touching: TouchingScene, p: np.ndarray, v: np.ndarray, room: int = 32) -> tuple[int, ContactPoints]:
+    """For positions (bodies, 3) and velocities (bodies, 3), by the functions as they stand, not compiled."""
+    contacts = ContactPoints(
+        *(np.zeros(room, np.int64) for _ in range(3)), np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room)
+    )  # type: ignore[call-arg]
+    T = np.tile(np.eye(4), (len(p), 1, 1))
+    T[:, :3, 3] = p
+    velocity = np.hstack([v, np.zeros_like(v)])
+    return find_contacts(touching.scene, T, velocity, SETTINGS, contacts, collision_work(touching.scene)), contacts
+
+
+BALL = fw.Shape("ball", "a", fw.ShapeType.SPHERE, (0.1,))
+
+
+@pytest.mark.parametrize(("height", "speed", "count"), [(0.5, -50.0, 1), (0.5, -30.0, 0), (0.5, 50.0, 0), (5e-4, 1.0, 1)])
+def test_what_would_touch_within_the_step_is_a_contact(height: float, speed: float, count: int) -> None:
+    """A ball at 50 m/s, half a metre above the ground, is there in a step of 10 ms; what is within the margin counts anyway."""
+    touching = scene_of(BALL, ground=fw.Plane())
+    k, contacts = found(touching, np.array([[0.0, 0.0, 0.1 + height]]), np.array([[0.0, 0.0, speed]]))
+    assert k == count
+    np.testing.assert_allclose(contacts.gap[:k], height, rtol=0.0, atol=1e-12)
+
+
+def test_a_ball_does_not_pass_through_a_thin_plate_in_a_step() -> None:
+    plate = fw.Shape("plate", "world", Box, (1.0, 1.0, 1e-3))
+    k, contacts = found(scene_of(BALL, plate), np.array([[0.0, 0.0, 0.4]]), np.array([[0.0, 0.0, -100.0]]))
+    assert k == 1
+    assert contacts.b[0] == -1
+    np.testing.assert_allclose(contacts.normal[0], [0.0, 0.0, 1.0], atol=1e-12)
+
+
+def test_resting_contacts_are_not_multiplied_by_speed() -> None:
+    """A box that lies and slides touches at its four lower corners."""
+    box = fw.Shape("box", "a", Box, (0.2, 0.2, 0.2))
+    k, contacts = found(scene_of(box, ground=fw.Plane()), np.array([[0.0, 0.0, 0.1]]), np.array([[5.0, 0.0, 0.0]]))
+    assert k == 4
+    assert sorted(contacts.candidate[:4]) == [0, 1, 2, 3]
+
+
+def test_without_room_the_answer_is_minus_one() -> None:
+    box = fw.Shape("box", "a", Box, (0.2, 0.2, 0.2))
+    assert found(scene_of(box, ground=fw.Plane()), np.array([[0.0, 0.0, 0.1]]), np.zeros((1, 3)), room=3)[0] == -1
+
+
+def test_planes_of_the_file_are_ground() -> None:
+    floor = fw.Shape("floor", "world", fw.ShapeType.PLANE, (), fw.Pose(p=(0.0, 0.0, 0.5)))
+    k, contacts = found(scene_of(BALL, floor), np.array([[0.0, 0.0, 0.59]]), np.zeros((1, 3)))
+    assert (k, contacts.a[0], contacts.b[0]) == (1, 0, -1)
+    np.testing.assert_allclose(contacts.gap[0], -0.01, atol=1e-12)
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_the_world_is_the_second_of_a_contact(turn: bool) -> None:
+    """Normals lead to the first, whichever of the two shapes is the simpler one."""
+    moving = fw.Shape("m", "a", Box if turn else fw.ShapeType.SPHERE, (0.2, 0.2, 0.2) if turn else (0.1,))
+    still = fw.Shape("s", "world", fw.ShapeType.SPHERE if turn else Box, (0.1,) if turn else (0.2, 0.2, 0.2))
+    touching = scene_of(moving, still)
+    k, contacts = found(touching, np.array([[0.0, 0.0, 0.199]]), np.zeros((1, 3)))
+    assert (k, contacts.a[0], contacts.b[0]) == (1, 0, -1)
+    assert touching.links[contacts.candidate[0]] == ("a", None)
+    np.testing.assert_allclose(contacts.normal[0], [0.0, 0.0, 1.0], atol=1e-12)
