@@ -12,7 +12,7 @@ from ..collision.detection import points_of
 from ..simulation.compiling import compiled, jitable
 from ..simulation.views import as_matrix
 from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, assembly_work, body_of
-from .impulses import GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
+from .impulses import ACCEPTED, GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
 from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -276,13 +276,22 @@ find_impulses = jitable(finder_of_impulses(solve_in))
 
 
 @jitable
-def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any) -> Any:
-    """One robot's impulses, written, and the solver's report; `workspace` is a `SolverWorkspace`."""
+def resolve(
+    model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any, elsewhere: float
+) -> Any:
+    """Write one robot's impulses, and return the solver's report; `workspace` is a `SolverWorkspace`.
+
+    Where `elsewhere` [m/s] is not negative, the workspace has impulses that were found elsewhere, with that residual.
+    """
     work = workspace.impulses
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly)
     tolerance = model.settings.tolerance * greatest_of(p.problem.b)
     allowed = GOOD * tolerance
-    solution = find_impulses(p, model.settings.in_step, tolerance, work)
+    if elsewhere >= 0.0:
+        allowed = ACCEPTED * tolerance
+        solution = Solution(work.f[: len(p.start)], elsewhere, 0, 0)
+    else:
+        solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
     parting = 0.0
     if residual <= allowed:
