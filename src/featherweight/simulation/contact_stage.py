@@ -299,7 +299,8 @@ class ContactStage:
             name = self.names[int(contacts.candidate[i, c])]
             deep = f"{-gap[i, c]:.3g} m"
             what = f"{name} overlap by {deep}" if " and the " in name else f"{name} is {deep} deep in the ground"
-            raise SimulationError(f"{what}, more than {most:g} m (max_penetration)", time, int(i), len(counts))
+            told = f"{what}, more than {most:g} m (max_penetration of ContactOptions)"
+            raise SimulationError(told, time, int(i), len(counts))
 
     # what came of it
 

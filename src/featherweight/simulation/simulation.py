@@ -15,7 +15,6 @@ from ..extras import install_command
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import knows_keywords, missing_attribute
-from ..robot.constraints.contact import BilateralContact
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory
@@ -24,11 +23,11 @@ from .arguments import (
     check_count,
     check_duration,
     check_inputs,
+    check_options,
     check_pairs,
     check_robot,
     check_step,
     check_switches,
-    check_tolerances,
     given_forces,
     ground_of,
     list_of,
@@ -41,8 +40,9 @@ from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .failure import SimulationError
 from .fleet import Fleet, Inputs, can_be_compiled
 from .forces import ForcesAtJoints
-from .joint_limits import ALL, JointLimits
-from .scene import ContactSettings, ContactSphere, Ground, TouchingParts, check_surface
+from .joint_limits import JointLimits
+from .scene import ContactSettings, ContactSphere, Ground, TouchingParts
+from .simulation_options import ContactOptions, JointOptions
 from .state_of_robots import StateOfRobots
 from .stepper import Stepper
 from .variation import varied_arrays
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 Controller = Callable[[float, Array, Array], Any]
 
-STANDARD_FRICTION = 0.8
+STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
 OF_THIS_PROCESS = ("_windows", "_scene", "_repeated")  # windows, pictures, and code on devices
 
@@ -75,12 +75,11 @@ class Simulation(StateOfRobots):
     touch the `ground`, and `pairs` of them (by their numbers) each other. Shapes of files without rules (URDF) that overlap at
     first never touch. What the file holds that is not simulated is told by a ModelWarning.
 
-    `friction` and `restitution` are those of surfaces that have none of their own; `pyramid` takes friction pyramids for cones.
+    `contact` (`ContactOptions`) has friction and restitution of surfaces without their own, and lengths and tolerances of
+    contacts. `joints` (`JointOptions`) leaves out limits, dry friction, or damping and springs of the robot's joints.
     `actuators` are the robot's unless given, or position drives (`PD`); their controls are an argument of `step`. A
-    semi-implicit step takes their stiffness and damping at its end. Damping, springs, dry friction, limits and efforts of
-    joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them out. Lower
-    limits that equal upper ones are ignored, as MuJoCo does, unless `joint_limits` is "all". Loops are closed after each step;
-    `opened` is what was left of their constraints before.
+    semi-implicit step takes their stiffness and damping at its end. Loops are closed after each step; `opened` is what was
+    left of their constraints before.
 
     A start may be beyond a joint's limit by 0.2 rad or m, but not by more than the joint's range, or as far as a configuration
     of the robot's file is, which gives a ModelWarning; a start farther beyond is a ValueError. The joint is held there and
@@ -93,12 +92,7 @@ class Simulation(StateOfRobots):
     Copies (`copy.copy`, `copy.deepcopy`, `pickle`) go on to the same bits from the state they were taken at, and move alone;
     windows stay with the original.
 
-    `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
-    `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
-    pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the residual
-    that the solver aims at, as a part of the greatest velocity; a step with more than 10⁵ times that left is not taken.
-
-    Nor is a step taken that leads to what is not finite, or that brings energy for which no force has worked, more than 5 %
+    A step is refused that leads to what is not finite, or that brings energy for which no force has worked, more than 5 %
     of the sum of the kinetic energies before and after it (see `energy_guard`): it is too long for the speeds.
     "semi-implicit" takes velocity products as they are at its beginning, which adds some (h w)² of their energy in each step
     to bodies that tumble at w: where h w comes near 0.1 rad, take "rk4" or "midpoint", or a shorter step.
@@ -122,61 +116,52 @@ class Simulation(StateOfRobots):
         pairs: Iterable[tuple[int, int]] = (),
         ground: Ground | bool | None = None,
         shapes: bool | None = None,
-        friction: float = STANDARD_FRICTION,
-        restitution: float = 0.0,
-        pyramid: bool = False,
+        contact: ContactOptions = STANDARD_CONTACT,
+        joints: JointOptions = STANDARD_JOINTS,
         actuators: Sequence[Actuator] | PD | None = None,
-        joint_limits: bool | str = True,
-        joint_friction: bool = True,
-        joint_passive: bool = True,
-        delassus: str | Callable[[list[BilateralContact], Array], Array] = "auto",
-        margin: float = 1e-3,
-        slop: float = 1e-6,
-        bounce: float = 1e-2,
-        tolerance: float = 1e-8,
-        max_penetration: float = 0.1,
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
-        check_surface("the simulation", friction, restitution)
-        check_tolerances(tolerance, margin=margin, slop=slop, bounce=bounce, max_penetration=max_penetration)
+        check_options("contact", contact, ContactOptions)
+        check_options("joints", joints, JointOptions)
         spheres = list_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
         pairs, ground = pairs_of(pairs), ground_of(ground)
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
         actuators = list_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
-        check_switches(pyramid=pyramid, joint_friction=joint_friction, joint_passive=joint_passive)
         if shapes is not None:
             check_switches(shapes=shapes)
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
-        if joint_limits not in (True, False, ALL):
-            raise ValueError(
-                f"joint_limits must be True, False or {ALL!r} (also equal lower and upper ones); got {joint_limits!r}"
-            )
         if shapes is None:
             shapes = not spheres and shapes_have_something_to_touch(robot, ground)
-        warn_of_what_is_left_out(robot, () if joint_limits is True else (EQUAL_LIMITS,))
+        warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
         self.forces = ForcesAtJoints(robot, actuators)
         self.ground, self._on_failure = ground, on_failure
         self._stepper = Stepper(
-            robot, self.step_size, integrator, self.forces, joint_passive and self.forces.smooth, max_penetration, threads
+            robot, self.step_size, integrator, self.forces, joints.passive and self.forces.smooth, contact.max_penetration,
+            threads,
         )  # fmt: skip
-        if self._stepper.has_drives and not (self._stepper.driven and isinstance(delassus, str)):
+        by_name = isinstance(contact.delassus, str)
+        if self._stepper.has_drives and not (self._stepper.driven and by_name):
             self._stepper.driven = False
-            warn_of_explicit_drives(robot, "it is too large" if isinstance(delassus, str) else "delassus= is a function")
-        self._limits = limits = JointLimits(robot, self.forces, joint_limits)
-        dry_friction = joint_friction and bool(self.forces.friction.any())
-        parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits.lower, limits.upper, dry_friction)
-        bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
-        lengths = float(step), float(margin), float(slop), float(bounce), float(tolerance)
-        settings = ContactSettings(*lengths, bool(pyramid), in_step=integrator != "semi-implicit")
-        self._touching = bool(spheres or limits.any or dry_friction or shapes)
-        stage = _contact_stage(self._stepper.moving, self.forces, parts, settings, delassus, self._touching)
+            warn_of_explicit_drives(robot, "it is too large" if by_name else "delassus of ContactOptions is a function")
+        self._limits = limits = JointLimits(robot, self.forces, joints.limits)
+        parts = TouchingParts(
+            spheres, pairs, ground, shapes, contact.friction, contact.restitution, limits.lower, limits.upper,
+            joint_friction=joints.friction and bool(self.forces.friction.any()),
+        )  # fmt: skip
+        settings = ContactSettings(
+            step=float(step), margin=float(contact.margin), slop=float(contact.slop),
+            bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
+            pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
+        )  # fmt: skip
+        self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
+        stage = _contact_stage(self._stepper.moving, self.forces, parts, settings, contact.delassus, self._touching)
         if self._touching:
             self._stepper.contacts = stage
         self._fleet = (
@@ -185,7 +170,8 @@ class Simulation(StateOfRobots):
         if on_failure != "raise" and self._fleet is None:
             raise ValueError(
                 f"{robot.name}: on_failure={on_failure!r} is for robots whose steps are compiled, and this one's are not: it "
-                f"is too large, delassus= is a function, or packages are missing ({install_command('simulation')})"
+                "is too large, delassus of ContactOptions is a function, or packages are missing "
+                f"({install_command('simulation')})"
             )
         self._windows: list[Window] = []
         self.steps = 0
@@ -408,7 +394,7 @@ def _contact_stage(
             return None
         raise ImportError(
             f"contacts, limits and dry friction of joints need Numba: {install_command('simulation')} "
-            "(or leave them out: joint_limits=False, joint_friction=False)"
+            "(or leave them out: joints=featherweight.JointOptions(limits=False, friction=False))"
         )
     from .contact_stage import ContactStage
 

@@ -540,7 +540,7 @@ class Stepper:
             f"joint {self.forces.names[dof]!r} is at {x:.4g}, beyond its {which} limit {rows.bound[row]:.4g}, and "
             f"loops ({self.robot.loops_of(dof)}){' and contacts' if touching else ''} do not let it come back; "  # type: ignore[attr-defined]
             "start from a closed configuration within limits, as robot.random_configuration() finds where there is one, or "
-            "leave limits out (joint_limits=False)",
+            "leave limits out (joints=featherweight.JointOptions(limits=False))",
             self.time, robot, len(self.v),
         )  # fmt: skip
 
