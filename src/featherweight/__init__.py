@@ -51,7 +51,16 @@ if TYPE_CHECKING:
     from .robot.mujoco_order import MujocoOrder
     from .robot.trajectory import Trajectory
     from .robots.example_files import example
-    from .simulation import ContactPoint, ContactSphere, HeightField, Plane, Simulation, SimulationError
+    from .simulation import (
+        ContactOptions,
+        ContactPoint,
+        ContactSphere,
+        HeightField,
+        JointOptions,
+        Plane,
+        Simulation,
+        SimulationError,
+    )
     from .simulation.sweep import sweep
     from .viewer import Window
 
@@ -68,6 +77,7 @@ __all__ = [
     "CompiledFunction",
     "Configuration",
     "ConstrainedMotion",
+    "ContactOptions",
     "ContactPair",
     "ContactPoint",
     "ContactSphere",
@@ -83,6 +93,7 @@ __all__ = [
     "InverseKinematics",
     "JacobianRows",
     "Joint",
+    "JointOptions",
     "JointType",
     "Loop",
     "LoopType",
@@ -124,7 +135,8 @@ _LATER = {
     "InverseKinematics": ".robot.inverse_kinematics.inverse_kinematics",
     **dict.fromkeys(("CenterOfMassTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
-    **dict.fromkeys(("ContactPoint", "ContactSphere", "HeightField", "Plane", "Simulation", "SimulationError"), ".simulation"),
+    **dict.fromkeys(("ContactOptions", "ContactPoint", "ContactSphere", "HeightField", "JointOptions"), ".simulation"),
+    **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),
     "sweep": ".simulation.sweep",
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",

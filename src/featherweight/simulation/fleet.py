@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
-from .fleet_loop import ARRIVE, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, WORK_ON_ROBOTS
+from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, WORK_ON_ROBOTS
 from .robot_tables import StagesTable, stages_table
 from .stage_records import (
     FleetArrays,
@@ -22,6 +24,7 @@ from .stage_records import (
     FleetFlight,
     FleetInputs,
     FleetStates,
+    RobotStages,
     VariedArrays,
 )  # fmt: skip
 from .step_failures import FailedStep
@@ -356,6 +359,12 @@ class Fleet:
         share_out(piece, robots, 1 if robots < 2 * GRAIN else self.threads or processors(), GRAIN)
         return sum(done)
 
+    def _work_alone(self, work: int, i: int) -> int:
+        """Work on robot i by the last of the tables, which stays the last."""
+        one = self._table()
+        self._tables.append(one)
+        return int(self._run(one.address, self._many.address, i, i + 1, work))
+
     def _fly(self, steps: int, time: float) -> None:
         """Take steps in which nothing touches, all robots side by side in the functions of the robot."""
         a, model = self.arrays, self.model
@@ -457,9 +466,25 @@ class Fleet:
 
     # derivatives
 
-    def attempt(self, i: int, inputs: Inputs, time: float) -> StagesTable:
-        """Return stages with the step that robot i would take under inputs (..), which it does not take.
+    @contextmanager
+    def attempt(self, i: int, inputs: Inputs, time: float) -> Iterator[RobotStages]:
+        """Give the stages after the step that robot i would take under inputs of one step; it does not take it.
 
-        Raises SimulationError where it cannot be taken.
+        Raises SimulationError where the step cannot be taken.
         """
-        raise NotImplementedError
+        home, row = self._home.inputs, slice(i, i + 1)
+        given = [np.zeros_like(z[:1]) if x is None else x[row] if len(x) > 1 else x for x, z in zip(inputs, home, strict=False)]
+        flags = np.array([inputs.control is not None, False])
+        self._bind(self._home._replace(inputs=FleetInputs(*given, flags)))
+        try:
+            self._compile()
+            while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
+                self._make_room()
+            one, impulses = self._tables[-1], self._tables[-1].content.touching.impulses
+            if not done:
+                failed = FailedStep(self.model, self.contacts, one, time)
+                raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
+            yield one.content
+            impulses.last_force[:] = 0.0
+        finally:
+            self._bind(self._home)

@@ -10,11 +10,11 @@ from .energy_guard import SLOW
 from .robot_stages import clear_impulses, judge_end
 from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, greatest, write_load
 from .stage_records import FleetArrays, RobotStages
-from .step import take_step
+from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
 
 
-RUN, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(5)
+RUN, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(6)
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
@@ -25,6 +25,8 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
             continue
         if work == RUN:
             done += run(one, many, i)
+        elif work == ATTEMPT:
+            done += attempt(one, many, i)
         elif work == LOOK:
             done += look(one, many, i)
         elif work == BEGIN_FLIGHT:
@@ -51,6 +53,16 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     states.taken[i], states.status[i] = k, status
     store_robot(one, many, i)
     return 1 if k == steps else 0
+
+
+def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Find where the next step of robot i leads, and leave everything in the stages; 1 if it can be taken."""
+    load_robot(one, many, i)
+    load_inputs(one, many, i, 0)
+    fit = is_number(one.state.tau) and is_number(one.state.control)
+    status = try_step(one) if fit else NO_NUMBER
+    many.states.status[i] = status
+    return 1 if status == TAKEN else 0
 
 
 def take_step_of(one: RobotStages, many: FleetArrays, i: int, k: int) -> int:

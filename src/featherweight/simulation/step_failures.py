@@ -96,7 +96,7 @@ class FailedStep:
         c = int(t.contacts.gap[: t.count[0]].argmin())
         name, deep = self.contacts.names[int(t.contacts.candidate[c])], f"{-t.contacts.gap[c]:.3g} m"
         what = f"{name} overlap by {deep}" if " and the " in name else f"{name} is {deep} deep in the ground"
-        return f"{what}, more than {most:g} m (max_penetration)"
+        return f"{what}, more than {most:g} m (max_penetration of ContactOptions)"
 
     def _unsolved(self) -> str:
         residual, allowed, *_ = self.stages.touching.report
@@ -115,7 +115,7 @@ class FailedStep:
             f"joint {names[dof]!r} is at {x:.4g}, beyond its {which} limit {rows.bound[row]:.4g}, and loops "
             f"({robot.loops_of(dof)}){' and contacts' if t.count[0] else ''} do not let it come back; "  # type: ignore[attr-defined]
             "start from a closed configuration within limits, as robot.random_configuration() finds where there is one, or "
-            "leave limits out (joint_limits=False)"
+            "leave limits out (joints=featherweight.JointOptions(limits=False))"
         )
 
     def _fastest(self) -> tuple[str, float]:
