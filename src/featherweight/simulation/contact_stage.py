@@ -11,6 +11,7 @@ from ..collision.detection import ContactPoints, find_contacts_of_batch, points_
 from ..contact import contact_model
 from ..contact.contact_model import ContactModel
 from ..contact.contact_problem import AssembledProblem, BodyDelassus, ContactImpulses, ContactKinematics, assembled
+from ..contact.contact_settings import ContactSettings
 from ..contact.contact_solver import (
     ContactState,
     SolverReport,
@@ -34,7 +35,7 @@ from .compiling import compiled
 from .contact_inertia import ContactInertia, Method
 from .failure import SimulationError
 from .forces import ForcesAtJoints
-from .scene import ContactSettings, TouchingParts
+from .scene import TouchingParts
 from .scene_building import OVERLAP, make_scene
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,8 +62,9 @@ class ContactStage:
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
         bodies = self._contacts_of_bodies()
         friction, restitution = self.touching.friction, self.touching.restitution
-        self.joint_dofs = contact_model.limited_rows(forces, parts)
-        self.rows = contact_model.joint_rows(forces, parts, settings.step)
+        dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)
+        self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry)
+        self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step)
         width = np.array([c.size for c in bodies], dtype=np.int64)
         self.model = ContactModel(width, friction, restitution, self.rows, settings)
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm)
@@ -261,7 +263,7 @@ class ContactStage:
         tolerance = self.settings.tolerance * greatest_of(p.problem.b)
         find = finder_of_impulses(lambda problem, start, tolerance, _: solve_by_cones(problem, start, tolerance))
         solution: Solution = find(p, self.settings.in_step, tolerance, work.impulses)
-        parting = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses, work.impulses)
+        parting = compiled(write_impulses)(self.model, contacts, p, solution.impulses, impulses, work.impulses)
         values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, parting
         for array, value in zip(s.report, values, strict=True):
             array[i] = value

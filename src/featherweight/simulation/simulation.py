@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contact.contact_settings import ContactSettings
 from ..engine.backends.host_arrays import TYPES
 from ..extras import install_command
 from ..model.position_drives import PD
@@ -42,7 +43,7 @@ from .failure import SimulationError
 from .fleet import Fleet, Inputs, can_be_compiled
 from .forces import ForcesAtJoints
 from .joint_limits import ALL, JointLimits
-from .scene import ContactSettings, ContactSphere, Ground, TouchingParts, check_surface
+from .scene import ContactSphere, Ground, TouchingParts, check_surface
 from .state_of_robots import StateOfRobots
 from .stepper import Stepper
 from .variation import varied_arrays
