@@ -10,10 +10,10 @@ import numpy as np
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_model import ContactModel
 from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
+from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.contact_solver import resolve, solver_workspace
 from featherweight.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
 from featherweight.contact.joint_rows import JointRows
-from featherweight.simulation.scene import ContactSettings
 
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
 CORNERS = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)])

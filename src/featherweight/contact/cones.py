@@ -2,8 +2,8 @@
 
 Newton's method and sweeps may fail where contacts are many times redundant and all must carry just so, as on a robot at rest on
 many points. An interior-point method finds such impulses in some fifteen iterations. Each problem has fixed shifts of the
-normal velocities (`impulses`); those of the next are mu |u_t| of its solution, by `RELAXED` of the difference, since a
-whole one may go to and fro. Where nothing slides the first is the last.
+normal velocities (`laws.normal_shift`); those of the next are the shifts of its solution, by `RELAXED` of the difference,
+since a whole one may go to and fro. Where nothing slides the first is the last.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, triu
 
 from .impulses import GOOD, Problem, Solution, natural_residual, solve_problem
+from .laws import normal_shift
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -47,8 +48,8 @@ def solve_by_cones(problem: Problem, start: Array, tolerance: float) -> Solution
         if best.residual <= GOOD * tolerance:
             break
         u = (problem.A @ f + problem.b)[: 3 * k].reshape(k, 3)
-        along = np.abs(u[:, 1:]).sum(axis=1) if problem.pyramid else np.hypot(u[:, 1], u[:, 2])
-        shift += RELAXED * (problem.mu * along - shift)
+        shifts = [normal_shift(mu, x, y, problem.pyramid) for mu, (_, x, y) in zip(problem.mu, u, strict=True)]
+        shift += RELAXED * (np.array(shifts) - shift)
     return best
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..collision.collision_scene import PLANE
-from ..contact.contact_problem import MOST_LATE, AssembledProblem, active_rows, write_axes
-from ..contact.contact_solver import PUSH_SWEEPS, RETURN_SPEED, finder_of_impulses, impulse_work, is_struck
+from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
+from ..contact.contact_solver import PUSH_SWEEPS, finder_of_impulses, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, restitution_rates
 from ..contact.impulses import GOOD, Problem, Solution, greatest_of, solve_problem
+from ..contact.laws import RETURN_SPEED, RowMotion, room_for_law, write_law
 from ..contact.sweeps import solve_by_sweeps
 from .force_rates import JointMap
 from .found_step import FoundStep
@@ -141,27 +142,20 @@ class ContactRates:
         start[3 * k :] = self.last[1][self.active]
         approach, self.dapproach = self.seen(self.free, self.dfree)
         before, self.dbefore = self.seen(self.start.v, self.start.dv)
-        b, self.db = approach.copy(), self.dapproach.copy()
-        restitution = model.restitution[self.contacts.candidate]
-        restitution = np.where(before[0 : 3 * k : 3] < -model.settings.bounce, restitution, 0.0)
-        later = self.h * approach[0 : 3 * k : 3]
-        waits = (restitution > 0.0) & (self.gap[:k] + 0.5 * later > 0.0) & (self.gap[:k] + later > -MOST_LATE)
-        restitution[waits] = 0.0
-        b[0 : 3 * k : 3] += np.where(waits, MOST_LATE / self.h, 0.0)
-        target = np.concatenate([restitution == 0.0, ~rows.friction[self.active]])
-        self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(b))])
+        law = room_for_law(k, len(self.active))._replace(pyramid=model.settings.pyramid)
+        write_law(model, RowMotion(self.contacts.candidate, self.active, self.gap, approach, before), law)
+        self.db = self.dapproach.copy()
+        target = np.concatenate([law.restitution == 0.0, ~rows.friction[self.active]])
+        self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(law.bias))])
         for r, i in enumerate(self.normals):
-            if target[r] and self.gap[r] > 0.0:
-                b[i] += self.gap[r] / self.h
-                if self.gap[r] > EDGE_OF_GAPS * model.settings.slop:
-                    self.db[i] += self.dgap[r] / self.h
+            if target[r] and self.gap[r] > EDGE_OF_GAPS * model.settings.slop:
+                self.db[i] += self.dgap[r] / self.h
         F = self._felt_jacobian()
         A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
-        lower, upper, mu = rows.lower[self.active], rows.upper[self.active], model.friction[self.contacts.candidate]
-        problem = Problem(A, b, mu, lower, upper, model.settings.pyramid)
-        self.p = AssembledProblem(problem, approach, before, restitution, None, axes, start, self.active)
+        problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
+        self.p = AssembledProblem(problem, approach, before, law, None, axes, start, self.active)
         self.targets = target
-        self.edge = EDGE * model.settings.tolerance * max(greatest_of(b), greatest_of(approach))
+        self.edge = EDGE * model.settings.tolerance * max(greatest_of(law.bias), greatest_of(approach))
 
     def _felt_jacobian(self) -> Array:
         F = np.zeros((3 * self.count, self.E.shape[1]))
@@ -184,7 +178,7 @@ class ContactRates:
         self.doubtful = np.zeros(k + len(self.active), bool)
         self.impact, self.dimpact = np.zeros_like(self.p.start), zero
         struck = settings.in_step and is_struck(p, GOOD * settings.tolerance * greatest_of(p.problem.b))
-        if not (p.restitution.any() or struck):
+        if not (p.law.restitution.any() or struck):
             force = self.impulses.force[:k]
             self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[self.active]])
             self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self.db)

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..contact import contact_model
 from ..contact.contact_model import ContactModel
+from ..contact.contact_settings import ContactSettings
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
 from .contact_inertia import ContactInertia, Method
 from .forces import ForcesAtJoints
-from .scene import ContactSettings, TouchingParts
+from .scene import TouchingParts
 from .scene_building import OVERLAP, make_scene
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,8 +35,9 @@ class ContactStage:
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
         bodies = self._contacts_of_bodies()
         friction, restitution = self.touching.friction, self.touching.restitution
-        self.joint_dofs = contact_model.limited_rows(forces, parts)
-        self.rows = contact_model.joint_rows(forces, parts, settings.step)
+        dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)
+        self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry)
+        self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step)
         width = np.array([c.size for c in bodies], dtype=np.int64)
         self.model = ContactModel(width, friction, restitution, self.rows, settings)
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm)

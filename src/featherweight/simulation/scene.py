@@ -120,18 +120,6 @@ class TouchingParts(NamedTuple):
     joint_friction: bool
 
 
-class ContactSettings(NamedTuple):
-    """How a step is taken. Numbers must be floats: for integers Numba would compile everything anew."""
-
-    step: float  # [s]
-    margin: float  # [m] contacts with wider gaps do not count
-    slop: float  # [m] overlap that is left alone
-    bounce: float  # [m/s] approach below which nothing bounces
-    tolerance: float  # of the residual, times the greatest velocity
-    pyramid: bool
-    in_step: bool  # velocities are of the time of positions, not of half a step before: a bounce comes before the motion
-
-
 def check_surface(what: str, friction: float | None, restitution: float | None) -> None:
     """Raise ValueError for coefficients that no surface has."""
     if friction is not None and not (math.isfinite(friction) and friction >= 0.0):

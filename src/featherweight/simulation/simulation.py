@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contact.contact_settings import ContactSettings
 from ..engine.backends.host_arrays import TYPES
 from ..model.position_drives import PD
 from ..model.types import Actuator
@@ -40,7 +41,7 @@ from .failure import SimulationError
 from .fleet import Fleet, Inputs
 from .forces import ForcesAtJoints
 from .joint_limits import JointLimits
-from .scene import ContactSettings, ContactSphere, Ground, TouchingParts
+from .scene import ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
 from .state_of_robots import StateOfRobots
 from .step_model import StepModel
