@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..simulation.compiling import compiled, jitable
+from ..simulation.compiling import jitable
 from .box_contacts import box_box
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
 from .convex_contacts import convex_contacts
@@ -44,16 +44,6 @@ class ContactPoints(NamedTuple):
     point: Any  # (c, 3) [m]
     normal: Any  # (c, 3)
     gap: Any  # (c,) [m]
-
-
-@jitable
-def points_of(contacts: Any, robot: int, count: int) -> Any:
-    """The first contacts of one robot."""
-    i, k = robot, count
-    return ContactPoints(
-        contacts.candidate[i, :k], contacts.a[i, :k], contacts.b[i, :k], contacts.point[i, :k], contacts.normal[i, :k],
-        contacts.gap[i, :k],
-    )  # fmt: skip
 
 
 @jitable
@@ -266,14 +256,3 @@ def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any
             contacts.normal[count, x] = -row[3 + x] if flip else row[3 + x]
         count += 1
     return count
-
-
-@compiled
-def find_contacts_of_batch(
-    first: int, stop: int, scene: Any, kinematics: Any, settings: Any, contacts: Any, counts: Any, work: Any
-) -> None:
-    """Contacts of robots first to stop, with a leading axis, and how many each has: -1 without room."""
-    room = contacts.gap.shape[1]
-    for i in range(first, stop):
-        own = points_of(contacts, i, room)
-        counts[i] = find_contacts(scene, kinematics.placement[i], kinematics.velocity[i], settings, own, work)

@@ -160,9 +160,8 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
     n = find_active_rows(model, kinematics, work.active)
     active = work.active[:n]
     k = len(contacts.gap)
-    m = 3 * k + n
-    rows, axes, gap, law = work.rows[:k], work.axes[:k], work.gap[: k + n], law_in(work.law, settings.pyramid, k, n)
-    approach, before, start = work.approach[:m], work.before[:m], work.start[:m]
+    p = problem_in(work, settings.pyramid, k, n)
+    rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k):
         gap[c] = contacts.gap[c]
         write_axes(contacts.normal[c], axes[c])
@@ -185,12 +184,21 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
         start[3 * k + i] = impulses.last_row[r]
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
-    A = as_matrix(work.A, m, m)
+    A = p.problem.A
     write_contact_delassus(model, contacts, rows, active, delassus, work.half, A)
-    for i in range(m):
+    for i in range(len(A)):
         A[i, i] += law.compliance[i]
-    problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
-    return AssembledProblem(problem, approach, before, law, rows, axes, start, active)
+    return p
+
+
+@jitable
+def problem_in(work: Any, pyramid: bool, k: int, n: int) -> Any:
+    """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
+    m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
+    problem = Problem(as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid)
+    return AssembledProblem(
+        problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]
+    )
 
 
 @jitable

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..collision.detection import points_of
-from ..simulation.compiling import compiled, jitable
+from ..simulation.compiling import jitable
 from ..simulation.views import as_matrix
-from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, assembly_work, body_of
+from .contact_problem import assembled, assembly_work, body_of
 from .impulses import ACCEPTED, GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
 from .laws import RETURN_SPEED, add_restitution, bounces
 from .sweeps import solve_by_sweeps
@@ -28,16 +27,6 @@ class SolverReport(NamedTuple):
     sweeps: Any
     newton_steps: Any
     parting: Any  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
-
-
-class ContactState(NamedTuple):
-    """All that the contact stage knows of many robots, with a leading axis."""
-
-    contacts: Any  # ContactPoints
-    counts: Any  # (robots,) int, of contacts
-    kinematics: Any  # ContactKinematics
-    impulses: Any  # ContactImpulses
-    report: Any  # SolverReport
 
 
 class ImpulseWork(NamedTuple):
@@ -266,9 +255,7 @@ def applied(A: Any, f: Any, row: int) -> float:
 
 
 @jitable
-def resolve(
-    model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any, elsewhere: float
-) -> Any:
+def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any, elsewhere: float) -> Any:
     """Write one robot's impulses, and return the solver's report; `workspace` is a `SolverWorkspace`.
 
     Where `elsewhere` [m/s] is not negative, the workspace has impulses that were found elsewhere, with that residual.
@@ -301,29 +288,6 @@ def problem_after(problem: Any, f: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid)
 
 
-@compiled
-def resolve_robots(first: int, stop: int, robots: Any, model: Any, delassus: Any, state: Any, workspace: Any) -> None:
-    """`resolve` for the robots numbered `robots[first:stop]`, of which G has one after the other."""
-    report = state.report
-    for n in range(first, stop):
-        i = robots[n]
-        contacts = points_of(state.contacts, i, state.counts[i])
-        own = BodyDelassus(delassus.G[n], delassus.begin[n])
-        done = resolve(model, contacts, kinematics_of(state.kinematics, i), own, impulses_of(state.impulses, i), workspace)
-        report.residual[i], report.allowed[i], report.parting[i] = done.residual, done.allowed, done.parting
-        report.sweeps[i], report.newton_steps[i] = done.sweeps, done.newton_steps
-
-
-@compiled
-def forget(robots: Any, impulses: Any, report: Any) -> None:
-    """No impulses, for robots that nothing touches."""
-    for i in robots:
-        impulses.wrench[i], impulses.joint[i] = 0.0, 0.0
-        impulses.impact[i], impulses.joint_impact[i] = 0.0, 0.0
-        impulses.next_force[i], impulses.next_row[i] = 0.0, 0.0
-        report.residual[i], report.parting[i] = 0.0, 0.0
-
-
 @jitable
 def keep_impulses(impulses: Any) -> None:
     """Those of one robot's step are what the next one starts from: it was taken."""
@@ -333,37 +297,3 @@ def keep_impulses(impulses: Any) -> None:
             f.last_force[c, j] = f.next_force[c, j]
     for r in range(len(f.last_row)):
         f.last_row[r] = f.next_row[r]
-
-
-@jitable
-def kinematics_of(kinematics: Any, robot: int) -> Any:
-    """Those of one robot."""
-    k, i = kinematics, robot
-    return ContactKinematics(k.placement[i], k.velocity[i], k.gap[i], k.speed[i], k.velocity_before[i], k.speed_before[i])
-
-
-@jitable
-def impulses_of(impulses: Any, robot: int) -> Any:
-    """Those of one robot."""
-    f, i = impulses, robot
-    return ContactImpulses(
-        f.force[i], f.wrench[i], f.joint[i], f.push[i], f.joint_push[i], f.impact[i], f.joint_impact[i], f.last_force[i],
-        f.last_row[i], f.next_force[i], f.next_row[i],
-    )  # fmt: skip
-
-
-@compiled
-def write_external_forces(bodies: Any, wrench: Any, step: float, forces: Any) -> None:
-    """Impulses (robots, bodies that may touch, 6) as forces (robots, all bodies, 6) over a step; `bodies` are their numbers."""
-    for i in range(len(wrench)):
-        for k in range(len(bodies)):
-            for j in range(6):
-                forces[i, bodies[k], j] = wrench[i, k, j] / step
-
-
-@compiled
-def add_joint_forces(dofs: Any, impulse: Any, step: float, tau: Any) -> None:
-    """Add impulses (robots, joints with limits or friction) to forces tau (robots, nv) over a step."""
-    for i in range(len(impulse)):
-        for k in range(len(dofs)):
-            tau[i, dofs[k]] += impulse[i, k] / step

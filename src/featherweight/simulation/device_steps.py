@@ -1,7 +1,7 @@
 """Steps in which nothing touches as programs that a device repeats: the kernels of `smooth_motion`, in the same order.
 
-    semi-implicit    load, a, u = v + h (a + w x v), and where u leads
-    rk4              four rounds, each of load, a, the rates k of coordinates and their sums, and where these lead
+semi-implicit    load, a, u = v + h (a + w x v), and where u leads
+rk4              four rounds, each of load, a, the rates k of coordinates and their sums, and where these lead
 """
 
 from __future__ import annotations
@@ -60,9 +60,7 @@ def _runge_kutta(model: StepModel) -> Repetition:
         Stage(robot._integrate.program, ("x", "u"), ("q",)),
     ]
     first = Stage(_start_program(model), ("q", "v"), ("x", "w", "u", "K", "A"))
-    return Repetition(
-        "rollout", ("q", "v"), _tau(model), (ConstantTable("numbers", rows),), (first,), tuple(stages), len(rows)
-    )
+    return Repetition("rollout", ("q", "v"), _tau(model), (ConstantTable("numbers", rows),), (first,), tuple(stages), len(rows))
 
 
 def _accelerated(model: StepModel, ahead: float) -> list[Stage]:

@@ -55,9 +55,7 @@ class Fleet:
     `failed` are those whose step could not be taken.
     """
 
-    def __init__(
-        self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str
-    ) -> None:
+    def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
         self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
         straight = model.integrator == "semi-implicit" and not model.robot.closed and not model.driven
         self._may_fly = straight and not touching and model.robot.forward_dynamics.execution == "traced"
@@ -434,8 +432,7 @@ class Fleet:
         states.plan[0] = before + 1
         self._run(one.address, self._many.address, i, i + 1, RUN)
         t = one.content.touching
-        k, near = int(t.count[0]), bool(t.count[1])
-        t.elsewhere[0] = find_impulses_by_cones(t.model, k, near, t.kinematics, t.workspace)
+        t.elsewhere[0] = find_impulses_by_cones(t.model, int(t.count[0]), t.kinematics, t.workspace)
         self._run(one.address, self._many.address, i, i + 1, RUN)
         states.plan[0] = plan
         t.elsewhere[0] = -1.0

@@ -13,7 +13,6 @@ from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
 
-
 RUN, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(6)
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..engine.function import CompiledFunction
 from ..robot.robot import Robot
-from .contact_stage import ContactStage
 from .contact_arrays import ContactArrays, ManyContacts
+from .contact_stage import ContactStage
 from .fleet import Fleet
 from .forces import ForcesAtJoints
-from .step_model import StepModel
 from .scene import Ground, HeightField, Plane
+from .step_model import StepModel
 
 if TYPE_CHECKING:
     from ..viewer import Window

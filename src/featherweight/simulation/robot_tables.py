@@ -150,9 +150,7 @@ def python_call(evaluate: Callable[[], None], outputs: list[Array], errors: list
     return MachineCall(address, np.zeros(1, np.int64)), code
 
 
-def _delassus_of_touching(
-    contacts: ContactStage, stages: RobotStages, errors: list[BaseException]
-) -> tuple[MachineCall, Any]:
+def _delassus_of_touching(contacts: ContactStage, stages: RobotStages, errors: list[BaseException]) -> tuple[MachineCall, Any]:
     """Return the call of a Delassus matrix that is made for the bodies that touch, or none."""
     inertia, t, q = contacts.inertia, stages.touching, stages.state.q
     if not (inertia.by_sets and inertia.contacts):
@@ -213,7 +211,9 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
     def matrix(m: int) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy())
 
-    S = np.zeros((1, len(step.robot.model.tree.parent), nv)) if step.robot.closed else None  # that of each step is written there
+    S = (
+        np.zeros((1, len(step.robot.model.tree.parent), nv)) if step.robot.closed else None
+    )  # that of each step is written there
     factors = InverseFactors(np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(S)[0], order="C"))
     return TouchingRecord(
         scene=stage.scene,

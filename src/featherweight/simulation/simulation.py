@@ -337,4 +337,3 @@ class Simulation(StateOfRobots):
     def __repr__(self) -> str:
         many = "" if self._single else f", {len(self._fleet.q)} robots"
         return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, step={self.step_size:g} s, {self.integrator}{many}>"
-

@@ -15,7 +15,6 @@ from .observations import Observations
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-
 class StateOfRobots(Observations):
     """Time, configurations and velocities of a `Simulation`, and what holds these."""
 
