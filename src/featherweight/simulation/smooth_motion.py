@@ -15,8 +15,8 @@ are linear in v+, and belong to its matrix: with the armature L = h/2 d + h²/4 
 has the same solution, and contracts however stiff joints are. Broyden's method, with the steps kept (Kelley 1995, section 7.3),
 learns the rest: drives at their limits, velocity products, the curvature of potentials.
 
-Functions of the robot are called at a configuration x and velocity w within the step (`StagePoint`). Devices and derivatives run
-the same kernels (`device_steps`).
+Functions of the robot are called at a configuration x and velocity w within the step (`StagePoint`). Devices run the same
+kernels (`device_steps`).
 """
 
 from __future__ import annotations
@@ -272,8 +272,10 @@ def go(s: RobotStages) -> int:
 
 
 def integrate_smoothly(s: RobotStages) -> int:
-    """Write `free`, the velocity after the step, `smooth`, where it leads by "rk4" and "midpoint", and load and acceleration at the
-    beginning of the step, to which impulses are added."""
+    """Write the velocity after the step, and load and acceleration at its beginning, to which impulses are added.
+
+    "rk4" and "midpoint" also write where the velocity leads, `smooth`.
+    """
     p, step, kind = s.point, s.step, s.numbers.integrator
     be_at(s, s.state.q, s.state.v)
     if kind == SEMI_IMPLICIT:

@@ -1,8 +1,8 @@
 """One time step as a sequence of stages.
 
 A robot first moves as if nothing touched. Impulses at contacts, limits and dry friction then change its velocity, by maximum
-dissipation (`contact.impulses`), and what overlaps is parted by a displacement without velocity; the velocity that is left moves
-it. All ways to step run this text: compiled for one robot and for many, and as plain Python.
+dissipation (`contact.impulses`). A displacement without velocity parts bodies that overlap, and the velocity moves the robot.
+All ways to step run this text: compiled for one robot and for many, and as plain Python.
 """
 
 from __future__ import annotations
