@@ -14,9 +14,9 @@ from .smooth_motion import middle_armature
 class StepModel:
     """A robot that moves in steps of h seconds by an integrator.
 
-    `moving` is the robot whose armature has the damping and stiffness that the step meets implicitly; `middle_armature` (n,) has
-    them for "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step takes
-    drives at its end. A falling body gains `least_energy` [J] in a step.
+    The armature of `moving` has the damping and stiffness that the step meets implicitly; `middle_armature` (n,) has them for
+    "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step takes drives at its
+    end. A falling body gains `least_energy` [J] in a step.
     """
 
     def __init__(
