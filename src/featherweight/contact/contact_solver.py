@@ -1,4 +1,4 @@
-"""From the contact problem to impulses on bodies and joints, compiled by Numba: one robot after another, without the GIL."""
+"""From the contact problem to impulses on bodies and joints: one robot after another, without the GIL."""
 
 from __future__ import annotations
 
@@ -147,7 +147,6 @@ def take_impulses(stage: int, found: Any, work: Any) -> None:
         work.f[i] = found[i] + (work.f[i] if stage == LAST else 0.0)
 
 
-@jitable
 def is_struck(p: Any, least: float) -> bool:
     """Whether velocities at the beginning of the step close a contact or a limit within it, by more than `least` [m/s]."""
     k, problem, struck = len(p.problem.mu), p.problem, False
@@ -158,7 +157,6 @@ def is_struck(p: Any, least: float) -> bool:
     return struck
 
 
-@jitable
 def impact_problem(p: Any, work: Any) -> Any:
     """That of the velocities at the beginning of the step, with the gaps that count in the step."""
     problem = p.problem
@@ -204,7 +202,6 @@ def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, wor
     return parting
 
 
-@jitable
 def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
     for s in range(2):
         body = body_of(contacts, c, s)
@@ -245,7 +242,6 @@ def write_push(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: A
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
-@jitable
 def applied(A: Any, f: Any, row: int) -> float:
     """A row of A f."""
     total = 0.0
@@ -276,7 +272,6 @@ def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses:
     return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
 
 
-@jitable
 def problem_after(problem: Any, f: Any, work: Any) -> Any:
     """The problem for impulses in addition to f."""
     m, at = len(f), 3 * len(problem.mu)
