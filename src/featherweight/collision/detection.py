@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..simulation.compiling import jitable
 from .box_contacts import box_box
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
 from .convex_contacts import convex_contacts
@@ -46,7 +45,6 @@ class ContactPoints(NamedTuple):
     gap: Any  # (c,) [m]
 
 
-@jitable
 def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, contacts: Any, work: Any) -> int:
     """Write the contacts of one robot; how many there are, or -1 if there is no room for them.
 

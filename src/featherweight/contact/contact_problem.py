@@ -185,7 +185,6 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
     return p
 
 
-@jitable
 def problem_in(work: Any, pyramid: bool, k: int, n: int) -> Any:
     """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)

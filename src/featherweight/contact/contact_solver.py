@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import jitable
-from ..simulation.views import as_matrix
+from ..engine.loops.kernels import as_matrix
 from .contact_problem import assembled, assembly_work, body_of
 from .impulses import ACCEPTED, GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
 from .laws import RETURN_SPEED, add_restitution, bounces
@@ -70,7 +69,6 @@ def solver_workspace(contacts: int, rows: int, columns: int) -> SolverWorkspace:
     return SolverWorkspace(assembly_work(contacts, rows, columns), impulse_work(contacts, rows))
 
 
-@jitable
 def find_impulses(p: Any, in_step: bool, tolerance: float, work: Any) -> Any:
     """Return the impulses of a step, and what they took, for an `AssembledProblem`; they stay in an `ImpulseWork`.
 
@@ -109,7 +107,6 @@ def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable
     return find
 
 
-@jitable
 def first_stage(p: Any, in_step: bool, tolerance: float, work: Any) -> int:
     """Begin with no impulses, and a guess; return `IMPACT` where there is one, else `LAST`."""
     m = len(p.start)
@@ -119,7 +116,6 @@ def first_stage(p: Any, in_step: bool, tolerance: float, work: Any) -> int:
     return IMPACT if bounces(p.law) or (in_step and is_struck(p, GOOD * tolerance)) else LAST
 
 
-@jitable
 def problem_of_stage(p: Any, stage: int, struck: bool, in_step: bool, work: Any) -> Any:
     """Return the problem for the impulses that a stage adds, or for all of them where it is `SMOOTH`."""
     m = len(p.start)
@@ -138,7 +134,6 @@ def problem_of_stage(p: Any, stage: int, struck: bool, in_step: bool, work: Any)
     return problem_after(p.problem, f, work)  # where that leads bodies into one another
 
 
-@jitable
 def take_impulses(stage: int, found: Any, work: Any) -> None:
     """Take the impulses that a stage found, in addition to those before where it is the `LAST`."""
     for i in range(len(found)):
@@ -166,7 +161,6 @@ def impact_problem(p: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid)
 
 
-@jitable
 def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: Any) -> float:
     """Impulses on bodies and joints, and those of the displacement where anything overlaps; `SolverReport.parting`.
 
@@ -210,7 +204,6 @@ def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
                 wrench[body, j] += rows[c, s, 0, j] * f[0] + rows[c, s, 1, j] * f[1] + rows[c, s, 2, j] * f[2]
 
 
-@jitable
 def write_push(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: Any) -> None:
     """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
 
@@ -250,7 +243,6 @@ def applied(A: Any, f: Any, row: int) -> float:
     return total
 
 
-@jitable
 def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any, elsewhere: float) -> Any:
     """Write one robot's impulses, and return the solver's report; `workspace` is a `SolverWorkspace`.
 
@@ -283,7 +275,6 @@ def problem_after(problem: Any, f: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid)
 
 
-@jitable
 def keep_impulses(impulses: Any) -> None:
     """Those of one robot's step are what the next one starts from: it was taken."""
     f = impulses

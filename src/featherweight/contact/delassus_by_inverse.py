@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import jitable
 from .contact_problem import body_of
 
 

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import jitable
-
 JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
 BEYOND = 1e-3  # [rad, m] from which on a joint of a loop must come back; less is the error of steps that turn fast
 LEAST_RETURN = 1e-6  # of the displacement of the joint that moves farthest; less is rounding

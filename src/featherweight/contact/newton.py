@@ -82,7 +82,6 @@ def write_product_with(A: Any, f: Any, product: Any) -> None:
         product[i] = t
 
 
-@jitable
 def project_all(problem: Any, f: Any, slope: Any) -> None:
     """P of all impulses, in place; `slope` (3, 3) is room."""
     k = len(problem.mu)

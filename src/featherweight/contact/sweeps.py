@@ -16,8 +16,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .laws import cut_friction, holds
+
 
 def row_velocity(problem: Any, f: Any, r: int) -> float:
     u = 0.0

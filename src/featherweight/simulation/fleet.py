@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.function import CompiledFunction
-from ..engine.loops import Table
+from ..engine.loops.kernels import Table
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage

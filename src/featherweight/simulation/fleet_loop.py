@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf
 
 from ..collision.detection import find_contacts
-from ..engine.loops import CompiledLoop, Tensor, Vector, call_machine
+from ..engine.loops.array_types import Tensor, Vector
+from ..engine.loops.kernels import CompiledLoop, call_machine
 from .energy_guard import SLOW
 from .robot_stages import clear_impulses, judge_end
 from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, greatest, write_load

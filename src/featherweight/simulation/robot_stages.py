@@ -20,7 +20,8 @@ from ..contact.joint_rows import (
     write_row_gaps,
     write_row_speeds,
 )  # fmt: skip
-from ..engine.loops import Matrix, Vector, call_machine
+from ..engine.loops.array_types import Matrix, Vector
+from ..engine.loops.kernels import call_machine
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (

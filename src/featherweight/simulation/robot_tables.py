@@ -14,7 +14,7 @@ from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKine
 from ..contact.contact_solver import solver_workspace
 from ..contact.delassus_by_inverse import InverseFactors, inverse_work
 from ..engine.function import CompiledFunction
-from ..engine.loops import MachineCall, Table, machine_call
+from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact_stage import ContactStage

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.loops import Matrix, Vector, call_machine
+from ..engine.loops.array_types import Matrix, Vector
+from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
 from .forces import ForcesAtJoints, Springs, drive_armature, drive_force, spring_force
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven

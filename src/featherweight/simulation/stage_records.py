@@ -16,7 +16,8 @@ from ..contact.contact_model import ContactModel
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import SolverWorkspace
 from ..contact.delassus_by_inverse import InverseFactors, InverseWork
-from ..engine.loops import Booleans, IntegerMatrix, Integers, MachineCall, Matrix, Tensor, Tensor4, Vector
+from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
+from ..engine.loops.kernels import MachineCall
 from .forces import Drives, Springs
 from .implicit_drives import DriveWork
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.loops import call_machine
+from ..engine.loops.kernels import call_machine
 from . import step_status
 from .contact_stage import ContactStage
 from .failure import SimulationError
