@@ -33,8 +33,7 @@ class CollisionScene(NamedTuple):
     first: Any  # (pairs,) int
     enabled: Any  # (pairs,) bool
     balls: Any  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
-    closed: Any  # None where all pairs are of balls and of a ball and a plane: the other functions are then not compiled
-    hulls: Any  # Hulls, or None where all pairs have closed forms
+    hulls: Any  # Hulls
     fields: Any  # HeightFields
 
 
@@ -79,7 +78,7 @@ class CollisionWork(NamedTuple):
 def collision_work(scene: CollisionScene) -> CollisionWork:
     """Room for one thread."""
     shapes = len(scene.kind)
-    corners = int(np.diff(scene.hulls.faces).max(initial=ROUND)) if scene.hulls else ROUND
+    corners = int(np.diff(scene.hulls.faces).max(initial=ROUND))
     balls = int((scene.data[:, 2] - scene.data[:, 1]).max(initial=0))
     return CollisionWork(
         placement=np.zeros((shapes, 12)),

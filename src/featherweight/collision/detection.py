@@ -130,31 +130,27 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int
     one, other = scene.kind[a], scene.kind[b]
     PA, PB, SA, SB, found = work.placement[a], work.placement[b], scene.size[a], scene.size[b], work.found
     if other == HEIGHTS:
-        return contacts_on_heights(scene, scene.closed, a, b, reach, work)
+        return contacts_on_heights(scene, a, b, reach, work)
     if one == SPHERE and other == SPHERE:
         return ball_ball(position_of(PA), SA[0], position_of(PB), SB[0], found, 0)
     if one == SPHERE and other == PLANE:
         return point_plane(position_of(PA), SA[0], PB, found, 0)
-    count = closed_contacts(scene.closed, (one, PA, SA), (other, PB, SB), reach, work)
+    count = closed_contacts((one, PA, SA), (other, PB, SB), reach, work)
     if count >= 0:
         return count
-    return general_contacts(scene, scene.hulls, a, b, reach, work)
+    return general_contacts(scene, a, b, reach, work)
 
 
-def contacts_on_heights(scene: Any, closed: Any, a: int, b: int, reach: float, work: Any) -> int:
+def contacts_on_heights(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of the balls that stand for a shape with a height field."""
-    if closed is None:  # known when this is compiled
-        return 0
     fields, f = scene.fields, scene.data[b, 0]
     field = fields.heights, fields.grid[f], fields.edges[f]
     balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
     return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work)
 
 
-def closed_contacts(closed: Any, first: Any, second: Any, reach: float, work: Any) -> int:
+def closed_contacts(first: Any, second: Any, reach: float, work: Any) -> int:
     """The contacts of shapes (kind, placement, size) in closed form, -1 where there is none."""
-    if closed is None:  # known when this is compiled, and what follows then left out
-        return 0
     one, PA, SA = first
     other, PB, SB = second
     found = work.found
@@ -195,11 +191,9 @@ def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
     return -1
 
 
-def general_contacts(scene: Any, hulls: Any, a: int, b: int, reach: float, work: Any) -> int:
+def general_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of a hull and a half space, two boxes, and any other convex shapes."""
-    if hulls is None:  # known when this is compiled
-        return 0
-    PA, PB = work.placement[a], work.placement[b]
+    hulls, PA, PB = scene.hulls, work.placement[a], work.placement[b]
     if scene.kind[b] == PLANE:
         hull = hulls.vertices, hulls.links, hulls.linked, scene.data[a, 3], scene.data[a, 4]
         return hull_plane(PA, hull, PB, work.found)
