@@ -147,6 +147,7 @@ class Fleet:
         self.arrays = arrays
         inputs = arrays.inputs
         self._tau, self._control = (x[0, 0] if len(x) == 1 else x[:, 0] for x in (inputs.tau, inputs.control))
+        self._single = len(arrays.states.q) == 1 and self.on_failure == "raise"
         self._flies = len(arrays.flight.load) > 0 and not self._differ and self.on_failure == "raise"
         self._ready = False
 
@@ -263,12 +264,11 @@ class Fleet:
             else:
                 return False
         a.inputs.given[0], a.inputs.given[1] = control is not None, False
-        if robots > 1 or self.on_failure != "raise":
-            self._run_all(1, time)
-            return True
-        a.states.taken[0] = 0
-        if self._run(*self._alone) != 1:
-            self._run_all(1, time)
+        if self._single:
+            a.states.taken[0] = 0
+            if self._run(*self._alone) == 1:
+                return True
+        self._run_all(1, time)
         return True
 
     def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Array, Array]:
@@ -309,11 +309,14 @@ class Fleet:
         a = self.arrays
         if not self._ready:
             self._compile()
+        self.failures: dict[int, tuple[int, SimulationError]] = {}
+        if self._single:
+            self._run_alone(steps, time)
+            return
         if self.on_failure != "stop":
             self.failed[:] = False
-        self.failures: dict[int, tuple[int, SimulationError]] = {}
         backup = None
-        if self.on_failure == "raise" and len(a.states.q) > 1:
+        if self.on_failure == "raise":
             kept = a.states.q, a.states.v, a.states.last_row, a.contacts.count, a.contacts.candidate, a.contacts.force
             backup = [(x, x.copy()) for x in kept]
         self._take(steps, time)
@@ -327,6 +330,21 @@ class Fleet:
                 x[:] = before
             self._take(self.done, time)
         raise SimulationError(error.what, error.time, robot, len(a.states.q)) from None
+
+    def _run_alone(self, steps: int, time: float) -> None:
+        """Take steps of the only robot, some at a time: between them Python sees signals."""
+        states, stop = self.arrays.states, 0
+        states.taken[0] = 0
+        while stop < steps and not self.failures:
+            stop = min(stop + MOST_STEPS, steps)
+            states.plan[0] = stop
+            if self._run(*self._alone) != 1:
+                self._go_on(0, stop, time)
+        states.plan[0] = 1
+        self.done = steps
+        if self.failures:
+            (self.done, error), self.failed[0] = self.failures[0], False
+            raise SimulationError(error.what, error.time) from None
 
     def _take(self, steps: int, time: float) -> None:
         """Take steps, some at a time: between them Python sees signals."""

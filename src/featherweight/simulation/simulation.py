@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..model.types import Actuator
 from ..names import knows_keywords, missing_attribute
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.robot import Robot
-from ..robot.trajectory import Recorder, Trajectory
+from ..robot.trajectory import Recorder, Trajectory, joint_names
 from .arguments import (
     check_choice,
     check_count,
@@ -260,7 +261,7 @@ class Simulation(StateOfRobots):
         """
         check_duration(duration, every)
         steps = round(duration / self.step_size)
-        recorder = Recorder(self, every)
+        recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
         done = 0
         while done < steps:
@@ -272,12 +273,22 @@ class Simulation(StateOfRobots):
             else:
                 done += self._steps(min(every - done % every, steps - done), inputs)
             recorder.note(done, last=done == steps)
-            for observer in self._open_observers():
+            for observer in self._open_observers() if self._observers else ():
                 observer.live(self._fleet.q[0], *self.contacts()[:2])
-        trajectory = recorder.trajectory()
+        trajectory = recorder.trajectory(self.robot.name, self._joint_names)
         for observer in self._open_observers() if self._single else ():
             observer.play(trajectory, start=False)
         return trajectory
+
+    def _recorded(self) -> tuple[float, Array, Array, Array, Array]:
+        """Return time, states, and points and forces of the first robot's contacts."""
+        q, v = self._fleet.q, self._fleet.v
+        _, points, impulses = self._fleet.contact_arrays().of_robot(0)
+        return self.time, *((x[0] if self._single else x).copy() for x in (q, v)), points.copy(), impulses / self.step_size
+
+    @cached_property
+    def _joint_names(self) -> tuple[str, ...]:
+        return joint_names(self.robot)
 
     def _steps(self, steps: int, inputs: Inputs) -> int:
         """Take at least one step and at most `steps`, under constant inputs; how many."""
