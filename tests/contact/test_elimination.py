@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from featherweight.contact.elimination import room_for_equations, solve_partly_symmetric, stride_of
-from featherweight.simulation.compiling import compiled
-from featherweight.simulation.views import as_matrix, subtract_multiples
+from featherweight.engine.loops.kernels import as_matrix, compiled, subtract_multiples
 
 Array = np.ndarray[Any, np.dtype[Any]]
 solve = compiled(solve_partly_symmetric)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-
 from featherweight.simulation.compiled_loop import CompiledLoop
 from featherweight.simulation.compiling import jitable
 from featherweight.simulation.machine_code import Table, machine_call
+
 from featherweight.simulation.smooth_motion import call_machine
 from simulation.scenes import pendulum
 

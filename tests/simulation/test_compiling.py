@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from featherweight.simulation.compiling import Compilation
 
 from featherweight.simulation import compiling
-from featherweight.simulation.compiling import Compilation
 
 SOLVE = """
 import numpy as np, time

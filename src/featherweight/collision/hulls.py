@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import jitable
 from .triples import inner
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -88,7 +87,6 @@ def _ranges(lists: list[list[int]]) -> tuple[Array, Array]:
     return ends, np.array([x for one in lists for x in one], dtype=np.int64)
 
 
-@jitable
 def farthest_vertex(hull: Any, direction: Any, start: int) -> int:
     """The number of the vertex that lies farthest along a direction, of (vertices, links, linked, first, stop).
 

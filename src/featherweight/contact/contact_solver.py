@@ -1,4 +1,4 @@
-"""From the contact problem to impulses on bodies and joints, compiled by Numba: one robot after another, without the GIL."""
+"""From the contact problem to impulses on bodies and joints: one robot after another, without the GIL."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..collision.detection import points_of
-from ..simulation.compiling import compiled, jitable
-from ..simulation.views import as_matrix
+from ..engine.loops.kernels import as_matrix, compiled
 from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, assembly_work, body_of
 from .impulses import GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
 from .laws import RETURN_SPEED, add_restitution, bounces
@@ -81,7 +80,6 @@ def solver_workspace(contacts: int, rows: int, columns: int) -> SolverWorkspace:
     return SolverWorkspace(assembly_work(contacts, rows, columns), impulse_work(contacts, rows))
 
 
-@jitable
 def find_impulses(p: Any, in_step: bool, tolerance: float, work: Any) -> Any:
     """Return the impulses of a step, and what they took, for an `AssembledProblem`; they stay in an `ImpulseWork`.
 
@@ -120,7 +118,6 @@ def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable
     return find
 
 
-@jitable
 def first_stage(p: Any, in_step: bool, tolerance: float, work: Any) -> int:
     """Begin with no impulses, and a guess; return `IMPACT` where there is one, else `LAST`."""
     m = len(p.start)
@@ -130,7 +127,6 @@ def first_stage(p: Any, in_step: bool, tolerance: float, work: Any) -> int:
     return IMPACT if bounces(p.law) or (in_step and is_struck(p, GOOD * tolerance)) else LAST
 
 
-@jitable
 def problem_of_stage(p: Any, stage: int, struck: bool, in_step: bool, work: Any) -> Any:
     """Return the problem for the impulses that a stage adds, or for all of them where it is `SMOOTH`."""
     m = len(p.start)
@@ -149,7 +145,6 @@ def problem_of_stage(p: Any, stage: int, struck: bool, in_step: bool, work: Any)
     return problem_after(p.problem, f, work)  # where that leads bodies into one another
 
 
-@jitable
 def take_impulses(stage: int, found: Any, work: Any) -> None:
     """Take the impulses that a stage found, in addition to those before where it is the `LAST`."""
     for i in range(len(found)):
@@ -158,7 +153,6 @@ def take_impulses(stage: int, found: Any, work: Any) -> None:
         work.f[i] = found[i] + (work.f[i] if stage == LAST else 0.0)
 
 
-@jitable
 def is_struck(p: Any, least: float) -> bool:
     """Whether velocities at the beginning of the step close a contact or a limit within it, by more than `least` [m/s]."""
     k, problem, struck = len(p.problem.mu), p.problem, False
@@ -169,7 +163,6 @@ def is_struck(p: Any, least: float) -> bool:
     return struck
 
 
-@jitable
 def impact_problem(p: Any, work: Any) -> Any:
     """That of the velocities at the beginning of the step, with the gaps that count in the step."""
     problem = p.problem
@@ -179,7 +172,6 @@ def impact_problem(p: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid)
 
 
-@jitable
 def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: Any) -> float:
     """Impulses on bodies and joints, and those of the displacement where anything overlaps; `SolverReport.parting`.
 
@@ -215,7 +207,6 @@ def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, wor
     return parting
 
 
-@jitable
 def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
     for s in range(2):
         body = body_of(contacts, c, s)
@@ -224,7 +215,6 @@ def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
                 wrench[body, j] += rows[c, s, 0, j] * f[0] + rows[c, s, 1, j] * f[1] + rows[c, s, 2, j] * f[2]
 
 
-@jitable
 def write_push(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: Any) -> None:
     """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
 
@@ -256,7 +246,6 @@ def write_push(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: A
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
-@jitable
 def applied(A: Any, f: Any, row: int) -> float:
     """A row of A f."""
     total = 0.0
@@ -265,7 +254,6 @@ def applied(A: Any, f: Any, row: int) -> float:
     return total
 
 
-@jitable
 def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any) -> Any:
     """One robot's impulses, written, and the solver's report; `workspace` is a `SolverWorkspace`."""
     work = workspace.impulses
@@ -280,7 +268,6 @@ def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses:
     return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
 
 
-@jitable
 def problem_after(problem: Any, f: Any, work: Any) -> Any:
     """The problem for impulses in addition to f."""
     m, at = len(f), 3 * len(problem.mu)
@@ -315,7 +302,6 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
         report.residual[i], report.parting[i] = 0.0, 0.0
 
 
-@jitable
 def keep_impulses(impulses: Any) -> None:
     """Those of one robot's step are what the next one starts from: it was taken."""
     f = impulses
@@ -326,14 +312,12 @@ def keep_impulses(impulses: Any) -> None:
         f.last_row[r] = f.next_row[r]
 
 
-@jitable
 def kinematics_of(kinematics: Any, robot: int) -> Any:
     """Those of one robot."""
     k, i = kinematics, robot
     return ContactKinematics(k.placement[i], k.velocity[i], k.gap[i], k.speed[i], k.velocity_before[i], k.speed_before[i])
 
 
-@jitable
 def impulses_of(impulses: Any, robot: int) -> Any:
     """Those of one robot."""
     f, i = impulses, robot

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import jitable
 from .array_types import Integers, Matrix, Vector
 from .contact_model import ContactModel
 
@@ -67,7 +66,6 @@ def room_for_law(contacts: int, rows: int) -> ContactLaw:
     return ContactLaw(bias, compliance, friction, lower, upper, restitution, distance, stiffness, False)
 
 
-@jitable
 def law_in(room: ContactLaw, pyramid: bool, k: int, n: int) -> ContactLaw:
     """A law of k contacts and n joint rows in the room for more."""
     m = 3 * k + n
@@ -77,14 +75,12 @@ def law_in(room: ContactLaw, pyramid: bool, k: int, n: int) -> ContactLaw:
     )  # fmt: skip
 
 
-@jitable
 def write_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
     """Write the law that the settings name."""
     if model.settings.law == RIGID:
         write_rigid_law(model, motion, law)
 
 
-@jitable
 def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
     """Signorini's condition on gaps at the end of the step, Coulomb's friction, and Poisson's restitution."""
     settings, joint_rows, gap = model.settings, model.rows, motion.gap
@@ -113,7 +109,6 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
             law.distance[k + i] = max(gap[k + i], -(RETURN_SPEED * h + settings.slop))
 
 
-@jitable
 def stored_energy(law: ContactLaw, gap: Vector) -> float:
     """The energy [J] of springs at gaps (k + n,), for the energy guard; none of rigid contacts."""
     total = 0.0
@@ -127,7 +122,6 @@ def stored_energy(law: ContactLaw, gap: Vector) -> float:
 # ---- Coulomb's cone
 
 
-@jitable
 def normal_shift(mu: float, x: float, y: float, pyramid: bool) -> float:
     """Return the shift s of the normal velocity at a tangential one (x, y), with which contacts dissipate the most energy.
 
@@ -136,13 +130,11 @@ def normal_shift(mu: float, x: float, y: float, pyramid: bool) -> float:
     return mu * (abs(x) + abs(y)) if pyramid else mu * sqrt(x * x + y * y)
 
 
-@jitable
 def holds(x: float, y: float, most: float, pyramid: bool) -> bool:
     """Whether friction (x, y) is `most` at most."""
     return max(abs(x), abs(y)) <= most if pyramid else x**2 + y**2 <= most * most
 
 
-@jitable
 def cut_friction(x: float, y: float, most: float, pyramid: bool) -> tuple[float, float]:
     """Return the friction nearest to (x, y) that is `most` at most."""
     if pyramid:
@@ -153,7 +145,6 @@ def cut_friction(x: float, y: float, most: float, pyramid: bool) -> tuple[float,
     return x, y
 
 
-@jitable
 def project(aim: Vector, mu: float, pyramid: bool, r: int, slope: Matrix) -> None:
     """Project one contact's impulses, from row r on, in place: f_n >= 0, then |f_t| <= mu f_n; write the derivative (3, 3)."""
     for i in range(3):
@@ -186,7 +177,6 @@ def project(aim: Vector, mu: float, pyramid: bool, r: int, slope: Matrix) -> Non
 # ---- restitution
 
 
-@jitable
 def bounces(law: ContactLaw) -> bool:
     """Whether any contact gives back a part of its impulse."""
     found = False
@@ -195,7 +185,6 @@ def bounces(law: ContactLaw) -> bool:
     return found
 
 
-@jitable
 def add_restitution(
     law: ContactLaw, A: Matrix, velocities: tuple[Vector, Vector], compression: Vector, f: Vector, back: Vector
 ) -> None:

@@ -1,0 +1,92 @@
+"""Tables: nested named tuples of arrays and numbers as words at an address, for compiled kernels.
+
+In a kernel a table has the fields of its named tuple, and its methods.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+class Layout:
+    """What a table holds, without the numbers: for each field of a named tuple its kind, and the word at which it begins.
+
+    Fields are arrays (data type and number of axes), numbers (their type), named tuples of those, or None: what depends on them
+    is then left out of compiled kernels.
+    """
+
+    def __init__(self, kind: type, example: Any) -> None:
+        self.kind, self.fields, words = kind, [], 0
+        for name, x in zip(kind._fields, example, strict=True):  # type: ignore[attr-defined]
+            if isinstance(x, tuple):
+                inner: Any = Layout(type(x), x)
+                size = inner.words
+            elif isinstance(x, np.ndarray):
+                inner, size = (x.dtype.name, x.ndim), 1 + x.ndim
+            else:
+                inner = number_name(x)
+                if inner is None and x is not None:
+                    raise TypeError(
+                        f"{kind.__name__}.{name}: a table holds arrays, numbers, tables and None; got {type(x).__name__}"
+                    )
+                size = 0 if x is None else 1
+            self.fields.append((name, inner, words))
+            words += size
+        self.words = words
+        self._text = ""
+
+    def text(self) -> str:
+        """All of it, in words."""
+        if not self._text:
+            inner = (f"{name}: {x.text() if isinstance(x, Layout) else x}" for name, x, _ in self.fields)
+            self._text = f"{self.kind.__module__}.{self.kind.__qualname__}({', '.join(inner)})"
+        return self._text
+
+    def classes(self) -> Iterator[type]:
+        """The classes of the named tuple and of those within it."""
+        yield self.kind
+        for _, inner, _ in self.fields:
+            if isinstance(inner, Layout):
+                yield from inner.classes()
+
+
+class Table:
+    """A named tuple of C-contiguous arrays and numbers, at an address. The arrays' elements may change, their places do not."""
+
+    def __init__(self, content: Any) -> None:
+        self.content, self.layout = content, Layout(type(content), content)
+        words = list(_words(content))
+        self._words = np.array(words, np.int64)
+        assert len(words) == self.layout.words
+        self.address = int(self._words.ctypes.data)
+        self.kept: Any = None  # what has to live as long
+
+
+def number_name(x: Any) -> str | None:
+    """ "bool", "int" or "float"; None for what is no number."""
+    if isinstance(x, (bool, np.bool_)):
+        return "bool"
+    if isinstance(x, (int, np.integer)):
+        return "int"
+    return "float" if isinstance(x, (float, np.floating)) else None
+
+
+def _words(content: Any) -> Iterator[int]:
+    for x in content:
+        if isinstance(x, tuple):
+            yield from _words(x)
+        elif isinstance(x, np.ndarray):
+            if not x.flags.c_contiguous:
+                raise ValueError("arrays of a table must be C-contiguous")
+            yield x.ctypes.data
+            yield from x.shape
+        elif x is None:
+            continue
+        elif isinstance(x, (float, np.floating)):
+            yield struct.unpack("<q", struct.pack("<d", x))[0]
+        else:
+            yield int(x)
