@@ -5,7 +5,6 @@ That it allocates nothing shows wherever steps are compiled (`compiled_loop`): w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,11 +37,6 @@ from featherweight.contact.laws import RETURN_SPEED
 Array = np.ndarray[Any, np.dtype[Any]]
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
 CORNERS = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)])
-
-
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it stands, not compiled."""
-    return getattr(function, "__wrapped__", function)
 
 
 def model(restitution: float) -> ContactModel:
@@ -316,7 +310,7 @@ def test_robots_that_nothing_touches_keep_no_impulses() -> None:
     shapes = [(2, 3), *3 * [(1, 6), (2,)], *2 * [(2, 3), (3,)]]
     impulses = ContactImpulses(*(np.ones((3, *s)) for s in shapes))
     report = SolverReport(*(np.ones(3) for _ in range(5)))
-    plain(forget)(np.array([0, 2]), impulses, report)
+    forget(np.array([0, 2]), impulses, report)
     for name in ("wrench", "joint", "impact", "joint_impact", "next_force", "next_row"):
         x = getattr(impulses, name)
         assert not x[[0, 2]].any() and x[1].all()
@@ -327,8 +321,8 @@ def test_robots_that_nothing_touches_keep_no_impulses() -> None:
 
 def test_impulses_are_forces_over_the_step() -> None:
     wrench, forces = np.ones((2, 2, 6)), np.zeros((2, 4, 6))
-    plain(write_external_forces)(np.array([3, 1]), wrench * [[[1.0], [2.0]]], 0.1, forces)
+    write_external_forces(np.array([3, 1]), wrench * [[[1.0], [2.0]]], 0.1, forces)
     np.testing.assert_allclose(forces[:, :, 0], [[0.0, 20.0, 0.0, 10.0]] * 2)
     tau = np.ones((2, 3))
-    plain(add_joint_forces)(np.array([2, 0]), np.array([[1.0, 2.0], [3.0, 4.0]]), 0.1, tau)
+    add_joint_forces(np.array([2, 0]), np.array([[1.0, 2.0], [3.0, 4.0]]), 0.1, tau)
     np.testing.assert_allclose(tau, [[21.0, 1.0, 11.0], [41.0, 1.0, 31.0]])

@@ -98,9 +98,9 @@ def test_many_robots_are_taken_one_by_one() -> None:
     rng = np.random.default_rng(1)
     q, v = rng.standard_normal((3, 12)), rng.standard_normal((3, 5))
     gaps, speeds, active = np.empty((3, 6)), np.empty((3, 6)), np.empty(3, bool)
-    write_gaps.__wrapped__(ROWS, q, gaps)
-    write_speeds.__wrapped__(ROWS, v, speeds)
-    write_active.__wrapped__(ROWS, gaps, speeds, SETTINGS, active)
+    write_gaps(ROWS, q, gaps)
+    write_speeds(ROWS, v, speeds)
+    write_active(ROWS, gaps, speeds, SETTINGS, active)
     for i in range(3):
         gap, speed = np.empty(6), np.empty(6)
         write_row_gaps(ROWS, q[i], gap)
