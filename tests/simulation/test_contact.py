@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 import featherweight.engine.backends.llvm.backend
-from featherweight.contact.contact_problem import MOST_LATE
+from featherweight.contact.laws import MOST_LATE
 from featherweight.model.types import WORLD
 from oracles.robots import path
 from oracles.states import Array
