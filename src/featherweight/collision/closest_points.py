@@ -144,10 +144,11 @@ def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
 def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, weights: Any) -> tuple[int, float]:
     """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
 
-    `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, and the distance from which
-    on none is sought (infinity is returned).
+    `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, the distance from which
+    on none is sought (infinity is returned), and one below which any will do (a greater one than the shapes' is returned).
+    Four points are left where the shapes overlap, fewer where they are farther apart or nearly touch.
     """
-    size, most = bounds
+    size, most, enough = bounds
     curved = one.kind in (CYLINDER, ELLIPSOID) or other.kind in (CYLINDER, ELLIPSOID)
     touching = size * (TOUCHING_CURVED if curved else TOUCHING)
     add_support(one, other, times(-1.0, direction), supports, 0)
@@ -157,6 +158,8 @@ def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, we
     for _ in range(MOST_STEPS):
         if square <= touching * touching:
             return count, 0.0
+        if square <= enough * enough:
+            return count, sqrt(square)
         v = weighted(supports, count, weights, 0)
         add_support(one, other, times(-1.0, v), supports, count)
         lower = inner(v, supports[count])  # the distance is at least this by the length of v

@@ -73,6 +73,8 @@ class CollisionWork(NamedTuple):
     triangles: Any  # (n, 3) int, of supports
     horizon: Any  # (n, 2) int, of supports
     weights: Any  # (8,)
+    hints: Any  # (2, 1) int, of the two shapes of a pair (see `ConvexShape`)
+    nearest: Any  # (9,) what `gap_of_convex` writes
     patches: Any  # (n, 11), see `height_fields`
 
 
@@ -93,5 +95,7 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         triangles=np.zeros((MOST_FACES, 3), np.int64),
         horizon=np.zeros((MOST_FACES, 2), np.int64),
         weights=np.zeros(8),
+        hints=np.zeros((2, 1), np.int64),
+        nearest=np.zeros(9),
         patches=np.zeros((MOST_PATCHES, 11)),
     )

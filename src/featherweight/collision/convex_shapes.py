@@ -24,15 +24,17 @@ class ConvexShape(NamedTuple):
     S: Any  # size
     rounding: Any
     hull: Any  # see `farthest_vertex`
+    hint: Any  # (1,) int: the vertex at which the search for the farthest begins, the last that was found
 
 
 @jitable
-def convex_shape(scene: Any, g: int, work: Any) -> Any:
-    """Shape g of a scene."""
+def convex_shape(scene: Any, g: int, work: Any, hint: Any) -> Any:
+    """Shape g of a scene, whose hint is reset: results do not depend on what was searched for before."""
     kind, S, h = scene.kind[g], scene.size[g], scene.hulls
     rounding = S[0] if kind in (SPHERE, CAPSULE) else 0.0
     hull = h.vertices, h.links, h.linked, scene.data[g, 3], scene.data[g, 4]
-    return ConvexShape(kind, work.placement[g], S, rounding, hull)
+    hint[0] = scene.data[g, 3]
+    return ConvexShape(kind, work.placement[g], S, rounding, hull, hint)
 
 
 @jitable
@@ -55,7 +57,9 @@ def farthest_point(shape: Any, direction: Any) -> Triple:
         scale = 1.0 / sqrt(e0 * e0 + e1 * e1 + e2 * e2)
         x = (scale * S[0] * e0, scale * S[1] * e1, scale * S[2] * e2)
     else:
-        v = shape.hull[0][farthest_vertex(shape.hull, d, shape.hull[3])]
+        k = farthest_vertex(shape.hull, d, shape.hint[0])
+        shape.hint[0] = k
+        v = shape.hull[0][k]
         x = (v[0], v[1], v[2])
     return placed(P, x)
 
@@ -97,7 +101,7 @@ def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[
 @jitable
 def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
     """The face turned most along d (in the hull's frame) of those at its farthest vertex, by its number."""
-    vertex = farthest_vertex(shape.hull, d, shape.hull[3])
+    vertex = farthest_vertex(shape.hull, d, shape.hint[0])
     best, most = 0, -2.0
     for i in range(hulls.owners[vertex], hulls.owners[vertex + 1]):
         c = inner(hulls.normals[hulls.owned[i]], d)

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..extras import install_command
 from ..simulation.compiling import jitable
 from .triples import inner
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FEW = 100  # vertices that are looked at one by one
+FEW = 16  # vertices that are looked at one by one
 COPLANAR = 1e-7  # sine of the angle between faces that are one
 STEPS = 10000  # of a climb, which ends by itself
 
@@ -30,9 +31,18 @@ class Hull(NamedTuple):
     owned: Array
 
 
+NO_HULL = Hull(
+    np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64),
+    np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64),
+)  # fmt: skip
+
+
 def hull_of(points: Array) -> Hull:
-    """The convex hull of points (n, 3), which must have a volume."""
-    from scipy.spatial import ConvexHull  # takes long to import
+    """Return the convex hull of points (n, 3), which must have a volume. Raises ImportError without SciPy."""
+    try:
+        from scipy.spatial import ConvexHull  # takes long to import
+    except ImportError as error:
+        raise ImportError(f"convex hulls of meshes need scipy: {install_command('shapes')}") from error
 
     qhull = ConvexHull(points)
     number = np.full(len(points), -1)
@@ -47,10 +57,12 @@ def hull_of(points: Array) -> Hull:
         normals.append(normal)
     linked: list[set[int]] = [set() for _ in vertices]
     owned: list[list[int]] = [[] for _ in vertices]
+    for a, b, c in triangles.tolist():  # all edges: along those of whole faces alone a climb could end beside the top
+        linked[a] |= {b, c}
+        linked[b] |= {a, c}
+        linked[c] |= {a, b}
     for f, face in enumerate(faces):
-        for a, b in zip(face, [*face[1:], face[0]], strict=True):
-            linked[a].add(b)
-            linked[b].add(a)
+        for a in face:
             owned[a].append(f)
     links, all_linked = _ranges([sorted(x) for x in linked])
     starts, corners = _ranges(faces)
