@@ -15,7 +15,7 @@ from .triples import inner, times
 @jitable
 def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of shapes a and b with gaps below `reach`."""
-    one, other = convex_shape(scene, a, work, work.hints[0]), convex_shape(scene, b, work, work.hints[1])
+    one, other = convex_shape(scene, a, work), convex_shape(scene, b, work)
     gap = gap_of_convex(one, other, scene.radius[a] + scene.radius[b], (reach, NEVER), work)
     if gap >= reach or gap == NEVER:
         return 0

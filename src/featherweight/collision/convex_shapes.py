@@ -9,7 +9,7 @@ from ..simulation.compiling import jitable
 from .box_contacts import most_opposed
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, ROUND, SPHERE
 from .face_clipping import write_box_face
-from .hulls import farthest_vertex
+from .hulls import farthest_vertex, searched_hull
 from .triples import Triple, along, inner, placed, position_of, times, turned, turned_back
 
 ALIGNED = 1.0 - 5e-11  # cosine of the angle between a face's normal and the contact's, up to which the face touches as a whole
@@ -24,17 +24,14 @@ class ConvexShape(NamedTuple):
     S: Any  # size
     rounding: Any
     hull: Any  # see `farthest_vertex`
-    hint: Any  # (1,) int: the vertex at which the search for the farthest begins, the last that was found
 
 
 @jitable
-def convex_shape(scene: Any, g: int, work: Any, hint: Any) -> Any:
-    """Shape g of a scene, whose hint is reset: results do not depend on what was searched for before."""
+def convex_shape(scene: Any, g: int, work: Any) -> Any:
+    """Shape g of a scene."""
     kind, S, h = scene.kind[g], scene.size[g], scene.hulls
     rounding = S[0] if kind in (SPHERE, CAPSULE) else 0.0
-    hull = h.vertices, h.links, h.linked, scene.data[g, 3], scene.data[g, 4]
-    hint[0] = scene.data[g, 3]
-    return ConvexShape(kind, work.placement[g], S, rounding, hull, hint)
+    return ConvexShape(kind, work.placement[g], S, rounding, searched_hull(h, scene.data[g]))
 
 
 @jitable
@@ -57,9 +54,7 @@ def farthest_point(shape: Any, direction: Any) -> Triple:
         scale = 1.0 / sqrt(e0 * e0 + e1 * e1 + e2 * e2)
         x = (scale * S[0] * e0, scale * S[1] * e1, scale * S[2] * e2)
     else:
-        k = farthest_vertex(shape.hull, d, shape.hint[0])
-        shape.hint[0] = k
-        v = shape.hull[0][k]
+        v = shape.hull[0][farthest_vertex(shape.hull, d)]
         x = (v[0], v[1], v[2])
     return placed(P, x)
 
@@ -101,7 +96,7 @@ def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[
 @jitable
 def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
     """The face turned most along d (in the hull's frame) of those at its farthest vertex, by its number."""
-    vertex = farthest_vertex(shape.hull, d, shape.hint[0])
+    vertex = farthest_vertex(shape.hull, d)
     best, most = 0, -2.0
     for i in range(hulls.owners[vertex], hulls.owners[vertex + 1]):
         c = inner(hulls.normals[hulls.owned[i]], d)

@@ -27,7 +27,7 @@ def gap_to_field(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
     f = table.data[b, 0]
     field = table.fields.heights, table.fields.grid[f], table.fields.edges[f]
     grid, edges = field[1], field[2]
-    shape, radius = convex_shape(table, a, work, work.hints[0]), table.radius[a]
+    shape, radius = convex_shape(table, a, work), table.radius[a]
     c = seen_from(work.placement[b], position_of(work.placement[a]))
     # the cell below the middle is first: most of the others are then farther than it
     i = min(max(int((c[0] - edges[0]) / edges[2]), 0), grid[1] - 2)
@@ -66,9 +66,8 @@ def gap_to_cell(table: Any, shape: Any, b: int, cell: Any, bounds: Any, work: An
     most, enough, radius, best = bounds
     for k in range(2):
         size = write_prism(field, (i, j, k), work.placement[b], work)
-        work.hints[1, 0] = 0
-        hull = work.prism, table.hulls.links, table.hulls.linked, 0, CORNERS
-        prism = ConvexShape(HULL, work.middle, table.size[b], 0.0, hull, work.hints[1])
+        hull = work.prism, table.hulls.links, table.hulls.linked, table.hulls.starts, 0, CORNERS, 0
+        prism = ConvexShape(HULL, work.middle, table.size[b], 0.0, hull)
         gap = gap_or_rounding(shape, prism, radius + size, (min(most, best), enough), work)
         if gap < best:
             best = gap

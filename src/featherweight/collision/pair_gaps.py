@@ -33,7 +33,7 @@ def gap_of_pair(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
         return gap_of_ball(table, a, b, work)
     if one == CAPSULE and other == CAPSULE:
         return gap_of_capsules(table, a, b, work)
-    first, second = convex_shape(table, a, work, work.hints[0]), convex_shape(table, b, work, work.hints[1])
+    first, second = convex_shape(table, a, work), convex_shape(table, b, work)
     return gap_or_rounding(first, second, table.radius[a] + table.radius[b], bounds, work)
 
 
@@ -41,7 +41,7 @@ def gap_of_pair(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
 def gap_to_plane(table: Any, a: int, b: int, work: Any) -> float:
     """The height of the lowest point of a shape above a half space."""
     P = work.placement[b]
-    n, shape = axis_of(P, 2), convex_shape(table, a, work, work.hints[0])
+    n, shape = axis_of(P, 2), convex_shape(table, a, work)
     x = along(farthest_point(shape, times(-1.0, n)), -shape.rounding, n)
     height = inner(n, minus(x, position_of(P)))
     write_nearest(work.nearest, x, along(x, -height, n), n)

@@ -27,7 +27,7 @@ class PairTable(NamedTuple):
     radius: Any  # (shapes,) [m] of the ball around it
     inner: Any  # (shapes,) [m] of a ball within it, both around its origin
     half: Any  # (shapes, 3) [m] half lengths of the box around it
-    data: Any  # (shapes, 7) int
+    data: Any  # (shapes, 8) int
     pair: Any  # (pairs, 2) int
     flipped: Any  # (pairs,) bool: who asked has the shapes in the other order
     hulls: Hulls
@@ -47,7 +47,6 @@ class QueryWork(NamedTuple):
     triangles: Any
     horizon: Any
     weights: Any
-    hints: Any
     nearest: Any  # (9,) points of both shapes, normal from the second to the first
     best: Any  # (9,) the same, of the nearest part of a height field
     prism: Any  # (6, 3) corners of a part of a height field, from its middle
@@ -87,7 +86,6 @@ def query_work(table: PairTable, nq: int, address: int) -> QueryWork:
         triangles=np.zeros((MOST_FACES, 3), np.int64),
         horizon=np.zeros((MOST_FACES, 2), np.int64),
         weights=np.zeros(8),
-        hints=np.zeros((2, 1), np.int64),
         nearest=np.zeros(9),
         best=np.zeros(9),
         prism=np.zeros((PRISM, 3)),

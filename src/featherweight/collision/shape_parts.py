@@ -94,11 +94,13 @@ def _balls(shape: Shape, middle: Array) -> Array:
 
 
 def part_ranges(parts: Sequence[Any]) -> Array:
-    """Return where what belongs to each part lies in the arrays of all, (n, 7).
+    """Return where what belongs to each part lies in the arrays of all, (n, 8).
 
-    Columns are the number of its height field, and the first and the stop of its balls, its vertices, and its faces.
+    Columns are the number of its height field, the first and the stop of its balls, of its vertices, and of its faces, and the
+    first of the vertices at which a search begins (`Hull.starts`).
     """
-    data = np.zeros((len(parts), 7), np.int64)
+    data = np.zeros((len(parts), 8), np.int64)
+    data[:, 7] = np.cumsum([0, *(len(p.hull.starts) for p in parts)])[:-1]
     data[:, 0] = np.cumsum([0, *(p.field is not None for p in parts)])[:-1]
     for column, sizes in (
         (1, [len(p.balls) for p in parts]),
@@ -145,4 +147,5 @@ def joined_hulls(parts: Sequence[Any]) -> Hulls:
         normals=np.concatenate([np.zeros((0, 3)), *(h.normals for h in hulls)]),
         links=ranges("links"), linked=numbers("linked", vertex), faces=ranges("faces"), corners=numbers("corners", vertex),
         owners=ranges("owners"), owned=numbers("owned", face),
+        starts=numbers("starts", vertex),
     )  # fmt: skip
