@@ -141,6 +141,17 @@ def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
 
 
 @jitable
+def merge_simplex(supports: Any, count: int, weights: Any) -> None:
+    """Put the nearest point of a simplex in its place: both shapes have their parts of it, as they have corners'."""
+    for j in range(9):
+        x = 0.0
+        for i in range(count):
+            x += weights[i] * supports[i, j]
+        supports[0, j] = x
+    weights[0] = 1.0
+
+
+@jitable
 def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, weights: Any) -> tuple[int, float]:
     """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
 
@@ -177,10 +188,18 @@ def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, we
         if nearest_of_simplex(supports, count + 1, weights):
             return count + 1, 0.0
         left = reduced(supports, count + 1, weights)
-        v = weighted(supports, left, weights, 0)
-        now = inner(v, v)
-        if not now < square:  # as near as rounding lets it come
+        u = weighted(supports, left, weights, 0)
+        now = inner(u, u)
+        if not now < square:  # of a thin simplex, by rounding
             bring_simplex_back(supports, count, weights)
-            break
+            merge_simplex(supports, count, weights)
+            add_support(one, other, times(-1.0, v), supports, 1)
+            nearest_of_simplex(supports, 2, weights)
+            left = reduced(supports, 2, weights)
+            u = weighted(supports, left, weights, 0)
+            now = inner(u, u)
+            if not now < square:  # as near as rounding lets it come
+                count, square = left, now
+                break
         count, square = left, now
     return count, sqrt(square)
