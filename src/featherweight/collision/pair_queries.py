@@ -13,6 +13,7 @@ from ..simulation.machine_code import call_address
 from .box_contacts import half_width
 from .collision_scene import HEIGHTS, PLANE
 from .pair_gaps import gap_of_pair
+from .query_tables import PairTable, QueryWork
 from .separation import NEVER
 from .triples import axis_of, inner, minus, position_of
 
@@ -20,65 +21,87 @@ PAD = 1e-9  # [m] what rounding may take from a distance between bounding volume
 NOT_FINITE = -1  # for a state with numbers that are not finite
 
 
-class QueriedStates(NamedTuple):
-    """States, and where they are not computed here the placements of their shapes."""
+class TouchingQuery(NamedTuple):
+    """The question whether any pair touches, or comes within reach[0], in states span[0] to span[1]."""
 
+    span: Any  # (2,) int
     q: Any  # (n, nq)
-    placement: Any  # (n, shapes, 12), or (0, shapes, 12)
+    placement: Any  # (n, shapes, 12), or (0, shapes, 12) where machine code computes them
+    reach: Any  # (1,) [m]
+    found: Any  # (n,) bool
+    shapes: PairTable
+    work: QueryWork
 
 
-class Measured(NamedTuple):
-    """Distances of n states, for pairs in the order in which they were asked for; infinity and NaN beyond the reach."""
+class EachTouchingQuery(NamedTuple):
+    """The same of each pair."""
 
+    span: Any
+    q: Any
+    placement: Any
+    reach: Any
+    found: Any  # (n, pairs) bool
+    shapes: PairTable
+    work: QueryWork
+
+
+class DistanceQuery(NamedTuple):
+    """How far pairs are apart; beyond reach[0] infinity and NaN are written. Pairs are in the order and direction asked for."""
+
+    span: Any
+    q: Any
+    placement: Any
+    reach: Any
     distance: Any  # (n, pairs)
     points: Any  # (n, pairs, 6) on the first shape and on the second
     normal: Any  # (n, pairs, 3) from the first to the second
+    shapes: PairTable
+    work: QueryWork
 
 
-def any_touching(first: int, stop: int, shapes: Any, states: Any, reach: Any, touches: Any, work: Any) -> int:
-    """Write whether any pair touches, or comes within reach[0], in states first to stop.
-
-    The number of the last state's answer, or `NOT_FINITE` for a state that is not.
-    """
+def any_touching(query: Any) -> int:
+    """Whether any pair touches in the last of the states, of a `TouchingQuery`; `NOT_FINITE` if one is not finite."""
     answer = 0
-    for s in range(first, stop):
-        if not place(states, s, work):
+    for s in range(query.span[0], query.span[1]):
+        if not place(query, s, query.work):
             return NOT_FINITE
-        answer = any_pair_touches(shapes, reach[0], work)
-        touches[s] = answer == 1
+        answer = any_pair_touches(query.shapes, query.reach[0], query.work)
+        query.found[s] = answer == 1
     return answer
 
 
-def all_touching(first: int, stop: int, shapes: Any, states: Any, reach: Any, touches: Any, work: Any) -> int:
-    """Write whether each pair touches, or comes within reach[0], in states first to stop: (n, pairs)."""
-    for s in range(first, stop):
-        if not place(states, s, work):
+def each_touching(query: Any) -> int:
+    """Which pairs touch, of an `EachTouchingQuery`: 0, or `NOT_FINITE` if a state is not finite."""
+    for s in range(query.span[0], query.span[1]):
+        if not place(query, s, query.work):
             return NOT_FINITE
-        for p in range(len(shapes.pair)):
-            touches[s, p] = pair_touches(shapes, p, reach[0], work)
+        for p in range(len(query.shapes.pair)):
+            query.found[s, p] = pair_touches(query.shapes, p, query.reach[0], query.work)
     return 0
 
 
-def all_distances(first: int, stop: int, shapes: Any, states: Any, reach: Any, measured: Any, work: Any) -> int:
-    """Write distances up to reach[0] in states first to stop."""
-    for s in range(first, stop):
-        if not place(states, s, work):
+def all_distances(query: Any) -> int:
+    """Distances of a `DistanceQuery`: 0, or `NOT_FINITE` if a state is not finite."""
+    reach = query.reach[0]
+    for s in range(query.span[0], query.span[1]):
+        if not place(query, s, query.work):
             return NOT_FINITE
-        for p in range(len(shapes.pair)):
-            write_distance(shapes, p, reach[0], (measured.points[s, p], measured.normal[s, p]), measured.distance[s], work)
+        for p in range(len(query.shapes.pair)):
+            where = query.points[s, p], query.normal[s, p]
+            write_distance(query.shapes, p, reach, where, query.distance[s], query.work)
     return 0
 
 
-def place(states: Any, s: int, work: Any) -> bool:
+def place(query: Any, s: int, work: Any) -> bool:
     """Place all shapes as in state s; whether its numbers are finite."""
-    q = states.q[s]
+    q = query.q[s]
     for i in range(len(q)):
         if not q[i] - q[i] == 0.0:
             return False
     if work.machine.address == 0:
         for g in range(len(work.placement)):
             for i in range(12):
-                work.placement[g, i] = states.placement[s, g, i]
+                work.placement[g, i] = query.placement[s, g, i]
         return True
     for i in range(len(q)):
         work.q[i] = q[i]
