@@ -1,10 +1,9 @@
-"""Contacts of two boxes, compiled by Numba: separating axes (Gottschalk, Lin and Manocha 1996), and faces by clipping."""
+"""Contacts of two boxes: separating axes (Gottschalk, Lin and Manocha 1996), and faces by clipping."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .face_clipping import put_face_points, write_box_face
 from .round_contacts import put
 from .triples import along, axis_of, inner, length_of, minus, outer, plus, position_of, times
@@ -13,14 +12,12 @@ BIAS = 1e-6  # of the boxes' size: by so much an edge must be better than a face
 SKEW = 1e-4  # sine of the angle between edges from which on they make an axis
 
 
-@jitable
 def half_width(P: Any, H: Any, n: Any) -> float:
     """Of a box along n."""
     a, b, c = inner(axis_of(P, 0), n), inner(axis_of(P, 1), n), inner(axis_of(P, 2), n)
     return H[0] * abs(a) + H[1] * abs(b) + H[2] * abs(c)  # type: ignore[no-any-return]
 
 
-@jitable
 def best_axis(PA: Any, HA: Any, PB: Any, HB: Any, apart: Any) -> tuple[int, float]:
     """The axis of the 15 along which the boxes are farthest apart, and that gap: 0-2 faces of A, 3-5 of B, then pairs of
     edges."""
@@ -41,7 +38,6 @@ def best_axis(PA: Any, HA: Any, PB: Any, HB: Any, apart: Any) -> tuple[int, floa
     return best, most
 
 
-@jitable
 def edge_middle(P: Any, H: Any, k: int, n: Any) -> Any:
     """The middle of the edge along axis k that reaches farthest along n."""
     x = position_of(P)
@@ -52,7 +48,6 @@ def edge_middle(P: Any, H: Any, k: int, n: Any) -> Any:
     return x
 
 
-@jitable
 def most_opposed(P: Any, n: Any) -> tuple[int, float]:
     """The axis of a box, and its sign, that is most against n."""
     k, sign, least = 0, 1.0, 1.0
@@ -63,7 +58,6 @@ def most_opposed(P: Any, n: Any) -> tuple[int, float]:
     return k, sign
 
 
-@jitable
 def box_box(PA: Any, HA: Any, PB: Any, HB: Any, reach: float, found: Any, polygons: Any) -> int:
     """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other."""
     apart = minus(position_of(PA), position_of(PB))
@@ -92,7 +86,6 @@ def box_box(PA: Any, HA: Any, PB: Any, HB: Any, reach: float, found: Any, polygo
     return -1
 
 
-@jitable
 def edge_edge(one: Any, other: Any, apart: Any, most: float, found: Any) -> int:
     """Where two edges cross, each given by the number of its axis, placement and half lengths; -1 if they end before."""
     i, PA, HA = one

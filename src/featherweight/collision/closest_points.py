@@ -1,4 +1,4 @@
-"""The distance of two convex shapes (Gilbert, Johnson and Keerthi 1988), compiled by Numba.
+"""The distance of two convex shapes (Gilbert, Johnson and Keerthi 1988).
 
 The points a - b of two shapes are a convex set; the nearest of them to the origin is found in simplices of farthest points.
 Rows of `supports` are such a point a - b, and a and b themselves.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .collision_scene import CYLINDER, ELLIPSOID
 from .convex_shapes import farthest_point
 from .triples import Triple, inner, minus, outer, times
@@ -22,7 +21,6 @@ TOUCHING = 1e-8  # of the shapes' size: a distance that is left to `penetration`
 TOUCHING_CURVED = 1e-5  # the same where a shape is curved: nearer than that simplices converge slowly
 
 
-@jitable
 def add_support(one: Any, other: Any, direction: Any, supports: Any, k: int) -> None:
     """Write the point of `one` - `other` that lies farthest along a direction into row k."""
     a, b = farthest_point(one, direction), farthest_point(other, times(-1.0, direction))
@@ -31,7 +29,6 @@ def add_support(one: Any, other: Any, direction: Any, supports: Any, k: int) -> 
         supports[k, i] = a[i] - b[i]
 
 
-@jitable
 def nearest_of_triangle(a: Any, b: Any, c: Any) -> Triple:
     """Weights of three points in the point of their triangle that is nearest to the origin (Ericson 2005, section 5.1.5)."""
     ab, ac = minus(b, a), minus(c, a)
@@ -60,7 +57,6 @@ def nearest_of_triangle(a: Any, b: Any, c: Any) -> Triple:
     return va / total, vb / total, vc / total
 
 
-@jitable
 def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
     """Write the weights of the point of a simplex that is nearest to the origin; whether the origin is within it."""
     for i in range(4):
@@ -98,7 +94,6 @@ def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
     return inside
 
 
-@jitable
 def reduced(supports: Any, count: int, weights: Any) -> int:
     """Leave out the points of a simplex without weight; how many are left."""
     kept = 0
@@ -111,7 +106,6 @@ def reduced(supports: Any, count: int, weights: Any) -> int:
     return kept
 
 
-@jitable
 def weighted(supports: Any, count: int, weights: Any, column: int) -> Triple:
     x = y = z = 0.0
     for i in range(count):
@@ -122,7 +116,6 @@ def weighted(supports: Any, count: int, weights: Any, column: int) -> Triple:
     return x, y, z
 
 
-@jitable
 def keep_simplex(supports: Any, count: int, weights: Any) -> None:
     """Copy a simplex to later rows."""
     for i in range(count):
@@ -131,7 +124,6 @@ def keep_simplex(supports: Any, count: int, weights: Any) -> None:
             supports[KEPT + i, j] = supports[i, j]
 
 
-@jitable
 def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
     """Undo what came after `keep_simplex`."""
     for i in range(count):
@@ -140,7 +132,6 @@ def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
             supports[i, j] = supports[KEPT + i, j]
 
 
-@jitable
 def merge_simplex(supports: Any, count: int, weights: Any) -> None:
     """Put the nearest point of a simplex in its place: both shapes have their parts of it, as they have corners'."""
     for j in range(9):
@@ -151,7 +142,6 @@ def merge_simplex(supports: Any, count: int, weights: Any) -> None:
     weights[0] = 1.0
 
 
-@jitable
 def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, weights: Any) -> tuple[int, float]:
     """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
 

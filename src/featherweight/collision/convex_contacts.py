@@ -1,10 +1,9 @@
-"""Contacts of any two convex shapes, compiled by Numba: their nearest or deepest points, and those of faces that touch."""
+"""Contacts of any two convex shapes: their nearest or deepest points, and those of faces that touch."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .convex_shapes import ALIGNED, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, put_face_points
 from .round_contacts import SAME, put
@@ -12,7 +11,6 @@ from .separation import NEVER, gap_of_convex
 from .triples import inner, times
 
 
-@jitable
 def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of shapes a and b with gaps below `reach`."""
     one, other = convex_shape(scene, a, work), convex_shape(scene, b, work)
@@ -25,7 +23,6 @@ def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
     return with_faces(scene.hulls, (one, other), (middle, n, gap), reach, work)
 
 
-@jitable
 def with_faces(hulls: Any, shapes: Any, contact: Any, reach: float, work: Any) -> int:
     """The points of two shapes whose faces touch, and the nearest or deepest one where that is not among them."""
     one, other = shapes

@@ -1,11 +1,10 @@
-"""Convex shapes as what the algorithms of their distance ask of them: farthest points, and faces; compiled by Numba."""
+"""Convex shapes as what the algorithms of their distance ask of them: farthest points, and faces."""
 
 from __future__ import annotations
 
 from math import cos, pi, sin, sqrt
 from typing import Any, NamedTuple
 
-from ..simulation.compiling import jitable
 from .box_contacts import most_opposed
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, ROUND, SPHERE
 from .face_clipping import write_box_face
@@ -26,7 +25,6 @@ class ConvexShape(NamedTuple):
     hull: Any  # see `farthest_vertex`
 
 
-@jitable
 def convex_shape(scene: Any, g: int, work: Any) -> Any:
     """Shape g of a scene."""
     kind, S, h = scene.kind[g], scene.size[g], scene.hulls
@@ -34,7 +32,6 @@ def convex_shape(scene: Any, g: int, work: Any) -> Any:
     return ConvexShape(kind, work.placement[g], S, rounding, searched_hull(h, scene.data[g]))
 
 
-@jitable
 def farthest_point(shape: Any, direction: Any) -> Triple:
     """The point of a shape, without its rounding, that lies farthest along a direction of the world."""
     P, S, kind = shape.P, shape.S, shape.kind
@@ -59,7 +56,6 @@ def farthest_point(shape: Any, direction: Any) -> Triple:
     return placed(P, x)
 
 
-@jitable
 def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[int, Triple]:
     """Write the face, side or point of a shape that is turned most along a direction: its corners and outward normal.
 
@@ -93,7 +89,6 @@ def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[
     return 1, none
 
 
-@jitable
 def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
     """The face turned most along d (in the hull's frame) of those at its farthest vertex, by its number."""
     vertex = farthest_vertex(shape.hull, d)
@@ -105,6 +100,5 @@ def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
     return best
 
 
-@jitable
 def write_corner(polygon: Any, i: int, x: Any) -> None:
     polygon[i, 0], polygon[i, 1], polygon[i, 2] = x[0], x[1], x[2]

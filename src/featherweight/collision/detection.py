@@ -1,4 +1,4 @@
-"""Where shapes touch one another and the ground, compiled by Numba.
+"""Where shapes touch one another and the ground.
 
 A contact is between body a and body b (-1 is the world), of the robot's bodies that may touch: a point x in the world, the
 normal n from b to a, the gap along it (negative where they overlap). Each pair of shapes has a range of candidates, for the
@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..simulation.compiling import compiled, jitable
+from ..engine.loops.kernels import compiled
 from .box_contacts import box_box
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
 from .convex_contacts import convex_contacts
@@ -47,7 +47,6 @@ class ContactPoints(NamedTuple):
     gap: Any  # (c,) [m]
 
 
-@jitable
 def points_of(contacts: Any, robot: int, count: int) -> Any:
     """The first contacts of one robot."""
     i, k = robot, count
@@ -57,7 +56,6 @@ def points_of(contacts: Any, robot: int, count: int) -> Any:
     )  # fmt: skip
 
 
-@jitable
 def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, contacts: Any, work: Any) -> int:
     """Write the contacts of one robot; how many there are, or -1 if there is no room for them.
 
@@ -82,7 +80,6 @@ def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, cont
     return count
 
 
-@jitable
 def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: Any) -> None:
     """Placements of shapes in the world, velocities of their middles, and what turning adds to the way of their surfaces."""
     for g in range(len(scene.kind)):
@@ -103,7 +100,6 @@ def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: A
         work.turning[g] = step * sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
 
 
-@jitable
 def write_velocity(T: Any, v: Any, x: Any, out: Any) -> None:
     """Of a point x in the world that a body at T carries, which moves at v (linear, angular) in its axes."""
     d = x[0] - T[0, 3], x[1] - T[1, 3], x[2] - T[2, 3]
@@ -115,7 +111,6 @@ def write_velocity(T: Any, v: Any, x: Any, out: Any) -> None:
     out[2] = T[2, 0] * v[0] + T[2, 1] * v[1] + T[2, 2] * v[2] + wx * d[1] - wy * d[0]
 
 
-@jitable
 def way_in_step(scene: Any, a: int, b: int, step: float, work: Any) -> float:
     """A bound of how much nearer two shapes may come in a step [m]."""
     way = step * length_of(minus(work.velocity[a], work.velocity[b])) + work.turning[a] * scene.radius[a]
@@ -125,7 +120,6 @@ def way_in_step(scene: Any, a: int, b: int, step: float, work: Any) -> float:
     return way + work.turning[b] * (between + scene.radius[a])  # type: ignore[no-any-return]
 
 
-@jitable
 def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
     """Whether the balls around two shapes, or the ball and the ground, come within `reach` [m]."""
     PA, PB = work.placement[a], work.placement[b]
@@ -139,7 +133,6 @@ def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
     return inner(apart, apart) < most * most  # type: ignore[no-any-return]
 
 
-@jitable
 def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Write the contacts of two shapes, the first of which has the lower kind, into `work.found`; how many there are.
 
@@ -159,7 +152,6 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int
     return general_contacts(scene, scene.hulls, a, b, reach, work)
 
 
-@jitable
 def contacts_on_heights(scene: Any, closed: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of the balls that stand for a shape with a height field."""
     if closed is None:  # known when this is compiled
@@ -170,7 +162,6 @@ def contacts_on_heights(scene: Any, closed: Any, a: int, b: int, reach: float, w
     return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work)
 
 
-@jitable
 def closed_contacts(closed: Any, first: Any, second: Any, reach: float, work: Any) -> int:
     """The contacts of shapes (kind, placement, size) in closed form, -1 where there is none."""
     if closed is None:  # known when this is compiled, and what follows then left out
@@ -189,7 +180,6 @@ def closed_contacts(closed: Any, first: Any, second: Any, reach: float, work: An
     return -1
 
 
-@jitable
 def on_ball(kind: int, c: Any, r: float, P: Any, S: Any, found: Any) -> int:
     """Contacts of a ball with other shapes."""
     if kind == CAPSULE:
@@ -203,7 +193,6 @@ def on_ball(kind: int, c: Any, r: float, P: Any, S: Any, found: Any) -> int:
     return -1
 
 
-@jitable
 def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
     """Contacts of shapes with a half space."""
     if kind == CAPSULE:
@@ -217,7 +206,6 @@ def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
     return -1
 
 
-@jitable
 def general_contacts(scene: Any, hulls: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of a hull and a half space, two boxes, and any other convex shapes."""
     if hulls is None:  # known when this is compiled
@@ -232,7 +220,6 @@ def general_contacts(scene: Any, hulls: Any, a: int, b: int, reach: float, work:
     return convex_contacts(scene, a, b, reach, work)
 
 
-@jitable
 def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any, count: int, work: Any) -> int:
     """Of the points found for a pair write those that count; how many contacts there are then, or -1 without room.
 

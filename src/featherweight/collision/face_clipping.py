@@ -1,4 +1,4 @@
-"""Contacts of two faces by clipping, compiled by Numba.
+"""Contacts of two faces by clipping.
 
 `polygons[0]` is the reference face, by its corners counter-clockwise about its outward normal; what touches it, a polygon, a
 segment or a point, is in `polygons[1]`, and is cut by the planes through the sides of the reference.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import cos, pi, sin
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .round_contacts import put
 from .triples import along, inner, length_of, minus, outer, plus, times
 
@@ -18,7 +17,6 @@ EDGE_TOLERANCE = 1e-9  # of the length of a side: so far outside it counts as on
 TILT = 0.02  # of many points those count that would be deepest if the body were turned by this angle [rad] in 8 directions
 
 
-@jitable
 def write_box_face(P: Any, H: Any, k: int, sign: float, polygon: Any) -> int:
     """The face of a box whose outward normal is sign times axis k: its corners, counter-clockwise about the normal."""
     i, j = (k + 1) % 3, (k + 2) % 3
@@ -30,7 +28,6 @@ def write_box_face(P: Any, H: Any, k: int, sign: float, polygon: Any) -> int:
     return 4
 
 
-@jitable
 def clipped_faces(polygons: Any, m: int, count: int, normal: Any) -> tuple[int, int]:
     """Cut the incident polygon by the m sides of the reference face; where it then is, and how many corners it has."""
     source, target = 1, 2
@@ -58,7 +55,6 @@ def clipped_faces(polygons: Any, m: int, count: int, normal: Any) -> tuple[int, 
     return source, count
 
 
-@jitable
 def put_face_points(polygons: Any, m: int, count: int, outward: Any, sign: float, reach: float, found: Any) -> int:
     """Contacts of the reference face with the incident one below `reach`: gaps are those along the reference's normal.
 
@@ -84,7 +80,6 @@ def put_face_points(polygons: Any, m: int, count: int, outward: Any, sign: float
     return near
 
 
-@jitable
 def spread(points: Any, count: int, outward: Any, start: Any, chosen: Any) -> int:
     """Write at most `MOST_POINTS` of many points: the deepest, and those that would be if the body turned a little."""
     first = outer(outward, minus(points[1], points[0]))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .collision_scene import HULL
 from .convex_shapes import ConvexShape, convex_shape, write_corner
 from .height_fields import around, vertex_of
@@ -20,7 +19,6 @@ from .triples import position_of, seen_from, turned
 CORNERS = 6
 
 
-@jitable
 def gap_to_field(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
     """The gap of shape a and height field b (see `pair_gaps`)."""
     most, enough = bounds
@@ -46,7 +44,6 @@ def gap_to_field(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
     return best
 
 
-@jitable
 def distance_of_cell(field: Any, i: int, j: int, c: Any) -> float:
     """The distance of a point from the box around a cell."""
     heights, grid, edges = field
@@ -59,7 +56,6 @@ def distance_of_cell(field: Any, i: int, j: int, c: Any) -> float:
     return sqrt(dx * dx + dy * dy + dz * dz)
 
 
-@jitable
 def gap_to_cell(table: Any, shape: Any, b: int, cell: Any, bounds: Any, work: Any) -> float:
     """The least of `best` and the gaps to both prisms of a cell; what is nearest is written to `work.best`."""
     field, i, j = cell
@@ -76,7 +72,6 @@ def gap_to_cell(table: Any, shape: Any, b: int, cell: Any, bounds: Any, work: An
     return best  # type: ignore[no-any-return]
 
 
-@jitable
 def write_prism(field: Any, triangle: Any, P: Any, work: Any) -> float:
     """Write the corners of the prism under triangle (i, j, which of two) from its middle, and where that is; its radius."""
     i, j, k = triangle

@@ -1,4 +1,4 @@
-"""Contacts of shapes with half spaces, compiled by Numba.
+"""Contacts of shapes with half spaces.
 
 Rows of `found` are as in `round_contacts`, but points are on the ground. A half space is below its z = 0.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from math import cos, pi, sin, sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .face_clipping import MOST_POINTS, TILT
 from .hulls import farthest_vertex
 from .round_contacts import put
@@ -19,7 +18,6 @@ FLAT = 1e-7  # [m] by so much the lowest point of a cylinder's end must be below
 BESIDE = 0.999  # cosine of the angle on a rim within which two points are one
 
 
-@jitable
 def point_plane(c: Any, r: float, P: Any, found: Any, k: int) -> int:
     """A ball, or a point, and a half space."""
     n = axis_of(P, 2)
@@ -27,7 +25,6 @@ def point_plane(c: Any, r: float, P: Any, found: Any, k: int) -> int:
     return put(found, k, along(c, -height, n), n, height - r)
 
 
-@jitable
 def capsule_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
     """Both ends."""
     c, axis = position_of(PA), axis_of(PA, 2)
@@ -35,7 +32,6 @@ def capsule_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
     return point_plane(along(c, S[1], axis), S[0], PB, found, 1)
 
 
-@jitable
 def box_plane(PA: Any, H: Any, PB: Any, found: Any) -> int:
     """All corners."""
     for i in range(8):
@@ -44,7 +40,6 @@ def box_plane(PA: Any, H: Any, PB: Any, found: Any) -> int:
     return 8
 
 
-@jitable
 def cylinder_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
     """The lowest points of both ends, and four points of the lower end's rim where that is nearly level."""
     n = turned_back(PA, axis_of(PB, 2))
@@ -65,7 +60,6 @@ def cylinder_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
     return k
 
 
-@jitable
 def ellipsoid_plane(PA: Any, e: Any, PB: Any, found: Any) -> int:
     """The lowest point."""
     n = turned_back(PA, axis_of(PB, 2))
@@ -74,7 +68,6 @@ def ellipsoid_plane(PA: Any, e: Any, PB: Any, found: Any) -> int:
     return point_plane(placed(PA, (d * e[0] * s[0], d * e[1] * s[1], d * e[2] * s[2])), 0.0, PB, found, 0)
 
 
-@jitable
 def hull_plane(PA: Any, hull: Any, PB: Any, found: Any) -> int:
     """The lowest vertex, and those that would be the lowest if the body were turned a little, in seven directions."""
     n = turned_back(PA, axis_of(PB, 2))

@@ -1,4 +1,4 @@
-"""Where balls touch height fields, compiled by Numba.
+"""Where balls touch height fields.
 
 A height field is a solid within the edges of its grid: above its base and below its surface. Each cell of the grid has two
 triangles, which share the diagonal from its corner (i, j) to (i + 1, j + 1), as in MuJoCo. A field is (heights, grid, edges):
@@ -19,7 +19,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .round_contacts import SAME, put
 from .triples import Triple, along, inner, length_of, minus, placed, seen_from, times, turned
 
@@ -27,7 +26,6 @@ MOST_PATCHES = 4  # of one ball, the nearest ones
 INEXACT = 1e-9  # relative to a cell: how far outside of a triangle a point may be that counts as inside
 
 
-@jitable
 def normal_and_height(heights: Any, grid: Any, edges: Any, x: float, y: float) -> tuple[float, float, float, float]:
     """The normal of the triangle at (x, y), and the height of its plane there; beyond the edges of the nearest triangle."""
     s, t = (x - edges[0]) / edges[2], (y - edges[1]) / edges[3]
@@ -35,7 +33,6 @@ def normal_and_height(heights: Any, grid: Any, edges: Any, x: float, y: float) -
     return plane_of(heights, grid, edges, (i, j, s - i < t - j), (x, y))
 
 
-@jitable
 def plane_of(heights: Any, grid: Any, edges: Any, triangle: Any, at: Any) -> tuple[float, float, float, float]:
     """The normal of a triangle, of cell (i, j) and above its diagonal in the grid or not, and its plane's height at (x, y)."""
     i, j, above = triangle
@@ -53,13 +50,11 @@ def plane_of(heights: Any, grid: Any, edges: Any, triangle: Any, at: Any) -> tup
     return -dx / size, -dy / size, 1.0 / size, height
 
 
-@jitable
 def vertex_of(field: Any, i: int, j: int) -> Triple:
     heights, grid, edges = field
     return edges[0] + i * edges[2], edges[1] + j * edges[3], heights[grid[0] + i * grid[2] + j]
 
 
-@jitable
 def balls_on_heights(PA: Any, balls: Any, PB: Any, field: Any, reach: float, work: Any) -> int:
     """Contacts within `reach` [m] of balls (n, 4), centres in the frame of a shape and radii, and a height field.
 
@@ -76,7 +71,6 @@ def balls_on_heights(PA: Any, balls: Any, PB: Any, field: Any, reach: float, wor
     return k
 
 
-@jitable
 def field_patches(field: Any, c: Any, reach: float, patches: Any) -> int:
     """Write what a point c in the frame of the field is next to within `reach` [m]; how many rows there are."""
     heights, grid, edges = field
@@ -102,7 +96,6 @@ def field_patches(field: Any, c: Any, reach: float, patches: Any) -> int:
     return count
 
 
-@jitable
 def around(x: float, reach: float, start: float, step: float, count: int) -> tuple[int, int]:
     """The first and last number of a grid's lines that bound the cells within reach; last below first for none."""
     first, last = (x - reach - start) / step, (x + reach - start) / step
@@ -111,7 +104,6 @@ def around(x: float, reach: float, start: float, step: float, count: int) -> tup
     return int(max(first, 0.0)), int(min(last + 1.0, count - 1.0))
 
 
-@jitable
 def way_out(field: Any, c: Any, normal: Any, depth: float, patches: Any) -> int:
     """The shortest one of a point within the solid; `normal` and `depth`, which is negative, are those of the surface."""
     _, grid, edges = field
@@ -127,7 +119,6 @@ def way_out(field: Any, c: Any, normal: Any, depth: float, patches: Any) -> int:
     return put_patch(patches, 0, along(c, -d, n), n, d, (0.0, 0.0, 0.0), 2)
 
 
-@jitable
 def side_patch(c: Any, p: Any, reach: float, patches: Any) -> int:
     """The point p of a wall or of the base that is next to a point c outside."""
     apart = minus(c, p)
@@ -139,7 +130,6 @@ def side_patch(c: Any, p: Any, reach: float, patches: Any) -> int:
     return put_patch(patches, 0, p, n, distance, (x, y, z) if dimension == 1 else (0.0, 0.0, 0.0), dimension)
 
 
-@jitable
 def triangle_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
     """Of the two triangles of cell (i, j), where the foot of the perpendicular from c is on them."""
     heights, grid, edges = field
@@ -162,7 +152,6 @@ def triangle_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: 
     return count
 
 
-@jitable
 def edge_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
     """Of the edges from vertex (i, j) along x, along y and along the diagonal."""
     grid = field[1]
@@ -191,7 +180,6 @@ def edge_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any,
     return count
 
 
-@jitable
 def vertex_patch(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
     """Of vertex (i, j)."""
     grid = field[1]
@@ -209,7 +197,6 @@ def vertex_patch(field: Any, i: int, j: int, c: Any, reach: float, patches: Any,
     return put_patch(patches, count, p, times(1.0 / distance, minus(c, p)), distance, (0.0, 0.0, 0.0), 0)
 
 
-@jitable
 def is_beside(field: Any, i: int, j: int, c: Any, p: Any) -> bool:
     """Whether c gets no nearer from p on towards vertex (i, j), or there is none."""
     if i < 0 or j < 0 or i >= field[1][1] or j >= field[1][2]:
@@ -218,7 +205,6 @@ def is_beside(field: Any, i: int, j: int, c: Any, p: Any) -> bool:
     return inner(minus(c, p), way) <= INEXACT * inner(way, way)
 
 
-@jitable
 def put_patch(patches: Any, count: int, p: Any, n: Any, distance: float, edge: Any, dimension: int) -> int:
     """Write a row unless there is one at its point; in place of the farthest where there are too many."""
     farthest = 0

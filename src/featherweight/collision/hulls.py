@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..extras import install_command
-from ..simulation.compiling import jitable
 from .triples import inner
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -117,13 +116,11 @@ def _ranges(lists: list[list[int]]) -> tuple[Array, Array]:
     return ends, np.array([x for one in lists for x in one], dtype=np.int64)
 
 
-@jitable
 def searched_hull(hulls: Any, data: Any) -> Any:
     """What `farthest_vertex` searches, of a shape's row of numbers (see `part_ranges`)."""
     return hulls.vertices, hulls.links, hulls.linked, hulls.starts, data[3], data[4], data[7]
 
 
-@jitable
 def farthest_vertex(hull: Any, direction: Any) -> int:
     """The number of the vertex that lies farthest along a direction.
 
@@ -151,7 +148,6 @@ def farthest_vertex(hull: Any, direction: Any) -> int:
     return best  # type: ignore[no-any-return]
 
 
-@jitable
 def cell_of(d: Any) -> int:
     """The number of the cell of a direction: on which face of a cube it ends, and where."""
     x, y, z = abs(d[0]), abs(d[1]), abs(d[2])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .collision_scene import CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
 from .convex_shapes import convex_shape, farthest_point
 from .field_gaps import gap_to_field
@@ -21,7 +20,6 @@ from .triples import along, axis_of, inner, length_of, minus, outer, position_of
 CROSSING = 1e-12  # of their radii: nearer than this the axes of two capsules have no normal between them
 
 
-@jitable
 def gap_of_pair(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
     """The gap of shapes a and b, the first of which has the lower kind."""
     one, other = table.kind[a], table.kind[b]
@@ -37,7 +35,6 @@ def gap_of_pair(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
     return gap_or_rounding(first, second, table.radius[a] + table.radius[b], bounds, work)
 
 
-@jitable
 def gap_to_plane(table: Any, a: int, b: int, work: Any) -> float:
     """The height of the lowest point of a shape above a half space."""
     P = work.placement[b]
@@ -48,7 +45,6 @@ def gap_to_plane(table: Any, a: int, b: int, work: Any) -> float:
     return height  # type: ignore[no-any-return]
 
 
-@jitable
 def gap_of_ball(table: Any, a: int, b: int, work: Any) -> float:
     """A ball and a sphere, capsule, box, cylinder or ellipsoid."""
     kind, P, S, found = table.kind[b], work.placement[b], table.size[b], work.found
@@ -66,7 +62,6 @@ def gap_of_ball(table: Any, a: int, b: int, work: Any) -> float:
     return gap_of_row(found[0], work)
 
 
-@jitable
 def gap_of_row(row: Any, work: Any) -> float:
     """The gap of a contact (see `round_contacts`), whose point is midway between both surfaces."""
     n, half = (row[3], row[4], row[5]), 0.5 * row[6]
@@ -74,7 +69,6 @@ def gap_of_row(row: Any, work: Any) -> float:
     return row[6]  # type: ignore[no-any-return]
 
 
-@jitable
 def gap_of_capsules(table: Any, a: int, b: int, work: Any) -> float:
     """Two capsules: where their axes are nearest; where those cross, they are parted across both."""
     PA, PB, SA, SB = work.placement[a], work.placement[b], table.size[a], table.size[b]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf, nan
 from typing import Any, NamedTuple
 
-from ..simulation.machine_code import call_address
+from ..engine.loops.kernels import call_machine
 from .box_contacts import half_width
 from .collision_scene import HEIGHTS, PLANE
 from .pair_gaps import gap_of_pair
@@ -105,7 +105,7 @@ def place(query: Any, s: int, work: Any) -> bool:
         return True
     for i in range(len(q)):
         work.q[i] = q[i]
-    call_address(work.machine.address, work.machine.pointers)
+    call_machine(work.machine)
     return True
 
 

@@ -1,4 +1,4 @@
-"""How deep two convex shapes overlap (van den Bergen 2001, the expanding polytope), compiled by Numba.
+"""How deep two convex shapes overlap (van den Bergen 2001, the expanding polytope).
 
 `supports` are as in `closest_points`. Triangles of them, with outward normals, make a polytope around the origin within the
 points a - b of two shapes; where it is nearest to the origin it grows, until that is the surface of them all.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .closest_points import add_support
 from .collision_scene import MOST_FACES, MOST_SUPPORTS
 from .triples import component, inner, length_of, minus, outer, times, with_component
@@ -19,7 +18,6 @@ IN_PLANE = 1e-12  # of the shapes' size: so near to a face's plane a point count
 SLIVER = 1e-9  # of the square of a triangle's longest side: twice the area of one without a normal
 
 
-@jitable
 def deepest(one: Any, other: Any, count: int, size: float, work: Any) -> int:
     """The face of the polytope next to the origin, from a simplex of `count` points that touches it; -1 if there is none.
 
@@ -49,7 +47,6 @@ def deepest(one: Any, other: Any, count: int, size: float, work: Any) -> int:
     return face_below_origin(faces, best, size, work)
 
 
-@jitable
 def face_below_origin(faces: int, best: int, size: float, work: Any) -> int:
     """Of the faces in the plane of the best, the one that has the point nearest to the origin within it."""
     found, most = best, -1e300
@@ -62,7 +59,6 @@ def face_below_origin(faces: int, best: int, size: float, work: Any) -> int:
     return found
 
 
-@jitable
 def tetrahedron(one: Any, other: Any, count: int, size: float, supports: Any) -> int:
     """Add points to a simplex until it is a tetrahedron of some volume; how many there are."""
     least = 1e-6 * size
@@ -106,7 +102,6 @@ def tetrahedron(one: Any, other: Any, count: int, size: float, supports: Any) ->
     return count
 
 
-@jitable
 def first_faces(supports: Any, planes: Any, triangles: Any) -> int:
     """The faces of the tetrahedron of the first four points."""
     n = outer(minus(supports[1], supports[0]), minus(supports[2], supports[0]))
@@ -119,7 +114,6 @@ def first_faces(supports: Any, planes: Any, triangles: Any) -> int:
     return 4
 
 
-@jitable
 def write_face(supports: Any, planes: Any, triangles: Any, f: int, corners: Any) -> None:
     """Write face f."""
     i, j, k = corners
@@ -135,7 +129,6 @@ def write_face(supports: Any, planes: Any, triangles: Any, f: int, corners: Any)
         planes[f, 3] = inner(n, a) / area
 
 
-@jitable
 def grow(faces: int, point: int, least: float, work: Any) -> int:
     """Replace the faces that a new point sees by those from their outline to it; how many there are, -1 if that fails.
 
@@ -174,7 +167,6 @@ def grow(faces: int, point: int, least: float, work: Any) -> int:
     return faces
 
 
-@jitable
 def weights_of_face(work: Any, f: int) -> Any:
     """Weights of a face's corners in the point of its plane that is nearest to the origin."""
     supports, plane, corners = work.supports, work.planes[f], work.triangles[f]

@@ -1,4 +1,4 @@
-"""Contacts of balls and capsules in closed form, compiled by Numba.
+"""Contacts of balls and capsules in closed form.
 
 What a pair of shapes touches at is written into rows of `found`: the point (midway between the two surfaces), the normal from
 the second shape to the first, the gap (negative where they overlap), and the number of the candidate among the pair's. `k` is
@@ -11,7 +11,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .triples import (
     Triple,
     along,
@@ -36,7 +35,6 @@ THIN = 1e-12  # of a radius: how near to a plane of symmetry of an ellipsoid a p
 NEWTON_STEPS = 60
 
 
-@jitable
 def put(found: Any, k: int, point: Any, normal: Any, gap: float) -> int:
     """Write row k."""
     found[k, 0], found[k, 1], found[k, 2] = point[0], point[1], point[2]
@@ -45,7 +43,6 @@ def put(found: Any, k: int, point: Any, normal: Any, gap: float) -> int:
     return k + 1
 
 
-@jitable
 def ball_ball(c: Any, r: float, d: Any, s: float, found: Any, k: int) -> int:
     """Balls at c and d with radii r and s."""
     apart = minus(c, d)
@@ -55,7 +52,6 @@ def ball_ball(c: Any, r: float, d: Any, s: float, found: Any, k: int) -> int:
     return put(found, k, along(d, s + 0.5 * gap, n), n, gap)
 
 
-@jitable
 def ball_outside(c: Any, r: float, P: Any, inside: Any, near: Any, found: Any, k: int) -> int:
     """A ball outside a shape: its centre `inside` the shape's frame, and the shape's point near[:3] next to it there."""
     apart = minus(inside, near)
@@ -65,7 +61,6 @@ def ball_outside(c: Any, r: float, P: Any, inside: Any, near: Any, found: Any, k
     return put(found, k, along(c, -r - 0.5 * gap, n), n, gap)
 
 
-@jitable
 def ball_box(c: Any, r: float, P: Any, H: Any, found: Any, k: int) -> int:
     """A ball and a box."""
     x = seen_from(P, c)
@@ -82,7 +77,6 @@ def ball_box(c: Any, r: float, P: Any, H: Any, found: Any, k: int) -> int:
     return put(found, k, along(c, -r - 0.5 * gap, n), n, gap)
 
 
-@jitable
 def ball_cylinder(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
     """A ball and a cylinder."""
     x = seen_from(P, c)
@@ -100,7 +94,6 @@ def ball_cylinder(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
     return ball_outside(c, r, P, x, near, found, k)
 
 
-@jitable
 def nearest_on_ellipsoid(x: Any, e: Any) -> Any:
     """The nearest point of the surface with radii e to x, and the normal there, both in its frame.
 
@@ -130,7 +123,6 @@ def nearest_on_ellipsoid(x: Any, e: Any) -> Any:
     return (e[0] * u0, e[1] * u1, e[2] * u2), times(1.0 / length_of(n), n)
 
 
-@jitable
 def ball_ellipsoid(c: Any, r: float, P: Any, e: Any, found: Any, k: int) -> int:
     """A ball and an ellipsoid."""
     x = seen_from(P, c)
@@ -139,20 +131,17 @@ def ball_ellipsoid(c: Any, r: float, P: Any, e: Any, found: Any, k: int) -> int:
     return put(found, k, along(placed(P, near), 0.5 * gap, n), n, gap)
 
 
-@jitable
 def nearest_on_segment(x: Any, P: Any, half: float) -> Triple:
     """The point nearest to x of a segment along the z axis of a placement."""
     middle, axis = position_of(P), axis_of(P, 2)
     return along(middle, clamped(inner(axis, minus(x, middle)), -half, half), axis)
 
 
-@jitable
 def ball_capsule(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
     """A ball and a capsule."""
     return ball_ball(c, r, nearest_on_segment(c, P, S[1]), S[0], found, k)
 
 
-@jitable
 def nearest_place(PA: Any, half: float, PB: Any, other: float) -> float:
     """Where on the axis of A, within half a length of its middle, the axis of B, with another half length, is nearest."""
     u, w = axis_of(PA, 2), axis_of(PB, 2)
@@ -164,7 +153,6 @@ def nearest_place(PA: Any, half: float, PB: Any, other: float) -> float:
     return clamped(cosine * t + a, -half, half)
 
 
-@jitable
 def capsule_capsule(PA: Any, SA: Any, PB: Any, SB: Any, found: Any) -> int:
     """Where two capsules are nearest, and at both ends of where they lie along each other."""
     u, w, middle = axis_of(PA, 2), axis_of(PB, 2), position_of(PA)
@@ -187,7 +175,6 @@ def capsule_capsule(PA: Any, SA: Any, PB: Any, SB: Any, found: Any) -> int:
     return 2
 
 
-@jitable
 def segment_slope(x: Any, d: Any, H: Any, t: float) -> float:
     """Half the slope at x + t d of the square of the distance from a box, in its frame."""
     y = along(x, t, d)
@@ -198,7 +185,6 @@ def segment_slope(x: Any, d: Any, H: Any, t: float) -> float:
     return total
 
 
-@jitable
 def where_a_face_is_passed(x: Any, d: Any, H: Any, i: int) -> float:
     """Of the six planes of a box's faces, the part of the way at which x + t d passes number i, within 0 and 1."""
     axis = i // 2
@@ -209,7 +195,6 @@ def where_a_face_is_passed(x: Any, d: Any, H: Any, i: int) -> float:
     return clamped((side - component(x, axis)) / c, 0.0, 1.0)
 
 
-@jitable
 def nearest_part(x: Any, d: Any, H: Any) -> float:
     """The t within 0 and 1 at which x + t d is nearest to a box: the slope is linear between planes of its faces."""
     low, high = 0.0, 1.0
@@ -229,14 +214,12 @@ def nearest_part(x: Any, d: Any, H: Any) -> float:
     return low - below * (high - low) / (above - below)
 
 
-@jitable
 def distance_from_box(x: Any, H: Any) -> float:
     """Of a point in its frame; zero inside."""
     a, b, c = max(abs(x[0]) - H[0], 0.0), max(abs(x[1]) - H[1], 0.0), max(abs(x[2]) - H[2], 0.0)
     return sqrt(a * a + b * b + c * c)
 
 
-@jitable
 def capsule_box(PA: Any, SA: Any, PB: Any, H: Any, reach: float, found: Any) -> int:
     """Where a capsule is nearest to a box, and at both ends of where it lies along it."""
     x = seen_from(PB, along(position_of(PA), -SA[1], axis_of(PA, 2)))
@@ -260,7 +243,6 @@ def capsule_box(PA: Any, SA: Any, PB: Any, H: Any, reach: float, found: Any) -> 
     return k
 
 
-@jitable
 def through_box(x: Any, d: Any, r: float, P: Any, H: Any, found: Any) -> int:
     """A capsule whose axis, from x to x + d in a box's frame, goes through the box: parted along the axis of least depth."""
     middle = along(x, 0.5, d)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..simulation.compiling import jitable
 from .closest_points import closest, weighted
 from .convex_shapes import farthest_point
 from .penetration import deepest, weights_of_face
@@ -16,14 +15,12 @@ NEVER = -1e300  # a gap that no shapes have
 OVERLAPPING = 4  # points of a simplex around the origin
 
 
-@jitable
 def write_nearest(nearest: Any, x: Any, y: Any, n: Any) -> None:
     """Write the points of two shapes that are nearest or deepest, and the normal from the second shape to the first."""
     for i in range(3):
         nearest[i], nearest[3 + i], nearest[6 + i] = x[i], y[i], n[i]
 
 
-@jitable
 def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> float:
     """The gap of two shapes, negative by the depth where they overlap; points and normal are written to `work.nearest`.
 
@@ -56,7 +53,6 @@ def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> 
     return gap  # type: ignore[no-any-return]
 
 
-@jitable
 def points_of_face(work: Any, f: int) -> tuple[Triple, Triple]:
     """The points of both shapes whose difference is the point of a face that is next to the origin."""
     u, v, w = weights_of_face(work, f)
@@ -67,7 +63,6 @@ def points_of_face(work: Any, f: int) -> tuple[Triple, Triple]:
     return x, y
 
 
-@jitable
 def gap_or_rounding(one: Any, other: Any, size: float, bounds: Any, work: Any) -> float:
     """The same, where shapes without volume touch their rounding, along the line between their middles."""
     gap = gap_of_convex(one, other, size, bounds, work)

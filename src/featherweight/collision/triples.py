@@ -1,4 +1,4 @@
-"""Vectors as tuples of three floats, and placements of shapes as rows of twelve, compiled by Numba.
+"""Vectors as tuples of three floats, and placements of shapes as rows of twelve.
 
 A placement row is a rotation by rows, R[0, 0], R[0, 1], ..., R[2, 2], and then the position.
 """
@@ -8,60 +8,48 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
-
 Triple = tuple[float, float, float]
 
 
-@jitable
 def plus(a: Any, b: Any) -> Triple:
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
-@jitable
 def minus(a: Any, b: Any) -> Triple:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-@jitable
 def times(s: float, a: Any) -> Triple:
     return s * a[0], s * a[1], s * a[2]
 
 
-@jitable
 def along(a: Any, s: float, b: Any) -> Triple:
     """a + s b"""
     return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
 
 
-@jitable
 def inner(a: Any, b: Any) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]  # type: ignore[no-any-return]
 
 
-@jitable
 def outer(a: Any, b: Any) -> Triple:
     """The vector product."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-@jitable
 def length_of(a: Any) -> float:
     return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-@jitable
 def axis_of(P: Any, k: int) -> Triple:
     """An axis of a placed shape, in the world."""
     return P[k], P[3 + k], P[6 + k]
 
 
-@jitable
 def position_of(P: Any) -> Triple:
     return P[9], P[10], P[11]
 
 
-@jitable
 def turned(P: Any, x: Any) -> Triple:
     """A vector of the shape's frame in the world."""
     return (
@@ -71,7 +59,6 @@ def turned(P: Any, x: Any) -> Triple:
     )
 
 
-@jitable
 def turned_back(P: Any, x: Any) -> Triple:
     """A vector of the world in the shape's frame."""
     return (
@@ -81,30 +68,25 @@ def turned_back(P: Any, x: Any) -> Triple:
     )
 
 
-@jitable
 def placed(P: Any, x: Any) -> Triple:
     """A point of the shape's frame in the world."""
     return plus(turned(P, x), position_of(P))
 
 
-@jitable
 def seen_from(P: Any, x: Any) -> Triple:
     """A point of the world in the shape's frame."""
     return turned_back(P, minus(x, position_of(P)))
 
 
-@jitable
 def component(a: Any, k: int) -> float:
     """One of a tuple's numbers, by a number that is not constant."""
     return a[0] if k == 0 else (a[1] if k == 1 else a[2])  # type: ignore[no-any-return]
 
 
-@jitable
 def with_component(a: Any, k: int, x: float) -> Triple:
     """The tuple with another number at place k."""
     return x if k == 0 else a[0], x if k == 1 else a[1], x if k == 2 else a[2]
 
 
-@jitable
 def clamped(x: float, low: float, high: float) -> float:
     return min(max(x, low), high)

@@ -1,4 +1,4 @@
-"""The contact problem of one robot: from contacts to the matrix and velocities of `impulses`, compiled by Numba.
+"""The contact problem of one robot: from contacts to the matrix and velocities of `impulses`.
 
 The Delassus matrix G is that of the bodies that may touch (six rows each, linear and angular in the body's axes and at its
 origin, or three at the one point that it may touch with), and of joints with limits and dry friction. Contacts come and go;
@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import jitable
-from ..simulation.views import as_matrix
+from ..engine.loops.kernels import as_matrix
 from .impulses import Problem
 from .joint_rows import is_active
 
@@ -71,7 +70,6 @@ class AssembledProblem(NamedTuple):
     active: Any  # (joint rows that count,) int
 
 
-@jitable
 def write_axes(n: Any, axes: Any) -> None:
     """A normal and two tangents, rows of `axes`."""
     x, y, z = n[0], n[1], n[2]
@@ -86,7 +84,6 @@ def write_axes(n: Any, axes: Any) -> None:
     axes[2, 0], axes[2, 1], axes[2, 2] = y * tz - z * ty, z * tx - x * tz, x * ty - y * tx
 
 
-@jitable
 def write_rows(axes: Any, point: Any, T: Any, sign: float, rows: Any) -> None:
     """Rows (3, 6) on the (linear, angular) velocity of a body with placement T, in its axes."""
     dx, dy, dz = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
@@ -102,7 +99,6 @@ def write_rows(axes: Any, point: Any, T: Any, sign: float, rows: Any) -> None:
         rows[k, 3], rows[k, 4], rows[k, 5] = py * z - pz * y, pz * x - px * z, px * y - py * x
 
 
-@jitable
 def body_of(contacts: Any, c: int, side: int) -> int:
     """The body on one side of a contact, -1 for the world."""
     return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
@@ -138,7 +134,6 @@ def assembly_work(contacts: int, rows: int, columns: int) -> AssemblyWork:
     )  # fmt: skip
 
 
-@jitable
 def find_active_rows(model: Any, kinematics: Any, active: Any) -> int:
     """Write the joint rows that would close within the step; how many."""
     rows, settings = model.rows, model.settings
@@ -156,7 +151,6 @@ def active_rows(model: Any, kinematics: Any) -> Any:
     return active[: find_active_rows(model, kinematics, active)]
 
 
-@jitable
 def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, work: Any) -> Any:
     """The problem of one robot, for its contacts and the joint rows that would close within the step.
 
@@ -209,7 +203,6 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
     return AssembledProblem(problem, approach, before, restitution, rows, axes, start, active)
 
 
-@jitable
 def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, delassus: Any, room: Any, A: Any) -> None:
     """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G."""
     G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
@@ -252,7 +245,6 @@ def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, de
             A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry
 
 
-@jitable
 def add_rows(G: Any, x: int, width: int, rows: Any, c: int, s: int, total: Any) -> None:
     """Add a contact's rows, combined of those of a body, from x on in G: written out, since they are so few."""
     for i in range(3):
@@ -262,7 +254,6 @@ def add_rows(G: Any, x: int, width: int, rows: Any, c: int, s: int, total: Any) 
                 total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
 
 
-@jitable
 def add_block(rows: Any, d: int, s: int, half: Any, x: int, width: int, A: Any, row: int) -> None:
     """Add what a body of contact d has in three rows of A = R G Rᵀ, of which `half` are R G; its rows begin at x."""
     for i in range(3):

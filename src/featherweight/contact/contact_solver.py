@@ -1,4 +1,4 @@
-"""From the contact problem to impulses on bodies and joints, compiled by Numba: one robot after another, without the GIL."""
+"""From the contact problem to impulses on bodies and joints: one robot after another, without the GIL."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..collision.detection import points_of
-from ..simulation.compiling import compiled, jitable
-from ..simulation.views import as_matrix
+from ..engine.loops.kernels import as_matrix, compiled
 from .contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, assembled, assembly_work, body_of
 from .impulses import GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
 from .sweeps import solve_by_sweeps
@@ -134,7 +133,6 @@ def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable
     return find_impulses
 
 
-@jitable
 def is_struck(p: Any, least: float) -> bool:
     """Whether velocities at the beginning of the step close a contact or a limit within it, by more than `least` [m/s]."""
     k, problem, struck = len(p.problem.mu), p.problem, False
@@ -145,7 +143,6 @@ def is_struck(p: Any, least: float) -> bool:
     return struck
 
 
-@jitable
 def impact_problem(p: Any, work: Any) -> Any:
     """That of the velocities at the beginning of the step, with the gaps that count in the step."""
     problem = p.problem
@@ -155,7 +152,6 @@ def impact_problem(p: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid)
 
 
-@jitable
 def add_restitution(p: Any, in_step: bool, compression: Any, f: Any, back: Any) -> None:
     """Add the impulses of restitution to f, in place: of all contacts the same part less where they would add energy.
 
@@ -187,7 +183,6 @@ def add_restitution(p: Any, in_step: bool, compression: Any, f: Any, back: Any) 
         f[i] += part * back[i]
 
 
-@jitable
 def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any, work: Any) -> float:
     """Impulses on bodies and joints, and those of the displacement where anything overlaps; `SolverReport.parting`.
 
@@ -223,7 +218,6 @@ def write_impulses(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, i
     return parting
 
 
-@jitable
 def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
     for s in range(2):
         body = body_of(contacts, c, s)
@@ -232,7 +226,6 @@ def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
                 wrench[body, j] += rows[c, s, 0, j] * f[0] + rows[c, s, 1, j] * f[1] + rows[c, s, 2, j] * f[2]
 
 
-@jitable
 def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impulses: Any, work: Any) -> None:
     """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
 
@@ -263,7 +256,6 @@ def write_push(model: Any, contacts: Any, kinematics: Any, p: Any, f: Any, impul
         impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
-@jitable
 def applied(A: Any, f: Any, row: int) -> float:
     """A row of A f."""
     total = 0.0
@@ -272,10 +264,9 @@ def applied(A: Any, f: Any, row: int) -> float:
     return total
 
 
-find_impulses = jitable(finder_of_impulses(solve_in))
+find_impulses = finder_of_impulses(solve_in)
 
 
-@jitable
 def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any) -> Any:
     """One robot's impulses, written, and the solver's report; `workspace` is a `SolverWorkspace`."""
     work = workspace.impulses
@@ -290,7 +281,6 @@ def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses:
     return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
 
 
-@jitable
 def problem_after(problem: Any, f: Any, work: Any) -> Any:
     """The problem for impulses in addition to f."""
     m, at = len(f), 3 * len(problem.mu)
@@ -325,7 +315,6 @@ def forget(robots: Any, impulses: Any, report: Any) -> None:
         report.residual[i], report.parting[i] = 0.0, 0.0
 
 
-@jitable
 def keep_impulses(impulses: Any) -> None:
     """Those of one robot's step are what the next one starts from: it was taken."""
     f = impulses
@@ -336,14 +325,12 @@ def keep_impulses(impulses: Any) -> None:
         f.last_row[r] = f.next_row[r]
 
 
-@jitable
 def kinematics_of(kinematics: Any, robot: int) -> Any:
     """Those of one robot."""
     k, i = kinematics, robot
     return ContactKinematics(k.placement[i], k.velocity[i], k.gap[i], k.speed[i], k.velocity_before[i], k.speed_before[i])
 
 
-@jitable
 def impulses_of(impulses: Any, robot: int) -> Any:
     """Those of one robot."""
     f, i = impulses, robot

@@ -1,4 +1,4 @@
-"""The Delassus matrix of bodies that touch, by the inverse mass matrix, compiled by Numba."""
+"""The Delassus matrix of bodies that touch, by the inverse mass matrix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..collision.detection import points_of
-from ..simulation.compiling import compiled, jitable
+from ..engine.loops.kernels import compiled
 from .contact_problem import BodyDelassus, body_of
 
 
@@ -36,7 +36,6 @@ def inverse_work(bodies: int, rows: int, nv: int) -> InverseWork:
     )  # fmt: skip
 
 
-@jitable
 def write_delassus_by_inverse(width: Any, contacts: Any, factors: Any, delassus: Any, work: Any) -> None:
     """G of the bodies that touch anything and of the joint rows, and where they begin; `work` is an `InverseWork`."""
     J, E, begin, touched, rows = factors.J, factors.E, delassus.begin, work.touched, work.rows
@@ -64,7 +63,6 @@ def write_delassus_by_inverse(width: Any, contacts: Any, factors: Any, delassus:
     write_product(size + len(E), factors.Minv, delassus.G, work)
 
 
-@jitable
 def write_product(size: int, Minv: Any, G: Any, work: Any) -> None:
     """rows M⁻¹ rowsᵀ, where most of the entries of a row are zero."""
     rows, entries, places, half = work.rows, work.entries, work.places, work.half

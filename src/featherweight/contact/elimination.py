@@ -1,4 +1,4 @@
-"""Linear equations of Newton's method, most of whose matrix is symmetric, compiled by Numba.
+"""Linear equations of Newton's method, most of whose matrix is symmetric.
 
     [ S  C ] [x]   [r]      S symmetric and positive definite: eliminated without pivots from its upper half alone,
     [ B  D ] [y] = [s]      S = Uᵀ D⁻¹ U; then D - B S⁻¹ C with pivots
@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..simulation.compiling import jitable
-from ..simulation.views import LANES, subtract_multiples
+from ..engine.loops.kernels import LANES, subtract_multiples
 
 BLOCK = 8  # rows at a time, as `block_factors` writes them out
 
@@ -24,7 +23,6 @@ def stride_of(size: int) -> int:
     return (size // LANES + 1) * LANES
 
 
-@jitable
 def solve_partly_symmetric(matrix: Any, size: int, symmetric: int, reciprocal: Any, x: Any) -> bool:
     """Write the solution x of `size` equations; the matrix is overwritten.
 
@@ -57,7 +55,6 @@ def solve_partly_symmetric(matrix: Any, size: int, symmetric: int, reciprocal: A
     return True
 
 
-@jitable
 def factor_rows(matrix: Any, stride: int, first: int, count: int, reciprocal: Any) -> bool:
     """Eliminate some symmetric rows from one another."""
     for p in range(first, first + count):
@@ -70,7 +67,6 @@ def factor_rows(matrix: Any, stride: int, first: int, count: int, reciprocal: An
     return True
 
 
-@jitable
 def reduce_by_row(matrix: Any, stride: int, p: int, i: int, factor: float) -> None:
     """Row i without `factor` times row p, from the diagonal of the upper of them on."""
     if factor != 0.0:
@@ -78,7 +74,6 @@ def reduce_by_row(matrix: Any, stride: int, p: int, i: int, factor: float) -> No
         subtract_multiples(matrix, i * stride + begin, p * stride + begin, stride, stride - begin, (factor,))
 
 
-@jitable
 def reduce_by_block(matrix: Any, stride: int, size: int, symmetric: int, k: int, reciprocal: Any) -> None:
     """The rows below a block of symmetric ones, without their multiples."""
     source, r = k * stride, reciprocal
@@ -105,7 +100,6 @@ def reduce_by_block(matrix: Any, stride: int, size: int, symmetric: int, k: int,
         subtract_multiples(matrix, i * stride + begin, source + begin, stride, stride - begin, factors)
 
 
-@jitable
 def bring_up_pivot(matrix: Any, stride: int, size: int, k: int) -> None:
     """Swap row k with the one below it whose entry in column k is the greatest."""
     pivot = k

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import compiled, jitable
+from ..engine.loops.kernels import compiled
 from .newton import NEWTON_STEPS, newton_work, project_all, solve_by_newton, write_residual, write_rho
 from .sweeps import solve_by_sweeps
 
@@ -78,7 +78,8 @@ def solver_work(size: int) -> SolverWork:
 
 def solve_problem(problem: Problem, start: Any, tolerance: float) -> Solution:
     """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
-    return Solution(*_solve(of_arrays(problem), np.asarray(start, float), tolerance, solver_work(len(start))))
+    work = solver_work(len(start))
+    return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
 
 
 def of_arrays(problem: Problem) -> Problem:
@@ -87,7 +88,6 @@ def of_arrays(problem: Problem) -> Problem:
     return Problem(np.array(problem.A, float, order="C"), b, mu, lower, upper, problem.pyramid)
 
 
-@jitable
 def solve_in(problem: Any, start: Any, tolerance: float, work: Any) -> Any:
     """As `solve_problem`, in the room of `work`, where the impulses of the solution stay."""
     m = len(start)
@@ -121,7 +121,6 @@ def solve_in(problem: Any, start: Any, tolerance: float, work: Any) -> Any:
     return Solution(best, least, swept, steps)
 
 
-@jitable
 def solve_by_continuation(problem: Any, f: Any, tolerance: float, work: Any) -> tuple[float, int]:
     """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles.
 
@@ -159,20 +158,17 @@ def natural_residual(problem: Problem, f: Any) -> float:
     return float(_natural_residual(of_arrays(problem), np.asarray(f, float), newton_work(len(f))))
 
 
-@jitable
 def natural_residual_in(problem: Any, f: Any, work: Any) -> float:
     """As `natural_residual`, in the room of a `NewtonWork`."""
     write_rho(problem.A, len(problem.mu), work.rho)
     return write_residual(problem, f, work.rho, work.residual, work.slope)
 
 
-@jitable
 def copy_numbers(source: Any, target: Any) -> None:
     for i in range(len(target)):
         target[i] = source[i]
 
 
-@jitable
 def greatest_of(b: Any) -> float:
     worst = 0.0
     for x in b:
@@ -180,4 +176,11 @@ def greatest_of(b: Any) -> float:
     return worst
 
 
-_solve, _natural_residual = compiled(solve_in), compiled(natural_residual_in)
+@compiled
+def solve_in_room(problem: Any, start: Any, tolerance: float, work: Any) -> tuple[float, int, int]:
+    """As `solve_in`, for callers in Python: the residual, sweeps and Newton steps. The impulses are in `work.best`."""
+    solution = solve_in(problem, start, tolerance, work)
+    return solution.residual, solution.sweeps, solution.newton_steps
+
+
+_natural_residual = compiled(natural_residual_in)

@@ -1,4 +1,4 @@
-"""Rows of joints in the contact problem: limits and dry friction, compiled by Numba.
+"""Rows of joints in the contact problem: limits and dry friction.
 
 A limit is a contact with a gap, the distance sign (q - bound) of its coordinate, and the speed sign q' at which it opens;
 its impulse pushes. Friction is always there, has no gap, and its impulse lies between bounds of both signs.
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import compiled, jitable
+from ..engine.loops.kernels import compiled
 
 JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
 BEYOND = 1e-3  # [rad, m] from which on a joint of a loop must come back; less is the error of steps that turn fast
@@ -30,27 +30,23 @@ class JointRows(NamedTuple):
     upper: Any  # (rows,) and greatest
 
 
-@jitable
 def write_row_gaps(rows: Any, q: Any, gap: Any) -> None:
     """Gaps (rows,) of one robot, infinite for friction, at q (nq,)."""
     for r in range(len(rows.joint)):
         gap[r] = np.inf if rows.friction[r] else rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
 
 
-@jitable
 def write_row_speeds(rows: Any, velocity: Any, speed: Any) -> None:
     """Speeds (rows,) of one robot for velocities (n,) of all joints."""
     for r in range(len(rows.joint)):
         speed[r] = rows.sign[r] * velocity[rows.dof[r]]
 
 
-@jitable
 def is_active(rows: Any, r: int, gap: float, speed: float, settings: Any) -> bool:
     """Whether a row counts: friction, or a limit that is near, or would be at the end of the step."""
     return rows.friction[r] or min(gap, gap + settings.step * speed) < JOINT_MARGIN * settings.margin  # type: ignore[no-any-return]
 
 
-@jitable
 def any_active(rows: Any, gap: Any, speed: Any, settings: Any) -> bool:
     """Whether any row of one robot counts."""
     active = False
@@ -59,7 +55,6 @@ def any_active(rows: Any, gap: Any, speed: Any, settings: Any) -> bool:
     return active
 
 
-@jitable
 def farthest_beyond(rows: Any, gap: Any) -> int:
     """The row of the limit with the least gap."""
     worst = 0
@@ -69,7 +64,6 @@ def farthest_beyond(rows: Any, gap: Any) -> int:
     return worst
 
 
-@jitable
 def comes_back(gained: float, expected: float, parting: float) -> bool:
     """Whether a displacement brings a joint of a loop back: by at least half of what it should to first order.
 

@@ -1,4 +1,4 @@
-"""Semismooth Newton steps for contact impulses, compiled by Numba.
+"""Semismooth Newton steps for contact impulses.
 
 The natural residual, as a velocity, of impulses f that leave the velocities u = A f + b:
 
@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation.compiling import jitable
-from ..simulation.views import LANES
+from ..engine.loops.kernels import LANES
 from .elimination import room_for_equations, solve_partly_symmetric
 
 NEWTON_STEPS = 8
@@ -44,7 +43,6 @@ def newton_work(size: int) -> NewtonWork:
     return NewtonWork(rho, residual, np.empty((size, 3, 3)), step, equations, reciprocal, solution, unknowns)
 
 
-@jitable
 def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) -> float:
     """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r."""
     A, b, mu, lower, upper = problem.A, problem.b, problem.mu, problem.lower, problem.upper
@@ -66,7 +64,6 @@ def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) ->
     return worst
 
 
-@jitable
 def write_product_with(A: Any, f: Any, product: Any) -> None:
     """A f, four rows at a time."""
     m = len(f)
@@ -85,7 +82,6 @@ def write_product_with(A: Any, f: Any, product: Any) -> None:
         product[i] = t
 
 
-@jitable
 def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
     """P of one contact, in place, and its derivative."""
     for i in range(3):
@@ -115,7 +111,6 @@ def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
     slope[1, 2] = slope[2, 1] = -shrink * x * y
 
 
-@jitable
 def project_all(problem: Any, f: Any, slope: Any) -> None:
     """P of all impulses, in place; `slope` (3, 3) is room."""
     k = len(problem.mu)
@@ -125,7 +120,6 @@ def project_all(problem: Any, f: Any, slope: Any) -> None:
         f[3 * k + i] = min(max(f[3 * k + i], problem.lower[i]), problem.upper[i])
 
 
-@jitable
 def write_newton_step(A: Any, k: int, work: Any) -> None:
     """Write the step that makes r zero, were r' constant.
 
@@ -144,7 +138,6 @@ def write_newton_step(A: Any, k: int, work: Any) -> None:
         step[unknowns[x]] = work.solution[x]
 
 
-@jitable
 def order_unknowns(m: int, k: int, work: Any) -> tuple[int, int]:
     """Write which steps have to be solved for, first those in whose rows P' is one: how many of all, and how many of these.
 
@@ -169,13 +162,11 @@ def order_unknowns(m: int, k: int, work: Any) -> tuple[int, int]:
     return size + last, size
 
 
-@jitable
 def place_of(i: int, k: int) -> tuple[int, int]:
     """The block of P' that has row i, and which of its rows."""
     return (i // 3, i % 3) if i < 3 * k else (i - 2 * k, 0)
 
 
-@jitable
 def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> None:
     """r' step = r for the unknown steps; of the first `symmetric` rows the upper half."""
     matrix, unknowns, rho, slope, step = work.equations, work.unknowns, work.rho, work.slope, work.step
@@ -216,7 +207,6 @@ def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> Non
             matrix[at + y] = 0.0
 
 
-@jitable
 def write_rho(A: Any, k: int, rho: Any) -> None:
     for c in range(k):
         most = max(A[3 * c, 3 * c], A[3 * c + 1, 3 * c + 1], A[3 * c + 2, 3 * c + 2])
@@ -225,7 +215,6 @@ def write_rho(A: Any, k: int, rho: Any) -> None:
         rho[i] = A[i, i] if A[i, i] > 0.0 else 1.0
 
 
-@jitable
 def solve_by_newton(problem: Any, f: Any, tolerance: float, most: int, work: Any) -> tuple[float, int]:
     """Change the impulses f, whether or not they come near: the residual left, and the number of steps, `most` at most.
 

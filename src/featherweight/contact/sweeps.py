@@ -1,4 +1,4 @@
-"""Projected Gauss-Seidel for contact impulses, compiled by Numba.
+"""Projected Gauss-Seidel for contact impulses.
 
 A sweep takes the contacts one by one. With u = A f + b the velocities that the impulses f leave, each takes what alone
 would bring it to Coulomb's law, everything else held:
@@ -16,10 +16,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..simulation.compiling import jitable
 
-
-@jitable
 def row_velocity(problem: Any, f: Any, r: int) -> float:
     u = 0.0
     for j in range(len(f)):
@@ -27,7 +24,6 @@ def row_velocity(problem: Any, f: Any, r: int) -> float:
     return u + problem.b[r]  # type: ignore[no-any-return]
 
 
-@jitable
 def gauss_seidel_sweep(problem: Any, f: Any) -> float:
     """One sweep over the contacts and bounded rows of a problem; the residual [m/s] that it found."""
     A, mu, lower, upper = problem.A, problem.mu, problem.lower, problem.upper
@@ -54,7 +50,6 @@ def gauss_seidel_sweep(problem: Any, f: Any) -> float:
     return worst
 
 
-@jitable
 def stick_or_slide(problem: Any, most: float, f: Any, r: int) -> float:
     """Friction of the contact whose normal is row r, at most `most`; the residual found."""
     A, pyramid = problem.A, problem.pyramid
@@ -81,7 +76,6 @@ def stick_or_slide(problem: Any, most: float, f: Any, r: int) -> float:
     return max(abs(new_x - x), abs(new_y - y)) * rho  # type: ignore[no-any-return]
 
 
-@jitable
 def solve_by_sweeps(problem: Any, f: Any, most: int, tolerance: float) -> tuple[int, float]:
     """Sweeps from the impulses f, which are changed, until the residual is below `tolerance`: how many, and what is left."""
     residual = 0.0

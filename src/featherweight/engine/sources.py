@@ -57,7 +57,9 @@ def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
 
 
 def _classes(constant: Any) -> Iterator[type]:
-    """The classes of named tuples inside a constant."""
+    """The classes of named tuples inside a constant, or the class that it is."""
+    if isinstance(constant, type):
+        yield constant
     if isinstance(constant, tuple):
         if hasattr(constant, "_fields"):
             yield type(constant)

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints, find_contacts_of_batch, points_of
-from ..contact import contact_model
 from ..contact.contact_model import ContactModel
 from ..contact.contact_problem import AssembledProblem, BodyDelassus, ContactImpulses, ContactKinematics, assembled
 from ..contact.contact_solver import (
@@ -30,10 +29,10 @@ from ..contact.joint_rows import write_active, write_gaps, write_speeds
 from ..engine.threads import processors, share_out
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
-from .compiling import compiled
 from .contact_inertia import ContactInertia, Method
 from .failure import SimulationError
 from .forces import ForcesAtJoints
+from .limited_joints import joint_rows, limited_rows
 from .scene import ContactSettings, TouchingParts
 from .scene_building import OVERLAP, make_scene
 
@@ -61,8 +60,8 @@ class ContactStage:
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
         bodies = self._contacts_of_bodies()
         friction, restitution = self.touching.friction, self.touching.restitution
-        self.joint_dofs = contact_model.limited_rows(forces, parts)
-        self.rows = contact_model.joint_rows(forces, parts, settings.step)
+        self.joint_dofs = limited_rows(forces, parts)
+        self.rows = joint_rows(forces, parts, settings.step)
         width = np.array([c.size for c in bodies], dtype=np.int64)
         self.model = ContactModel(width, friction, restitution, self.rows, settings)
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm)
@@ -255,13 +254,13 @@ class ContactStage:
         contacts = points_of(s.contacts, i, int(s.counts[i]))
         kinematics, impulses = kinematics_of(s.kinematics, i), impulses_of(s.impulses, i)
         work = solver_workspace(int(s.counts[i]), len(self.rows.joint), len(delassus.G))
-        p: AssembledProblem = compiled(assembled)(self.model, contacts, kinematics, delassus, impulses, work.assembly)
+        p: AssembledProblem = assembled(self.model, contacts, kinematics, delassus, impulses, work.assembly)
         if not all(np.isfinite(x).all() for x in (p.problem.A, p.problem.b)):
             return
         tolerance = self.settings.tolerance * greatest_of(p.problem.b)
         find = finder_of_impulses(lambda problem, start, tolerance, _: solve_by_cones(problem, start, tolerance))
         solution: Solution = find(p, self.settings.in_step, tolerance, work.impulses)
-        parting = compiled(write_impulses)(self.model, contacts, kinematics, p, solution.impulses, impulses, work.impulses)
+        parting = write_impulses(self.model, contacts, kinematics, p, solution.impulses, impulses, work.impulses)
         values = solution.residual, ACCEPTED * tolerance, solution.sweeps, solution.newton_steps, parting
         for array, value in zip(s.report, values, strict=True):
             array[i] = value

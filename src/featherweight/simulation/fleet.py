@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.function import CompiledFunction
+from ..engine.loops.kernels import Table
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .failure import SimulationError
 from .fleet_loop import RUN_ROBOTS, FleetArrays
-from .machine_code import Table
 from .robot_tables import stages_table
 
 Array = np.ndarray[Any, np.dtype[Any]]

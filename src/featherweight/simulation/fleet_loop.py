@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..collision.detection import find_contacts
-from .compiled_loop import CompiledLoop
-from .compiling import jitable
+from ..engine.loops.kernels import CompiledLoop, call_machine
 from .robot_stages import copy_rows
-from .smooth_motion import call_machine, clear_rows, copy
+from .smooth_motion import clear_rows, copy
 from .step import take_step
-
-jitable(take_step)
 
 
 class FleetArrays(NamedTuple):
@@ -49,7 +46,6 @@ class FleetArrays(NamedTuple):
     middle_armature: Any  # (robots, n)
 
 
-@jitable
 def run_robots(one: Any, many: Any, first: int, stop: int) -> int:
     """Steps of robots first to stop, by the stages of one; how many robots took all of theirs."""
     done = 0
@@ -77,7 +73,6 @@ def run_robots(one: Any, many: Any, first: int, stop: int) -> int:
     return done
 
 
-@jitable
 def look(one: Any, many: Any, i: int) -> None:
     """What touches now, with nothing moved."""
     k = one.kinematics
@@ -91,7 +86,6 @@ def look(one: Any, many: Any, i: int) -> None:
         many.candidate[i, c], many.gap[i, c] = one.contacts.candidate[c], one.contacts.gap[c]
 
 
-@jitable
 def load_robot(one: Any, many: Any, i: int) -> None:
     copy(many.q[i], one.q)
     copy(many.v[i], one.v)
@@ -119,7 +113,6 @@ def load_robot(one: Any, many: Any, i: int) -> None:
         copy(many.middle_armature[i], one.middle_armature)
 
 
-@jitable
 def load_inputs(one: Any, many: Any, i: int, k: int) -> None:
     copy(many.tau[min(i, many.tau.shape[0] - 1), min(k, many.tau.shape[1] - 1)], one.tau)
     if many.given[0]:
@@ -132,7 +125,6 @@ def load_inputs(one: Any, many: Any, i: int, k: int) -> None:
         clear_rows(one.forces)  # where those of an earlier step, and of its contacts, are
 
 
-@jitable
 def store_contacts(one: Any, many: Any, i: int) -> None:
     """Those of a step that was taken."""
     many.count[i, 0] = one.count[0]
@@ -144,7 +136,6 @@ def store_contacts(one: Any, many: Any, i: int) -> None:
     copy_rows(one.impulses.wrench, many.wrench[i])
 
 
-@jitable
 def store_robot(one: Any, many: Any, i: int) -> None:
     """The state after the last step that was taken; the stages are left without impulses to start from."""
     copy(one.q, many.q[i])

@@ -24,7 +24,6 @@ import numpy as np
 from ..engine.function import CompiledFunction
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .compiling import rounded_alike
 from .forces import Drives, ForcesAtJoints, drive_armature, drive_law
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,8 +31,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 ROUNDS_OF_ALL = 5  # of active sets in which all drives change that would pass a limit; then one of them, which cannot cycle
 MOST_ROUNDS = 50  # the last one is taken
 GEAR, LOW, HIGH = 0, 7, 8  # in `Drives.values`
-
-rounded_alike(drive_armature), rounded_alike(drive_law)
 
 
 class DriveWork(NamedTuple):
@@ -63,7 +60,6 @@ def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
     return bool((drive_armature(forces.drives.values, step) > 0.0).any())
 
 
-@rounded_alike
 def begin_drives(drives: Any, step: float, control: Any, x: Any, rates: Any, S: Any, work: Any) -> None:
     """Set all drives free, at x (nq,) and velocities (n,) of all joints. S is that of `ForcesAtJoints`, or has no rows."""
     d = drives.values
@@ -84,7 +80,6 @@ def begin_drives(drives: Any, step: float, control: Any, x: Any, rates: Any, S: 
                     work.stiff[i] = 1.0
 
 
-@rounded_alike
 def is_free(drives: Any, S: Any, work: Any, k: int) -> bool:
     """Whether a drive is within its limits, and no effort limit holds a joint that it acts on."""
     free = work.inertia[k] > 0.0 and work.side[k] == 0.0
@@ -95,7 +90,6 @@ def is_free(drives: Any, S: Any, work: Any, k: int) -> bool:
     return free  # type: ignore[no-any-return]
 
 
-@rounded_alike
 def limited(drives: Any, k: int, force: float) -> float:
     """A force after the gear, within the limits of the drive."""
     gear, low, high = drives.values[GEAR, k], drives.values[LOW, k], drives.values[HIGH, k]
@@ -104,7 +98,6 @@ def limited(drives: Any, k: int, force: float) -> float:
     return min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high))  # type: ignore[no-any-return]
 
 
-@rounded_alike
 def carry(S: Any, row_force: Any, total: Any) -> None:
     """Forces of all joints as forces of independent ones."""
     if len(S) == 0:
@@ -119,7 +112,6 @@ def carry(S: Any, row_force: Any, total: Any) -> None:
                 total[i] += S[r, i] * row_force[r]
 
 
-@rounded_alike
 def write_driven(drives: Any, efforts: Any, S: Any, work: Any, base: Any, armature: Any) -> None:
     """Joint forces `work.total` (nv,) of the drives as they are held now, and the armature (k,), `base` without drives."""
     for j in range(len(armature)):
@@ -143,14 +135,12 @@ def write_driven(drives: Any, efforts: Any, S: Any, work: Any, base: Any, armatu
             work.total[i] = min(max(work.total[i], -efforts[i]), efforts[i])
 
 
-@rounded_alike
 def next_side(side: float, asked: float, allowed: float) -> float:
     """The limit at which a force is held that is cut to `allowed`; from one limit to the other by way of none."""
     passed = 1.0 if asked > allowed else -1.0 if asked < allowed else 0.0
     return 0.0 if side * passed < 0.0 else passed
 
 
-@rounded_alike
 def judge_drives(drives: Any, efforts: Any, S: Any, rates: Any, work: Any, one: bool) -> bool:
     """Hold and free drives by the accelerations (n,) of all joints, all or `one` of them; whether that changes anything."""
     changed = False

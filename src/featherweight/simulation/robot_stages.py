@@ -19,7 +19,7 @@ from ..contact.contact_solver import MOST_PUSHED, keep_impulses, resolve
 from ..contact.delassus_by_inverse import write_delassus_by_inverse
 from ..contact.impulses import greatest_of
 from ..contact.joint_rows import BEYOND, any_active, comes_back, farthest_beyond, write_row_gaps, write_row_speeds
-from .compiling import jitable
+from ..engine.loops.kernels import call_machine
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
@@ -27,7 +27,6 @@ from .smooth_motion import (
     SEMI_IMPLICIT,
     accelerate_held,
     be_at,
-    call_machine,
     clear_rows,
     close,
     copy,
@@ -36,8 +35,6 @@ from .smooth_motion import (
     write_given,
     write_row_velocity,
 )  # fmt: skip
-
-jitable(excess_energy), jitable(greatest_work), jitable(mean_work)
 
 
 class RobotStages(NamedTuple):
@@ -209,7 +206,6 @@ class RobotStages(NamedTuple):
         keep_impulses(self.impulses)
 
 
-@jitable
 def drives_pass(stages: Any) -> bool:
     """Whether the impulses take drives past their limits or back; `free` is then the velocity with drives as held now."""
     if not stages.numbers.driven or not stages.given[0]:
@@ -233,7 +229,6 @@ def drives_pass(stages: Any) -> bool:
     return True
 
 
-@jitable
 def find_near(stages: Any) -> None:
     """Whether joints with limits or dry friction count at `free`."""
     k = stages.kinematics
@@ -242,13 +237,11 @@ def find_near(stages: Any) -> None:
     stages.count[1] = any_active(stages.rows, k.gap, k.speed, stages.settings)
 
 
-@jitable
 def copy_rows(source: Any, target: Any) -> None:
     for i in range(len(target)):
         copy(source[i], target[i])
 
 
-@jitable
 def clear_impulses(impulses: Any) -> None:
     clear_rows(impulses.wrench)
     clear_rows(impulses.next_force)
@@ -258,7 +251,6 @@ def clear_impulses(impulses: Any) -> None:
         impulses.next_row[i] = 0.0
 
 
-@jitable
 def all_finite(x: Any) -> bool:
     """One by one: the compiler may add numbers in any order, and knows that x - x is zero."""
     finite = True
@@ -267,14 +259,12 @@ def all_finite(x: Any) -> bool:
     return finite
 
 
-@jitable
 def first_contacts(contacts: Any, k: int) -> Any:
     """Those that there are."""
     c = contacts
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
-@jitable
 def delassus_of(stages: Any, contacts: Any) -> Any:
     """G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
     calls, near = stages.calls, stages.count[1] > 0
@@ -297,7 +287,6 @@ def delassus_of(stages: Any, contacts: Any) -> Any:
     return delassus
 
 
-@jitable
 def write_unpushed_acceleration(stages: Any) -> None:
     """That of the beginning of the step; with the armature by which impulses are met, which stages of "rk4" have not."""
     m = stages.arrays
@@ -312,7 +301,6 @@ def write_unpushed_acceleration(stages: Any) -> None:
     copy(m.pushed, m.unpushed)
 
 
-@jitable
 def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
     """The acceleration with impulses on bodies and at joints spread over the step."""
     m, h, forces, dofs = stages.arrays, stages.numbers.step, stages.forces, stages.dofs
@@ -332,7 +320,6 @@ def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
     call_machine(stages.calls.dynamics_pushed)
 
 
-@jitable
 def write_struck(stages: Any) -> None:
     """What impacts at the beginning of the step change of the velocity."""
     m, h, impulses = stages.arrays, stages.numbers.step, stages.impulses
@@ -350,7 +337,6 @@ def write_struck(stages: Any) -> None:
             m.struck[i] = h * (m.pushed[i] - m.unpushed[i])
 
 
-@jitable
 def write_arrival(stages: Any, parted: bool) -> None:
     """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there.
 
@@ -374,7 +360,6 @@ def write_arrival(stages: Any, parted: bool) -> None:
     close(stages)
 
 
-@jitable
 def excess(stages: Any) -> float:
     """`excess_energy` of the step; bodies stay where they are where to part them would speed them up."""
     m = stages.arrays
@@ -394,7 +379,6 @@ def excess(stages: Any) -> float:
     return excess_of(stages, kinetic_before, kinetic, potential_before, potential, work)
 
 
-@jitable
 def excess_of(
     stages: Any, kinetic: float, kinetic_after: float, potential: float, potential_after: float, work: float
 ) -> float:
@@ -402,7 +386,6 @@ def excess_of(
     return excess_energy(energies[0], energies[1], work, stages.numbers.least_energy)  # type: ignore[no-any-return]
 
 
-@jitable
 def is_parted(stages: Any) -> bool:
     parted = False
     for x in stages.arrays.displacement:
@@ -410,7 +393,6 @@ def is_parted(stages: Any) -> bool:
     return parted
 
 
-@jitable
 def greatest_work_from(stages: Any) -> float:
     """The most that forces of users and drives may have done in the step [J]."""
     m, h = stages.arrays, stages.numbers.step

@@ -11,13 +11,13 @@ from ..collision.detection import ContactPoints
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
 from ..contact.delassus_by_inverse import InverseFactors, inverse_work
+from ..engine.loops.kernels import Table, machine_call
 from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact_stage import ContactStage
 from .forces import ForcesAtJoints, Springs
 from .implicit_drives import drive_work
 from .integrators import KEPT_STEPS
-from .machine_code import Table, machine_call
 from .robot_stages import RobotStages
 from .smooth_motion import MIDPOINT, RK4, SEMI_IMPLICIT
 from .stage_arrays import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers

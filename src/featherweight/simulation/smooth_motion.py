@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..contact.impulses import greatest_of
+from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
-from .compiling import jitable, rounded_alike
 from .forces import drive_force, spring_force
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .integrators import (
@@ -24,33 +24,22 @@ from .integrators import (
     has_settled,
     is_a_way,
 )  # fmt: skip
-from .machine_code import call_address
 
 SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
 MOST_CLOSINGS = 30  # Newton steps that close loops; two do mostly
 
-rounded_alike(spring_force), rounded_alike(drive_force), rounded_alike(has_settled), rounded_alike(is_a_way)
 
-
-@jitable
-def call_machine(call: Any) -> None:
-    call_address(call.address, call.pointers)
-
-
-@jitable
 def copy(source: Any, target: Any) -> None:
     for i in range(len(target)):
         target[i] = source[i]
 
 
-@jitable
 def clear_rows(rows: Any) -> None:
     for i in range(len(rows)):
         for j in range(rows.shape[1]):
             rows[i, j] = 0.0
 
 
-@rounded_alike
 def write_row_velocity(stages: Any, v: Any) -> None:
     """The velocities of all joints for independent ones, with the S that is there."""
     m = stages.arrays
@@ -64,13 +53,11 @@ def write_row_velocity(stages: Any, v: Any) -> None:
         m.row_velocity[r] = total
 
 
-@rounded_alike
 def write_carried(stages: Any, force: Any) -> None:
     """Write forces of all joints as forces of the independent ones."""
     carry(stages.arrays.S, stages.arrays.row_force, force)
 
 
-@rounded_alike
 def write_given(stages: Any) -> None:
     """The forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
     m, most, d = stages.arrays, stages.efforts, stages.drives
@@ -90,7 +77,6 @@ def write_given(stages: Any) -> None:
         m.given[i] += min(max(m.u[i], -most[i]), most[i])
 
 
-@rounded_alike
 def add_springs(stages: Any, ahead: float) -> None:
     """Damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
     m, s = stages.arrays, stages.springs
@@ -104,7 +90,6 @@ def add_springs(stages: Any, ahead: float) -> None:
         m.load[i] += m.u[i]
 
 
-@rounded_alike
 def spring_energy(springs: Any, q: Any) -> float:
     energy = 0.0
     for r in range(len(springs.damping)):
@@ -113,7 +98,6 @@ def spring_energy(springs: Any, q: Any) -> float:
     return energy
 
 
-@rounded_alike
 def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
     """The acceleration `accelerated` at x and w."""
     m, calls = stages.arrays, stages.calls
@@ -126,7 +110,6 @@ def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
     call_machine(calls.dynamics_external if stages.given[1] else calls.dynamics)
 
 
-@jitable
 def accelerate_driven(stages: Any) -> None:
     """The acceleration `accelerated` at x and w of a semi-implicit step with drives that have stiffness or damping."""
     m, d, work = stages.arrays, stages.drives, stages.driving
@@ -141,7 +124,6 @@ def accelerate_driven(stages: Any) -> None:
             return
 
 
-@jitable
 def accelerate_held(stages: Any) -> None:
     """The acceleration `accelerated` at x and w with the drives as they are held now."""
     m, most, work = stages.arrays, stages.efforts, stages.driving
@@ -153,13 +135,11 @@ def accelerate_held(stages: Any) -> None:
     call_machine(stages.calls.dynamics_external if stages.given[1] else stages.calls.dynamics)
 
 
-@jitable
 def be_at(stages: Any, q: Any, v: Any) -> None:
     copy(q, stages.arrays.x)
     copy(v, stages.arrays.w)
 
 
-@jitable
 def close(stages: Any) -> None:
     """Close loops at x; NaN where they cannot be closed, so that the step is not taken."""
     numbers, x = stages.numbers, stages.arrays.x
@@ -181,7 +161,6 @@ def close(stages: Any) -> None:
     x[0] = np.nan
 
 
-@jitable
 def integrate_smoothly(stages: Any) -> None:
     """`free`, the velocity after the step, `smooth` and `increment`, where it leads, and what impulses are added to: load and
     acceleration, at the beginning of the step."""
@@ -210,7 +189,6 @@ def integrate_smoothly(stages: Any) -> None:
     add_springs(stages, 0.0)
 
 
-@jitable
 def go(stages: Any) -> None:
     """To x from q along `increment`."""
     m = stages.arrays
@@ -219,7 +197,6 @@ def go(stages: Any) -> None:
     close(stages)
 
 
-@rounded_alike
 def runge_kutta(stages: Any) -> None:
     m, h, v = stages.arrays, stages.numbers.step, stages.v
     n = len(v)
@@ -247,7 +224,6 @@ def runge_kutta(stages: Any) -> None:
     copy(m.x, m.smooth)
 
 
-@rounded_alike
 def write_curved_rate(stages: Any, rate: Any) -> None:
     """u' = w + [u, w] / 2 + [u, [u, w]] / 12 for the increment u and velocity w."""
     m = stages.arrays
@@ -261,7 +237,6 @@ def write_curved_rate(stages: Any, rate: Any) -> None:
         rate[i] = rate[i] + 0.5 * once[i] + twice[i] / 12.0
 
 
-@rounded_alike
 def bracket(joints: Any, a: Any, b: Any, result: Any) -> None:
     """[a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
     for i in range(len(result)):
@@ -279,14 +254,12 @@ def bracket(joints: Any, a: Any, b: Any, result: Any) -> None:
             result[s + 1] = a[s + 2] * b[s] - b[s + 2] * a[s]
 
 
-@rounded_alike
 def add_cross(a: Any, i: int, b: Any, j: int, sign: float, result: Any, k: int) -> None:
     result[k] += sign * (a[i + 1] * b[j + 2] - a[i + 2] * b[j + 1])
     result[k + 1] += sign * (a[i + 2] * b[j] - a[i] * b[j + 2])
     result[k + 2] += sign * (a[i] * b[j + 1] - a[i + 1] * b[j])
 
 
-@rounded_alike
 def midpoint(stages: Any) -> None:
     """As `integrators.midpoint`; NaN where it does not settle."""
     m, h, v = stages.arrays, stages.numbers.step, stages.v
@@ -321,7 +294,6 @@ def midpoint(stages: Any) -> None:
             gain += lacking / twice
 
 
-@rounded_alike
 def energies(stages: Any, q: Any, v: Any) -> tuple[float, float]:
     """Kinetic energy, and that of gravity and springs."""
     be_at(stages, q, v)
@@ -330,7 +302,6 @@ def energies(stages: Any, q: Any, v: Any) -> tuple[float, float]:
     return stages.energy[0], stages.energy[1] + spring_energy(stages.springs, stages.arrays.x)
 
 
-@rounded_alike
 def accelerate_at_middle(stages: Any, gain: float) -> None:
     """As `Stepper.at_middle`: `accelerated` at x and w under the forces `acting`, and `lag`, which stand for the armature L."""
     m, h, v = stages.arrays, stages.numbers.step, stages.v
@@ -352,7 +323,6 @@ def accelerate_at_middle(stages: Any, gain: float) -> None:
     call_machine(stages.calls.dynamics_external if stages.given[1] else stages.calls.dynamics)
 
 
-@rounded_alike
 def power_at_middle(stages: Any) -> float:
     """Of forces other than gravity and springs, at the middle of the step, for what `accelerate_at_middle` has left."""
     m, s = stages.arrays, stages.springs
@@ -370,7 +340,6 @@ def power_at_middle(stages: Any) -> float:
     return power
 
 
-@rounded_alike
 def settle(stages: Any, gain: float) -> bool:
     """As `integrators.settled`: the velocity `free` at the end for a gain, with `half` and the configuration `middle`."""
     m, h, v, after = stages.arrays, stages.numbers.step, stages.v, stages.arrays.free
@@ -407,7 +376,6 @@ def settle(stages: Any, gain: float) -> bool:
     return False
 
 
-@rounded_alike
 def write_quasi_newton_step(z: Any, k: int, learns: bool, steps: Any, weights: Any) -> None:
     """As `integrators.QuasiNewton.next`, in place: from what is left to step k."""
     for j in range(k - 1):
@@ -426,7 +394,6 @@ def write_quasi_newton_step(z: Any, k: int, learns: bool, steps: Any, weights: A
     weights[k] = 1.0 / square if square > 0.0 else 0.0
 
 
-@rounded_alike
 def ordered_product(a: Any, b: Any) -> float:
     total = 0.0
     for i in range(len(a)):

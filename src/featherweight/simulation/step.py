@@ -4,7 +4,7 @@ A robot first moves as if nothing touched. Impulses at contacts, limits and dry 
 dissipation (`impulses`), and what overlaps is parted by a displacement without velocity; the velocity that is left moves it.
 
 The stages are those of `Stepper`, for many robots at once, any integrator and loops, or those of `RobotStages`, for one robot
-without Python in between: `take_step` runs as it stands over the former, and compiled by Numba over the latter.
+without Python in between: `take_step` runs as it stands over the former, and compiled over the latter.
 """
 
 from __future__ import annotations

@@ -23,12 +23,11 @@ from ...collision.pair_queries import (
 from ...collision.query_tables import PairTable, QueryWork, pair_table, query_work
 from ...collision.shape_parts import ShapePart, shape_part
 from ...engine.function import CompiledFunction
+from ...engine.loops.kernels import CompiledLoop, Table
 from ...engine.program import Output
 from ...engine.threads import processors, share_out
 from ...model.model import Placed
 from ...model.types import Pose, Shape, as_matrix
-from ...simulation.compiled_loop import CompiledLoop
-from ...simulation.machine_code import Table
 from ..system import System, placements
 from .shape_pairs import CollisionPair, described_pair
 

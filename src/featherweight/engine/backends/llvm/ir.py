@@ -106,6 +106,15 @@ class Function:
         self._lines.append(f"  {name} = {text}")
         return name
 
+    def reserve(self) -> int:
+        """Room for lines that are known later (`fill_in`); its number."""
+        self._lines.append("")
+        return len(self._lines) - 1
+
+    def fill_in(self, number: int, lines: Sequence[str]) -> None:
+        """Write the lines for which room was reserved."""
+        self._lines[number] = "\n".join(lines)
+
     # blocks
 
     def label(self, name: str) -> str:

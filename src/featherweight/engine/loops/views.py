@@ -1,4 +1,4 @@
-"""Views of numbers, and sums of rows, in Python; compiled loops have `intrinsics` in their place."""
+"""Views of numbers, and sums of rows, in Python; writers of compiled kernels have their own words for them."""
 
 from __future__ import annotations
 

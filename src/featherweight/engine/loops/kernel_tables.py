@@ -1,24 +1,16 @@
-"""Loops of a simulation as machine code of their own: compiled by Numba once, kept on disk, and called without Numba.
+"""Tables: nested named tuples of arrays and numbers as words at an address, for compiled kernels.
 
-A function of *tables* is compiled to `int f(table, ..., int, ...)`. A table is a named tuple of arrays and numbers laid out as
-words in one array, the address of which is passed: in compiled code it has the fields of the named tuple, and its methods.
-Compiled functions may neither allocate nor raise, and so need nothing of Numba's runtime: its LLVM IR becomes object code of
-this package's own cache, and a second process loads that without importing Numba.
+In a kernel a table has the fields of its named tuple, and its methods.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import struct
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-
-OF_COMPILED = ("energy_guard", "forces", "integrators", "machine_code", "scene", "step", "table_types", "intrinsics", "views")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -27,7 +19,7 @@ class Layout:
     """What a table holds, without the numbers: for each field of a named tuple its kind, and the word at which it begins.
 
     Fields are arrays (data type and number of axes), numbers (their type), named tuples of those, or None: what depends on them
-    is then left out of compiled functions.
+    is then left out of compiled kernels.
     """
 
     def __init__(self, kind: type, example: Any) -> None:
@@ -39,19 +31,34 @@ class Layout:
             elif isinstance(x, np.ndarray):
                 inner, size = (x.dtype.name, x.ndim), 1 + x.ndim
             else:
-                inner, size = type(x).__name__, 0 if x is None else 1
+                inner = number_name(x)
+                if inner is None and x is not None:
+                    raise TypeError(
+                        f"{kind.__name__}.{name}: a table holds arrays, numbers, tables and None, no {type(x).__name__}"
+                    )
+                size = 0 if x is None else 1
             self.fields.append((name, inner, words))
             words += size
         self.words = words
+        self._text = ""
 
     def text(self) -> str:
         """All of it, in words."""
-        inner = (f"{name}: {x.text() if isinstance(x, Layout) else x}" for name, x, _ in self.fields)
-        return f"{self.kind.__name__}({', '.join(inner)})"
+        if not self._text:
+            inner = (f"{name}: {x.text() if isinstance(x, Layout) else x}" for name, x, _ in self.fields)
+            self._text = f"{self.kind.__module__}.{self.kind.__qualname__}({', '.join(inner)})"
+        return self._text
+
+    def classes(self) -> Iterator[type]:
+        """The classes of the named tuple and of those within it."""
+        yield self.kind
+        for _, inner, _ in self.fields:
+            if isinstance(inner, Layout):
+                yield from inner.classes()
 
 
 class Table:
-    """A named tuple of C-contiguous arrays and numbers, at an address. What the arrays hold may change, not where they are."""
+    """A named tuple of C-contiguous arrays and numbers, at an address. The arrays' elements may change, their places do not."""
 
     def __init__(self, content: Any) -> None:
         self.content, self.layout = content, Layout(type(content), content)
@@ -75,6 +82,15 @@ class Table:
         return {name: (at, np.dtype(kind[0]), kind[1]) for name, kind, at in fields}
 
 
+def number_name(x: Any) -> str | None:
+    """ "bool", "int" or "float"; None for what is no number."""
+    if isinstance(x, (bool, np.bool_)):
+        return "bool"
+    if isinstance(x, (int, np.integer)):
+        return "int"
+    return "float" if isinstance(x, (float, np.floating)) else None
+
+
 def _words(content: Any) -> Iterator[int]:
     for x in content:
         if isinstance(x, tuple):
@@ -86,36 +102,7 @@ def _words(content: Any) -> Iterator[int]:
             yield from x.shape
         elif x is None:
             continue
-        elif isinstance(x, float):
+        elif isinstance(x, (float, np.floating)):
             yield struct.unpack("<q", struct.pack("<d", x))[0]
         else:
             yield int(x)
-
-
-class MachineCall(NamedTuple):
-    """A function's machine code, with the places of the arrays that it reads and writes; no function at address 0."""
-
-    address: int
-    pointers: Any  # int64
-
-
-def machine_call(function: Any, *arrays: Array) -> MachineCall:
-    """A call of a `CompiledFunction`, or of None. The arrays, and the function, must live as long."""
-    return MachineCall(0 if function is None else function.address, np.array([a.ctypes.data for a in arrays], np.int64))
-
-
-def call_address(address: int, arguments: Any) -> int:
-    """In compiled functions: `int f(double **arguments)` at an address."""
-    raise NotImplementedError
-
-
-@functools.cache
-def package_digest() -> str:
-    """Hash of every file of this package that has functions which are compiled, or says how they are."""
-    digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for file in sorted(f for room in ("collision", "contact", "simulation") for f in (package / room).rglob("*.py")):
-        text = file.read_bytes()
-        if b"jitable" in text or b"rounded_alike" in text or file.stem in OF_COMPILED:
-            digest.update(text)
-    return digest.hexdigest()

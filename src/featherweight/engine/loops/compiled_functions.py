@@ -1,0 +1,200 @@
+"""Kernels that Python calls: specialized by the types of their arguments, compiled at the first call, kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from .. import cache, sources
+from ..backends.llvm.jit import compile_optimized, host, load_object
+from ..waiting import tell_if_long, told
+from .kernel_sources import KernelError
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
+from .loop_writer import ITEMS, words_of, write_entry, write_module
+from .planner import Planner
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p)
+_FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
+
+
+class CompiledKernel(Generic[P, R]):
+    """A function as machine code that runs without the GIL; `python` is the function itself.
+
+    Arguments are C-contiguous arrays, numbers, None, strings, and (named) tuples of these. The result is None, a number, or a
+    tuple of numbers. Raises KernelError for what cannot be compiled, ValueError for arrays that are not C-contiguous.
+    """
+
+    def __init__(self, function: Callable[P, R], fused: bool = True) -> None:
+        self.python, self.fused = function, fused
+        functools.update_wrapper(self, function)
+        self._count = function.__code__.co_argcount  # type: ignore[attr-defined]
+        self._ready: dict[Any, _Ready] = {}
+        self._compiling = threading.Lock()
+
+    def __call__(self, *args: P.args, **named: P.kwargs) -> R:
+        if named:
+            raise TypeError(f"{self.python.__name__}: arguments of compiled kernels are given in order; got {', '.join(named)}")
+        if len(args) != self._count:
+            args = self._all_of(args)  # type: ignore[assignment]
+        key: list[Any] = []
+        flat: list[Any] = []
+        for x in args:
+            _describe(x, key, flat)
+        try:
+            ready = self._ready[tuple(key)]
+        except KeyError:
+            ready = self._made(tuple(key), args)
+        return ready(flat)  # type: ignore[no-any-return]
+
+    def _all_of(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with defaults for those that are not given."""
+        bound = inspect.signature(self.python).bind(*args)
+        bound.apply_defaults()
+        return bound.args
+
+    def _made(self, key: tuple[Any, ...], args: tuple[Any, ...]) -> _Ready:
+        with self._compiling:  # other threads wait for the first
+            if key not in self._ready:
+                self._ready[key] = self._compiled(args)
+            return self._ready[key]
+
+    def _compiled(self, args: tuple[Any, ...]) -> _Ready:
+        types = tuple(map(_checked_type, args))
+        facts: dict[str, Any] = {}
+        digest = sources.digest(self.python, tuple(sorted(_classes(types), key=repr)))
+        name = cache.key("kernel", digest, self.fused, host(), " ".join(map(str, types)))
+        entry = cache.read(name)
+        if entry is None:
+            with told(f"the kernel {self.python.__name__}"):
+                code, result = self._machine_code(types)
+            facts["result"] = result
+            cache.write(name, facts, code)
+        else:
+            facts, code = entry
+        return _Ready(types, facts["result"], code)
+
+    def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
+        """The types of the parameters, of which `*name` takes the rest."""
+        code: Any = self.python.__code__  # type: ignore[attr-defined]
+        if not code.co_flags & inspect.CO_VARARGS:
+            return types
+        count = code.co_argcount
+        return (*types[:count], TupleType(types[count:]))
+
+    def _machine_code(self, types: tuple[Type, ...]) -> tuple[bytes, Any]:
+        planner = Planner(self.fused and host().fma)
+        plan = planner.function(self.python, self._fitted(types))  # type: ignore[arg-type]
+        result = _result_shape(self.python, plan.result)
+        lines, kernel = write_module(planner.plan, planner.fused, host().fma)
+        tell_if_long()
+        return compile_optimized("\n".join([*lines, write_entry(planner.plan, kernel, "kernel")])), result
+
+
+def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
+    """The function as machine code: see `CompiledKernel`."""
+    return CompiledKernel(function)
+
+
+class _Ready:
+    """Machine code for arguments of some types."""
+
+    def __init__(self, types: tuple[Type, ...], result: Any, code: bytes) -> None:
+        self._code = load_object(code, "kernel")  # which lives as long
+        self._run = _ENTRY(self._code.address("kernel"))
+        self._pack = struct.Struct("=" + "".join(_FORMAT[w] for t in types for w in words_of(t))).pack
+        self._result = result
+        kinds = [*_leaves(result)]
+        self._unpack = struct.Struct("=" + "".join("d" if k == "float" else "q" for k in kinds))
+        self._kinds = kinds
+
+    def __call__(self, flat: list[Any]) -> Any:
+        if not self._kinds:
+            self._run(self._pack(*flat), None)
+            return None
+        room = ctypes.create_string_buffer(self._unpack.size)
+        self._run(self._pack(*flat), ctypes.addressof(room))
+        values = iter(self._unpack.unpack(room))
+        return _shaped(self._result, values)
+
+
+def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
+    """Add what an argument's machine code hangs on to `key`, and its words to `flat`."""
+    kind = type(x)
+    if kind is np.ndarray:
+        if not x.flags.c_contiguous:
+            raise ValueError("arrays for compiled kernels must be C-contiguous; see numpy.ascontiguousarray")
+        key += x.dtype.char, x.ndim
+        flat.append(x.ctypes.data)
+        flat += x.shape
+    elif kind is float or kind is int or kind is bool:
+        key.append(kind)
+        flat.append(x)
+    elif isinstance(x, tuple):
+        key += kind, len(x)
+        for y in x:
+            _describe(y, key, flat)
+    elif isinstance(x, (np.bool_, np.integer, np.floating)):
+        _describe(x.item(), key, flat)
+    elif isinstance(x, np.ndarray):
+        _describe(x.view(np.ndarray), key, flat)
+    else:
+        key.append(x)
+
+
+def _checked_type(x: Any) -> Type:
+    type = type_of(x)
+    if isinstance(type, ArrayType) and (type.dtype not in ITEMS or not x.dtype.isnative):
+        raise KernelError(f"an array of {x.dtype} is none that kernels take; they take {', '.join(ITEMS)}")
+    if isinstance(type, TupleType):
+        for y in x:
+            _checked_type(y)
+    if isinstance(type, StaticType) and not (x is None or isinstance(x, str) or callable(x)):
+        raise KernelError(f"{x!r} is no argument of kernels; they take arrays, numbers, and tuples of these")
+    return type
+
+
+def _classes(types: tuple[Type, ...]) -> set[Any]:
+    """The classes of named tuples in types."""
+    found = set()
+    for t in types:
+        if isinstance(t, TupleType):
+            found |= _classes(t.items) | ({t.kind} if t.kind else set())
+    return found
+
+
+def _result_shape(function: Any, type: Type) -> Any:
+    """A result's type as nested lists of names."""
+    if type in (BOOL, INT, FLOAT):
+        return str(type)
+    if isinstance(type, TupleType):
+        return [_result_shape(function, x) for x in type.items]
+    if type == StaticType(None):
+        return None
+    raise KernelError(f"{function.__qualname__} returns {type}; a kernel returns numbers to Python, and writes into arrays")
+
+
+def _leaves(result: Any) -> Iterator[str]:
+    if isinstance(result, list):
+        for x in result:
+            yield from _leaves(x)
+    elif result is not None:
+        yield result
+
+
+def _shaped(result: Any, values: Iterator[Any]) -> Any:
+    if isinstance(result, list):
+        return tuple(_shaped(x, values) for x in result)
+    if result is None:
+        return None
+    value = next(values)
+    return bool(value) if result == "bool" else value

@@ -1,0 +1,547 @@
+"""Expressions: from syntax trees to plans."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import arithmetic
+from .kernel_sources import Tree, tree_of
+from .kernel_tables import Layout
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
+from .known_functions import KNOWN_FUNCTIONS
+from .plan import ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
+from .planned_functions import Planned, is_stable, item_of
+
+OPERATORS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+class Bound(NamedTuple):
+    """A method and the value that it is of."""
+
+    function: Any
+    self: Any
+
+
+class ElementPlace(NamedTuple):
+    """An element of an array, or a part of it, that is read or written."""
+
+    array: Any
+    indices: tuple[Any, ...]  # none for a part
+
+    def type(self) -> Type:
+        return self.array.type.item if self.indices else self.array.type  # type: ignore[no-any-return]
+
+
+def expression(p: Planned, node: ast.expr) -> Any:
+    """The value of an expression; what it takes before is added to the statements."""
+    planner = PLANNERS.get(type(node))
+    if planner is None:
+        p.fail(f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python for kernels", node)
+    line, p.line = p.line, node.lineno
+    value = planner(p, node)
+    p.line = line
+    return value
+
+
+def operands(p: Planned, nodes: list[ast.expr]) -> list[Any]:
+    """Values that are evaluated from left to right."""
+    values, marks = [], []
+    for node in nodes:
+        values.append(expression(p, node))
+        marks.append(len(p.statements))
+    return p.in_order(values, marks)
+
+
+def _constant(p: Planned, node: ast.Constant) -> Any:
+    if isinstance(node.value, (complex, bytes)) or node.value is ...:
+        p.fail(f"the constant {node.value!r}; a kernel has numbers, truth values, strings and None")
+    return Static(node.value)
+
+
+def _name(p: Planned, node: ast.Name) -> Any:
+    return p.value_of(node.id)
+
+
+def _tuple(p: Planned, node: ast.Tuple) -> Any:
+    values = []
+    marks = []
+    for x in node.elts:
+        if isinstance(x, ast.Starred):
+            items = p.items(expression(p, x.value))
+            values += items
+            marks += [len(p.statements)] * len(items)
+        else:
+            values.append(expression(p, x))
+            marks.append(len(p.statements))
+    return make_tuple(p, p.in_order(values, marks))
+
+
+def make_tuple(p: Planned, values: list[Any], kind: Any = None) -> Any:
+    if all(isinstance(x, Static) for x in values) and kind is None:
+        return Static(tuple(x.value for x in values))
+    values = [p.solid(x) for x in values]
+    return MakeTuple(TupleType(tuple(x.type for x in values), kind), tuple(values))
+
+
+def _attribute(p: Planned, node: ast.Attribute) -> Any:
+    return attribute(p, expression(p, node.value), node.attr)
+
+
+def attribute(p: Planned, value: Any, name: str) -> Any:
+    """A field, a property or a method of a value."""
+    if isinstance(value, Static):
+        if value.value is None or not hasattr(value.value, name):
+            p.fail(f"{value.type} has no attribute {name!r}")
+        return Static(getattr(value.value, name))
+    kind = class_of(value.type)
+    if isinstance(value.type, TableType):
+        for field, inner, at in value.type.layout.fields:
+            if field == name:
+                return field_of(value, inner, at)
+    elif kind is not None and name in kind._fields:
+        return item(p, value, kind._fields.index(name))
+    if isinstance(value.type, ArrayType) and name == "shape":
+        value = p.bound(value)
+        return make_tuple(p, [Length(value, k) for k in range(value.type.axes)])
+    if kind is not None and name == "_replace":
+        return Bound(_replaced, value)
+    member = getattr(kind, name, None)
+    if isinstance(member, property) and member.fget is not None:
+        return call(p, member.fget, [value], {})
+    if isinstance(member, FunctionType):
+        static = isinstance(vars(kind).get(name), staticmethod)
+        return Static(member) if static else Bound(member, value)
+    return p.fail(f"{value.type} has no attribute {name!r} that a kernel can use")
+
+
+def class_of(type: Type) -> Any:
+    """The class of a named tuple, or of a table's."""
+    if isinstance(type, TableType):
+        return type.layout.kind
+    return type.kind if isinstance(type, TupleType) else None
+
+
+def field_of(table: Any, inner: Any, at: int) -> Any:
+    """A field of a table."""
+    if isinstance(inner, Layout):
+        return Field(TableType(inner), table, at)
+    if isinstance(inner, tuple):
+        return Field(ArrayType(*inner), table, at)
+    return Static(None) if inner is None else Field(Number(inner), table, at)
+
+
+def _replaced(p: Planned, value: Any, named: dict[str, Any]) -> Any:
+    """`value._replace(...)`."""
+    kind = class_of(value.type)
+    if isinstance(value.type, TableType):
+        p.fail("_replace of a table; write into its arrays")
+    items = list(p.items(value))
+    for name, x in named.items():
+        if name not in kind._fields:
+            p.fail(f"{kind.__name__} has no field {name!r}")
+        items[kind._fields.index(name)] = x
+    return make_tuple(p, items, kind)
+
+
+def item(p: Planned, value: Any, k: int) -> Any:
+    """One item of a tuple."""
+    if isinstance(value, MakeTuple):
+        return value.items[k] if all(map(is_stable, value.items)) else p.bound(value).items[k]
+    return item_of(p.bound(value), k)
+
+
+# subscripts
+
+
+def _subscript(p: Planned, node: ast.Subscript) -> Any:
+    value = expression(p, node.value)
+    if isinstance(value.type, ArrayType):
+        found = place(p, value, node.slice)
+        return read(p, found)
+    if isinstance(node.slice, ast.Slice):
+        return _part_of_tuple(p, value, node.slice)
+    index = expression(p, node.slice)
+    if isinstance(value, Static) and isinstance(index, Static):
+        try:
+            return Static(value.value[index.value])
+        except (LookupError, TypeError) as e:
+            p.fail(f"{value.value!r}[{index.value!r}] has no value: {e}")
+    value = p.solid(value)
+    if not isinstance(value.type, TupleType):
+        p.fail(f"an item of {value.type}; a kernel has items of arrays and tuples")
+    if isinstance(index, (Static, Constant)):
+        n = len(value.type.items)
+        if not isinstance(index.value, int) or not -n <= index.value < n:
+            p.fail(f"item {index.value!r} of a tuple of {n}")
+        return item(p, value, index.value % n)
+    return picked(p, p.bound(value), index)
+
+
+def _part_of_tuple(p: Planned, value: Any, node: ast.Slice) -> Any:
+    bounds = [expression(p, x) if x else Static(None) for x in (node.lower, node.upper, node.step)]
+    if not isinstance(p.solid(value).type, TupleType) or not all(isinstance(x, Static) for x in bounds):
+        p.fail(f"a range of {value.type}; a kernel has ranges of arrays, and of tuples between constants")
+    return make_tuple(p, list(p.items(value)[slice(*(x.value for x in bounds))]))
+
+
+def picked(p: Planned, value: Any, index: Any) -> Any:
+    """An item of a tuple, by a number that is not known."""
+    items = p.items(value)
+    type: Type | None = items[0].type if items else None
+    for x in items:
+        type = unified(type, x.type) if type is not None else None
+    if type is None:
+        p.fail(f"an item of {value.type} by a number that is not known at compilation; its items have different types")
+    return Pick(type, tuple(p.converted(x, type) for x in items), whole(p, index), p.place())
+
+
+def whole(p: Planned, index: Any) -> Any:
+    """An index."""
+    index = p.solid(index)
+    if index.type not in (INT, BOOL):
+        p.fail(f"{index.type} as an index; it must be a whole number, see int()")
+    return p.as_number(index, INT)
+
+
+def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
+    """Where `array[node]` is."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    leading = []
+    for k, part in enumerate(parts):
+        if isinstance(part, ast.Slice):
+            if k != len(parts) - 1:
+                p.fail("indices behind a range; a kernel has leading indices, and then one range")
+            values = indices_of(p, array, operands(p, leading))
+            array = part_of(p, array, values)
+            return ElementPlace(_sliced(p, array, part), ())
+        leading.append(part)
+    values = operands(p, leading)
+    if len(values) == 1 and isinstance(p.solid(values[0]).type, TupleType):
+        values = list(p.items(values[0]))
+    indices = indices_of(p, array, values)
+    if len(indices) == array.type.axes:
+        return ElementPlace(array, indices)
+    return ElementPlace(part_of(p, array, indices), ())
+
+
+def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
+    """Indices, of which negative constants count from the end."""
+    if len(values) > array.type.axes:
+        p.fail(f"{len(values)} indices of an {array.type}")
+    indices = [whole(p, x) for x in values]
+    for k, x in enumerate(indices):
+        if isinstance(x, Constant) and x.value < 0:
+            if not is_stable(array):
+                p.fail("a negative index of an array without a name; give it one")
+            indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
+    return tuple(indices)
+
+
+def part_of(p: Planned, array: Any, indices: tuple[Any, ...]) -> Any:
+    if not indices:
+        return array
+    if len(indices) == array.type.axes:
+        p.fail(f"a range of an element of an {array.type}")
+    return ArrayView(ArrayType(array.type.dtype, array.type.axes - len(indices)), array, indices, p.place())
+
+
+def _sliced(p: Planned, array: Any, node: ast.Slice) -> Any:
+    if node.step is not None:
+        p.fail("a range with a step; a kernel has ranges a:b")
+    if node.lower is None and node.upper is None:
+        return array
+    array = p.bound(array, "array")
+    begin, end = (None if x is None else whole(p, expression(p, x)) for x in (node.lower, node.upper))
+    begin, end = (
+        arithmetic.binary(p, "+", Length(array, 0), x) if isinstance(x, Constant) and x.value < 0 else x for x in (begin, end)
+    )
+    return Slice(array.type, array, begin, end, p.place())
+
+
+def read(p: Planned, found: ElementPlace) -> Any:
+    """An element or a part of an array."""
+    if not found.indices:
+        return found.array
+    return Load(found.array.type.item, found.array, found.indices, p.place())
+
+
+# operations
+
+
+def _binary(p: Planned, node: ast.BinOp) -> Any:
+    a, b = operands(p, [node.left, node.right])
+    return binary(p, OPERATORS[type(node.op)], a, b)
+
+
+def binary(p: Planned, op: str, a: Any, b: Any) -> Any:
+    """`a op b`, by a method where a class of named tuples defines it."""
+    found = _by_method(p, op, a, b)
+    return arithmetic.binary(p, op, a, b) if found is None else found
+
+
+def _by_method(p: Planned, op: str, a: Any, b: Any) -> Any:
+    for own, other, prefix in ((a, b, "__"), (b, a, "__r")):
+        kind = class_of(own.type)
+        if kind is None and isinstance(own, Static) and hasattr(own.value, "_fields"):
+            kind = type(own.value)
+        method = getattr(kind, arithmetic.METHODS[op].replace("__", prefix, 1), None) if op in arithmetic.METHODS else None
+        if isinstance(method, FunctionType):
+            return call(p, method, [own, other], {})
+    return None
+
+
+def _unary(p: Planned, node: ast.UnaryOp) -> Any:
+    if isinstance(node.op, ast.Not):
+        return arithmetic.negation(test(p, node.operand))
+    a = expression(p, node.operand)
+    kind = class_of(a.type)
+    if isinstance(node.op, ast.USub):
+        method = getattr(kind, "__neg__", None)
+        return arithmetic.negative(p, a) if method is None else call(p, method, [a], {})
+    if isinstance(node.op, ast.UAdd):
+        return a
+    return arithmetic.binary(p, "^", a, Static(-1)) if p.solid(a).type == INT else p.fail(f"~ of {a.type}; use `not`")
+
+
+def _compare(p: Planned, node: ast.Compare) -> Any:
+    values = operands(p, [node.left, *node.comparators])
+    if len(values) > 2:
+        values[1:-1] = [p.bound(x) if not isinstance(x, Static) else x for x in values[1:-1]]
+    result: Any = Static(True)
+    for op, a, b in zip(node.ops, values, values[1:], strict=False):
+        found = _by_method(p, OPERATORS[type(op)], a, b)
+        result = arithmetic.both(result, arithmetic.compare(p, OPERATORS[type(op)], a, b) if found is None else found)
+    return result
+
+
+def test(p: Planned, node: ast.expr) -> Any:
+    """Whether an expression counts as true."""
+    if isinstance(node, ast.BoolOp):
+        return _logical(p, node, True)
+    return arithmetic.truth(p, expression(p, node))
+
+
+def _boolean(p: Planned, node: ast.BoolOp) -> Any:
+    return _logical(p, node, False)
+
+
+def _logical(p: Planned, node: ast.BoolOp, as_test: bool) -> Any:
+    """`and` and `or`: the rest is not evaluated where the first part decides, unless that costs nothing."""
+    stops = isinstance(node.op, ast.Or)
+    result: Any = None
+    blocks = []
+    for x in node.values:
+        block, p.statements = p.statements, []
+        line, p.line = p.line, x.lineno
+        value = test(p, x) if as_test or isinstance(x, ast.BoolOp) else expression(p, x)
+        p.line = line
+        inner, p.statements = p.statements, block
+        if not isinstance(value, Static) and value.type != BOOL:
+            p.fail(f"{'or' if stops else 'and'} of {value.type}; compare it, a kernel has this for truth values", x)
+        if isinstance(value, (Static, Constant)):
+            known = bool(value.value)
+            if known == stops:
+                result = Static(known) if result is None else result
+                if result is not None and not isinstance(result, Static):
+                    blocks.append(([], Constant(BOOL, known)))
+                break
+            continue
+        if result is None:
+            p.statements += inner
+            result = value
+        else:
+            blocks.append((inner, value))
+    if result is None:
+        return Static(not stops)
+    return _chained(p, result, blocks, stops)
+
+
+def _chained(p: Planned, first: Any, rest: list[Any], stops: bool) -> Any:
+    while rest and not rest[0][0] and is_cheap(rest[0][1]):
+        combine = arithmetic.either if stops else arithmetic.both
+        first = combine(first, rest.pop(0)[1])
+    if not rest:
+        return first
+    result = p.variable("condition", BOOL)
+    p.statements.append(Assign(result, first))
+    block, p.statements = p.statements, []
+    inner, value = rest[0]
+    p.statements += inner
+    p.statements.append(Assign(result, _chained(p, value, rest[1:], stops)))
+    more, p.statements = p.statements, block
+    p.statements.append(If(Read(result), [], more) if stops else If(Read(result), more, []))
+    return Read(result)
+
+
+def is_cheap(value: Any, depth: int = 3) -> bool:
+    """Whether a value costs less than a branch, and may be evaluated anywhere."""
+    if is_stable(value):
+        return True
+    parts = {"Compare": ("left", "right"), "Not": ("value",), "Negative": ("value",), "Binary": ("left", "right")}
+    names = parts.get(type(value).__name__)
+    if names is None or depth == 0 or getattr(value, "operator", "") in arithmetic.OF_INTS | {"/"}:
+        return False
+    return all(is_cheap(getattr(value, name), depth - 1) for name in names)
+
+
+def _conditional(p: Planned, node: ast.IfExp) -> Any:
+    condition = test(p, node.test)
+    if isinstance(condition, Static):
+        return expression(p, node.body if condition.value else node.orelse)
+    ways = []
+    for part in (node.body, node.orelse):
+        block, p.statements = p.statements, []
+        value = expression(p, part)
+        ways.append((p.statements, value if isinstance(value, Bound) else p.solid(value)))
+        p.statements = block
+    (then, a), (otherwise, b) = ways
+    type = unified(a.type, b.type)
+    if type is None:
+        p.fail(f"{a.type} or {b.type}; both values of a condition need one type")
+    if isinstance(type, StaticType):
+        p.statements.append(If(condition, then, otherwise))
+        return a
+    result = p.variable("chosen", type)
+    for statements, value in ways:
+        block, p.statements = p.statements, statements
+        value = p.converted(value, type)
+        p.statements.append(Assign(result, value))
+        p.statements = block
+    p.statements.append(If(condition, then, otherwise))
+    return Read(result)
+
+
+# calls
+
+
+def _call(p: Planned, node: ast.Call) -> Any:
+    function = expression(p, node.func)
+    named = [k for k in node.keywords if k.arg is not None]
+    if len(named) < len(node.keywords):
+        p.fail("** in a call; name its arguments")
+    values, marks = [], []
+    for x in [*node.args, *(k.value for k in named)]:
+        if isinstance(x, ast.Starred):
+            items = p.items(expression(p, x.value))
+            values += items
+            marks += [len(p.statements)] * len(items)
+        else:
+            values.append(expression(p, x))
+            marks.append(len(p.statements))
+    values = p.in_order(values, marks)
+    count = len(values) - len(named)
+    names = {str(k.arg): x for k, x in zip(named, values[count:], strict=True)}
+    args = values[:count]
+    if isinstance(function, Bound):
+        if function.function is _replaced:
+            return _replaced(p, function.self, names)
+        return call(p, function.function, [function.self, *args], names)
+    if not isinstance(function, Static):
+        p.fail(f"a call of {function.type}")
+    return call(p, function.value, args, names)
+
+
+def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
+    """A call of a function that is known."""
+    if isinstance(function, MethodType):
+        return call(p, function.__func__, [Static(function.__self__), *args], named)
+    function = getattr(function, "python", function)  # of one that is compiled for Python
+    try:
+        known = KNOWN_FUNCTIONS.get(function)
+    except TypeError:  # it has no hash
+        known = None
+    if known is not None:
+        if named:
+            p.fail(f"names of arguments in a call of {function.__name__}; give them in order")
+        return known(p, args)
+    if isinstance(function, type) and hasattr(function, "_fields"):
+        return _made(p, function, args, named)
+    if not isinstance(function, FunctionType):
+        name = getattr(function, "__name__", repr(function))
+        p.fail(f"a call of {name!r}; kernels call plain functions, and those of Python and NumPy that the documentation lists")
+    tree = tree_of(function)
+    values = fitted(p, function, tree, args, named)
+    types = tuple(x.type for x in values)
+    plan = p.specializer.function(function, types, p)
+    given = tuple(x for x in values if not isinstance(x.type, StaticType))
+    value = Call(plan, given)
+    if isinstance(plan.result, StaticType):
+        p.statements.append(Do(value))
+        return Static(plan.result.value)
+    return value
+
+
+def _made(p: Planned, kind: Any, args: list[Any], named: dict[str, Any]) -> Any:
+    """A named tuple."""
+    values = dict(zip(kind._fields, args, strict=False)) | named
+    defaults = kind._field_defaults
+    missing = [name for name in kind._fields if name not in values and name not in defaults]
+    unknown = [name for name in named if name not in kind._fields]
+    if missing or unknown or len(args) > len(kind._fields):
+        p.fail(
+            f"{kind.__name__} has the fields {', '.join(kind._fields)}; {len(args)} values and the names {[*named]} are given"
+        )
+    for name in kind._fields:
+        if name not in values:
+            if isinstance(defaults[name], np.ndarray):
+                p.fail(f"the default of {kind.__name__}.{name} is an array; give it")
+            values[name] = Static(defaults[name])
+    return make_tuple(p, [values[name] for name in kind._fields], kind)
+
+
+def fitted(p: Planned, function: FunctionType, tree: Tree, args: list[Any], named: dict[str, Any]) -> list[Any]:
+    """The values of a function's parameters, in their order."""
+    a = tree.args
+    if a.kwarg is not None:
+        p.fail(f"{function.__qualname__} takes **{a.kwarg.arg}; name its parameters")
+    parameters = [*a.posonlyargs, *a.args]
+    names = [x.arg for x in parameters]
+    defaults = dict(zip(names[len(names) - len(function.__defaults__ or ()) :], function.__defaults__ or (), strict=True))
+    defaults |= function.__kwdefaults__ or {}
+    values = dict(zip(names, args, strict=False))
+    rest = args[len(names) :]
+    every = [*parameters, *a.kwonlyargs]
+    known = {x.arg for x in every}
+    wrong = [name for name in named if name not in known or name in values]
+    values |= named
+    missing = [x.arg for x in every if x.arg not in values and x.arg not in defaults]
+    if wrong or missing or (rest and a.vararg is None):
+        p.fail(
+            f"{function.__qualname__} takes ({', '.join(x.arg for x in every)}); "
+            f"{len(args)} values and the names {[*named]} are given"
+        )
+    ordered = [annotated(p, x, values[x.arg] if x.arg in values else Static(defaults[x.arg])) for x in every]
+    if a.vararg is not None:
+        ordered.append(p.solid(make_tuple(p, rest)))
+    return ordered
+
+
+def annotated(p: Planned, parameter: ast.arg, value: Any) -> Any:
+    """An argument as its parameter's annotation has it."""
+    value = p.solid(value)
+    wanted = parameter.annotation
+    if isinstance(wanted, ast.Name) and wanted.id == "float" and value.type in (INT, BOOL):
+        return p.as_number(value, FLOAT)
+    return value
+
+
+PLANNERS: dict[type, Callable[[Planned, Any], Any]] = {
+    ast.Constant: _constant, ast.Name: _name, ast.Tuple: _tuple, ast.Attribute: _attribute, ast.Subscript: _subscript,
+    ast.BinOp: _binary, ast.UnaryOp: _unary, ast.Compare: _compare, ast.BoolOp: _boolean, ast.IfExp: _conditional,
+    ast.Call: _call,
+}  # fmt: skip
+UNKNOWN = {
+    ast.List: "a list", ast.ListComp: "a list comprehension", ast.GeneratorExp: "a generator", ast.Dict: "a dictionary",
+    ast.Set: "a set", ast.Lambda: "a lambda", ast.JoinedStr: "a formatted string", ast.NamedExpr: ":=", ast.Await: "await",
+    ast.Starred: "*", ast.Yield: "yield", ast.DictComp: "a dictionary comprehension", ast.SetComp: "a set comprehension",
+}  # fmt: skip

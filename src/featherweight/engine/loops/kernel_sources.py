@@ -1,0 +1,65 @@
+"""Syntax trees of functions, and errors that name a line."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+from types import FunctionType
+from typing import Any
+
+Tree = ast.FunctionDef | ast.Lambda
+
+
+class KernelError(TypeError):
+    """A kernel is outside the subset of Python that is compiled, or its types do not fit: "file:line: what; remedy"."""
+
+
+def error(function: Any, line: int, what: str) -> KernelError:
+    """An error at a line of a function's file."""
+    return KernelError(f"{function.__code__.co_filename}:{line}: in {function.__qualname__}: {what}")
+
+
+def tree_of(function: FunctionType) -> Tree:
+    """The syntax tree of a function, with the lines of its file. Raises KernelError."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    found = _functions("".join(lines)).get((code.co_name, code.co_firstlineno), []) if lines else []
+    named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
+    found = [tree for tree in found if _parameters(tree) == named]
+    if len(found) != 1:
+        why = "there are several such functions on this line; put each on its own" if found else "its source was not found"
+        raise error(function, code.co_firstlineno, f"{why}; a kernel needs the file it was defined in, unchanged")
+    return found[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _functions(source: str) -> dict[tuple[str, int], list[Tree]]:
+    """The functions of a file by their names, and the lines on which they or their decorators begin."""
+    functions: dict[tuple[str, int], list[Tree]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            functions.setdefault((node.name, first), []).append(node)
+        elif isinstance(node, ast.Lambda):
+            functions.setdefault(("<lambda>", node.lineno), []).append(node)
+    return functions
+
+
+def _parameters(tree: Tree) -> tuple[str, ...]:
+    """Names of parameters, in the order of a code object."""
+    a = tree.args
+    return tuple(x.arg for x in [*a.posonlyargs, *a.args, *a.kwonlyargs, *([a.vararg] if a.vararg else [])])
+
+
+def named_values(function: FunctionType) -> dict[str, Any]:
+    """The names of a function's closure, with their values."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    values = {}
+    for name, cell in cells:
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:  # it has no value yet
+            continue
+    return values

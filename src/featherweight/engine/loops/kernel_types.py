@@ -1,0 +1,127 @@
+"""Types of values in compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .kernel_tables import Layout
+
+
+class Number(NamedTuple):
+    """A whole number of 64 bits, a floating-point number of 64 bits, or a truth value."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL, INT, FLOAT = Number("bool"), Number("int"), Number("float")
+RANK = {BOOL: 0, INT: 1, FLOAT: 2}  # a number may become one of a higher rank
+
+
+class ArrayType(NamedTuple):
+    """A C-contiguous array."""
+
+    dtype: str
+    axes: int
+
+    def __str__(self) -> str:
+        return f"array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
+
+    @property
+    def item(self) -> Number:
+        """What an element is once it is read."""
+        return BOOL if self.dtype == "bool" else FLOAT if self.dtype.startswith("float") else INT
+
+
+class TupleType(NamedTuple):
+    """A tuple, or a named tuple of class `kind`."""
+
+    items: tuple[Any, ...]
+    kind: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.kind.__name__ if self.kind else ''}({', '.join(map(str, self.items))})"
+
+
+class TableType:
+    """A table of a layout."""
+
+    __slots__ = ("_hash", "_text", "layout")
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout, self._text = layout, layout.text()
+        self._hash = hash(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TableType) and self._hash == other._hash and self._text == other._text
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return f"table of {self.layout.kind.__name__}"
+
+
+class StaticType:
+    """What is known at compilation and takes no place in memory: None, a function, a class, a string, a module."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticType) and same_static(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value) if isinstance(self.value, str) else id(self.value)
+
+    def __str__(self) -> str:
+        return "None" if self.value is None else f"the constant {getattr(self.value, '__qualname__', repr(self.value))}"
+
+
+Type = Number | ArrayType | TupleType | TableType | StaticType
+NONE = StaticType(None)
+
+
+def same_static(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and isinstance(a, (str, int, float)) and a == b)
+
+
+def unified(a: Type, b: Type) -> Type | None:
+    """The type that values of both types have, some after conversion; None if there is none."""
+    if a == b:
+        return a
+    if isinstance(a, Number) and isinstance(b, Number):
+        return a if RANK[a] > RANK[b] else b
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.items) == len(b.items):
+        items = tuple(unified(x, y) for x, y in zip(a.items, b.items, strict=True))
+        if None not in items and (a.kind is b.kind or a.kind is None or b.kind is None):
+            return TupleType(items, a.kind if a.kind is b.kind else None)
+    return None
+
+
+def type_of_static(value: Any) -> Type:
+    """The type of a value that is known at compilation, once it is in memory."""
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, (int, np.integer)):
+        return INT
+    if isinstance(value, (float, np.floating)):
+        return FLOAT
+    if isinstance(value, tuple):
+        return TupleType(tuple(map(type_of_static, value)), type(value) if hasattr(value, "_fields") else None)
+    return StaticType(value)
+
+
+def type_of(value: Any) -> Type:
+    """The type of an argument."""
+    if isinstance(value, np.ndarray):
+        return ArrayType(value.dtype.name, value.ndim)
+    if isinstance(value, tuple):
+        return TupleType(tuple(map(type_of, value)), type(value) if hasattr(value, "_fields") else None)
+    return type_of_static(value)

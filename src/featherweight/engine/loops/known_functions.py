@@ -1,0 +1,179 @@
+"""Functions of Python and NumPy, and of this room, that kernels call and no plan has: what becomes of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import views
+from .arithmetic import binary, truth
+from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, TableType, TupleType
+from .machine_calls import call_machine
+from .plan import Compare, Constant, Field, Length, Numeric, Reshape, Special, Static
+from .planned_functions import Planned, item_of
+
+Known = Callable[[Planned, list[Any]], Any]
+
+
+def number(p: Planned, x: Any, what: str) -> Any:
+    """The argument, which must be a number."""
+    x = p.solid(x)
+    if not isinstance(x.type, Number):
+        p.fail(f"{what} of {x.type}; a kernel has it for numbers")
+    return x
+
+
+def require(p: Planned, args: list[Any], least: int, most: int, what: str) -> None:
+    if not least <= len(args) <= most:
+        p.fail(f"{what} with {len(args)} arguments; a kernel has it with {least if least == most else f'{least} to {most}'}")
+
+
+def extreme(name: str) -> Known:
+    def planned(p: Planned, args: list[Any]) -> Any:
+        if len(args) == 1:
+            args = list(p.items(args[0])) if isinstance(p.solid(args[0]).type, TupleType) else args
+        numbers = [number(p, x, name) for x in args]
+        if len(numbers) < 2:
+            return numbers[0] if numbers else p.fail(f"{name} of nothing")
+        types = {x.type for x in numbers}
+        type = FLOAT if FLOAT in types else INT if INT in types else BOOL
+        return Numeric(type, name, tuple(p.as_number(x, type) for x in numbers))
+
+    return planned
+
+
+def of_float(name: str, result: Number = FLOAT) -> Known:
+    """A function of one float."""
+
+    def planned(p: Planned, args: list[Any]) -> Any:
+        require(p, args, 1, 1, name)
+        if isinstance(args[0], Static) and name in FOLDED:
+            return Static(FOLDED[name](args[0].value))
+        return Numeric(result, name, (p.as_number(number(p, args[0], name), FLOAT),))
+
+    return planned
+
+
+FOLDED = {"floor": np.floor, "ceil": np.ceil, "sqrt": math.sqrt}
+
+
+def to_whole(name: str) -> Known:
+    """`math.floor` and `math.ceil`, which give whole numbers."""
+
+    def planned(p: Planned, args: list[Any]) -> Any:
+        require(p, args, 1, 1, name)
+        x = number(p, args[0], name)
+        return x if x.type == INT else p.as_number(Numeric(FLOAT, name, (p.as_number(x, FLOAT),)), INT)
+
+    return planned
+
+
+def of_two(name: str) -> Known:
+    """`np.minimum` and `np.maximum`: NaN if either is."""
+
+    def planned(p: Planned, args: list[Any]) -> Any:
+        require(p, args, 2, 2, name)
+        a, b = (number(p, x, name) for x in args)
+        if FLOAT in (a.type, b.type):
+            return Numeric(FLOAT, name, (p.as_number(a, FLOAT), p.as_number(b, FLOAT)))
+        return Numeric(INT, name[:3], (p.as_number(a, INT), p.as_number(b, INT)))
+
+    return planned
+
+
+def absolute(p: Planned, args: list[Any]) -> Any:
+    require(p, args, 1, 1, "abs")
+    x = number(p, args[0], "abs")
+    return Numeric(x.type, "abs", (x,)) if x.type != BOOL else p.as_number(x, INT)
+
+
+def conversion(type: Number) -> Known:
+    def planned(p: Planned, args: list[Any]) -> Any:
+        require(p, args, 1, 1, str(type))
+        if type == BOOL:
+            return p.as_number(truth(p, args[0]), BOOL)
+        return p.as_number(number(p, args[0], str(type)), type)
+
+    return planned
+
+
+def length(p: Planned, args: list[Any]) -> Any:
+    require(p, args, 1, 1, "len")
+    (x,) = args
+    if isinstance(x, Static):
+        return Static(len(x.value))
+    if isinstance(x.type, ArrayType):
+        return Length(x, 0)
+    if not isinstance(x.type, TupleType):
+        p.fail(f"the length of {x.type}")
+    return Static(len(x.type.items))
+
+
+def matrix(p: Planned, args: list[Any]) -> Any:
+    """`as_matrix`."""
+    require(p, args, 3, 3, "as_matrix")
+    array, *shape = args
+    if not isinstance(array.type, ArrayType) or array.type.axes != 1:
+        p.fail(f"as_matrix of {array.type}; it needs an array with 1 axis")
+    sizes = tuple(p.as_number(x, INT) for x in shape)
+    return Reshape(ArrayType(array.type.dtype, 2), array, sizes, p.place())
+
+
+def multiples(p: Planned, args: list[Any]) -> Any:
+    """`subtract_multiples`."""
+    require(p, args, 6, 6, "subtract_multiples")
+    array, *places, factors = args
+    if array.type != ArrayType("float64", 1):
+        p.fail(f"subtract_multiples in {array.type}; it needs an array of float64 with 1 axis")
+    numbers = [p.as_number(x, INT) for x in places]
+    numbers += [p.as_number(x, FLOAT) for x in p.items(factors)]
+    return Special(NONE, "subtract_multiples", (array, *numbers), p.place())
+
+
+def machine(p: Planned, args: list[Any]) -> Any:
+    """`call_machine`."""
+    require(p, args, 1, 1, "call_machine")
+    call = args[0]
+    if isinstance(call.type, TableType):
+        fields = {name: (inner, at) for name, inner, at in call.type.layout.fields}
+        at = fields["pointers"][1]
+        address, pointers = Field(INT, call, fields["address"][1]), Field(ArrayType("int64", 1), call, at)
+    else:
+        call = p.bound(call)
+        address, pointers = item_of(call, 0), item_of(call, 1)
+    return Special(NONE, "call_machine", (address, pointers), p.place())
+
+
+def is_nan(p: Planned, args: list[Any]) -> Any:
+    require(p, args, 1, 1, "isnan")
+    x = p.bound(p.as_number(number(p, args[0], "isnan"), FLOAT))
+    return Compare("!=", x, x)
+
+
+def is_infinite(p: Planned, args: list[Any]) -> Any:
+    require(p, args, 1, 1, "isinf")
+    x = p.as_number(number(p, args[0], "isinf"), FLOAT)
+    return Compare("==", Numeric(FLOAT, "abs", (x,)), Constant(FLOAT, math.inf))
+
+
+def tangent(p: Planned, args: list[Any]) -> Any:
+    require(p, args, 1, 1, "tan")
+    x = p.bound(p.as_number(number(p, args[0], "tan"), FLOAT))
+    return binary(p, "/", Numeric(FLOAT, "sin", (x,)), Numeric(FLOAT, "cos", (x,)))
+
+
+KNOWN_FUNCTIONS: dict[Any, Known] = {
+    len: length, min: extreme("min"), max: extreme("max"), abs: absolute, np.abs: absolute, math.fabs: of_float("abs"),
+    int: conversion(INT), float: conversion(FLOAT), bool: conversion(BOOL),
+    math.sqrt: of_float("sqrt"), np.sqrt: of_float("sqrt"), math.sin: of_float("sin"), np.sin: of_float("sin"),
+    math.cos: of_float("cos"), np.cos: of_float("cos"), math.tan: tangent, np.tan: tangent,
+    math.floor: to_whole("floor"), math.ceil: to_whole("ceil"), np.floor: of_float("floor"), np.ceil: of_float("ceil"),
+    math.isfinite: of_float("isfinite", BOOL), np.isfinite: of_float("isfinite", BOOL),
+    math.isnan: is_nan, np.isnan: is_nan, math.isinf: is_infinite, np.isinf: is_infinite,
+    np.minimum: of_two("minimum"), np.maximum: of_two("maximum"),
+    views.as_matrix: matrix, views.subtract_multiples: multiples, call_machine: machine,
+}  # fmt: skip
+"""What plans a call, by the function that is called."""

@@ -1,0 +1,692 @@
+"""A plan as LLVM IR: functions in static single assignment form.
+
+A value is a tuple of registers: one of a number, an address and lengths of an array, those of all items of a tuple, the address
+of a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..backends.llvm.ir import Function
+from ..backends.llvm.ir import Type as MachineType
+from ..backends.llvm.trig import sincos_ir, sincos_name
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
+from .plan import (
+    ArrayView,
+    Assign,
+    Binary,
+    Break,
+    Call,
+    Compare,
+    Constant,
+    Continue,
+    Convert,
+    CopyArray,
+    Do,
+    Field,
+    Fill,
+    For,
+    FunctionPlan,
+    Fused,
+    If,
+    Length,
+    Load,
+    MakeTuple,
+    Negative,
+    Not,
+    Numeric,
+    Pick,
+    Plan,
+    Read,
+    Reshape,
+    Return,
+    Rounds,
+    Slice,
+    Special,
+    Static,
+    Store,
+    TupleItem,
+    While,
+)  # fmt: skip
+from .views import LANES
+
+REAL = MachineType("double", 1)
+WORDS = {BOOL: "i1", INT: "i64", FLOAT: "double"}
+ITEMS = {
+    "float64": "double", "float32": "float", "int64": "i64", "uint64": "i64", "int32": "i32", "uint32": "i32", "int16": "i16",
+    "uint16": "i16", "int8": "i8", "uint8": "i8", "bool": "i8",
+}  # fmt: skip
+BYTES = {"double": 8, "float": 4, "i64": 8, "i32": 4, "i16": 2, "i8": 1}
+INSTRUCTIONS = {
+    INT: {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl", ">>": "ashr"},
+    BOOL: {"&": "and", "|": "or", "^": "xor"},
+    FLOAT: {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"},
+}
+TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+ATTRIBUTES = "nounwind"  # of all functions
+
+Registers = tuple[str, ...]
+Values = dict[int, Registers]  # of variables, by their numbers
+
+
+def words_of(type: Type) -> list[str]:
+    """The machine types of a value's registers."""
+    if isinstance(type, Number):
+        return [WORDS[type]]
+    if isinstance(type, ArrayType):
+        return ["ptr"] + ["i64"] * type.axes
+    if isinstance(type, TupleType):
+        return [w for x in type.items for w in words_of(x)]
+    return ["ptr"] if isinstance(type, TableType) else []
+
+
+def bundle(words: Sequence[str]) -> str:
+    """The machine type of several words, of which a function returns one."""
+    return words[0] if len(words) == 1 else f"{{ {', '.join(words)} }}" if words else "void"
+
+
+def real(x: float) -> str:
+    return REAL.constant(x)
+
+
+class Edge:
+    """A way to a block that is not written yet: where from, and with what in the variables."""
+
+    def __init__(self, block: str, values: Values) -> None:
+        self.block, self.values = block, values
+
+
+class OpenLoop:
+    """A loop that is being written: the labels where rounds and the loop itself end, and the ways there."""
+
+    def __init__(self, following: str, done: str) -> None:
+        self.following, self.done = following, done
+        self.continued: list[Edge] = []
+        self.left: list[Edge] = []
+
+
+class FunctionWriter:
+    """Writes one function of a plan."""
+
+    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool) -> None:
+        self.plan, self.names, self.fused_sums = plan, names, fused
+        self.values: Values = {}
+        self.words: dict[int, list[str]] = {}
+        arguments = []
+        for v in plan.parameters:
+            registers = tuple(f"%a{v.number}.{k}" for k in range(len(words_of(v.type))))
+            arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
+            self.values[v.number], self.words[v.number] = registers, words_of(v.type)
+        self.result = words_of(plan.result)
+        self.f = Function(bundle(self.result), names[id(plan)], arguments, attributes=ATTRIBUTES)
+        self.loops: list[OpenLoop] = []
+        self.ended = False  # whether the block that is being written has its last instruction
+        self.shared: dict[str, None] = {}  # what the module needs beside declarations
+
+    def written(self) -> Function:
+        self.block(self.plan.body)
+        if not self.ended:
+            self.f.line("unreachable")
+        return self.f
+
+    # blocks
+
+    def block(self, statements: list[Any]) -> None:
+        for s in statements:
+            if self.ended:
+                return
+            STATEMENTS[type(s)](self, s)
+
+    def end(self, label: str) -> Edge:
+        """Go to a label; the way there."""
+        edge = Edge(self.f.block, self.values)
+        self.f.jump(label)
+        self.ended = True
+        return edge
+
+    def begin(self, label: str, ways: list[Edge]) -> None:
+        """Begin a block that some ways lead to."""
+        f = self.f
+        f.label(label)
+        self.ended = False
+        if not ways:
+            f.line("unreachable")
+            self.ended = True
+            return
+        if len(ways) == 1:
+            self.values = dict(ways[0].values)
+            return
+        first, merged = ways[0].values, {}
+        for number, registers in first.items():
+            others = [w.values.get(number) for w in ways]
+            if None in others:
+                continue
+            if all(x is registers or x == registers for x in others):
+                merged[number] = registers
+            else:
+                words = self.words[number]
+                merged[number] = tuple(
+                    r if all(w.values[number][k] == r for w in ways)
+                    else f.phi(words[k], *((w.values[number][k], w.block) for w in ways))
+                    for k, r in enumerate(registers)
+                )  # fmt: skip
+        self.values = merged
+
+    # statements
+
+    def assign(self, s: Assign) -> None:
+        self.values[s.variable.number] = self.registers(s.value)
+        self.words.setdefault(s.variable.number, words_of(s.variable.type))
+
+    def do(self, s: Do) -> None:
+        self.registers(s.value)
+
+    def choose(self, s: If) -> None:
+        f = self.f
+        (condition,) = self.registers(s.test)
+        then, otherwise, after = f.fresh("then"), f.fresh("else"), f.fresh("after")
+        ways = []
+        before = self.values
+        f.branch(condition, then, otherwise if s.otherwise else after)
+        if not s.otherwise:
+            ways.append(Edge(f.block, dict(before)))
+        for label, statements in ((then, s.then), (otherwise, s.otherwise)):
+            if label == otherwise and not s.otherwise:
+                continue
+            f.label(label)
+            self.values, self.ended = dict(before), False
+            self.block(statements)
+            if not self.ended:
+                ways.append(self.end(after))
+        self.begin(after, ways)
+
+    def loop_for(self, s: For) -> None:
+        """A test before the first round, and one after each."""
+        f = self.f
+        (begin,), (end,) = self.registers(s.begin), self.registers(s.end)
+        body, following, done = f.fresh("body"), f.fresh("next"), f.fresh("done")
+        loop = OpenLoop(following, done)
+        test = "slt" if s.step > 0 else "sgt"
+        known = is_number(begin) and is_number(end)
+        if known and not (int(end) - int(begin)) * s.step > 0:
+            return
+        before = dict(self.values)
+        if known:
+            f.jump(body)
+        else:
+            f.branch(f.value(f"icmp {test} i64 {begin}, {end}"), body, done)
+            loop.left.append(Edge(f.block, before))
+        entry, mark, heads = self.head(body, s.body)
+        index, after = f"%{f.fresh('i')}", f"%{f.fresh('j')}"
+        self.values[s.index.number] = (index,)
+        self.words[s.index.number] = ["i64"]
+        self.loops.append(loop)
+        self.block(s.body)
+        self.loops.pop()
+        if not self.ended:
+            loop.continued.append(self.end(following))
+        back: list[Edge] = []
+        if loop.continued:
+            self.begin(following, loop.continued)
+            f.line(f"{after} = add i64 {index}, {s.step}")
+            f.branch(f.value(f"icmp {test} i64 {after}, {end}"), body, done)
+            back = [Edge(f.block, self.values)]
+            loop.left.append(back[0])
+        phi = f"  {index} = phi i64 " + ", ".join([f"[ {begin}, %{entry} ]", *(f"[ {after}, %{e.block} ]" for e in back)])
+        self.close(mark, heads, entry, back, [phi])
+        self.begin(done, loop.left)
+
+    def loop_while(self, s: While) -> None:
+        f = self.f
+        head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
+        loop = OpenLoop(head, done)
+        f.jump(head)
+        entry, mark, heads = self.head(head, [*s.head, *s.body])
+        self.block(s.head)
+        if isinstance(s.test, Constant):
+            f.jump(body)
+        else:
+            f.branch(self.registers(s.test)[0], body, done)
+            loop.left.append(Edge(f.block, dict(self.values)))
+        f.label(body)
+        self.loops.append(loop)
+        self.block(s.body)
+        self.loops.pop()
+        if not self.ended:
+            loop.continued.append(self.end(head))
+        self.close(mark, heads, entry, loop.continued, [])
+        self.begin(done, loop.left)
+
+    def rounds(self, s: Rounds) -> None:
+        f = self.f
+        loop = OpenLoop("", f.fresh("done"))
+        for statements in s.rounds:
+            if self.ended:
+                break
+            loop.following, loop.continued = f.fresh("next"), []
+            self.loops.append(loop)
+            self.block(statements)
+            self.loops.pop()
+            if loop.continued:
+                if not self.ended:
+                    loop.continued.append(self.end(loop.following))
+                self.begin(loop.following, loop.continued)
+        if loop.left:
+            if not self.ended:
+                loop.left.append(self.end(loop.done))
+            self.begin(loop.done, loop.left)
+
+    def head(self, label: str, body: list[Any]) -> tuple[str, int, dict[int, tuple[Registers, Registers]]]:
+        """Begin a loop's first block: where it is entered from, the line for its phis, and the variables that have one."""
+        f, entry = self.f, self.f.block
+        f.label(label)
+        mark = f.reserve()
+        heads = {}
+        for number in assigned(body):
+            old = self.values.get(number)
+            if old is not None:
+                new = tuple(f"%{f.fresh('h')}" for _ in old)
+                heads[number] = old, new
+                self.values[number] = new
+        return entry, mark, heads
+
+    def close(
+        self, mark: int, heads: dict[int, tuple[Registers, Registers]], entry: str, back: list[Edge], lines: list[str]
+    ) -> None:
+        """Write the phis of a loop's first block."""
+        for number, (old, new) in heads.items():
+            for k, w in enumerate(self.words[number]):
+                ways = [f"[ {old[k]}, %{entry} ]", *(f"[ {e.values[number][k]}, %{e.block} ]" for e in back)]
+                lines.append(f"  {new[k]} = phi {w} " + ", ".join(ways))
+        self.f.fill_in(mark, lines)
+
+    def leave(self, s: Break) -> None:
+        self.loops[-1].left.append(self.end(self.loops[-1].done))
+
+    def go_on(self, s: Continue) -> None:
+        self.loops[-1].continued.append(self.end(self.loops[-1].following))
+
+    def give(self, s: Return) -> None:
+        f = self.f
+        if isinstance(s.value, Static):
+            f.ret()
+        else:
+            registers = self.registers(s.value)
+            value = registers[0] if registers else ""
+            if len(registers) > 1:
+                value = "poison"
+                for k, (w, r) in enumerate(zip(self.result, registers, strict=True)):
+                    value = f.value(f"insertvalue {bundle(self.result)} {value}, {w} {r}, {k}")
+            f.ret(bundle(self.result), value) if registers else f.ret()
+        self.ended = True
+
+    def store(self, s: Store) -> None:
+        value = self.registers(s.value)[0]
+        address = self.element(s.array, s.indices)
+        self.put(s.array.type.dtype, value, address)
+
+    def put(self, dtype: str, value: str, address: str) -> None:
+        """Write a number to an address."""
+        f, kind = self.f, ITEMS[dtype]
+        if dtype == "bool":
+            value = f.cast("zext", "i1", value, "i8")
+        elif kind == "float":
+            value = f.cast("fptrunc", "double", value, "float")
+        elif kind not in ("double", "i64"):
+            value = f.cast("trunc", "i64", value, kind)
+        f.store(kind, value, address)
+
+    def get(self, dtype: str, address: str) -> str:
+        """The number at an address."""
+        f, kind = self.f, ITEMS[dtype]
+        value = f.load(kind, address)
+        if dtype == "bool":
+            return f.cast("trunc", "i8", value, "i1")
+        if kind == "float":
+            return f.cast("fpext", "float", value, "double")
+        if kind in ("double", "i64"):
+            return value
+        return f.cast("zext" if dtype.startswith("u") else "sext", kind, value, "i64")
+
+    def fill(self, s: Fill) -> None:
+        data, *shape = self.registers(s.array)
+        (value,) = self.registers(s.value)
+        kind, size = ITEMS[s.array.type.dtype], self.product(shape)
+        if value in (real(0.0), "0", "false"):
+            self.f.clear_bytes(data, self.times(size, BYTES[kind]))
+            return
+        with self.f.loop(size) as i:
+            self.put(s.array.type.dtype, value, self.f.at(kind, data, i))
+
+    def copy(self, s: CopyArray) -> None:
+        data, *shape = self.registers(s.array)
+        source, *_ = self.registers(s.source)
+        kind = ITEMS[s.array.type.dtype]
+        with self.f.loop(self.product(shape)) as i:
+            self.f.store(kind, self.f.load(kind, self.f.at(kind, source, i)), self.f.at(kind, data, i))
+
+    def product(self, numbers: Sequence[str]) -> str:
+        result = numbers[0]
+        for n in numbers[1:]:
+            result = self.times(result, n)
+        return result
+
+    def times(self, a: str, b: str | int) -> str:
+        return a if b == 1 else self.f.mul(a, b)
+
+    # expressions
+
+    def registers(self, x: Any) -> Registers:
+        return EXPRESSIONS[type(x)](self, x)
+
+    def constant(self, x: Constant) -> Registers:
+        if x.type == FLOAT:
+            return (real(x.value),)
+        return (("true" if x.value else "false") if x.type == BOOL else str(int(x.value)),)
+
+    def static(self, x: Static) -> Registers:
+        return ()
+
+    def read(self, x: Read) -> Registers:
+        return self.values[x.variable.number]
+
+    def make_tuple(self, x: MakeTuple) -> Registers:
+        return tuple(r for item in x.items for r in self.registers(item))
+
+    def item(self, x: TupleItem) -> Registers:
+        whole = self.registers(x.whole)
+        sizes = [len(words_of(t)) for t in x.whole.type.items]
+        begin = sum(sizes[: x.number])
+        return whole[begin : begin + sizes[x.number]]
+
+    def pick(self, x: Pick) -> Registers:
+        """By selections: items are few."""
+        items = [self.registers(item) for item in x.items]
+        (index,) = self.registers(x.index)
+        chosen, words = items[0], words_of(x.type)
+        for k, item in enumerate(items[1:], 1):
+            c = self.f.equal(index, k)
+            chosen = tuple(self.f.select(c, b, a, w) if a != b else a for a, b, w in zip(chosen, item, words, strict=True))
+        return chosen
+
+    def field(self, x: Field) -> Registers:
+        f = self.f
+        (table,) = self.registers(x.table)
+
+        def word(kind: str, k: int) -> str:
+            return f.value(f"load {kind}, ptr {f.at('i64', table, k)}, align 8, !invariant.load !0")
+
+        if isinstance(x.type, TableType):
+            return (f.at("i64", table, x.word),)
+        if isinstance(x.type, ArrayType):
+            return (word("ptr", x.word), *(word("i64", x.word + 1 + k) for k in range(x.type.axes)))
+        if x.type == BOOL:
+            return (f.cast("trunc", "i64", word("i64", x.word), "i1"),)
+        return (word(WORDS[x.type], x.word),)  # type: ignore[index]
+
+    def binary(self, x: Binary) -> Registers:
+        f = self.f
+        (a,), (b,) = self.registers(x.left), self.registers(x.right)
+        if x.operator in ("//", "%"):
+            return (self.divided(x.operator, a, b),)
+        return (f.binary(INSTRUCTIONS[x.type][x.operator], WORDS[x.type], a, b),)
+
+    def divided(self, operator: str, a: str, b: str) -> str:
+        """Whole numbers, as Python has it: rounded down, with a rest of the divisor's sign."""
+        f = self.f
+        if is_number(b) and int(b) > 0:
+            rest = f.binary("srem", "i64", a, b)
+            negative = f.less(rest, 0)
+            if operator == "%":
+                return f.add(rest, f.select(negative, b, 0))
+            return f.add(f.binary("sdiv", "i64", a, b), f.cast("sext", "i1", negative, "i64"))
+        rest = f.binary("srem", "i64", a, b)
+        apart = f.both(f.negation(f.equal(rest, 0)), f.less(f.binary("xor", "i64", rest, b), 0))
+        if operator == "%":
+            return f.add(rest, f.select(apart, b, 0))
+        return f.sub(f.binary("sdiv", "i64", a, b), f.cast("zext", "i1", apart, "i64"))
+
+    def fused(self, x: Fused) -> Registers:
+        f = self.f
+        if x.product_first:
+            (a,), (b,), (c,) = self.registers(x.left), self.registers(x.right), self.registers(x.more)
+        else:
+            (c,), (a,), (b,) = self.registers(x.more), self.registers(x.left), self.registers(x.right)
+        if x.minus_product:
+            a = f.value(f"fneg double {a}")
+        if x.minus_more:
+            c = f.value(f"fneg double {c}")
+        return (f.intrinsic("fma", REAL, a, b, c),)
+
+    def negative(self, x: Negative) -> Registers:
+        (a,) = self.registers(x.value)
+        return (self.f.value(f"fneg double {a}") if x.type == FLOAT else self.f.sub(0, a),)
+
+    def opposite(self, x: Not) -> Registers:
+        return (self.f.negation(self.registers(x.value)[0]),)
+
+    def compare(self, x: Compare) -> Registers:
+        (a,), (b,) = self.registers(x.left), self.registers(x.right)
+        return (self.compared(x.operator, x.left.type, a, b),)
+
+    def compared(self, operator: str, type: Number, a: str, b: str) -> str:
+        test = TESTS[operator]
+        if type == FLOAT:
+            return self.f.value(f"fcmp {'u' if test == 'ne' else 'o'}{test} double {a}, {b}")
+        return self.f.value(f"icmp {test if operator in ('==', '!=') else 's' + test} {WORDS[type]} {a}, {b}")
+
+    def convert(self, x: Convert) -> Registers:
+        f, old = self.f, x.value.type
+        (a,) = self.registers(x.value)
+        if x.type == FLOAT:
+            return (f.cast("uitofp" if old == BOOL else "sitofp", WORDS[old], a, "double"),)
+        if x.type == INT:
+            return (f.cast("zext", "i1", a, "i64") if old == BOOL else self.truncated(a),)
+        return (f.value(f"fcmp une double {a}, {real(0.0)}") if old == FLOAT else f.value(f"icmp ne i64 {a}, 0"),)
+
+    def truncated(self, a: str) -> str:
+        """A float without its fraction; some number where that does not fit."""
+        self.f.declarations["declare i64 @llvm.fptosi.sat.i64.f64(double)"] = None
+        return self.f.call("i64", "@llvm.fptosi.sat.i64.f64", f"double {a}")
+
+    def numeric(self, x: Numeric) -> Registers:
+        f, name = self.f, x.name
+        a, *rest = (self.registers(y)[0] for y in x.arguments)
+        if name in ("min", "max"):
+            for b in rest:
+                a = f.select(self.compared("<" if name == "min" else ">", x.type, b, a), b, a, WORDS[x.type])
+            return (a,)
+        if name in ("minimum", "maximum"):
+            (b,) = rest
+            test = "ult" if name == "minimum" else "ugt"
+            chosen = f.select(f.value(f"fcmp {test} double {a}, {b}"), a, b, "double")  # a if it is NaN, or b is
+            return (f.select(f.value(f"fcmp uno double {b}, {real(0.0)}"), b, chosen, "double"),)
+        if name == "abs" and x.type == INT:
+            return (f.select(f.less(a, 0), f.sub(0, a), a),)
+        if name == "isfinite":
+            return (f.value(f"fcmp olt double {f.intrinsic('fabs', REAL, a)}, {real(math.inf)}"),)
+        if name in ("sin", "cos"):
+            both = f.call("{ double, double }", f"@{sincos_name(REAL)}", f"double {a}")
+            self.shared["sincos"] = None
+            return (f.member("double", both, int(name == "cos")),)
+        return (f.intrinsic({"abs": "fabs"}.get(name, name), REAL, a),)
+
+    def element(self, array: Any, indices: Sequence[Any]) -> str:
+        """The address of an element."""
+        data, *shape = self.registers(array)
+        places = [self.registers(i)[0] for i in indices]
+        return self.f.at(ITEMS[array.type.dtype], data, self.offset(shape, places))
+
+    def offset(self, shape: Sequence[str], places: Sequence[str]) -> str:
+        """How many elements of the remaining axes are before leading indices."""
+        result = places[0]
+        for n, k in zip(shape[1:], places[1:], strict=False):
+            scaled = "0" if result == "0" else self.f.mul(result, n)
+            result = k if scaled == "0" else scaled if k == "0" else self.f.add(scaled, k)
+        return result
+
+    def load(self, x: Load) -> Registers:
+        return (self.get(x.array.type.dtype, self.element(x.array, x.indices)),)
+
+    def view(self, x: ArrayView) -> Registers:
+        data, *shape = self.registers(x.array)
+        places = [self.registers(i)[0] for i in x.indices]
+        rest = shape[len(places) :]
+        count = self.offset(shape, places)
+        count = "0" if count == "0" else self.f.mul(count, self.product(rest))
+        return (self.f.at(ITEMS[x.array.type.dtype], data, count), *rest)
+
+    def slice(self, x: Slice) -> Registers:
+        f = self.f
+        data, first, *rest = self.registers(x.array)
+        begin = self.registers(x.begin)[0] if x.begin is not None else "0"
+        end = f.least(self.registers(x.end)[0], first) if x.end is not None else first
+        if begin == "0":
+            return (data, end, *rest)
+        skipped = self.times(begin, self.product(rest)) if rest else begin
+        return (f.at(ITEMS[x.array.type.dtype], data, skipped), f.sub(end, begin), *rest)
+
+    def reshape(self, x: Reshape) -> Registers:
+        data, *_ = self.registers(x.array)
+        return (data, *(self.registers(n)[0] for n in x.shape))
+
+    def length(self, x: Length) -> Registers:
+        return (self.registers(x.array)[1 + x.axis],)
+
+    def call(self, x: Call) -> Registers:
+        given = []
+        for argument in x.arguments:
+            given += [f"{w} {r}" for w, r in zip(words_of(argument.type), self.registers(argument), strict=True)]
+        words = words_of(x.type)
+        value = self.f.call(bundle(words), f"@{self.names[id(x.function)]}", *given)
+        if len(words) < 2:
+            return (value,) if words else ()
+        return tuple(self.f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
+
+    def special(self, x: Special) -> Registers:
+        registers = [self.registers(a) for a in x.arguments]
+        SPECIAL[x.name](self, registers)
+        return ()
+
+
+def write_machine_call(w: FunctionWriter, arguments: list[Registers]) -> None:
+    """`call_machine`: `int f(double **arguments)` at an address that is not 0."""
+    f = w.f
+    (address,), (pointers, _) = arguments
+    there, after = f.fresh("there"), f.fresh("after")
+    f.branch(f.equal(address, 0), after, there)
+    f.label(there)
+    f.call("i32", f.cast("inttoptr", "i64", address, "ptr"), f"ptr {pointers}")
+    f.jump(after)
+    f.label(after)
+
+
+def write_multiples(w: FunctionWriter, arguments: list[Registers]) -> None:
+    """`subtract_multiples`, on vectors: LLVM would not know that rows of one matrix are apart."""
+    f, lanes = w.f, MachineType("double", LANES)
+    (data, _), (target,), (source,), (stride,), (length,), *factors = arguments
+    starts = [f.add(source, f.mul(stride, k)) for k in range(len(factors))]
+    spread = [f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES) for (x,) in factors]
+    with f.loop(length, step=LANES) as j:
+        place = f.at("double", data, f.add(target, j))
+        total = f.load(lanes.ir, place, align=8)
+        for start, x in zip(starts, spread, strict=True):
+            row = f.load(lanes.ir, f.at("double", data, f.add(start, j)), align=8)
+            if w.fused_sums:
+                total = f.intrinsic("fma", lanes, f.value(f"fneg {lanes.ir} {x}"), row, total)
+            else:
+                total = f.binary("fsub", lanes.ir, total, f.binary("fmul", lanes.ir, x, row))
+        f.store(lanes.ir, total, place, align=8)
+
+
+SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers]], None]] = {
+    "call_machine": write_machine_call, "subtract_multiples": write_multiples,
+}  # fmt: skip
+W = FunctionWriter
+STATEMENTS: dict[type, Callable[[FunctionWriter, Any], None]] = {
+    Assign: W.assign, Do: W.do, If: W.choose,
+    For: W.loop_for, While: W.loop_while, Rounds: W.rounds, Break: W.leave, Continue: W.go_on,
+    Return: W.give, Store: W.store, Fill: W.fill, CopyArray: W.copy,
+}  # fmt: skip
+EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
+    Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick,
+    Field: W.field,
+    Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
+    Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Length: W.length, Call: W.call,
+    Special: W.special,
+}  # fmt: skip
+
+
+def is_number(register: str) -> bool:
+    """Whether a register is a whole number that is known."""
+    return register.lstrip("-").isdigit()
+
+
+def assigned(statements: list[Any]) -> dict[int, None]:
+    """The variables that statements set, in order."""
+    found: dict[int, None] = {}
+    for s in statements:
+        if isinstance(s, Assign):
+            found[s.variable.number] = None
+        elif isinstance(s, If):
+            found |= assigned(s.then) | assigned(s.otherwise)
+        elif isinstance(s, For):
+            found |= assigned(s.body)
+        elif isinstance(s, Rounds):
+            found |= assigned([x for r in s.rounds for x in r])
+        elif isinstance(s, While):
+            found |= assigned(s.head) | assigned(s.body)
+    return found
+
+
+def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
+    """The text of a plan's functions with what they need, and the name of the last of them, the kernel."""
+    names = {id(p): f'"{p.name}.{k}"' for k, p in enumerate(plan.functions)}
+    writers = [FunctionWriter(p, names, fused) for p in plan.functions]
+    texts: list[str] = []
+    declarations: dict[str, None] = {}
+    for w in writers:
+        f = w.written()
+        texts.append(str(f))
+        declarations |= f.declarations
+    if any("sincos" in w.shared for w in writers):
+        made = sincos_ir("double", 1, fma)
+        declarations |= dict.fromkeys(made.declarations)
+        texts.append(made.definition)
+    return [*declarations, *texts, "!0 = !{}"], names[id(plan.functions[-1])]
+
+
+def write_entry(plan: Plan, kernel: str, name: str) -> str:
+    """`i64 name(ptr words, ptr results)`: the arguments as words one after the other; the results go to `results`."""
+    p = plan.functions[-1]
+    f = Function("i64", name, ["ptr %words", "ptr %results"], "external", ATTRIBUTES)
+    given, at = [], 0
+    for v in p.parameters:
+        for w in words_of(v.type):
+            word = f.load("i64" if w == "i1" else w, f.at("i64", "%words", at))
+            given.append(f"{w} {f.cast('trunc', 'i64', word, 'i1') if w == 'i1' else word}")
+            at += 1
+    words = words_of(p.result)
+    value = f.call(bundle(words), f"@{kernel}", *given)
+    for k, w in enumerate(words):
+        x = value if len(words) == 1 else f.value(f"extractvalue {bundle(words)} {value}, {k}")
+        x, w = (f.cast("zext", "i1", x, "i64"), "i64") if w == "i1" else (x, w)
+        f.store(w, x, f.at("i64", "%results", k))
+    f.ret("i64", "0")
+    return str(f)
+
+
+def write_table_entry(plan: Plan, kernel: str, name: str) -> str:
+    """`i64 name(i64 ...)`: addresses of tables, and whole numbers; a whole number is the result."""
+    p = plan.functions[-1]
+    f = Function("i64", name, [f"i64 %x{k}" for k in range(len(p.parameters))], "external", ATTRIBUTES)
+    given = []
+    for k, v in enumerate(p.parameters):
+        x = f"%x{k}"
+        given.append(f"ptr {f.cast('inttoptr', 'i64', x, 'ptr')}" if isinstance(v.type, TableType) else f"i64 {x}")
+    f.ret("i64", f.call("i64", f"@{kernel}", *given))
+    return str(f)

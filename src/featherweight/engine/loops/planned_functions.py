@@ -1,0 +1,217 @@
+"""A function while it is planned: its names, its statements so far, and its errors."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from types import FunctionType
+from typing import Any, NoReturn, Protocol
+
+from .kernel_sources import error, named_values, tree_of
+from .kernel_types import FLOAT, INT, NONE, Number, StaticType, TupleType, Type, type_of_static, unified
+from .plan import Assign, Constant, Convert, FunctionPlan, Length, MakeTuple, Read, Static, TupleItem, Variable
+
+Names = dict[str, Any]  # of what each name stands for: a Variable, a Static, or a Clash
+
+
+class Restart(Exception):
+    """The function must be planned again: a variable turned out to have a wider type, or another one."""
+
+
+class Clash:
+    """A name that stands for values of different types on different ways to this place."""
+
+    def __init__(self, *types: Type) -> None:
+        self.types = types
+
+
+class Specializer(Protocol):
+    """What plans functions for argument types."""
+
+    fused: bool
+
+    def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
+        """The plan of a function."""
+
+    def place(self, file: str, line: int) -> int:
+        """The number of a source line."""
+
+
+class Knowledge:
+    """What earlier attempts found out about a function's variables."""
+
+    def __init__(self) -> None:
+        self.widths: dict[tuple[str, int], Type] = {}  # of versions of names
+        self.result: Type | None = None
+        self.clashing: dict[tuple[tuple[int, int], str], Clash] = {}  # names at heads of loops, by the line and column of these
+
+
+class Planned:
+    """The state of planning one function for some argument types."""
+
+    def __init__(self, specializer: Specializer, function: FunctionType, types: tuple[Type, ...], known: Knowledge) -> None:
+        self.specializer, self.function, self.known = specializer, function, known
+        self.tree = tree_of(function)
+        self.line = self.tree.lineno
+        self.statements: list[Any] = []  # of the block that is being planned
+        self.names: Names | None = {}  # None where execution does not come
+        self.versions: dict[str, list[Variable]] = {}
+        self.closure = named_values(function)
+        self.local = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
+        self.result = known.result
+        self.loops: list[Any] = []
+        self.count = 0
+
+    def fail(self, what: str, node: Any = None) -> NoReturn:
+        raise error(self.function, getattr(node, "lineno", self.line), what)
+
+    def place(self) -> int:
+        """The number of the line that is being planned."""
+        return self.specializer.place(self.function.__code__.co_filename, self.line)
+
+    # names
+
+    def value_of(self, name: str) -> Any:
+        """What a name stands for here."""
+        assert self.names is not None
+        found = self.names.get(name)
+        if isinstance(found, Variable):
+            return Read(found)
+        if isinstance(found, Clash):
+            self.fail(f"{name!r} is {' or '.join(map(str, found.types))} here; use one name for one type")
+        if found is not None:
+            return found
+        if name in self.closure:
+            return Static(self.closure[name])
+        if name in self.local:
+            self.fail(f"{name!r} may have no value here; set it on all ways to this line")
+        if name in self.function.__globals__:
+            return Static(self.function.__globals__[name])
+        if hasattr(builtins, name):
+            return Static(getattr(builtins, name))
+        return self.fail(f"the name {name!r} is not defined")
+
+    def variable(self, wish: str, type: Type) -> Variable:
+        self.count += 1
+        return Variable(wish, type, self.count)
+
+    def assign(self, name: str, value: Any) -> None:
+        """Let a name stand for a value from here on."""
+        assert self.names is not None
+        value = self.solid(value)
+        if isinstance(value.type, StaticType):
+            self.names[name] = value
+            return
+        versions = self.versions.setdefault(name, [])
+        for k, v in enumerate(versions):
+            type = unified(v.type, value.type)
+            if type is not None:
+                if type != v.type:
+                    self.known.widths[name, k] = type
+                    raise Restart
+                break
+        else:
+            wide = self.known.widths.get((name, len(versions)))
+            type = value.type if wide is None else unified(wide, value.type)
+            assert type is not None
+            v = self.variable(name, type)
+            versions.append(v)
+        self.statements.append(Assign(v, self.converted(value, v.type)))
+        self.names[name] = v
+
+    # values
+
+    def solid(self, value: Any) -> Any:
+        """A value in memory, where it is a number, or a tuple of numbers, that is known."""
+        if isinstance(value, Static):
+            type = type_of_static(value.value)
+            if isinstance(type, Number):
+                return Constant(type, {"bool": bool, "int": int, "float": float}[type.name](value.value))
+            if isinstance(type, TupleType):
+                return MakeTuple(type, tuple(self.solid(Static(x)) for x in value.value))
+        if isinstance(value, MakeTuple) and any(isinstance(x, Static) for x in value.items):
+            items = tuple(map(self.solid, value.items))
+            return MakeTuple(TupleType(tuple(x.type for x in items), value.type.kind), items)  # type: ignore[union-attr]
+        return value
+
+    def converted(self, value: Any, type: Type) -> Any:
+        """A value as another type, of which `unified` says that it fits."""
+        value = self.solid(value)
+        if value.type == type:
+            return value
+        if isinstance(type, Number):
+            return self.as_number(value, type)
+        if isinstance(type, TupleType):
+            items = tuple(self.converted(x, t) for x, t in zip(self.items(value), type.items, strict=True))
+            return MakeTuple(type, items)
+        return value
+
+    def as_number(self, value: Any, type: Number) -> Any:
+        """A number as one of another type."""
+        value = self.solid(value)
+        if value.type == type:
+            return value
+        if not isinstance(value.type, Number):
+            self.fail(f"{value.type} where {type} is needed")
+        if isinstance(value, Constant) and (type != INT or math.isfinite(value.value)):
+            return Constant(type, {"bool": bool, "int": int, "float": float}[type.name](value.value))
+        return Convert(type, value, self.place() if value.type == FLOAT and type == INT else 0)
+
+    def bound(self, value: Any, wish: str = "value") -> Any:
+        """The value in a variable, so that it is evaluated once and here."""
+        value = self.solid(value)
+        if is_stable(value):
+            return value
+        if isinstance(value, MakeTuple):
+            return MakeTuple(value.type, tuple(self.bound(x) for x in value.items))
+        v = self.variable(wish, value.type)
+        self.statements.append(Assign(v, value))
+        return Read(v)
+
+    def items(self, value: Any) -> tuple[Any, ...]:
+        """The items of a tuple, which is evaluated once."""
+        value = self.solid(value)
+        if isinstance(value, MakeTuple):
+            return value.items
+        value = self.bound(value)
+        return tuple(item_of(value, k) for k in range(len(value.type.items)))
+
+    def in_order(self, values: list[Any], marks: list[int]) -> list[Any]:
+        """Operands that keep their order where a later one needed statements; `marks` are lengths of the block after each."""
+        block, last = self.statements, len(self.statements)
+        for k in range(len(values) - 1, -1, -1):
+            if marks[k] < last and not is_stable(values[k]):
+                self.statements = []
+                values[k] = self.bound(values[k])
+                block[marks[k] : marks[k]] = self.statements
+        self.statements = block
+        return values
+
+
+def is_stable(value: Any) -> bool:
+    """Whether a value is the same, and costs nothing, wherever it is evaluated."""
+    if isinstance(value, (Constant, Static, Read)):
+        return True
+    if isinstance(value, MakeTuple):
+        return all(map(is_stable, value.items))
+    if isinstance(value, TupleItem):
+        return is_stable(value.whole)
+    return isinstance(value, Length) and is_stable(value.array)
+
+
+def item_of(value: Any, number: int) -> Any:
+    """One item of a stable tuple."""
+    if isinstance(value, MakeTuple):
+        return value.items[number]
+    type = value.type.items[number]
+    return Static(type.value) if isinstance(type, StaticType) else TupleItem(type, value, number)
+
+
+def is_none(value: Any) -> bool:
+    return bool(value.type == NONE)
+
+
+def assigned_names(nodes: list[ast.stmt]) -> set[str]:
+    """The names that statements set."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

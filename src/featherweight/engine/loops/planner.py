@@ -1,0 +1,83 @@
+"""From Python functions to a plan: each function once for each set of argument types."""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import Any
+
+from .expressions import expression
+from .kernel_sources import error
+from .kernel_types import NONE, StaticType, Type
+from .plan import FunctionPlan, Plan, Read, Return, Static
+from .planned_functions import Knowledge, Planned, Restart
+from .statements import block, give
+
+MOST_ATTEMPTS = 100  # of a function; each widens a variable
+
+
+class Planner:
+    """Plans functions, and what they call. With `fused`, products in sums are rounded with them (see `arithmetic`)."""
+
+    def __init__(self, fused: bool) -> None:
+        self.fused = fused
+        self.plan = Plan([], [("", 0)])
+        self._known: dict[Any, FunctionPlan] = {}
+        self._open: set[Any] = set()
+        self._places: dict[tuple[str, int], int] = {}
+
+    def place(self, file: str, line: int) -> int:
+        """The number of a source line."""
+        number = self._places.setdefault((file, line), len(self.plan.places))
+        if number == len(self.plan.places):
+            self.plan.places.append((file, line))
+        return number
+
+    def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None = None) -> FunctionPlan:
+        """The plan of a function for arguments of some types, with all that it calls. Raises KernelError."""
+        unwrapped: Any = inspect.unwrap(function)
+        key = unwrapped, types
+        if key in self._known:
+            return self._known[key]
+        if key in self._open:
+            raise error(unwrapped, unwrapped.__code__.co_firstlineno, "it calls itself; write a loop")
+        self._open.add(key)
+        plan = self._planned(unwrapped, types)
+        self._open.remove(key)
+        self._known[key] = plan
+        self.plan.functions.append(plan)
+        return plan
+
+    def _planned(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
+        known = Knowledge()
+        for _ in range(MOST_ATTEMPTS):
+            p = Planned(self, function, types, known)
+            try:
+                return _attempt(p, types)
+            except Restart:
+                continue
+        raise error(
+            function,
+            function.__code__.co_firstlineno,
+            "types of variables do not settle; convert them by float()",
+        )
+
+
+def _attempt(p: Planned, types: tuple[Type, ...]) -> FunctionPlan:
+    a = p.tree.args
+    names = [x.arg for x in [*a.posonlyargs, *a.args, *a.kwonlyargs, *([a.vararg] if a.vararg else [])]]
+    given = [p.variable(name, type) for name, type in zip(names, types, strict=True)]
+    for name, v in zip(names, given, strict=True):
+        p.assign(name, Static(v.type.value) if isinstance(v.type, StaticType) else Read(v))
+    if isinstance(p.tree.body, list):
+        block(p, p.tree.body)
+    else:
+        give(p, expression(p, p.tree.body))
+    if p.names is not None:
+        if p.result not in (None, NONE):
+            p.fail(f"the function may end without a value, and returns {p.result} elsewhere; return one at its end")
+        p.result = NONE
+        p.statements.append(Return(Static(None)))
+    assert p.result is not None
+    kept = [v for v in given if not isinstance(v.type, StaticType)]
+    return FunctionPlan(p.function.__name__, kept, p.result, p.statements)

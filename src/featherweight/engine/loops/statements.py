@@ -1,0 +1,449 @@
+"""Statements: from syntax trees to plans."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from . import arithmetic
+from .expressions import OPERATORS, ElementPlace, binary, expression, make_tuple, operands, place, read, test, whole
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TupleType, unified
+from .plan import (
+    ArrayView,
+    Assign,
+    Break,
+    Constant,
+    Continue,
+    CopyArray,
+    Fill,
+    For,
+    If,
+    Length,
+    Load,
+    Read,
+    Return,
+    Rounds,
+    Static,
+    Store,
+    While,
+)  # fmt: skip
+from .planned_functions import Clash, Names, Planned, Restart, assigned_names, is_stable
+
+
+class PlannedLoop:
+    """A loop that is being planned: the names where it is left, and where a round ends."""
+
+    def __init__(self) -> None:
+        self.left: list[Names] = []
+        self.continued: list[Names] = []
+
+
+def block(p: Planned, nodes: list[ast.stmt]) -> None:
+    """Plan statements up to the first behind which execution does not go on."""
+    for node in nodes:
+        if p.names is None:
+            return
+        p.line = node.lineno
+        planner = PLANNERS.get(type(node))
+        if planner is None:
+            p.fail(f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python for kernels")
+        planner(p, node)
+
+
+def inner_block(p: Planned, nodes: list[ast.stmt]) -> list[Any]:
+    """The statements of a block within another."""
+    kept, p.statements = p.statements, []
+    block(p, nodes)
+    planned, p.statements = p.statements, kept
+    return planned
+
+
+def merged(*ways: Names | None) -> Names | None:
+    """What names stand for where several ways meet."""
+    there = [w for w in ways if w is not None]
+    if not there:
+        return None
+    first, result = there[0], {}
+    for name, value in first.items():
+        values = [w.get(name) for w in there]
+        if None in values:
+            continue
+        if all(x is value or same(x, value) for x in values):
+            result[name] = value
+        else:
+            result[name] = Clash(*(t for x in values for t in (x.types if isinstance(x, Clash) else (x.type,))))  # type: ignore[union-attr]
+    return result
+
+
+def same(a: Any, b: Any) -> bool:
+    return isinstance(a, Static) and isinstance(b, Static) and bool(a.type == b.type)
+
+
+def _expression(p: Planned, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant):
+        return
+    value = expression(p, node.value)
+    if not isinstance(value, Static) and not is_stable(value):
+        p.bound(value, "unused")
+
+
+def _pass(p: Planned, node: ast.stmt) -> None:
+    """Nothing."""
+
+
+def _return(p: Planned, node: ast.Return) -> None:
+    give(p, expression(p, node.value) if node.value else Static(None))
+
+
+def give(p: Planned, value: Any) -> None:
+    """Return a value."""
+    value = p.solid(value)
+    wanted = p.tree.returns if isinstance(p.tree, ast.FunctionDef) else None
+    if isinstance(wanted, ast.Name) and wanted.id == "float" and isinstance(value.type, Number):
+        value = p.as_number(value, FLOAT)
+    if p.result is None:
+        p.result = value.type
+    type = unified(p.result, value.type)
+    if type is None:
+        p.fail(f"the function returns {p.result} elsewhere, and {value.type} here; return one type")
+    if type != p.result:
+        p.known.result = type
+        raise Restart
+    p.statements.append(Return(p.converted(value, type)))
+    p.names = None
+
+
+def _assign(p: Planned, node: ast.Assign) -> None:
+    value = expression(p, node.value)
+    if len(node.targets) > 1 and not isinstance(value, Static):
+        value = p.bound(value)
+    for target in node.targets:
+        assign(p, target, value)
+
+
+def _annotated(p: Planned, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        value = expression(p, node.value)
+        if isinstance(node.annotation, ast.Name) and node.annotation.id == "float" and isinstance(p.solid(value).type, Number):
+            value = p.as_number(value, FLOAT)
+        assign(p, node.target, value)
+
+
+def assign(p: Planned, target: ast.expr, value: Any) -> None:
+    """Write a value to a name, to names, or into an array."""
+    if isinstance(target, ast.Name):
+        p.assign(target.id, value)
+    elif isinstance(target, ast.Tuple):
+        for one, part in zip(target.elts, parts_of(p, value, target), strict=True):
+            assign(p, one, part)
+    elif isinstance(target, ast.Subscript):
+        value = value if isinstance(value, Static) else p.solid(value)
+        marks = [len(p.statements)]
+        array = expression(p, target.value)
+        if not isinstance(array.type, ArrayType):
+            p.fail(f"an item of {array.type} cannot be written; a kernel writes elements of arrays")
+        found = place(p, array, target.slice)
+        if len(p.statements) > marks[0]:
+            value = p.in_order([value], marks)[0]
+        write(p, found, value)
+    else:
+        p.fail("a kernel writes to names and into arrays", target)
+
+
+def parts_of(p: Planned, value: Any, target: ast.Tuple) -> list[Any]:
+    """The items of a value for some targets, each evaluated before any of them is written."""
+    count = len(target.elts)
+    if any(isinstance(x, ast.Starred) for x in target.elts):
+        p.fail("* in a target; name all items", target)
+    value = p.solid(value)
+    if isinstance(value.type, ArrayType):
+        array = p.bound(value, "array")
+        if array.type.axes == 1:
+            return [p.bound(Load(array.type.item, array, (Constant(INT, k),), p.place())) for k in range(count)]
+        inner = ArrayType(array.type.dtype, array.type.axes - 1)
+        return [p.bound(ArrayView(inner, array, (Constant(INT, k),), p.place())) for k in range(count)]
+    if not isinstance(value.type, TupleType):
+        p.fail(f"{value.type} for {count} targets; it must be a tuple or an array")
+    items = p.items(value)
+    if len(items) != count:
+        p.fail(f"{len(items)} values for {count} targets")
+    reads = {n.id for x in target.elts for n in ast.walk(x) if isinstance(n, ast.Name)}
+    return [x if isinstance(x, (Static, Constant)) else fixed(p, x, reads) for x in items]
+
+
+def fixed(p: Planned, value: Any, changed: set[str]) -> Any:
+    """A value that stays as it is while some names change."""
+    if not is_stable(value) or not read_variables(value) & changed:
+        return p.bound(value)
+    v = p.variable("value", value.type)
+    p.statements.append(Assign(v, value))
+    return Read(v)
+
+
+def read_variables(value: Any) -> set[str]:
+    """The names of the variables that a stable value reads."""
+    if isinstance(value, Read):
+        return {value.variable.name}
+    parts = [x for x in value if isinstance(x, tuple)]
+    return {
+        name for x in parts for y in ([x] if hasattr(x, "_fields") else x) if isinstance(y, tuple) for name in read_variables(y)
+    }
+
+
+def write(p: Planned, found: ElementPlace, value: Any) -> None:
+    """Write an element of an array, all elements, or another array's."""
+    array, value = found.array, p.solid(value)
+    item_type = array.type.item
+    if isinstance(value.type, ArrayType):
+        if found.indices or value.type != array.type:
+            p.fail(f"{value.type} written where {found.type()} is")
+        p.statements.append(CopyArray(array, value, p.place()))
+        return
+    if not isinstance(value.type, Number):
+        p.fail(f"{value.type} written into an {array.type}")
+    if value.type == FLOAT and item_type != FLOAT:
+        p.fail(f"a float written into an {array.type}; convert it by int()")
+    value = p.as_number(value, item_type)
+    p.statements.append(Store(array, found.indices, value, p.place()) if found.indices else Fill(array, value))
+
+
+def _augmented(p: Planned, node: ast.AugAssign) -> None:
+    op, target = OPERATORS[type(node.op)], node.target
+    if isinstance(target, ast.Name):
+        p.assign(
+            target.id, binary(p, op, *operands(p, [ast.copy_location(ast.Name(target.id, ast.Load()), target), node.value]))
+        )
+        return
+    if not isinstance(target, ast.Subscript):
+        p.fail("a kernel writes to names and into arrays", target)
+    array = expression(p, target.value)
+    if not isinstance(array.type, ArrayType):
+        p.fail(f"an item of {array.type} cannot be written; a kernel writes elements of arrays")
+    found = place(p, p.bound(array, "array"), target.slice)
+    found = ElementPlace(p.bound(found.array, "array"), tuple(p.bound(i, "index") for i in found.indices))
+    if not found.indices:
+        p.fail(f"{op}= of a part of an array; write a loop over its elements")
+    old = read(p, found)
+    marks = [len(p.statements)]
+    value = expression(p, node.value)
+    old, value = p.in_order([old, value], [*marks, len(p.statements)])
+    write(p, found, binary(p, op, old, value))
+
+
+# branches
+
+
+def _if(p: Planned, node: ast.If) -> None:
+    condition = test(p, node.test)
+    if isinstance(condition, Static):
+        block(p, node.body if condition.value else node.orelse)
+        return
+    before = dict(p.names or {})
+    then = inner_block(p, node.body)
+    after, p.names = p.names, before
+    otherwise = inner_block(p, node.orelse)
+    p.names = merged(after, p.names)
+    p.statements.append(If(condition, then, otherwise))
+
+
+# loops
+
+
+def _while(p: Planned, node: ast.While) -> None:
+    if node.orelse:
+        p.fail("else of a loop; set a variable before break")
+    head, kept = begin_loop(p, node), p.statements
+    p.statements = []
+    condition = test(p, node.test)
+    tested, p.statements = p.statements, kept
+    if isinstance(condition, Static) and not condition.value:
+        p.statements += tested
+        return
+    endless = isinstance(condition, Static)
+    exit_names = None if endless else dict(p.names or {})
+    loop, body = looped(p, node, head)
+    p.statements.append(While(tested, Constant(BOOL, True) if endless else condition, body))
+    p.names = merged(exit_names, *loop.left)
+
+
+def begin_loop(p: Planned, node: ast.stmt) -> Names:
+    """The names at the head of a loop."""
+    assert p.names is not None
+    for (where, name), clash in p.known.clashing.items():
+        if where == (node.lineno, node.col_offset) and name in p.names:
+            p.names[name] = clash
+    return dict(p.names)
+
+
+def looped(p: Planned, node: ast.While | ast.For, head: Names) -> tuple[PlannedLoop, list[Any]]:
+    """The body of a loop."""
+    loop = PlannedLoop()
+    p.loops.append(loop)
+    body = inner_block(p, node.body)
+    p.loops.pop()
+    for names in [*loop.continued, *([p.names] if p.names is not None else [])]:
+        for name, value in head.items():
+            now = names.get(name)
+            if now is not value and not same(now, value) and not isinstance(value, Clash):
+                types = now.types if isinstance(now, Clash) else (now.type,)  # type: ignore[union-attr]
+                p.known.clashing[(node.lineno, node.col_offset), name] = Clash(value.type, *types)
+                raise Restart
+    return loop, body
+
+
+def _break(p: Planned, node: ast.Break) -> None:
+    p.loops[-1].left.append(p.names)
+    p.statements.append(Break())
+    p.names = None
+
+
+def _continue(p: Planned, node: ast.Continue) -> None:
+    p.loops[-1].continued.append(p.names)
+    p.statements.append(Continue())
+    p.names = None
+
+
+def _for(p: Planned, node: ast.For) -> None:
+    if node.orelse:
+        p.fail("else of a loop; set a variable before break")
+    call = node.iter
+    name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+    function = p.value_of(name) if name else None
+    known = function.value if isinstance(function, Static) else None
+    if known is range:
+        _over_range(p, node, call.args, False)  # type: ignore[union-attr]
+    elif known is reversed and (inner := _range_within(p, call.args[0])) is not None:  # type: ignore[union-attr]
+        _over_range(p, node, inner, True)
+    elif known in (enumerate, zip, reversed):
+        _unrolled(p, node, rows_of(p, known, call.args))  # type: ignore[union-attr, arg-type]
+    else:
+        values = p.solid(expression(p, node.iter))
+        if isinstance(values.type, ArrayType):
+            _over_array(p, node, values)
+        elif isinstance(values.type, TupleType):
+            _unrolled(p, node, list(p.items(values)))
+        else:
+            p.fail(f"a loop over {values.type}; a kernel has loops over range(), arrays and tuples", node.iter)
+
+
+def _range_within(p: Planned, node: ast.expr) -> list[ast.expr] | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        function = p.value_of(node.func.id)
+        if isinstance(function, Static) and function.value is range:
+            return node.args
+    return None
+
+
+def rows_of(p: Planned, function: Any, nodes: list[ast.expr]) -> list[Any]:
+    """The items of enumerate, zip and reversed of tuples."""
+    columns = []
+    for node in nodes:
+        value = p.solid(expression(p, node))
+        if not isinstance(value.type, TupleType):
+            p.fail(f"{function.__name__} of {value.type}; it takes tuples, use range(len(...)) for arrays")
+        columns.append([p.bound(x) for x in p.items(value)])
+    if function is reversed:
+        return columns[0][::-1]
+    if function is enumerate:
+        columns.insert(0, [Constant(INT, k) for k in range(len(columns[0]))])
+    return [make_tuple(p, list(row)) for row in zip(*columns, strict=False)]
+
+
+def _over_range(p: Planned, node: ast.For, arguments: list[ast.expr], backward: bool) -> None:
+    values = [whole(p, x) for x in operands(p, arguments)]
+    begin, end, step = Constant(INT, 0), values[0], 1
+    if len(values) > 1:
+        begin, end = values[:2]
+    if len(values) > 2:
+        if not isinstance(values[2], Constant) or values[2].value == 0:
+            p.fail("range() with a step that is not a constant; write `while`")
+        step = values[2].value
+    if backward:
+        if step != 1:
+            p.fail("reversed range() with a step; write the range backwards")
+        last = arithmetic.binary(p, "-", p.bound(end, "end"), Constant(INT, 1))
+        begin, end, step = last, arithmetic.binary(p, "-", begin, Constant(INT, 1)), -1
+    some = isinstance(begin, Constant) and isinstance(end, Constant) and (end.value - begin.value) * step > 0
+    _rounds(p, node, (p.bound(begin), p.bound(end, "end"), step), None, some)
+
+
+def _over_array(p: Planned, node: ast.For, array: Any) -> None:
+    array = p.bound(array, "array")
+    array = fixed(p, array, assigned_names(node.body))
+    _rounds(p, node, (Constant(INT, 0), Length(array, 0), 1), array, False)
+
+
+def _rounds(p: Planned, node: ast.For, bounds: tuple[Any, Any, int], array: Any, some: bool) -> None:
+    """A loop over indices, or over the elements of an array; `some` if there is at least one round."""
+    head = begin_loop(p, node)
+    before = dict(head)
+    index = p.variable("index", INT)
+    value: Any = Read(index)
+    kept_statements, p.statements = p.statements, []
+    if array is not None and array.type.axes == 1:
+        value = Load(array.type.item, array, (value,), p.place())
+    elif array is not None:
+        value = ArrayView(ArrayType(array.type.dtype, array.type.axes - 1), array, (value,), p.place())
+    assign(p, node.target, value)
+    first, p.statements = p.statements, kept_statements
+    loop, body = looped(p, node, head)
+    after = merged(*loop.continued, p.names)
+    p.names = merged(*([] if some else [before]), after, *loop.left)
+    p.statements.append(For(index, *bounds, [*first, *body]))
+
+
+def _unrolled(p: Planned, node: ast.For, values: list[Any]) -> None:
+    """A loop over a tuple, one round after the other."""
+    changed = assigned_names([node])
+    values = [x if isinstance(x, Static) else fixed(p, x, changed) for x in values]
+    changed = assigned_names(node.body)
+    rounds: list[list[Any]] = []
+    left: list[Names | None] = []
+    for value in values:
+        if p.names is None:
+            break
+        loop = PlannedLoop()
+        p.loops.append(loop)
+        kept, p.statements = p.statements, []
+        _set(p, node.target, value, changed)
+        block(p, node.body)
+        rounds.append(p.statements)
+        p.statements = kept
+        p.loops.pop()
+        p.names = merged(p.names, *loop.continued)
+        left += loop.left
+    p.names = merged(p.names, *left)
+    p.statements.append(Rounds(rounds))
+
+
+def _set(p: Planned, target: ast.expr, value: Any, changed: set[str]) -> None:
+    """Let a loop's target stand for a value; a number that is known stays so unless the loop changes it."""
+    if isinstance(target, ast.Tuple) and isinstance(p.solid(value).type, TupleType):
+        parts = p.items(value)
+        if len(parts) != len(target.elts):
+            p.fail(f"{len(parts)} values for {len(target.elts)} targets")
+        for one, part in zip(target.elts, parts, strict=True):
+            _set(p, one, part, changed)
+    elif isinstance(target, ast.Name) and isinstance(value, (Static, Constant)) and target.id not in changed:
+        assert p.names is not None
+        p.names[target.id] = value if isinstance(value, Static) else Static(value.value)
+    else:
+        assign(p, target, value)
+
+
+def _assert(p: Planned, node: ast.Assert) -> None:
+    p.fail("assert; kernels neither raise nor test, return a number instead")
+
+
+PLANNERS: dict[type, Callable[[Planned, Any], None]] = {
+    ast.Expr: _expression, ast.Pass: _pass, ast.Return: _return, ast.Assign: _assign, ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented, ast.If: _if, ast.While: _while, ast.For: _for, ast.Break: _break, ast.Continue: _continue,
+    ast.Assert: _assert,
+}  # fmt: skip
+UNKNOWN = {
+    ast.Raise: "raise", ast.Try: "try", ast.With: "with", ast.FunctionDef: "a function within a function",
+    ast.ClassDef: "a class",
+    ast.Delete: "del", ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Import: "import", ast.ImportFrom: "import",
+    ast.Match: "match",
+}  # fmt: skip
