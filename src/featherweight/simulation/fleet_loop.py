@@ -14,7 +14,7 @@ from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
 
-RUN, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(6)
+RUN, STEP, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(7)
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
@@ -23,7 +23,9 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
     for i in range(first, stop):
         if not many.states.active[i]:
             continue
-        if work == RUN:
+        if work <= STEP:
+            if work == STEP:
+                many.states.taken[i] = 0
             done += run(one, many, i)
         elif work == ATTEMPT:
             done += attempt(one, many, i)
