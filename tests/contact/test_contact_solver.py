@@ -212,7 +212,7 @@ def test_an_elastic_impact_at_one_point_keeps_the_energy(seed: int) -> None:
 
 
 def test_bodies_get_the_wrench_of_forces_at_points() -> None:
-    """The same force on both, opposed; `next_force` has it for the step after, by candidate."""
+    """The same force on both, opposed; `last_force` has it for the step after, by candidate."""
     rng = np.random.default_rng(1)
     scene = Scene(rng, [BALL] * 2, [(1, 0), (0, -1), (1, -1)])
     scene.velocity = rng.standard_normal((2, 6)) - [0, 0, 3, 0, 0, 0]
@@ -226,8 +226,7 @@ def test_bodies_get_the_wrench_of_forces_at_points() -> None:
                 lever = T[:3, :3].T @ (scene.points.point[c] - T[:3, 3])
                 wrench[body] += np.concatenate([force, np.cross(lever, force)])
     np.testing.assert_allclose(impulses.wrench, wrench, atol=1e-12)
-    np.testing.assert_array_equal(impulses.next_force, impulses.force)
-    keep_impulses(impulses)
+    keep_impulses(impulses, np.arange(len(impulses.force)), len(impulses.force))
     np.testing.assert_array_equal(impulses.last_force, impulses.force)
 
 
@@ -311,7 +310,7 @@ def test_robots_that_nothing_touches_keep_no_impulses() -> None:
     impulses = ContactImpulses(*(np.ones((3, *s)) for s in shapes))
     report = SolverReport(*(np.ones(3) for _ in range(5)))
     forget(np.array([0, 2]), impulses, report)
-    for name in ("wrench", "joint", "impact", "joint_impact", "next_force", "next_row"):
+    for name in ("wrench", "joint", "impact", "joint_impact", "next_row"):
         x = getattr(impulses, name)
         assert not x[[0, 2]].any() and x[1].all()
     assert report.residual.tolist() == report.parting.tolist() == [0.0, 1.0, 0.0]

@@ -52,7 +52,8 @@ class ContactImpulses(NamedTuple):
     joint_impact: Any
     last_force: Any  # (candidates, 3) in the world, to start from in the next step
     last_row: Any  # (joint rows,)
-    next_force: Any  # (candidates, 3), the last ones once the step is taken
+    kept: Any  # (contacts,) int, the candidates in `last_force`, of which there are kept_count[0]
+    kept_count: Any  # (1,) int
     next_row: Any  # (joint rows,)
 
 

@@ -167,7 +167,7 @@ def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, wor
     `work` is an `ImpulseWork`.
     """
     k, rows, slop = len(p.law.friction), model.rows, model.settings.slop
-    impulses.wrench[:], impulses.joint[:], impulses.next_force[:], impulses.next_row[:] = 0.0, 0.0, 0.0, 0.0
+    impulses.wrench[:], impulses.joint[:], impulses.next_row[:] = 0.0, 0.0, 0.0
     impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
     at_first = work.impact
     for c in range(k):
@@ -176,7 +176,6 @@ def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, wor
             for i in range(3):
                 total += p.axes[c, i, j] * f[3 * c + i]
             impulses.force[c, j] = total
-            impulses.next_force[contacts.candidate[c], j] = total
         add_wrench(contacts, c, p.rows, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
         struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
         add_wrench(contacts, c, p.rows, struck, impulses.impact)
@@ -275,11 +274,27 @@ def problem_after(problem: Any, f: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid)
 
 
-def keep_impulses(impulses: Any) -> None:
-    """Those of one robot's step are what the next one starts from: it was taken."""
-    f = impulses
-    for c in range(len(f.last_force)):
+def keep_impulses(impulses: Any, candidates: Any, count: int) -> None:
+    """Keep the impulses of one robot's step, at the first `count` of the candidates, for the next one to start from."""
+    forget_forces(impulses)
+    for c in range(count):
+        keep_force(impulses, candidates[c], impulses.force[c])
+    for r in range(len(impulses.last_row)):
+        impulses.last_row[r] = impulses.next_row[r]
+
+
+def keep_force(impulses: Any, candidate: int, force: Any) -> None:
+    """Keep the impulse of a contact."""
+    for j in range(3):
+        impulses.last_force[candidate, j] = force[j]
+    impulses.kept[impulses.kept_count[0]] = candidate
+    impulses.kept_count[0] += 1
+
+
+def forget_forces(impulses: Any) -> None:
+    """Set the impulses of contacts that were kept to zero."""
+    for c in range(impulses.kept_count[0]):
         for j in range(3):
-            f.last_force[c, j] = f.next_force[c, j]
-    for r in range(len(f.last_row)):
-        f.last_row[r] = f.next_row[r]
+            impulses.last_force[impulses.kept[c], j] = 0.0
+    impulses.kept_count[0] = 0
+

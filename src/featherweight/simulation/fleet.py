@@ -503,11 +503,10 @@ class Fleet:
             self._compile()
             while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
                 self._make_room()
-            one, impulses = self._tables[-1], self._tables[-1].content.touching.impulses
+            one = self._tables[-1]
             if not done:
                 failed = FailedStep(self.model, self.contacts, one, time)
                 raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
             yield one.content
-            impulses.last_force[:] = 0.0
         finally:
             self._bind(self._home)

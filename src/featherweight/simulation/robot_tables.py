@@ -234,7 +234,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
             joint_push=np.zeros(joints), impact=np.zeros((bodies, 6)), joint_impact=np.zeros(joints),
             last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
-            next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
+            kept=np.zeros(room, np.int64), kept_count=np.zeros(1, np.int64), next_row=np.zeros(rows),
         ),
         report=np.zeros(5),
         workspace=solver_workspace(room, rows, size + joints),
