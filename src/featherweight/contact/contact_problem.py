@@ -38,10 +38,7 @@ class BodyDelassus(NamedTuple):
 
 
 class ContactImpulses(NamedTuple):
-    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too.
-
-    Of many robots, with a leading axis.
-    """
+    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too."""
 
     force: Any  # (contacts, 3) in the world
     wrench: Any  # (bodies, 6)
@@ -55,6 +52,17 @@ class ContactImpulses(NamedTuple):
     kept: Any  # (contacts,) int, the candidates in `last_force`, of which there are kept_count[0]
     kept_count: Any  # (1,) int
     next_row: Any  # (joint rows,)
+
+    @classmethod
+    def of_sizes(cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int) -> ContactImpulses:
+        """Return impulses of zero, with room for so many contacts."""
+        sixes, each = ((bodies, 6), (joints,)), ((contacts, 3), (candidates, 3), (rows,))
+        wrench, joint, push, joint_push, impact, joint_impact = (np.zeros(shape) for shape in 3 * sixes)
+        force, last_force, last_row = (np.zeros(shape) for shape in each)
+        kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
+        return cls(
+            force, wrench, joint, push, joint_push, impact, joint_impact, last_force, last_row, kept, kept_count, np.zeros(rows)
+        )
 
 
 class AssembledProblem(NamedTuple):

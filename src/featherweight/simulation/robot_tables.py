@@ -230,12 +230,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
-        impulses=ContactImpulses(
-            force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
-            joint_push=np.zeros(joints), impact=np.zeros((bodies, 6)), joint_impact=np.zeros(joints),
-            last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
-            kept=np.zeros(room, np.int64), kept_count=np.zeros(1, np.int64), next_row=np.zeros(rows),
-        ),
+        impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
         report=np.zeros(5),
         workspace=solver_workspace(room, rows, size + joints),
         collisions=collision_work(stage.scene),
