@@ -76,7 +76,7 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
     rng = np.random.default_rng(seed)
     robot = random_tree(seed, effort=(np.inf, 12.0)[seed % 2])
     drives = stiff_drives(robot, -5.0, 8.0)
-    sim = fw.Simulation(robot, H, q=robot.random_configuration(seed), actuators=drives, joint_limits=False)
+    sim = fw.Simulation(robot, H, q=robot.random_configuration(seed), actuators=drives, joints=fw.JointOptions(limits=False))
     at_limits = 0
     for _ in range(30):
         q, v, u = sim.q, sim.v, rng.normal(size=6)

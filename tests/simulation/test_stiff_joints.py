@@ -37,7 +37,7 @@ class Machine:
         self.control = 0.1 * rng.standard_normal((robots, len(self.servos)))
 
     def simulation(self, step: float) -> fw.Simulation:
-        return fw.Simulation(self.robot, step, "midpoint", actuators=self.servos, joint_limits=False)
+        return fw.Simulation(self.robot, step, "midpoint", actuators=self.servos, joints=fw.JointOptions(limits=False))
 
 
 @functools.cache
