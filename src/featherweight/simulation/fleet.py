@@ -44,7 +44,7 @@ class Inputs(NamedTuple):
 def can_be_compiled(stepper: Any, contacts: Any) -> bool:
     """Whether the functions that a step calls are machine code of their own: those that are too large for that keep loops."""
     robot, inertia = stepper.robot, contacts.inertia
-    if inertia.by_sets or (stepper.looped and robot._closing_step is None):
+    if inertia.by_sets or (stepper.looped and robot.step_functions.closing_step is None):
         return False
     return all(f.execution == "traced" for f in (robot.forward_dynamics, *inertia.functions))
 

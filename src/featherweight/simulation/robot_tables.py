@@ -94,7 +94,7 @@ def _numbers(stepper: Any, contacts: ContactStage) -> RobotNumbers:
         driven=stepper.driven,
         looks_back=contacts.looks_back,
         step=float(stepper.h),
-        closed_at=float(robot._exact) if stepper.looped else 0.0,
+        closed_at=float(robot.step_functions.closing_tolerance) if stepper.looped else 0.0,
         gravity=float(np.linalg.norm(robot.gravity)),
         least_energy=float(stepper.least_energy),
         max_penetration=float(stepper.max_penetration),
@@ -112,7 +112,7 @@ def _motion(robot: Robot) -> MotionArrays:
 def _loops(robot: Robot, looped: bool) -> LoopArrays:
     if not looped:
         return LoopArrays(np.zeros(0), np.zeros(0), np.zeros(1))
-    _, *shapes = robot._closing_step.program.outputs  # type: ignore[attr-defined]
+    _, *shapes = robot.step_functions.closing_step.program.outputs  # type: ignore[union-attr]
     return LoopArrays(*(np.zeros(x.shape or (1,)) for x in shapes))
 
 
@@ -189,13 +189,13 @@ def _functions(
         "dynamics_external": (forced, m.x, m.w, m.load, forces, m.accelerated),
         "dynamics_pushed": (pushed, m.x, m.w, m.pushed_load, forces, m.pushed),
         "inverse_dynamics": (staged.inverse_dynamics if external else None, m.x, m.w, m.accelerated, m.load),
-        "free_velocity": (None if smooth else robot._free_velocity, v, m.acceleration, h, m.free),
-        "pushed_velocity": (None if smooth else robot._free_velocity, v, m.pushed, h, m.after),
-        "advance": (None if smooth else robot._advance, q, m.after, m.displacement, h, m.x, m.end),
-        "advance_straight": (None if smooth else robot._advance, q, m.after, m.none, h, m.x, m.straight_end),
-        "integrate": (robot._integrate if smooth else None, q, m.u, m.x),
-        "closing": (robot._closing_step if stepper.looped else None, m.x, m.closed, *loops),
-        "spanning": (robot._spanning_map if robot.closed else None, m.x, m.S),
+        "free_velocity": (None if smooth else robot.step_functions.free_velocity, v, m.acceleration, h, m.free),
+        "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, m.pushed, h, m.after),
+        "advance": (None if smooth else robot.step_functions.advance, q, m.after, m.displacement, h, m.x, m.end),
+        "advance_straight": (None if smooth else robot.step_functions.advance, q, m.after, m.none, h, m.x, m.straight_end),
+        "integrate": (robot.step_functions.integrate if smooth else None, q, m.u, m.x),
+        "closing": (robot.step_functions.closing_step if stepper.looped else None, m.x, m.closed, *loops),
+        "spanning": (robot.step_functions.spanning_map if robot.closed else None, m.x, m.S),
         "kinetic": (robot.kinetic_energy, m.x, m.w, energy[:1]),
         "potential": (robot.potential_energy, m.x, energy[1:]),
     }

@@ -66,7 +66,7 @@ class MotionArrays(NamedTuple):
 
 
 class LoopArrays(NamedTuple):
-    """What `_closing_step` says of loops at x."""
+    """What `StepFunctions.closing_step` says of loops at x."""
 
     residual: Any  # (rows,) how far they are open
     margins: Any  # negative where they cannot be closed there

@@ -265,7 +265,7 @@ class Stepper:
         impulses = self.contacts.state.impulses
         changed = self._pushed_acceleration(impulses.wrench, impulses.joint)
         if self.smooth is None:
-            after = self.robot._free_velocity(self.v, changed, self.h)
+            after = self.robot.step_functions.free_velocity(self.v, changed, self.h)
         else:
             after = self.free + self.h * (changed - self.acceleration)
             self.struck = np.zeros_like(after)
@@ -345,7 +345,7 @@ class Stepper:
         q, v, h = self.q, self.v, self.h
         if self.integrator == "semi-implicit":
             self._accelerate()
-            self.free = self.robot._free_velocity(v, self.acceleration, h)
+            self.free = self.robot.step_functions.free_velocity(v, self.acceleration, h)
         elif self.integrator == "rk4":
             self.smooth, self.free = runge_kutta(self.robot, q, v, h, self._acceleration_at)
         else:
@@ -401,7 +401,7 @@ class Stepper:
         if not self._judge_drives(pushed, False, self.touched):
             return False
         self._accelerate_held()
-        self.free = self.after = self.robot._free_velocity(self.v, self.acceleration, self.h)
+        self.free = self.after = self.robot.step_functions.free_velocity(self.v, self.acceleration, self.h)
         self._find_near()
         return True
 
@@ -477,11 +477,11 @@ class Stepper:
         d = np.zeros_like(self.after) if displacement is None else displacement
         if self.smooth is None:
             if not self.robot.closed:
-                ahead, end = self.robot._advance(self.q, self.after, d, self.h)
+                ahead, end = self.robot.step_functions.advance(self.q, self.after, d, self.h)
                 return ahead, end
             x = self.h * self.after + d
             raw = put_straight(self.robot, self.q, x, self.robot.tangent_step(self.q, x))  # type: ignore[attr-defined]
-            return self._closed(raw), self.robot._carry(self.after, d, self.h)
+            return self._closed(raw), self.robot.step_functions.carry(self.after, d, self.h)
         pushed = self.is_pushed(d)
         if not pushed.any():
             ahead = self.smooth

@@ -52,7 +52,7 @@ class ShapeQueries:
         carriers = [ground if s.body is None else placed[s.body] for s in shapes]
         where = [Placed(c.row, c.pose @ geometry_placement(s)) for c, s in zip(carriers, shapes, strict=True)] or [ground]
         output = Output("placement", (len(where), 4, 4))
-        self._place = robot._bind("shape_placements", frames.frame_placement, ("q",), (output,), (placements(where),))
+        self._place = robot.bind("shape_placements", frames.frame_placement, ("q",), (output,), (placements(where),))
         self._moving = list(dict.fromkeys(b for b in self._bodies if b is not None))
         self._carriers = [placed[b] for b in self._moving]
 
@@ -119,7 +119,7 @@ class ShapeQueries:
     def _velocities(self) -> CompiledFunction:
         output = Output("J", (len(self._carriers), 6, self._robot.nv))
         constants = (placements(self._carriers), frames.WORLD)
-        return self._robot._bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
+        return self._robot.bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
 
     def _room(self, q: Any, core: tuple[int, ...], kind: type) -> Array:
         """For results of all states in a row."""
