@@ -404,9 +404,9 @@ class Fleet:
             if ready == robots:
                 how: Any = {"threads": self.threads}
                 dynamics(states.q, states.v, flight.load, **external, out=flight.acceleration, **how)
-                model.robot._free_velocity(states.v, flight.acceleration, model.h, out=flight.free, **how)
+                model.robot.step_functions.free_velocity(states.v, flight.acceleration, model.h, out=flight.free, **how)
                 out = flight.ahead, flight.end
-                model.robot._advance(states.q, flight.free, flight.none, model.h, out=out, **how)
+                model.robot.step_functions.advance(states.q, flight.free, flight.none, model.h, out=out, **how)
                 ready = self._work(JUDGE_FLIGHT, 0, robots)
             if ready < robots:
                 i = int(np.flatnonzero(states.status)[0])
