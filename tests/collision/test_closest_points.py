@@ -195,10 +195,11 @@ def test_what_is_known_of_round_shapes() -> None:
         assert distance(there, egg, 9.0)[0] == pytest.approx(7.0 - (axis + 1.0), abs=1e-6)
 
 
-def test_no_distance_is_sought_beyond_the_greatest() -> None:
-    boxes = [shape(BOX, (1.0, 1.0, 1.0), np.eye(3), p) for p in ((0.0, 0.0, 3.0), (0.0, 0.0, 0.0))]
-    assert distance(*boxes, 3.5, 0.99)[0] == FAR
-    assert distance(*boxes, 3.5, 1.01)[0] == pytest.approx(1.0)
+@pytest.mark.parametrize("gap", [0.01, 1.0, 7.0])
+def test_no_distance_is_sought_beyond_the_greatest(gap: float) -> None:
+    boxes = [shape(BOX, (1.0, 1.0, 1.0), np.eye(3), p) for p in ((0.0, 0.0, 2.0 + gap), (0.0, 0.0, 0.0))]
+    assert distance(*boxes, 3.5, 0.99 * gap)[0] == FAR
+    assert distance(*boxes, 3.5, 1.01 * gap)[0] == pytest.approx(gap)
 
 
 def test_the_same_shape_twice_has_no_distance() -> None:

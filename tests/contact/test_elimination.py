@@ -73,23 +73,20 @@ def test_what_is_not_positive_definite_is_said() -> None:
     assert not solved(np.full((2, 2), np.nan), np.ones(2), 2)[0]
 
 
-def write_through_view(numbers: Any, rows: int, columns: int) -> float:
-    """Change a number by a matrix that is a view of it, and return the last number of the matrix."""
-    matrix = as_matrix(numbers, rows, columns)
+def transpose_in(x: Array, m: int, n: int, result: Array) -> None:
+    matrix = as_matrix(x, m, n)
+    for i in range(m):
+        for j in range(n):
+            result[j, i] = matrix[i, j]
     matrix[1, 0] = -1.0
-    return float(matrix[rows - 1, columns - 1])
-
-
-def subtract(numbers: Any, factors: Any) -> None:
-    subtract_multiples(numbers, 3, 20, 17, 16, factors)
 
 
 def test_matrices_are_views() -> None:
     """The same in Python and compiled."""
-    np.testing.assert_array_equal(as_matrix(np.arange(7.0), 2, 3), [[0, 1, 2], [3, 4, 5]])
-    for function in (write_through_view, compiled(write_through_view)):
-        numbers = np.arange(7.0)
-        assert function(numbers, 2, 3) == 5.0
+    for function in (transpose_in, compiled(transpose_in)):
+        numbers, result = np.arange(7.0), np.zeros((3, 2))
+        function(numbers, 2, 3, result)
+        np.testing.assert_array_equal(result.T, [[0, 1, 2], [3, 4, 5]])
         np.testing.assert_array_equal(numbers, [0, 1, 2, -1, 4, 5, 6])
 
 
@@ -98,7 +95,7 @@ def test_multiples_are_subtracted_alike_in_python_and_compiled() -> None:
     start, factors = rng.standard_normal(80), (0.5, -2.0, 3.0)
     expected = start.copy()
     expected[3:19] -= 0.5 * start[20:36] - 2.0 * start[37:53] + 3.0 * start[54:70]
-    for function in (subtract, compiled(subtract)):
+    for function in (subtract_multiples, compiled(lambda *a: subtract_multiples(*a))):
         numbers = start.copy()
-        function(numbers, factors)
+        function(numbers, 3, 20, 17, 16, factors)
         np.testing.assert_allclose(numbers, expected, rtol=1e-14)

@@ -404,11 +404,11 @@ def _contact_stage(
     robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, delassus: Any, touching: bool
 ) -> Any:
     """What may touch; nothing may, and None where the packages that it takes are missing."""
-    if any(find_spec(package) is None for package in ("numba", "scipy")):
+    if find_spec("scipy") is None:
         if not touching:
             return None
         raise ImportError(
-            f"contacts, limits and dry friction of joints need Numba: {install_command('simulation')} "
+            f"contacts, limits and dry friction of joints need SciPy: {install_command('simulation')} "
             "(or leave them out: joint_limits=False, joint_friction=False)"
         )
     from .contact_stage import ContactStage

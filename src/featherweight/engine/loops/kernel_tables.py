@@ -31,7 +31,7 @@ class Layout:
                 inner = number_name(x)
                 if inner is None and x is not None:
                     raise TypeError(
-                        f"{kind.__name__}.{name}: a table holds arrays, numbers, tables and None; got {type(x).__name__}"
+                        f"{kind.__name__}.{name}: a table holds arrays, numbers, tables and None, no {type(x).__name__}"
                     )
                 size = 0 if x is None else 1
             self.fields.append((name, inner, words))

@@ -1,7 +1,7 @@
 """A plan as LLVM IR: functions in static single assignment form.
 
-A value is a tuple of registers: one of a number, an address and lengths of an array, those of all items of a tuple, the address of
-a table.
+A value is a tuple of registers: one of a number, an address and lengths of an array, those of all items of a tuple, the address
+of a table.
 """
 
 from __future__ import annotations
@@ -608,11 +608,13 @@ SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers]], None]] = {
 }  # fmt: skip
 W = FunctionWriter
 STATEMENTS: dict[type, Callable[[FunctionWriter, Any], None]] = {
-    Assign: W.assign, Do: W.do, If: W.choose, For: W.loop_for, While: W.loop_while, Rounds: W.rounds, Break: W.leave, Continue: W.go_on,
+    Assign: W.assign, Do: W.do, If: W.choose,
+    For: W.loop_for, While: W.loop_while, Rounds: W.rounds, Break: W.leave, Continue: W.go_on,
     Return: W.give, Store: W.store, Fill: W.fill, CopyArray: W.copy,
 }  # fmt: skip
 EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
-    Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick, Field: W.field,
+    Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick,
+    Field: W.field,
     Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
     Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Length: W.length, Call: W.call,
     Special: W.special,
@@ -659,7 +661,7 @@ def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
 
 
 def write_entry(plan: Plan, kernel: str, name: str) -> str:
-    """`i64 name(ptr words, ptr results)`: the arguments as words, one after the other, and the results, which go to `results`."""
+    """`i64 name(ptr words, ptr results)`: the arguments as words one after the other; the results go to `results`."""
     p = plan.functions[-1]
     f = Function("i64", name, ["ptr %words", "ptr %results"], "external", ATTRIBUTES)
     given, at = [], 0
