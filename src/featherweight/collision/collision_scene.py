@@ -27,7 +27,7 @@ class CollisionScene(NamedTuple):
     placement: Any  # (shapes, 12) rows of placement in the body's frame (see `triples`)
     size: Any  # (shapes, 3) [m]: radius and half length, half lengths, or radii
     radius: Any  # (shapes,) [m] of the ball around it
-    data: Any  # (shapes, 7) int: height field; first and last ball; first and last vertex; first and last face
+    data: Any  # (shapes, 8) int: see `part_ranges`
     pair: Any  # (pairs, 2) int
     margin: Any  # (pairs,) [m] of their own
     first: Any  # (pairs,) int
@@ -57,6 +57,7 @@ class Hulls(NamedTuple):
     normals: Any
     owners: Any
     owned: Any
+    starts: Any
 
 
 class CollisionWork(NamedTuple):
@@ -73,6 +74,7 @@ class CollisionWork(NamedTuple):
     triangles: Any  # (n, 3) int, of supports
     horizon: Any  # (n, 2) int, of supports
     weights: Any  # (8,)
+    nearest: Any  # (9,) what `gap_of_convex` writes
     patches: Any  # (n, 11), see `height_fields`
 
 
@@ -93,5 +95,6 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         triangles=np.zeros((MOST_FACES, 3), np.int64),
         horizon=np.zeros((MOST_FACES, 2), np.int64),
         weights=np.zeros(8),
+        nearest=np.zeros(9),
         patches=np.zeros((MOST_PATCHES, 11)),
     )

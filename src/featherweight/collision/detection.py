@@ -23,6 +23,7 @@ from .ground_contacts import (
     point_plane,
 )  # fmt: skip
 from .height_fields import balls_on_heights
+from .hulls import searched_hull
 from .round_contacts import (
     ball_ball,
     ball_box,
@@ -211,8 +212,7 @@ def general_contacts(scene: Any, hulls: Any, a: int, b: int, reach: float, work:
         return 0
     PA, PB = work.placement[a], work.placement[b]
     if scene.kind[b] == PLANE:
-        hull = hulls.vertices, hulls.links, hulls.linked, scene.data[a, 3], scene.data[a, 4]
-        return hull_plane(PA, hull, PB, work.found)
+        return hull_plane(PA, searched_hull(hulls, scene.data[a]), PB, work.found)
     if scene.kind[a] == BOX and scene.kind[b] == BOX:
         count = box_box(PA, scene.size[a], PB, scene.size[b], reach, work.found, work.polygons)
         if count >= 0:
