@@ -195,8 +195,8 @@ def test_what_is_known_of_round_shapes() -> None:
 @pytest.mark.parametrize("gap", [0.01, 1.0, 7.0])
 def test_no_distance_is_sought_beyond_the_greatest(gap: float) -> None:
     boxes = [shape(BOX, (1.0, 1.0, 1.0), np.eye(3), p) for p in ((0.0, 0.0, 2.0 + gap), (0.0, 0.0, 0.0))]
-    assert distance(*boxes, 3.5, 0.99 * gap)[0] == FAR
-    assert distance(*boxes, 3.5, 1.01 * gap)[0] == pytest.approx(gap)
+    assert distance(boxes[0], boxes[1], 3.5, 0.99 * gap)[0] == FAR
+    assert distance(boxes[0], boxes[1], 3.5, 1.01 * gap)[0] == pytest.approx(gap)
 
 
 def test_any_distance_below_one_that_is_enough_will_do() -> None:

@@ -18,6 +18,7 @@ from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses,
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.contact_solver import (
     MOST_PUSHED,
+    RobotReport,
     SolverReport,
     add_joint_forces,
     forget,
@@ -30,9 +31,8 @@ from featherweight.contact.contact_solver import (
     write_external_forces,
 )
 from featherweight.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
-from featherweight.contact.impulses import Problem
 from featherweight.contact.joint_rows import JointRows
-from featherweight.contact.laws import RETURN_SPEED
+from featherweight.contact.laws import RETURN_SPEED, Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
@@ -62,7 +62,7 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         J, Minv = np.eye(7)[:6], np.diag(1.0 / np.array([2.0, 2.0, 2.0, 0.01, 0.02, 0.02, 0.5]))
         delassus = BodyDelassus(np.zeros((7, 7)), np.zeros(BODIES + 1, np.int64))
         shapes = [(4, 3), *3 * [(1, 6), (1,)], *2 * [(4, 3), (2,)]]
-        impulses = ContactImpulses(*(np.zeros(s) for s in shapes))
+        impulses = ContactImpulses._make(np.zeros(s) for s in shapes)
         given = model(restitution)
         factors = InverseFactors(J, Minv, np.eye(7)[6:])
         write_delassus_by_inverse(given.width, points, factors, delassus, inverse_work(BODIES, 7, 7))
@@ -81,7 +81,7 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
 
 BALL, EPS = (2.0, 2.0, 2.0, 0.01, 0.01, 0.01), 1e-9
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
-NO_ROWS = joint_rows(np.zeros(0, np.int64), *np.zeros((3, 0)), STEP)
+NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), STEP)
 
 
 class Scene:
@@ -118,9 +118,9 @@ class Scene:
                     rows[3 * c : 3 * c + 3, 6 * body : 6 * body + 6] = sign * axes @ R @ np.hstack([np.eye(3), across])
         return rows
 
-    def resolve(self) -> tuple[ContactImpulses, SolverReport]:
+    def resolve(self) -> tuple[ContactImpulses, RobotReport]:
         shapes = [(self.k, 3), *3 * [(self.n, 6), (0,)], *2 * [(self.k, 3), (0,)]]
-        impulses = ContactImpulses(*(np.zeros(s) for s in shapes))
+        impulses = ContactImpulses._make(np.zeros(s) for s in shapes)
         none = np.zeros(0)
         kinematics = ContactKinematics(self.placement, self.velocity, none, none, self.before, none)
         given = ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings)
@@ -283,8 +283,8 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
     speed = np.array([0.0, -1e-2, -1e-2])
     kinematics = ContactKinematics(np.zeros((0, 4, 4)), np.zeros((0, 6)), gap, speed, np.zeros((0, 6)), speed)
     delassus = BodyDelassus(2.0 * np.eye(2), np.zeros(1, np.int64))
-    impulses = ContactImpulses(*(np.zeros(s) for s in [(0, 3), *3 * [(0, 6), (2,)], *2 * [(0, 3), (3,)]]))
-    no_points = ContactPoints(*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0))
+    impulses = ContactImpulses._make(np.zeros(s) for s in [(0, 3), *3 * [(0, 6), (2,)], *2 * [(0, 3), (3,)]])
+    no_points = ContactPoints._make([*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0)])
     report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2))
     assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP
     np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=1e-9)
@@ -308,8 +308,8 @@ def test_the_problem_after_impulses_has_what_they_leave() -> None:
 
 def test_robots_that_nothing_touches_keep_no_impulses() -> None:
     shapes = [(2, 3), *3 * [(1, 6), (2,)], *2 * [(2, 3), (3,)]]
-    impulses = ContactImpulses(*(np.ones((3, *s)) for s in shapes))
-    report = SolverReport(*(np.ones(3) for _ in range(5)))
+    impulses = ContactImpulses._make(np.ones((3, *s)) for s in shapes)
+    report = SolverReport._make(np.ones(3) for _ in range(5))
     forget(np.array([0, 2]), impulses, report)
     for name in ("wrench", "joint", "impact", "joint_impact", "next_force", "next_row"):
         x = getattr(impulses, name)

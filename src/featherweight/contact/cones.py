@@ -14,8 +14,8 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, triu
 
-from .impulses import GOOD, Problem, Solution, natural_residual, solve_problem
-from .laws import normal_shift
+from .impulses import GOOD, Solution, natural_residual, solve_problem
+from .laws import Problem, normal_shift
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
