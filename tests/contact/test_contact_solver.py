@@ -26,9 +26,8 @@ from featherweight.contact.contact_solver import (
     solver_workspace,
 )
 from featherweight.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
-from featherweight.contact.impulses import Problem
 from featherweight.contact.joint_rows import JointRows
-from featherweight.contact.laws import RETURN_SPEED
+from featherweight.contact.laws import RETURN_SPEED, Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
@@ -76,7 +75,7 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
 
 BALL, EPS = (2.0, 2.0, 2.0, 0.01, 0.01, 0.01), 1e-9
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
-NO_ROWS = joint_rows(np.zeros(0, np.int64), *np.zeros((3, 0)), STEP)
+NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), STEP)
 
 
 class Scene:

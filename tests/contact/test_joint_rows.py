@@ -12,6 +12,7 @@ from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.joint_rows import (
     JOINT_MARGIN,
     LEAST_RETURN,
+    JointRows,
     any_active,
     comes_back,
     farthest_beyond,
@@ -72,7 +73,7 @@ def test_a_limit_counts_that_is_near_or_would_be_at_the_end_of_the_step(gap: flo
     assert bool(is_active(ROWS, 0, gap, speed, SETTINGS)) == counts
     gaps, speeds = np.full(4, 9.0), np.zeros(4)
     gaps[3], speeds[3] = gap, speed
-    rows = type(ROWS)(*(x[:4] for x in ROWS))
+    rows = JointRows._make(x[:4] for x in ROWS)
     assert any_active(rows, gaps, speeds, SETTINGS) == counts
 
 

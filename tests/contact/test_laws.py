@@ -198,7 +198,8 @@ def test_friction_is_cut_to_the_nearest_that_is_allowed(pyramid: bool) -> None:
         if holds(aim[0], aim[1], most, pyramid):
             np.testing.assert_array_equal(cut, aim)
             continue
-        assert holds(*(cut * (1.0 - 1e-15)), most, pyramid)
+        x, y = cut * (1.0 - 1e-15)
+        assert holds(x, y, most, pyramid)
         angles = np.linspace(0.0, 2.0 * np.pi, 4001)
         edge = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         edge *= most / (np.abs(edge).max(axis=1, keepdims=True) if pyramid else 1.0)
