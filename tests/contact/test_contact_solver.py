@@ -63,7 +63,7 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         np.testing.assert_allclose(delassus.G, Minv, atol=1e-15)
         assert delassus.begin.tolist() == [0, 6]
         workspace = solver_workspace(6, 4, 7)  # more than are there
-        report = resolve(given, points, kinematics, delassus, impulses, workspace)
+        report = resolve(given, points, kinematics, delassus, impulses, workspace, -1.0)
         assert report.residual <= report.allowed and report.parting > 0.0
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
         np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)  # the limit's, and friction's, which opposes it
