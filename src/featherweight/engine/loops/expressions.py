@@ -458,6 +458,7 @@ def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> A
     if isinstance(function, MethodType):
         return call(p, function.__func__, [Static(function.__self__), *args], named)
     function = getattr(function, "python", function)  # of one that is compiled for Python
+    function = getattr(function, "rolled", function)  # where one source cannot serve all executions
     try:
         known = KNOWN_FUNCTIONS.get(function)
     except TypeError:  # it has no hash
@@ -543,7 +544,7 @@ PLANNERS: dict[type, Callable[[Planned, Any], Any]] = {
     ast.Call: _call,
 }  # fmt: skip
 UNKNOWN = {
-    ast.List: "a list", ast.ListComp: "a list comprehension", ast.GeneratorExp: "a generator", ast.Dict: "a dictionary",
+    ast.GeneratorExp: "a generator", ast.Dict: "a dictionary",
     ast.Set: "a set", ast.Lambda: "a lambda", ast.JoinedStr: "a formatted string", ast.NamedExpr: ":=", ast.Await: "await",
     ast.Starred: "*", ast.Yield: "yield", ast.DictComp: "a dictionary comprehension", ast.SetComp: "a set comprehension",
 }  # fmt: skip

@@ -188,6 +188,13 @@ class Reshape(NamedTuple):
     where: int
 
 
+class Allocate(NamedTuple):
+    """A new array of some lengths in the workspace of the call, without elements yet."""
+
+    type: Type
+    shape: tuple[Any, ...]
+
+
 class Length(NamedTuple):
     """The length of an array along an axis."""
 

@@ -6,6 +6,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
+from . import new_lists  # noqa: F401  # which plans lists
 from .expressions import expression
 from .kernel_sources import error
 from .kernel_types import NONE, StaticType, Type
