@@ -14,7 +14,7 @@ from .kernel_sources import Tree, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .known_functions import KNOWN_FUNCTIONS
-from .plan import ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
+from .plan import Wrapped, ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
 from .planned_functions import Planned, is_stable, item_of
 
 OPERATORS = {
@@ -217,6 +217,8 @@ def whole(p: Planned, index: Any) -> Any:
 
 def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
     """Where `array[node]` is."""
+    if p.specializer.wraps:
+        array = p.bound(array, "array")
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     leading = []
     for k, part in enumerate(parts):
@@ -246,6 +248,8 @@ def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
             if not is_stable(array):
                 p.fail("a negative index of an array without a name; give it one")
             indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
+        elif p.specializer.wraps and not isinstance(x, Constant):
+            indices[k] = Wrapped(p.bound(x, "index"), Length(array, k))
     return tuple(indices)
 
 

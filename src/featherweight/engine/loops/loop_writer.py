@@ -52,6 +52,7 @@ from .plan import (
     Store,
     TupleItem,
     While,
+    Wrapped,
 )  # fmt: skip
 from .views import LANES
 from .workspaces import (
@@ -616,6 +617,12 @@ class FunctionWriter:
         f.label(there)
         return (data, *shape)
 
+    def wrapped(self, x: Wrapped) -> Registers:
+        (index,), (length,) = self.registers(x.index), self.registers(x.length)
+        if is_number(index):
+            return (index if int(index) >= 0 else self.f.add(length, index),)
+        return (self.f.select(self.f.less(index, 0), self.f.add(index, length), index),)
+
     def length(self, x: Length) -> Registers:
         return (self.registers(x.array)[1 + x.axis],)
 
@@ -681,7 +688,7 @@ STATEMENTS: dict[type, Callable[[FunctionWriter, Any], None]] = {
 EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
     Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick, Field: W.field,
     Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
-    Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate, Length: W.length, Call: W.call,
+    Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate, Wrapped: W.wrapped, Length: W.length, Call: W.call,
     Special: W.special,
 }  # fmt: skip
 

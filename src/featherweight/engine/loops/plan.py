@@ -195,6 +195,17 @@ class Allocate(NamedTuple):
     shape: tuple[Any, ...]
 
 
+class Wrapped(NamedTuple):
+    """An index, which counts from the end of an axis where it is negative."""
+
+    index: Any
+    length: Any
+
+    @property
+    def type(self) -> Type:
+        return INT
+
+
 class Length(NamedTuple):
     """The length of an array along an axis."""
 

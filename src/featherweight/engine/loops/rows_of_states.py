@@ -40,7 +40,7 @@ def rows_code(kernel: Callable[..., None], constants: Sequence[Any], arguments: 
 
 def _compiled(kernel: Callable[..., None], types: tuple[Type, ...], constants: int) -> bytes:
     fma = host().fma
-    planner = Planner(fma)
+    planner = Planner(fma, wraps=True)
     plan = planner.function(kernel, types)  # type: ignore[arg-type]
     if plan.result != NONE:
         raise KernelError(f"{kernel.__qualname__} returns {plan.result}; a kernel over states writes into its results")
