@@ -27,14 +27,13 @@ class CollisionScene(NamedTuple):
     placement: Any  # (shapes, 12) rows of placement in the body's frame (see `triples`)
     size: Any  # (shapes, 3) [m]: radius and half length, half lengths, or radii
     radius: Any  # (shapes,) [m] of the ball around it
-    data: Any  # (shapes, 7) int: height field; first and last ball; first and last vertex; first and last face
+    data: Any  # (shapes, 8) int: see `part_ranges`
     pair: Any  # (pairs, 2) int
     margin: Any  # (pairs,) [m] of their own
     first: Any  # (pairs,) int
     enabled: Any  # (pairs,) bool
     balls: Any  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
-    closed: Any  # None where all pairs are of balls and of a ball and a plane: the other functions are then not compiled
-    hulls: Any  # Hulls, or None where all pairs have closed forms
+    hulls: Any  # Hulls
     fields: Any  # HeightFields
 
 
@@ -57,6 +56,7 @@ class Hulls(NamedTuple):
     normals: Any
     owners: Any
     owned: Any
+    starts: Any
 
 
 class CollisionWork(NamedTuple):
@@ -65,6 +65,8 @@ class CollisionWork(NamedTuple):
     placement: Any  # (shapes, 12) in the world
     velocity: Any  # (shapes, 3) of middles
     turning: Any  # (shapes,) [rad] of a step
+    ball: Any  # (shapes,) [m] radius of the ball around a shape and its way in a step
+    apart: Any  # (pairs, 3) directions along which shapes were apart; zero where none is known
     found: Any  # (n, 8) point, normal, gap, and number among the pair's candidates
     ends: Any  # (2, 3)
     polygons: Any  # (3, n, 3)
@@ -73,18 +75,21 @@ class CollisionWork(NamedTuple):
     triangles: Any  # (n, 3) int, of supports
     horizon: Any  # (n, 2) int, of supports
     weights: Any  # (8,)
+    nearest: Any  # (9,) what `gap_of_convex` writes
     patches: Any  # (n, 11), see `height_fields`
 
 
 def collision_work(scene: CollisionScene) -> CollisionWork:
     """Room for one thread."""
     shapes = len(scene.kind)
-    corners = int(np.diff(scene.hulls.faces).max(initial=ROUND)) if scene.hulls else ROUND
+    corners = int(np.diff(scene.hulls.faces).max(initial=ROUND))
     balls = int((scene.data[:, 2] - scene.data[:, 1]).max(initial=0))
     return CollisionWork(
         placement=np.zeros((shapes, 12)),
         velocity=np.zeros((shapes, 3)),
         turning=np.zeros(shapes),
+        ball=np.zeros(shapes),
+        apart=np.zeros((len(scene.pair), 3)),
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
@@ -93,5 +98,6 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         triangles=np.zeros((MOST_FACES, 3), np.int64),
         horizon=np.zeros((MOST_FACES, 2), np.int64),
         weights=np.zeros(8),
+        nearest=np.zeros(9),
         patches=np.zeros((MOST_PATCHES, 11)),
     )

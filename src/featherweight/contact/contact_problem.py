@@ -16,8 +16,7 @@ import numpy as np
 from ..engine.loops.kernels import as_matrix
 from .impulses import Problem
 from .joint_rows import is_active
-
-MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
+from .laws import ContactLaw, RowMotion, law_in, room_for_law, write_law
 
 
 class ContactKinematics(NamedTuple):
@@ -63,7 +62,7 @@ class AssembledProblem(NamedTuple):
     problem: Any  # Problem
     approach: Any  # (m,) velocities before impulses, without gaps
     before: Any  # (m,) velocities at the beginning of the step, where they are needed
-    restitution: Any  # (contacts,), zero for what does not bounce
+    law: ContactLaw
     rows: Any  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
     axes: Any  # (contacts, 3, 3) normal and tangents in the world
     start: Any  # (m,) impulses of the step before
@@ -110,14 +109,11 @@ class AssemblyWork(NamedTuple):
     active: Any  # (n,) int
     rows: Any  # (k, 2, 3, 6)
     axes: Any  # (k, 3, 3)
-    b: Any  # (m,)
+    gap: Any  # (k + n,)
     approach: Any  # (m,)
     before: Any  # (m,)
     start: Any  # (m,)
-    mu: Any  # (k,)
-    restitution: Any  # (k,)
-    lower: Any  # (n,)
-    upper: Any  # (n,)
+    law: ContactLaw
     A: Any  # (m m,)
     half: Any  # (3 columns of G,)
 
@@ -125,12 +121,10 @@ class AssemblyWork(NamedTuple):
 def assembly_work(contacts: int, rows: int, columns: int) -> AssemblyWork:
     """Room for so many contacts and joint rows, where G has so many columns."""
     m = 3 * contacts + rows
-    b, approach, before, start = np.empty((4, m))
-    mu, restitution = np.empty((2, contacts))
-    lower, upper = np.empty((2, rows))
+    approach, before, start = np.empty((3, m))
     return AssemblyWork(
-        np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), b, approach, before, start, mu,
-        restitution, lower, upper, np.empty(m * m), np.empty(3 * columns),
+        np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + rows),
+        approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
     )  # fmt: skip
 
 
@@ -156,22 +150,20 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
 
     In the room of `work`, an `AssemblyWork`.
     """
-    settings, joint_rows = model.settings, model.rows
+    settings = model.settings
     n = find_active_rows(model, kinematics, work.active)
     active = work.active[:n]
-    h, k = settings.step, len(contacts.gap)
-    m = 3 * k + n
-    rows, axes, mu, restitution = work.rows[:k], work.axes[:k], work.mu[:k], work.restitution[:k]
-    b, approach, before, start = work.b[:m], work.approach[:m], work.before[:m], work.start[:m]
+    k = len(contacts.gap)
+    p = problem_in(work, settings.pyramid, k, n)
+    rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k):
-        candidate = contacts.candidate[c]
-        mu[c], restitution[c] = model.friction[candidate], model.restitution[candidate]
+        gap[c] = contacts.gap[c]
         write_axes(contacts.normal[c], axes[c])
         for i in range(3):
             at = 3 * c + i
             approach[at] = before[at] = start[at] = 0.0
             for j in range(3):
-                start[at] += axes[c, i, j] * impulses.last_force[candidate, j]
+                start[at] += axes[c, i, j] * impulses.last_force[contacts.candidate[c], j]
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
@@ -180,27 +172,26 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
                     for j in range(6):
                         approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
                         before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
-        for i in range(3):
-            b[3 * c + i] = approach[3 * c + i]
-        if not before[3 * c] < -settings.bounce:
-            restitution[c] = 0.0
-        later = h * approach[3 * c]
-        if restitution[c] > 0.0 and contacts.gap[c] + 0.5 * later > 0.0 and contacts.gap[c] + later > -MOST_LATE:
-            restitution[c] = 0.0  # it bounces in the step after, which is nearer to when it touches
-            b[3 * c] += MOST_LATE / h
-        if restitution[c] == 0.0:
-            b[3 * c] += max(contacts.gap[c], 0.0) / h
-    lower, upper = work.lower[:n], work.upper[:n]
     for i in range(n):
         r = active[i]
+        gap[k + i] = kinematics.gap[r]
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
-        b[3 * k + i] = kinematics.speed[r] + (0.0 if joint_rows.friction[r] else max(kinematics.gap[r], 0.0) / h)
-        lower[i], upper[i] = joint_rows.lower[r], joint_rows.upper[r]
         start[3 * k + i] = impulses.last_row[r]
-    A = as_matrix(work.A, m, m)
+    write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
+    A = p.problem.A
     write_contact_delassus(model, contacts, rows, active, delassus, work.half, A)
-    problem = Problem(A, b, mu, lower, upper, settings.pyramid)
-    return AssembledProblem(problem, approach, before, restitution, rows, axes, start, active)
+    for i in range(len(A)):
+        A[i, i] += law.compliance[i]
+    return p
+
+
+def problem_in(work: Any, pyramid: bool, k: int, n: int) -> Any:
+    """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
+    m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
+    problem = Problem(as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid)
+    return AssembledProblem(
+        problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]
+    )
 
 
 def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, delassus: Any, room: Any, A: Any) -> None:

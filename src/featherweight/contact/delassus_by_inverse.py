@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..collision.detection import points_of
-from ..engine.loops.kernels import compiled
-from .contact_problem import BodyDelassus, body_of
+from .contact_problem import body_of
 
 
 class InverseFactors(NamedTuple):
@@ -85,18 +83,3 @@ def write_product(size: int, Minv: Any, G: Any, work: Any) -> None:
             for n in range(entries[j]):
                 total += half[places[j, n]] * rows[j, places[j, n]]
             G[i, j] = G[j, i] = total
-
-
-@compiled
-def write_delassus_of_robots(
-    first: int, stop: int, robots: Any, model: Any, state: Any, factors: Any, delassus: Any, work: Any
-) -> None:
-    """That of the robots numbered `robots[first:stop]`, of which `factors` and `delassus` have one after the other.
-
-    `model` is a `ContactModel`, `state` a `ContactState`, `work` an `InverseWork`.
-    """
-    for n in range(first, stop):
-        i = robots[n]
-        own = InverseFactors(factors.J[n], factors.Minv[n], factors.E[n % len(factors.E)])
-        into = BodyDelassus(delassus.G[n], delassus.begin[n])
-        write_delassus_by_inverse(model.width, points_of(state.contacts, i, state.counts[i]), own, into, work)

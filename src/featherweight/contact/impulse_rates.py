@@ -83,14 +83,14 @@ class ImpulseRates:
 def restitution_rates(
     p: Any, in_step: bool, impulses: tuple[Array, Array], compression: tuple[Array, Array], rates: Any
 ) -> Any:
-    """Impulses with those of restitution, and their rates, as `contact_solver.add_restitution` has them.
+    """Impulses with those of restitution, and their rates, as `laws.add_restitution` has them.
 
     `impulses` and `compression` are values and rates; `rates` has `applied` of both to velocities, and those of `before` and
     `approach`.
     """
     (f, df), (g, dg) = impulses, compression
     part = np.zeros(len(f))
-    part[0 : 3 * len(p.restitution) : 3] = p.restitution
+    part[0 : 3 * len(p.law.restitution) : 3] = p.law.restitution
     back, dback = part * g, part[:, None] * dg
     (Af, dAf), (Ab, dAb) = rates.applied(f, df), rates.applied(back, dback)
     mean, dmean = p.before, rates.dbefore

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.kernels import compiled
-
 JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
 BEYOND = 1e-3  # [rad, m] from which on a joint of a loop must come back; less is the error of steps that turn fast
 LEAST_RETURN = 1e-6  # of the displacement of the joint that moves farthest; less is rounding
@@ -70,24 +68,3 @@ def comes_back(gained: float, expected: float, parting: float) -> bool:
     Where a loop leaves the joint no way to go, nothing is expected, and where it is at a dead centre, nothing is gained.
     """
     return gained > max(0.5 * expected, LEAST_RETURN * parting)
-
-
-@compiled
-def write_gaps(rows: Any, q: Any, gap: Any) -> None:
-    """`write_row_gaps` of many robots."""
-    for i in range(len(q)):
-        write_row_gaps(rows, q[i], gap[i])
-
-
-@compiled
-def write_speeds(rows: Any, velocity: Any, speed: Any) -> None:
-    """`write_row_speeds` of many robots."""
-    for i in range(len(velocity)):
-        write_row_speeds(rows, velocity[i], speed[i])
-
-
-@compiled
-def write_active(rows: Any, gap: Any, speed: Any, settings: Any, active: Any) -> None:
-    """`any_active` of many robots."""
-    for i in range(len(gap)):
-        active[i] = any_active(rows, gap[i], speed[i], settings)

@@ -11,13 +11,13 @@ comes from f - u/rho, so that resting contacts, for which r is linear, are solve
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..engine.loops.kernels import LANES
 from .elimination import room_for_equations, solve_partly_symmetric
+from .laws import project
 
 NEWTON_STEPS = 8
 PROXIMAL = 1e-9  # of rho, added to A in r' only: impulses of redundant contacts are not unique
@@ -80,35 +80,6 @@ def write_product_with(A: Any, f: Any, product: Any) -> None:
         for j in range(m):
             t += A[i, j] * f[j]
         product[i] = t
-
-
-def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
-    """P of one contact, in place, and its derivative."""
-    for i in range(3):
-        slope[i, 0] = slope[i, 1] = slope[i, 2] = 0.0
-    if not aim[r] > 0.0:
-        aim[r] = aim[r + 1] = aim[r + 2] = 0.0
-        return
-    slope[0, 0] = 1.0
-    most = mu * aim[r]
-    if pyramid:
-        for i in range(1, 3):
-            if abs(aim[r + i]) <= most:
-                slope[i, i] = 1.0
-            else:
-                way = 1.0 if aim[r + i] > 0.0 else -1.0
-                aim[r + i], slope[i, 0] = way * most, way * mu
-        return
-    x, y = aim[r + 1], aim[r + 2]
-    length = sqrt(x * x + y * y)
-    if length <= most:
-        slope[1, 1] = slope[2, 2] = 1.0
-        return
-    x, y, shrink = x / length, y / length, most / length
-    aim[r + 1], aim[r + 2] = most * x, most * y
-    slope[1, 0], slope[2, 0] = mu * x, mu * y
-    slope[1, 1], slope[2, 2] = shrink * (1.0 - x * x), shrink * (1.0 - y * y)
-    slope[1, 2] = slope[2, 1] = -shrink * x * y
 
 
 def project_all(problem: Any, f: Any, slope: Any) -> None:

@@ -16,6 +16,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+from .laws import cut_friction, holds
+
 
 def row_velocity(problem: Any, f: Any, r: int) -> float:
     u = 0.0
@@ -63,15 +65,9 @@ def stick_or_slide(problem: Any, most: float, f: Any, r: int) -> float:
     new_x, new_y = x - u / rho, y - v / rho
     if determinant > 1e-12 * rho * rho:
         stuck_x, stuck_y = x - (q * u - c * v) / determinant, y - (p * v - c * u) / determinant
-        inside = max(abs(stuck_x), abs(stuck_y)) <= most if pyramid else stuck_x**2 + stuck_y**2 <= most * most
-        if inside:
+        if holds(stuck_x, stuck_y, most, pyramid):
             new_x, new_y = stuck_x, stuck_y
-    if pyramid:
-        new_x, new_y = min(max(new_x, -most), most), min(max(new_y, -most), most)
-    else:
-        length = sqrt(new_x * new_x + new_y * new_y)
-        if length > most:
-            new_x, new_y = new_x * most / length, new_y * most / length
+    new_x, new_y = cut_friction(new_x, new_y, most, pyramid)
     f[r + 1], f[r + 2] = new_x, new_y
     return max(abs(new_x - x), abs(new_y - y)) * rho  # type: ignore[no-any-return]
 

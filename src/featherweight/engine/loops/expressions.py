@@ -46,9 +46,7 @@ def expression(p: Planned, node: ast.expr) -> Any:
     """The value of an expression; what it takes before is added to the statements."""
     planner = PLANNERS.get(type(node))
     if planner is None:
-        p.fail(
-            f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python that kernels are written in", node
-        )
+        p.fail(f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python for kernels", node)
     line, p.line = p.line, node.lineno
     value = planner(p, node)
     p.line = line
@@ -123,7 +121,7 @@ def attribute(p: Planned, value: Any, name: str) -> Any:
     if isinstance(member, FunctionType):
         static = isinstance(vars(kind).get(name), staticmethod)
         return Static(member) if static else Bound(member, value)
-    p.fail(f"{value.type} has no attribute {name!r} that a kernel can use")
+    return p.fail(f"{value.type} has no attribute {name!r} that a kernel can use")
 
 
 def class_of(type: Type) -> Any:

@@ -1,7 +1,7 @@
 """A plan as LLVM IR: functions in static single assignment form.
 
-A value is a tuple of registers: one of a number, an address and lengths of an array, those of all items of a tuple, the address of
-a table.
+A value is a tuple of registers: one of a number, an address and lengths of an array, those of all items of a tuple, the address
+of a table.
 """
 
 from __future__ import annotations
@@ -85,6 +85,10 @@ TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # of functions that make lists
 ATTRIBUTES = "nounwind"  # of all functions
+UNROLLED = """!1 = distinct !{!1, !2}
+!2 = !{!"llvm.loop.unroll.full"}"""
+import os
+UNROLLED_ROUNDS = int(os.environ.get("UR","4"))  # of a loop of which LLVM writes out all
 
 Registers = tuple[str, ...]
 Values = dict[int, Registers]  # of variables, by their numbers
@@ -270,7 +274,8 @@ class FunctionWriter:
         if loop.continued:
             self.begin(following, loop.continued)
             f.line(f"{after} = add i64 {index}, {s.step}")
-            f.branch(f.value(f"icmp {test} i64 {after}, {end}"), body, done)
+            hint = ", !llvm.loop !1" if known and (int(end) - int(begin)) * s.step <= UNROLLED_ROUNDS else ""
+            f.branch(f.value(f"icmp {test} i64 {after}, {end}"), body, done, hint=hint)
             back = [Edge(f.block, self.values)]
             loop.left.append(back[0])
         phi = f"  {index} = phi i64 " + ", ".join([f"[ {begin}, %{entry} ]", *(f"[ {after}, %{e.block} ]" for e in back)])
@@ -682,14 +687,16 @@ SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers]], None]] = {
 }  # fmt: skip
 W = FunctionWriter
 STATEMENTS: dict[type, Callable[[FunctionWriter, Any], None]] = {
-    Assign: W.assign, Do: W.do, If: W.choose, For: W.loop_for, While: W.loop_while, Rounds: W.rounds, Break: W.leave, Continue: W.go_on,
+    Assign: W.assign, Do: W.do, If: W.choose,
+    For: W.loop_for, While: W.loop_while, Rounds: W.rounds, Break: W.leave, Continue: W.go_on,
     Return: W.give, Store: W.store, Fill: W.fill, CopyArray: W.copy,
 }  # fmt: skip
 EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
-    Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick, Field: W.field,
+    Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick,
+    Field: W.field,
     Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
-    Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate, Wrapped: W.wrapped, Length: W.length, Call: W.call,
-    Special: W.special,
+    Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate,
+    Wrapped: W.wrapped, Length: W.length, Call: W.call, Special: W.special,
 }  # fmt: skip
 
 
@@ -734,7 +741,7 @@ def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
         further, functions = workspace_parts()
         declarations |= dict.fromkeys(further)
         texts += functions
-    return [*declarations, *texts, "!0 = !{}"], names[id(plan.functions[-1])]
+    return [*declarations, *texts, "!0 = !{}", UNROLLED], names[id(plan.functions[-1])]
 
 
 def write_entry(plan: Plan, kernel: str, name: str) -> str:

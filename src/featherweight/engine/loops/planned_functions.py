@@ -91,7 +91,7 @@ class Planned:
             return Static(self.function.__globals__[name])
         if hasattr(builtins, name):
             return Static(getattr(builtins, name))
-        self.fail(f"the name {name!r} is not defined")
+        return self.fail(f"the name {name!r} is not defined")
 
     def variable(self, wish: str, type: Type) -> Variable:
         self.count += 1

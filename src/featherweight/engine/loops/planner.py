@@ -62,7 +62,9 @@ class Planner:
             except Restart:
                 continue
         raise error(
-            function, function.__code__.co_firstlineno, "the types of its variables do not settle; annotate less, convert more"
+            function,
+            function.__code__.co_firstlineno,
+            "types of variables do not settle; convert them by float()",
         )
 
 

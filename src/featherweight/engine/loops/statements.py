@@ -47,9 +47,7 @@ def block(p: Planned, nodes: list[ast.stmt]) -> None:
         p.line = node.lineno
         planner = PLANNERS.get(type(node))
         if planner is None:
-            p.fail(
-                f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python that kernels are written in"
-            )
+            p.fail(f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python for kernels")
         planner(p, node)
 
 
@@ -275,8 +273,8 @@ def _while(p: Planned, node: ast.While) -> None:
 def begin_loop(p: Planned, node: ast.stmt) -> Names:
     """The names at the head of a loop."""
     assert p.names is not None
-    for (place, name), clash in p.known.clashing.items():
-        if place == (node.lineno, node.col_offset) and name in p.names:
+    for (where, name), clash in p.known.clashing.items():
+        if where == (node.lineno, node.col_offset) and name in p.names:
             p.names[name] = clash
     return dict(p.names)
 
@@ -346,9 +344,7 @@ def rows_of(p: Planned, function: Any, nodes: list[ast.expr]) -> list[Any]:
     for node in nodes:
         value = p.solid(expression(p, node))
         if not isinstance(value.type, TupleType):
-            p.fail(
-                f"{function.__name__} of {value.type}; a kernel has it for tuples, and loops over range(len(...)) for arrays"
-            )
+            p.fail(f"{function.__name__} of {value.type}; it takes tuples, use range(len(...)) for arrays")
         columns.append([p.bound(x) for x in p.items(value)])
     if function is reversed:
         return columns[0][::-1]
@@ -449,7 +445,8 @@ PLANNERS: dict[type, Callable[[Planned, Any], None]] = {
     ast.Assert: _assert,
 }  # fmt: skip
 UNKNOWN = {
-    ast.Raise: "raise", ast.Try: "try", ast.With: "with", ast.FunctionDef: "a function within a function", ast.ClassDef: "a class",
+    ast.Raise: "raise", ast.Try: "try", ast.With: "with", ast.FunctionDef: "a function within a function",
+    ast.ClassDef: "a class",
     ast.Delete: "del", ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Import: "import", ast.ImportFrom: "import",
     ast.Match: "match",
 }  # fmt: skip
