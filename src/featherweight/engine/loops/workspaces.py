@@ -135,7 +135,9 @@ def _grow() -> Function:
     f.label(search)
     last = f.value(f"phi i64 [ {block}, %start ], [ %following, %{some} ]")
     is_first = f.equal(last, 0)
-    link = f.select(is_first, empty, f.cast("inttoptr", "i64", last, "ptr"), "ptr")  # a block begins with its follower's address
+    link = f.select(
+        is_first, empty, f.cast("inttoptr", "i64", last, "ptr"), "ptr"
+    )  # a block begins with its follower's address
     f.line(f"%following = load i64, ptr {link}")
     f.branch(f.equal("%following", 0), new, some)
     f.label(some)
