@@ -22,8 +22,9 @@ from featherweight.collision.collision_scene import (
     collision_work,
 )  # fmt: skip
 from featherweight.collision.detection import contacts_of_pair, place_shapes
+from featherweight.collision.shape_parts import joined_hulls
 from featherweight.simulation.scene import TouchingParts
-from featherweight.simulation.scene_building import assembled_scene, hulls_of, shape_part
+from featherweight.simulation.scene_building import assembled_scene, part_of_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Type = fw.ShapeType
@@ -121,10 +122,10 @@ class TouchingPair:
     """Two shapes on a body each, and room for their contacts; the first has the lower kind."""
 
     def __init__(self, one: fw.Shape, other: fw.Shape) -> None:
-        things = [shape_part(one), shape_part(other)]
+        things = [part_of_shape(one, None), part_of_shape(other, None)]
         scene = assembled_scene(things, [(0, 1, None, 0.0)], NOTHING_ELSE, 0, [True]).scene
         self.shapes = one, other
-        self.scene: CollisionScene = scene._replace(closed=True, hulls=hulls_of(things))
+        self.scene: CollisionScene = scene._replace(closed=True, hulls=joined_hulls(things))
         self.work: CollisionWork = collision_work(self.scene)
 
     @staticmethod

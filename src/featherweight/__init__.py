@@ -34,6 +34,7 @@ from .model.types import (
     ShapeType,
 )
 from .names import meant
+from .providers import register
 from .robot.build import build, load, read
 from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
 from .robot.constraints.contact import BilateralContact
@@ -154,6 +155,10 @@ _EXTRAS = {"Window": ("viser", "trimesh")}
 for _name, _packages in _EXTRAS.items():
     if not all(map(find_spec, _packages)):
         __all__.remove(_name)
+
+
+register("Simulation.view", f"{__name__}.viewer", "view")
+register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")
 
 
 _RENAMED = {

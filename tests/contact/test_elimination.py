@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from featherweight.simulation.compiling import compiled
-from featherweight.simulation.views import as_matrix, subtract_multiples
 
 from featherweight.contact.elimination import room_for_equations, solve_partly_symmetric, stride_of
+from featherweight.engine.loops.kernels import as_matrix, compiled, subtract_multiples
 
 Array = np.ndarray[Any, np.dtype[Any]]
 solve = compiled(solve_partly_symmetric)
@@ -74,16 +73,24 @@ def test_what_is_not_positive_definite_is_said() -> None:
     assert not solved(np.full((2, 2), np.nan), np.ones(2), 2)[0]
 
 
+def write_through_view(numbers: Any, rows: int, columns: int) -> float:
+    """Change a number by a matrix that is a view of it, and return the last number of the matrix."""
+    matrix = as_matrix(numbers, rows, columns)
+    matrix[1, 0] = -1.0
+    return float(matrix[rows - 1, columns - 1])
+
+
+def subtract(numbers: Any, factors: Any) -> None:
+    subtract_multiples(numbers, 3, 20, 17, 16, factors)
+
+
 def test_matrices_are_views() -> None:
     """The same in Python and compiled."""
-    for view in (as_matrix, compiled(lambda x, m, n: as_matrix(x, m, n))):
+    np.testing.assert_array_equal(as_matrix(np.arange(7.0), 2, 3), [[0, 1, 2], [3, 4, 5]])
+    for function in (write_through_view, compiled(write_through_view)):
         numbers = np.arange(7.0)
-        matrix = view(numbers, 2, 3)
-        np.testing.assert_array_equal(matrix, [[0, 1, 2], [3, 4, 5]])
-        matrix[1, 0] = -1.0
-        assert numbers[3] == -1.0 and matrix.flags.c_contiguous
-        del numbers
-        assert matrix[1, 2] == 5.0
+        assert function(numbers, 2, 3) == 5.0
+        np.testing.assert_array_equal(numbers, [0, 1, 2, -1, 4, 5, 6])
 
 
 def test_multiples_are_subtracted_alike_in_python_and_compiled() -> None:

@@ -574,10 +574,10 @@ def test_an_open_loop_is_refused() -> None:
         fw.Simulation(robot, q=[0.1, 0.2, 0.3])
 
 
-# --- without Numba
+# --- without SciPy
 
 
-def test_contacts_without_numba_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contacts_without_scipy_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Smooth motion needs none."""
     kept = (
         "arguments",
@@ -593,7 +593,7 @@ def test_contacts_without_numba_say_what_to_install(monkeypatch: pytest.MonkeyPa
     for name in [m for m in sys.modules if m.startswith("featherweight.simulation.")]:
         if name.rpartition(".")[2] not in kept:
             monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setitem(sys.modules, "scipy", None)
     robot = free_bodies(BALL)
     smooth = fw.Simulation(robot, H)
     smooth.run(0.01, every=5)

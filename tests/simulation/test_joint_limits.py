@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.contact.contact_solver import RETURN_SPEED
+from featherweight.contact.laws import RETURN_SPEED
 from featherweight.model.types import ModelWarning
 from featherweight.robots.linkages import four_bar, four_bar_configuration
 from featherweight.simulation.joint_limits import FAR

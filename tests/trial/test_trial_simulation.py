@@ -13,7 +13,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from featherweight.contact.contact_solver import MOST_PUSHED, RETURN_SPEED
+from featherweight.contact.contact_solver import MOST_PUSHED
+from featherweight.contact.laws import RETURN_SPEED
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
 from oracles.mechanisms import MECHANISMS

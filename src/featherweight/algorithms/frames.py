@@ -87,6 +87,16 @@ def frame_placement(tree: Tree, frames: Placements, q, placement) -> None:
         write_placement(R[k], o[k], placement[k])
 
 
+def placement_rows(tree: Tree, frames: Placements, q, rows) -> None:
+    """Rotations by rows, and then positions (frames, 12), as contact geometry reads them."""
+    R, o = frame_poses(tree, frames, joint_transforms(tree, q))
+    for k in range(len(frames.row)):
+        write_vec3(R[k].x, rows[k], 0)
+        write_vec3(R[k].y, rows[k], 3)
+        write_vec3(R[k].z, rows[k], 6)
+        write_vec3(o[k], rows[k], 9)
+
+
 def placement_tangent(placement, rate, velocity) -> None:
     """Velocities (frames, 6) of homogeneous matrices that change by `rate`, in the frames' own axes."""
     for k in range(len(placement)):

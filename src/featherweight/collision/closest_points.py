@@ -132,13 +132,24 @@ def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
             supports[i, j] = supports[KEPT + i, j]
 
 
+def merge_simplex(supports: Any, count: int, weights: Any) -> None:
+    """Put the nearest point of a simplex in its place: both shapes have their parts of it, as they have corners'."""
+    for j in range(9):
+        x = 0.0
+        for i in range(count):
+            x += weights[i] * supports[i, j]
+        supports[0, j] = x
+    weights[0] = 1.0
+
+
 def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, weights: Any) -> tuple[int, float]:
     """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
 
-    `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, and the distance from which
-    on none is sought (infinity is returned).
+    `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, the distance from which
+    on none is sought (infinity is returned), and one below which any will do (a greater one than the shapes' is returned).
+    Four points are left where the shapes overlap, fewer where they are farther apart or nearly touch.
     """
-    size, most = bounds
+    size, most, enough = bounds
     curved = one.kind in (CYLINDER, ELLIPSOID) or other.kind in (CYLINDER, ELLIPSOID)
     touching = size * (TOUCHING_CURVED if curved else TOUCHING)
     add_support(one, other, times(-1.0, direction), supports, 0)
@@ -148,6 +159,8 @@ def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, we
     for _ in range(MOST_STEPS):
         if square <= touching * touching:
             return count, 0.0
+        if square <= enough * enough:
+            return count, sqrt(square)
         v = weighted(supports, count, weights, 0)
         add_support(one, other, times(-1.0, v), supports, count)
         lower = inner(v, supports[count])  # the distance is at least this by the length of v
@@ -165,10 +178,18 @@ def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, we
         if nearest_of_simplex(supports, count + 1, weights):
             return count + 1, 0.0
         left = reduced(supports, count + 1, weights)
-        v = weighted(supports, left, weights, 0)
-        now = inner(v, v)
-        if not now < square:  # as near as rounding lets it come
+        u = weighted(supports, left, weights, 0)
+        now = inner(u, u)
+        if not now < square:  # of a thin simplex, by rounding
             bring_simplex_back(supports, count, weights)
-            break
+            merge_simplex(supports, count, weights)
+            add_support(one, other, times(-1.0, v), supports, 1)
+            nearest_of_simplex(supports, 2, weights)
+            left = reduced(supports, 2, weights)
+            u = weighted(supports, left, weights, 0)
+            now = inner(u, u)
+            if not now < square:  # as near as rounding lets it come
+                count, square = left, now
+                break
         count, square = left, now
     return count, sqrt(square)

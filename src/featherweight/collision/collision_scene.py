@@ -27,7 +27,7 @@ class CollisionScene(NamedTuple):
     placement: Any  # (shapes, 12) rows of placement in the body's frame (see `triples`)
     size: Any  # (shapes, 3) [m]: radius and half length, half lengths, or radii
     radius: Any  # (shapes,) [m] of the ball around it
-    data: Any  # (shapes, 7) int: height field; first and last ball; first and last vertex; first and last face
+    data: Any  # (shapes, 8) int: see `part_ranges`
     pair: Any  # (pairs, 2) int
     margin: Any  # (pairs,) [m] of their own
     first: Any  # (pairs,) int
@@ -56,6 +56,7 @@ class Hulls(NamedTuple):
     normals: Any
     owners: Any
     owned: Any
+    starts: Any
 
 
 class CollisionWork(NamedTuple):
@@ -64,6 +65,8 @@ class CollisionWork(NamedTuple):
     placement: Any  # (shapes, 12) in the world
     velocity: Any  # (shapes, 3) of middles
     turning: Any  # (shapes,) [rad] of a step
+    ball: Any  # (shapes,) [m] radius of the ball around a shape and its way in a step
+    apart: Any  # (pairs, 3) directions along which shapes were apart; zero where none is known
     found: Any  # (n, 8) point, normal, gap, and number among the pair's candidates
     ends: Any  # (2, 3)
     polygons: Any  # (3, n, 3)
@@ -72,6 +75,7 @@ class CollisionWork(NamedTuple):
     triangles: Any  # (n, 3) int, of supports
     horizon: Any  # (n, 2) int, of supports
     weights: Any  # (8,)
+    nearest: Any  # (9,) what `gap_of_convex` writes
     patches: Any  # (n, 11), see `height_fields`
 
 
@@ -84,6 +88,8 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         placement=np.zeros((shapes, 12)),
         velocity=np.zeros((shapes, 3)),
         turning=np.zeros(shapes),
+        ball=np.zeros(shapes),
+        apart=np.zeros((len(scene.pair), 3)),
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
@@ -92,5 +98,6 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         triangles=np.zeros((MOST_FACES, 3), np.int64),
         horizon=np.zeros((MOST_FACES, 2), np.int64),
         weights=np.zeros(8),
+        nearest=np.zeros(9),
         patches=np.zeros((MOST_PATCHES, 11)),
     )

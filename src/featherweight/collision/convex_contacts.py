@@ -4,43 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from .closest_points import closest, weighted
 from .convex_shapes import ALIGNED, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, put_face_points
-from .penetration import deepest, weights_of_face
 from .round_contacts import SAME, put
-from .triples import along, inner, length_of, minus, plus, position_of, times
+from .separation import FAR, NEVER, are_apart, gap_of_convex
+from .triples import inner, times
 
 
-def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
-    """Contacts of shapes a and b with gaps below `reach`."""
+def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
+    """Write the contacts of shapes a and b with gaps below `reach`; how many there are.
+
+    `apart` (3,) is a direction along which the shapes were apart before. Where they still are, nothing else is looked at.
+    """
     one, other = convex_shape(scene, a, work), convex_shape(scene, b, work)
     size = scene.radius[a] + scene.radius[b]
-    apart = minus(position_of(one.P), position_of(other.P))
-    guess = apart if inner(apart, apart) > 0.0 else (0.0, 0.0, 1.0)
-    rounding = one.rounding + other.rounding
-    count, distance = closest(one, other, guess, (size, reach + rounding), work.supports, work.weights)
-    if distance >= reach + rounding:
+    if are_apart(one, other, size, reach, apart):
         return 0
-    if distance > 0.0:
-        x, y = weighted(work.supports, count, work.weights, 3), weighted(work.supports, count, work.weights, 6)
-        v = weighted(work.supports, count, work.weights, 0)
-        n = times(1.0 / length_of(v), v)
-        gap = distance - rounding
-    else:
-        f = deepest(one, other, count, size, work)
-        if f < 0:
-            return 0
-        out = work.planes[f, 0], work.planes[f, 1], work.planes[f, 2]
-        depth = work.planes[f, 3]
-        u, v2, w = weights_of_face(work, f)
-        i, j, k = work.triangles[f, 0], work.triangles[f, 1], work.triangles[f, 2]
-        s = work.supports
-        x = plus(times(u, s[i, 3:6]), plus(times(v2, s[j, 3:6]), times(w, s[k, 3:6])))
-        y = plus(times(u, s[i, 6:9]), plus(times(v2, s[j, 6:9]), times(w, s[k, 6:9])))
-        n = times(-1.0, out)
-        gap = -depth - rounding
-    middle = times(0.5, plus(along(x, -one.rounding, n), along(y, other.rounding, n)))
+    gap = gap_of_convex(one, other, size, (reach, NEVER), work)
+    x = work.nearest
+    if gap == FAR:
+        apart[0], apart[1], apart[2] = x[6], x[7], x[8]
+    if gap >= reach or gap == NEVER:
+        return 0
+    n = x[6], x[7], x[8]
+    middle = 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
     return with_faces(scene.hulls, (one, other), (middle, n, gap), reach, work)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .box_contacts import most_opposed
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, ROUND, SPHERE
 from .face_clipping import write_box_face
-from .hulls import farthest_vertex
+from .hulls import farthest_vertex, searched_hull
 from .triples import Triple, along, inner, placed, position_of, times, turned, turned_back
 
 ALIGNED = 1.0 - 5e-11  # cosine of the angle between a face's normal and the contact's, up to which the face touches as a whole
@@ -29,8 +29,7 @@ def convex_shape(scene: Any, g: int, work: Any) -> Any:
     """Shape g of a scene."""
     kind, S, h = scene.kind[g], scene.size[g], scene.hulls
     rounding = S[0] if kind in (SPHERE, CAPSULE) else 0.0
-    hull = h.vertices, h.links, h.linked, scene.data[g, 3], scene.data[g, 4]
-    return ConvexShape(kind, work.placement[g], S, rounding, hull)
+    return ConvexShape(kind, work.placement[g], S, rounding, searched_hull(h, scene.data[g]))
 
 
 def farthest_point(shape: Any, direction: Any) -> Triple:
@@ -52,7 +51,7 @@ def farthest_point(shape: Any, direction: Any) -> Triple:
         scale = 1.0 / sqrt(e0 * e0 + e1 * e1 + e2 * e2)
         x = (scale * S[0] * e0, scale * S[1] * e1, scale * S[2] * e2)
     else:
-        v = shape.hull[0][farthest_vertex(shape.hull, d, shape.hull[3])]
+        v = shape.hull[0][farthest_vertex(shape.hull, d)]
         x = (v[0], v[1], v[2])
     return placed(P, x)
 
@@ -92,7 +91,7 @@ def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[
 
 def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
     """The face turned most along d (in the hull's frame) of those at its farthest vertex, by its number."""
-    vertex = farthest_vertex(shape.hull, d, shape.hull[3])
+    vertex = farthest_vertex(shape.hull, d)
     best, most = 0, -2.0
     for i in range(hulls.owners[vertex], hulls.owners[vertex + 1]):
         c = inner(hulls.normals[hulls.owned[i]], d)

@@ -76,12 +76,12 @@ def hull_plane(PA: Any, hull: Any, PB: Any, found: Any) -> int:
     x = times(1.0 / length_of(x), x)
     y = outer(n, x)
     vertices = hull[0]
-    k, vertex = 0, hull[3]
+    k = 0
     for i in range(MOST_POINTS):
         angle = 2.0 * pi * i / (MOST_POINTS - 1.0)
         tilt = 0.0 if i == 0 else TILT
         down = minus(times(tilt * cos(angle), x), n)
-        vertex = farthest_vertex(hull, along(down, tilt * sin(angle), y), vertex)
+        vertex = farthest_vertex(hull, along(down, tilt * sin(angle), y))
         point_plane(placed(PA, vertices[vertex]), 0.0, PB, found, k)
         new = True
         for j in range(k):

@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..extras import install_command
 from .triples import inner
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FEW = 100  # vertices that are looked at one by one
+FEW = 16  # vertices that are looked at one by one
+GRID = 8  # cells of directions along both sides of a cube's faces
+CELLS = 6 * GRID * GRID
 COPLANAR = 1e-7  # sine of the angle between faces that are one
 STEPS = 10000  # of a climb, which ends by itself
 
@@ -27,11 +30,21 @@ class Hull(NamedTuple):
     normals: Array  # (f, 3) outward
     owners: Array  # (n + 1,) where the faces of each vertex begin in `owned`
     owned: Array
+    starts: Array  # (CELLS,) the vertex that is farthest along the middle of each cell of directions, see `cell_of`
+
+
+NO_HULL = Hull(
+    np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64),
+    np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
+)  # fmt: skip
 
 
 def hull_of(points: Array) -> Hull:
-    """The convex hull of points (n, 3), which must have a volume."""
-    from scipy.spatial import ConvexHull  # takes long to import
+    """Return the convex hull of points (n, 3), which must have a volume. Raises ImportError without SciPy."""
+    try:
+        from scipy.spatial import ConvexHull  # takes long to import
+    except ImportError as error:
+        raise ImportError(f"convex hulls of meshes need scipy: {install_command('shapes')}") from error
 
     qhull = ConvexHull(points)
     number = np.full(len(points), -1)
@@ -46,15 +59,31 @@ def hull_of(points: Array) -> Hull:
         normals.append(normal)
     linked: list[set[int]] = [set() for _ in vertices]
     owned: list[list[int]] = [[] for _ in vertices]
+    for a, b, c in triangles.tolist():  # all edges: along those of whole faces alone a climb could end beside the top
+        linked[a] |= {b, c}
+        linked[b] |= {a, c}
+        linked[c] |= {a, b}
     for f, face in enumerate(faces):
-        for a, b in zip(face, [*face[1:], face[0]], strict=True):
-            linked[a].add(b)
-            linked[b].add(a)
+        for a in face:
             owned[a].append(f)
     links, all_linked = _ranges([sorted(x) for x in linked])
     starts, corners = _ranges(faces)
     owners, all_owned = _ranges(owned)
-    return Hull(vertices, links, all_linked, starts, corners, np.array(normals), owners, all_owned)
+    first = (_middles_of_cells() @ vertices.T).argmax(axis=1)
+    return Hull(vertices, links, all_linked, starts, corners, np.array(normals), owners, all_owned, first)
+
+
+def _middles_of_cells() -> Array:
+    """Return a direction (CELLS, 3) in the middle of each cell."""
+    along = (np.arange(GRID) + 0.5) * (2.0 / GRID) - 1.0
+    v, u = np.meshgrid(along, along, indexing="ij")
+    cells = np.empty((3, 2, GRID, GRID, 3))
+    for axis in range(3):
+        for side in range(2):
+            cells[axis, side, ..., axis] = 2.0 * side - 1.0
+            cells[axis, side, ..., (axis + 1) % 3] = u
+            cells[axis, side, ..., (axis + 2) % 3] = v
+    return cells.reshape(-1, 3)
 
 
 def _coplanar(neighbors: Array, planes: Array) -> list[list[int]]:
@@ -87,20 +116,27 @@ def _ranges(lists: list[list[int]]) -> tuple[Array, Array]:
     return ends, np.array([x for one in lists for x in one], dtype=np.int64)
 
 
-def farthest_vertex(hull: Any, direction: Any, start: int) -> int:
-    """The number of the vertex that lies farthest along a direction, of (vertices, links, linked, first, stop).
+def searched_hull(hulls: Any, data: Any) -> Any:
+    """What `farthest_vertex` searches, of a shape's row of numbers (see `part_ranges`)."""
+    return hulls.vertices, hulls.links, hulls.linked, hulls.starts, data[3], data[4], data[7]
 
-    From `start` along edges: on a convex hull what no neighbour exceeds is the farthest.
+
+def farthest_vertex(hull: Any, direction: Any) -> int:
+    """The number of the vertex that lies farthest along a direction.
+
+    From the vertex for its cell of directions along edges: on a convex hull what no neighbour exceeds is the farthest.
     """
-    vertices, links, linked, first, stop = hull
-    best = start
-    most = inner(vertices[best], direction)
+    vertices, links, linked, starts, first, stop, start = hull
     if stop - first <= FEW:
-        for i in range(first, stop):
+        best = first
+        most = inner(vertices[best], direction)
+        for i in range(first + 1, stop):
             far = inner(vertices[i], direction)
             if far > most:
                 best, most = i, far
-        return best
+        return best  # type: ignore[no-any-return]
+    best = starts[start + cell_of(direction)]
+    most = inner(vertices[best], direction)
     for _ in range(STEPS):
         here = best
         for n in range(links[here], links[here + 1]):
@@ -109,4 +145,20 @@ def farthest_vertex(hull: Any, direction: Any, start: int) -> int:
                 best, most = linked[n], far
         if best == here:
             break
-    return best
+    return best  # type: ignore[no-any-return]
+
+
+def cell_of(d: Any) -> int:
+    """The number of the cell of a direction: on which face of a cube it ends, and where."""
+    x, y, z = abs(d[0]), abs(d[1]), abs(d[2])
+    if x >= y and x >= z:
+        axis, out, u, v = 0, d[0], d[1], d[2]
+    elif y >= z:
+        axis, out, u, v = 1, d[1], d[2], d[0]
+    else:
+        axis, out, u, v = 2, d[2], d[0], d[1]
+    side = 1 if out > 0.0 else 0
+    scale = 0.5 * GRID / max(abs(out), 1e-300)
+    i = min(max(int(v * scale + 0.5 * GRID), 0), GRID - 1)
+    j = min(max(int(u * scale + 0.5 * GRID), 0), GRID - 1)
+    return ((2 * axis + side) * GRID + i) * GRID + j

@@ -1,28 +1,25 @@
-"""What can be seen of a simulation: energy, contacts, the solver's work, windows."""
+"""What can be seen of a simulation: energy, contacts, the solver's work, observers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..engine.function import CompiledFunction
+from ..providers import provided
 from ..robot.robot import Robot
 from .contact_arrays import ContactArrays, ManyContacts
 from .contact_stage import ContactStage
 from .fleet import Fleet
 from .forces import ForcesAtJoints
-from .scene import Ground, HeightField, Plane
+from .observers import Observer, Pictures, SimulationView
+from .scene import Ground
 from .step_model import StepModel
 
-if TYPE_CHECKING:
-    from ..viewer import Window
-
 Array = np.ndarray[Any, np.dtype[Any]]
-
-SHOWN = 3.0  # [m] on each side of an inclined plane's point
 
 
 class Observations:
@@ -36,8 +33,8 @@ class Observations:
     _stage: ContactStage
     _fleet: Fleet
     _single: bool
-    _scene: Any = None
-    _windows: list[Window]
+    _pictures: Pictures | None = None
+    _observers: list[Observer]
 
     def energy(self) -> Any:
         """Kinetic, potential and spring energy [J], () or (robots,), of each robot as `vary` made it."""
@@ -108,50 +105,25 @@ class Observations:
         It needs no display. The camera looks at where they are when the first picture is taken. Raises ImportError without
         the packages of the extra `render`, and IndexError for a number that no robot has.
         """
-        q = self._fleet.q if robot is None else self._fleet.q[robot][None]
-        if self._scene is None or (self._scene.size, len(self._scene.start)) != ((width, height), len(q)):
-            from ..viewer.offscreen import OffscreenScene  # brings trimesh
+        if self._pictures is None:
+            self._pictures = provided("Simulation.render")()
+        return self._pictures.frame(self, (width, height), robot)
 
-            flat = self._flat_ground()
-            self._scene = OffscreenScene(self.robot, (width, height), q=q, ground="below" if self.ground is None else flat)
-            if self.ground is not None and flat is None:
-                self._scene.add_heights(*_heights(self.ground))
-        picture: Array = self._scene.frame(q)
-        return picture
-
-    def _flat_ground(self) -> float | None:
-        """The height of a ground that is level."""
-        flat = isinstance(self.ground, Plane) and self.ground.normal[2] > 1.0 - 1e-9
-        return float(self.ground.point[2]) if flat else None  # type: ignore[union-attr]
-
-    def view(self, host: str = "127.0.0.1", port: int | None = None) -> Window:
+    def view(self, host: str = "127.0.0.1", port: int | None = None) -> SimulationView:
         """Serve a page that shows the robot (the first of many) in the browser, at `.url`, which a line on standard error says.
 
         `run` moves the robot on the page, and the page's time line has the last motion. The page ends with `.close()` or with
-        the program. Only this machine can see it unless `host` says otherwise. `port` is as of `Window`. Raises ImportError
-        without viser.
+        the program. Only this machine can see it unless `host` says otherwise. `port` is as of `Window`. The page is a `Window`
+        that watches this simulation. Raises ImportError without viser.
         """
-        from ..viewer import Window
+        opened: SimulationView = provided("Simulation.view")(self, host, port)
+        return opened
 
-        height = self._flat_ground()
-        window = Window(self.robot, host=host, port=port, q=self._fleet.q[0], ground=height)
-        if self.ground is not None and height is None:
-            window.add_heights(*_heights(self.ground))
-        self._windows.append(window)
-        return window
+    def watch(self, observer: Observer) -> None:
+        """Let an observer follow `run` from now on: it is told of each recorded state, and at the end of the motion."""
+        self._observers.append(observer)
 
-    def _open_windows(self) -> list[Window]:
-        """The windows that nobody has closed meanwhile."""
-        self._windows = [w for w in self._windows if not w.closed]
-        return self._windows
-
-
-def _heights(ground: Ground) -> tuple[Array, Array, Array]:
-    """x (n,), y (m,) and z (n, m) of a ground, to be drawn."""
-    if isinstance(ground, HeightField):
-        n, m = ground.grid.shape
-        return np.linspace(*ground.x, n), np.linspace(*ground.y, m), ground.grid
-    x = y = np.linspace(-SHOWN, SHOWN, 2)
-    nx, ny, nz = ground.normal
-    px, py, pz = ground.point
-    return x + px, y + py, pz - (nx * x[:, None] + ny * y[None]) / nz
+    def _open_observers(self) -> list[Observer]:
+        """The observers that nobody has closed meanwhile."""
+        self._observers = [x for x in self._observers if not x.closed]
+        return self._observers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..model.types import Actuator
 from ..names import knows_keywords, missing_attribute
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.robot import Robot
-from ..robot.trajectory import Recorder, Trajectory
+from ..robot.trajectory import Recorder, Trajectory, joint_names
 from .arguments import (
     check_choice,
     check_count,
@@ -41,21 +42,19 @@ from .failure import SimulationError
 from .fleet import Fleet, Inputs
 from .forces import ForcesAtJoints
 from .joint_limits import JointLimits
+from .observers import Observer
 from .scene import ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
 from .state_of_robots import StateOfRobots
 from .step_model import StepModel
 from .variation import varied_arrays
 
-if TYPE_CHECKING:
-    from ..viewer import Window
-
 Array = np.ndarray[Any, np.dtype[Any]]
 Controller = Callable[[float, Array, Array], Any]
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
-OF_THIS_PROCESS = ("_windows", "_scene", "_repeated")  # windows, pictures, and code on devices
+OF_THIS_PROCESS = ("_observers", "_pictures", "_repeated")  # windows and other observers, pictures, and code on devices
 
 
 class Simulation(StateOfRobots):
@@ -90,7 +89,7 @@ class Simulation(StateOfRobots):
     takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
 
     Copies (`copy.copy`, `copy.deepcopy`, `pickle`) go on to the same bits from the state they were taken at, and move alone;
-    windows stay with the original.
+    observers (windows, say) stay with the original.
 
     A step is refused that leads to what is not finite, or that brings energy for which no force has worked, more than 5 %
     of the sum of the kinetic energies before and after it (see `energy_guard`): it is too long for the speeds.
@@ -161,7 +160,7 @@ class Simulation(StateOfRobots):
         self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
         self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
         self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
-        self._windows: list[Window] = []
+        self._observers: list[Observer] = []
         self.steps = 0
         self.reset(q, v)
 
@@ -169,7 +168,7 @@ class Simulation(StateOfRobots):
 
     def __getstate__(self) -> dict[str, Any]:
         """All but what belongs to this simulation in this process."""
-        return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_windows": []}
+        return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_observers": []}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Simulation:
         """Return a simulation of the same robot with states of its own; robots and their functions do not change."""
@@ -262,7 +261,7 @@ class Simulation(StateOfRobots):
         """
         check_duration(duration, every)
         steps = round(duration / self.step_size)
-        recorder = Recorder(self, every)
+        recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
         done = 0
         while done < steps:
@@ -274,12 +273,22 @@ class Simulation(StateOfRobots):
             else:
                 done += self._steps(min(every - done % every, steps - done), inputs)
             recorder.note(done, last=done == steps)
-            for window in self._open_windows():
-                window.live(self._fleet.q[0], *self.contacts()[:2])
-        trajectory = recorder.trajectory()
-        for window in self._open_windows() if self._single else ():
-            window.play(trajectory, start=False)
+            for observer in self._open_observers() if self._observers else ():
+                observer.live(self._fleet.q[0], *self.contacts()[:2])
+        trajectory = recorder.trajectory(self.robot.name, self._joint_names)
+        for observer in self._open_observers() if self._single else ():
+            observer.play(trajectory, start=False)
         return trajectory
+
+    def _recorded(self) -> tuple[float, Array, Array, Array, Array]:
+        """Return time, states, and points and forces of the first robot's contacts."""
+        q, v = self._fleet.q, self._fleet.v
+        _, points, impulses = self._fleet.contact_arrays().of_robot(0)
+        return self.time, *((x[0] if self._single else x).copy() for x in (q, v)), points.copy(), impulses / self.step_size
+
+    @cached_property
+    def _joint_names(self) -> tuple[str, ...]:
+        return joint_names(self.robot)
 
     def _steps(self, steps: int, inputs: Inputs) -> int:
         """Take at least one step and at most `steps`, under constant inputs; how many."""

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ..collision.stand_ins import box_corners, local_stand_ins
 from ..model.equivalent_box import body_inertias, equivalent_box
 from ..model.types import Shape, ShapeType
-from ..robot.collision.geometries import mesh_vertices
 from ..robot.robot import Robot
 from .scene import ContactSphere
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-RIM = 12  # points on the rim of a cylinder
-DIRECTIONS = np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)])  # 26
 
 
 def spheres_of(robot: Robot) -> list[ContactSphere]:
@@ -41,7 +35,7 @@ def spheres_of(robot: Robot) -> list[ContactSphere]:
         box = equivalent_box(inertias[body])
         if box is not None:
             pose = box.rotation, box.center
-            spheres += [ContactSphere(body, 0.0, _at(*pose, c)) for c in _corners(box.lengths)]
+            spheres += [ContactSphere(body, 0.0, _at(*pose, c)) for c in box_corners(box.lengths)]
     return spheres
 
 
@@ -52,35 +46,6 @@ def stand_ins(shape: Shape, body: str) -> list[ContactSphere]:
     if shape.type is ShapeType.MESH:
         return [ContactSphere(body, 0.0, tuple(x), shape.friction) for x in points]
     return [ContactSphere(body, radius, _at(R, p, x), shape.friction) for x in points]
-
-
-def local_stand_ins(shape: Shape) -> tuple[float, Any]:
-    """The radius of the spheres that stand for a shape, and their centres in its frame (a mesh's in its body's); no plane.
-
-    Raises ValueError or ImportError for a mesh that cannot be read.
-    """
-    size = shape.size
-    match shape.type:
-        case ShapeType.SPHERE:
-            return size[0], [(0.0, 0.0, 0.0)]
-        case ShapeType.CAPSULE:
-            return size[0], [(0.0, 0.0, -0.5 * size[1]), (0.0, 0.0, 0.5 * size[1])]
-        case ShapeType.BOX:
-            return 0.0, list(_corners(size))
-        case ShapeType.CYLINDER:
-            angles = [2.0 * math.pi * k / RIM for k in range(RIM)]
-            ends = (-0.5 * size[1], 0.5 * size[1])
-            return 0.0, [(size[0] * math.cos(a), size[0] * math.sin(a), z) for z in ends for a in angles]
-        case ShapeType.ELLIPSOID:
-            axes = np.array(size)
-            return 0.0, axes**2 * DIRECTIONS / np.linalg.norm(axes * DIRECTIONS, axis=1)[:, None]
-    vertices = mesh_vertices(shape)
-    return 0.0, vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]
-
-
-def _corners(size: Any) -> Iterator[tuple[float, float, float]]:
-    for signs in itertools.product((-0.5, 0.5), repeat=3):
-        yield signs[0] * size[0], signs[1] * size[1], signs[2] * size[2]
 
 
 def _at(R: Array, p: Array, x: Any) -> tuple[float, float, float]:

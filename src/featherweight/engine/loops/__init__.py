@@ -1,5 +1,5 @@
 """Kernels with loops: a typed subset of Python, compiled from its syntax trees.
 
-`kernels` has what users of this room import. A *plan* (`planner`, of the nodes in `plan`) is what a kernel computes, typed and in
-order; a writer (`llvm_writer`) puts it in the words of a machine.
+`kernels` has what users of this room import. A *plan* (`planner`, of the nodes in `plan`) is what a kernel computes, typed and
+in order; a writer (`loop_writer`) puts it in the words of a machine.
 """

@@ -1,7 +1,8 @@
 """Operations on numbers in plans: types, values that are known, and products that are fused with sums.
 
-`a * b + c`, `c + a * b`, `a * b - c` and `c - a * b` of floats are rounded once, as a fused multiply-add; in a sum of two products
-the right one is fused. That follows from the text of a kernel alone, and is the same on all machines that have the instruction.
+`a * b + c`, `c + a * b`, `a * b - c` and `c - a * b` of floats are rounded once, as a fused multiply-add; in a sum of two
+products the right one is fused. That follows from the text of a kernel alone, and is the same on all machines that have the
+instruction.
 """
 
 from __future__ import annotations
@@ -91,20 +92,14 @@ def power(p: Planned, a: Any, b: Any) -> Any:
         p.fail(f"** {exponent!r}; a kernel has 0.5 and whole exponents up to {MOST_FACTORS}, negative ones of floats")
     if isinstance(exponent, float):
         a = p.as_number(a, FLOAT)
-    left, result, square = abs(int(exponent)), None, a
+    left, square, result = abs(int(exponent)), a, None
     while left:
         if left & 1:
-            result = (
-                square
-                if result is None
-                else p.bound(binary(p, "*", result, square), "power")
-                if left > 1
-                else binary(p, "*", result, square)
-            )
+            result = square if result is None else binary(p, "*", p.bound(result), square)
         left >>= 1
         if left:
-            product = binary(p, "*", square, square)
-            square = p.bound(product, "square") if left > 1 or result is not None else product
+            square = binary(p, "*", p.bound(square), p.bound(square))
+            square = square if left == 1 and result is None else p.bound(square)
     if result is None:
         return Constant(a.type, 1)
     return of_floats(p, "/", Constant(FLOAT, 1.0), result) if exponent < 0 else result

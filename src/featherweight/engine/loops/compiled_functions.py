@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from .planner import Planner
 P = ParamSpec("P")
 R = TypeVar("R")
 
+NO_MEMORY = "no memory for the lists of a compiled kernel"
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p)
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
@@ -36,12 +38,15 @@ class CompiledKernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R], fused: bool = True) -> None:
         self.python, self.fused = function, fused
         functools.update_wrapper(self, function)
+        self._count = function.__code__.co_argcount  # type: ignore[attr-defined]
         self._ready: dict[Any, _Ready] = {}
         self._compiling = threading.Lock()
 
     def __call__(self, *args: P.args, **named: P.kwargs) -> R:
         if named:
             raise TypeError(f"{self.python.__name__}: arguments of compiled kernels are given in order; got {', '.join(named)}")
+        if len(args) != self._count:
+            args = self._all_of(args)  # type: ignore[assignment]
         key: list[Any] = []
         flat: list[Any] = []
         for x in args:
@@ -51,6 +56,12 @@ class CompiledKernel(Generic[P, R]):
         except KeyError:
             ready = self._made(tuple(key), args)
         return ready(flat)  # type: ignore[no-any-return]
+
+    def _all_of(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with defaults for those that are not given."""
+        bound = inspect.signature(self.python).bind(*args)
+        bound.apply_defaults()
+        return bound.args
 
     def _made(self, key: tuple[Any, ...], args: tuple[Any, ...]) -> _Ready:
         with self._compiling:  # other threads wait for the first
@@ -73,9 +84,17 @@ class CompiledKernel(Generic[P, R]):
             facts, code = entry
         return _Ready(types, facts["result"], code)
 
+    def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
+        """The types of the parameters, of which `*name` takes the rest."""
+        code: Any = self.python.__code__  # type: ignore[attr-defined]
+        if not code.co_flags & inspect.CO_VARARGS:
+            return types
+        count = code.co_argcount
+        return (*types[:count], TupleType(types[count:]))
+
     def _machine_code(self, types: tuple[Type, ...]) -> tuple[bytes, Any]:
         planner = Planner(self.fused and host().fma)
-        plan = planner.function(self.python, types)  # type: ignore[arg-type]
+        plan = planner.function(self.python, self._fitted(types))  # type: ignore[arg-type]
         result = _result_shape(self.python, plan.result)
         lines, kernel = write_module(planner.plan, planner.fused, host().fma)
         tell_if_long()
@@ -101,10 +120,12 @@ class _Ready:
 
     def __call__(self, flat: list[Any]) -> Any:
         if not self._kinds:
-            self._run(self._pack(*flat), None)
+            if self._run(self._pack(*flat), None):
+                raise MemoryError(NO_MEMORY)
             return None
         room = ctypes.create_string_buffer(self._unpack.size)
-        self._run(self._pack(*flat), ctypes.addressof(room))
+        if self._run(self._pack(*flat), ctypes.addressof(room)):
+            raise MemoryError(NO_MEMORY)
         values = iter(self._unpack.unpack(room))
         return _shaped(self._result, values)
 
@@ -162,9 +183,7 @@ def _result_shape(function: Any, type: Type) -> Any:
         return [_result_shape(function, x) for x in type.items]
     if type == StaticType(None):
         return None
-    raise KernelError(
-        f"{function.__qualname__} returns {type}; a kernel that Python calls returns numbers, and writes into arrays"
-    )
+    raise KernelError(f"{function.__qualname__} returns {type}; a kernel returns numbers to Python, and writes into arrays")
 
 
 def _leaves(result: Any) -> Iterator[str]:

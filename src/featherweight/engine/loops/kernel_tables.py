@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Layout:
@@ -31,7 +34,7 @@ class Layout:
                 inner = number_name(x)
                 if inner is None and x is not None:
                     raise TypeError(
-                        f"{kind.__name__}.{name}: a table holds arrays, numbers, tables and None; got {type(x).__name__}"
+                        f"{kind.__name__}.{name}: a table holds arrays, numbers, tables and None, no {type(x).__name__}"
                     )
                 size = 0 if x is None else 1
             self.fields.append((name, inner, words))
@@ -64,6 +67,19 @@ class Table:
         assert len(words) == self.layout.words
         self.address = int(self._words.ctypes.data)
         self.kept: Any = None  # what has to live as long
+
+    def point(self, name: str, array: Array) -> None:
+        """Let a field be another array of its kind, which must live as long as it is read."""
+        at, kind, axes = self._places[name]
+        if array.dtype != kind or array.ndim != axes or not array.flags.c_contiguous:
+            raise ValueError(f"{name} must be C-contiguous, {kind} with {axes} axes; got {array.dtype} with {array.ndim}")
+        self._words[at : at + 1 + axes] = array.__array_interface__["data"][0], *array.shape
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, np.dtype[Any], int]]:
+        """Of fields that are arrays: their first words, data types and numbers of axes."""
+        fields = [(name, kind, at) for name, kind, at in self.layout.fields if isinstance(kind, tuple)]
+        return {name: (at, np.dtype(kind[0]), kind[1]) for name, kind, at in fields}
 
 
 def number_name(x: Any) -> str | None:

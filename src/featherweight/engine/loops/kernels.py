@@ -20,7 +20,8 @@ from .planner import Planner
 from .views import LANES, as_matrix, subtract_multiples
 
 __all__ = [
-    "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "as_matrix", "call_machine", "compiled",
+    "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "as_matrix", "call_machine",
+    "compiled",
     "machine_call", "subtract_multiples",
 ]  # fmt: skip
 
@@ -46,14 +47,8 @@ class CompiledLoop:
         return compiled
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
-        what = (
-            "loop",
-            sources.digest(self.function, tuple(c for x in layouts for c in x.classes())),
-            self.numbers,
-            self.fused,
-            host(),
-            text,
-        )
+        digest = sources.digest(self.function, tuple(c for x in layouts for c in x.classes()))
+        what = "loop", digest, self.numbers, self.fused, host(), text
         code = load_object(cache.kept(lambda: self._compiled(layouts), *what), "loop")
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(layouts) + self.numbers)))
         run: Any = kind(code.address("loop"))

@@ -30,6 +30,7 @@ class Specializer(Protocol):
     """What plans functions for argument types."""
 
     fused: bool
+    wraps: bool
 
     def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
         """The plan of a function."""
@@ -90,7 +91,7 @@ class Planned:
             return Static(self.function.__globals__[name])
         if hasattr(builtins, name):
             return Static(getattr(builtins, name))
-        self.fail(f"the name {name!r} is not defined")
+        return self.fail(f"the name {name!r} is not defined")
 
     def variable(self, wish: str, type: Type) -> Variable:
         self.count += 1

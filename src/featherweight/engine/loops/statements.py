@@ -47,9 +47,7 @@ def block(p: Planned, nodes: list[ast.stmt]) -> None:
         p.line = node.lineno
         planner = PLANNERS.get(type(node))
         if planner is None:
-            p.fail(
-                f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python that kernels are written in"
-            )
+            p.fail(f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python for kernels")
         planner(p, node)
 
 
@@ -202,7 +200,10 @@ def write(p: Planned, found: ElementPlace, value: Any) -> None:
             p.fail(f"{value.type} written where {found.type()} is")
         p.statements.append(CopyArray(array, value, p.place()))
         return
-    if not isinstance(value.type, Number):
+    if isinstance(item_type, TupleType) and unified(item_type, value.type) == item_type:
+        p.statements.append(Store(array, found.indices, p.converted(value, item_type), p.place()))
+        return
+    if not isinstance(value.type, Number) or not isinstance(item_type, Number):
         p.fail(f"{value.type} written into an {array.type}")
     if value.type == FLOAT and item_type != FLOAT:
         p.fail(f"a float written into an {array.type}; convert it by int()")
@@ -272,8 +273,8 @@ def _while(p: Planned, node: ast.While) -> None:
 def begin_loop(p: Planned, node: ast.stmt) -> Names:
     """The names at the head of a loop."""
     assert p.names is not None
-    for (place, name), clash in p.known.clashing.items():
-        if place == (node.lineno, node.col_offset) and name in p.names:
+    for (where, name), clash in p.known.clashing.items():
+        if where == (node.lineno, node.col_offset) and name in p.names:
             p.names[name] = clash
     return dict(p.names)
 
@@ -343,9 +344,7 @@ def rows_of(p: Planned, function: Any, nodes: list[ast.expr]) -> list[Any]:
     for node in nodes:
         value = p.solid(expression(p, node))
         if not isinstance(value.type, TupleType):
-            p.fail(
-                f"{function.__name__} of {value.type}; a kernel has it for tuples, and loops over range(len(...)) for arrays"
-            )
+            p.fail(f"{function.__name__} of {value.type}; it takes tuples, use range(len(...)) for arrays")
         columns.append([p.bound(x) for x in p.items(value)])
     if function is reversed:
         return columns[0][::-1]
@@ -446,7 +445,8 @@ PLANNERS: dict[type, Callable[[Planned, Any], None]] = {
     ast.Assert: _assert,
 }  # fmt: skip
 UNKNOWN = {
-    ast.Raise: "raise", ast.Try: "try", ast.With: "with", ast.FunctionDef: "a function within a function", ast.ClassDef: "a class",
+    ast.Raise: "raise", ast.Try: "try", ast.With: "with", ast.FunctionDef: "a function within a function",
+    ast.ClassDef: "a class",
     ast.Delete: "del", ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Import: "import", ast.ImportFrom: "import",
     ast.Match: "match",
 }  # fmt: skip

@@ -91,29 +91,30 @@ def _first_of(pairs: Sequence[CollisionPair]) -> str:
 class Colliding(System):
     """A system whose collision shapes may touch one another and the ground's.
 
-    Shapes are the collision shapes of the file, by the library coal (the extra `shapes`): meshes are taken for their convex
-    hulls, planes for the half spaces below them. `pairs` in what follows are pairs of names of shapes, links or moving bodies,
+    Shapes are the collision shapes of the file: meshes are taken for their convex hulls, planes for the half spaces below them,
+    height fields for the solids below their surfaces. `pairs` in what follows are pairs of names of shapes, links or moving bodies,
     None or "world" for the ground. Without, they are all that may touch: shapes that move relative to one another, but not on
     bodies that a joint or a loop connects (free-flying ones aside), nor on links whose collisions SRDF or MJCF's `<exclude>`
     disable. Of MJCF they are MuJoCo's: joints on the ground and loops keep nothing apart, contype and conaffinity do, and a
     `<pair>` touches whatever does.
 
-    All raise ImportError without coal, ValueError for names that are none, numbers that are not finite, or meshes that are flat
-    or cannot be read. Distances to height fields raise ValueError, too: coal has none.
+    All raise ValueError for names that are none, numbers that are not finite, or meshes that are flat or cannot be read, and
+    ImportError for meshes without the packages that read them and find their hulls (the extra `shapes`).
     """
 
     def collision_pairs(self, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
         """The pairs of shapes that the functions below look at, in their order."""
         return tuple(described_pair(self, i, j) for i, j in self._numbers(pairs))
 
-    def in_collision(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Array:
+    def in_collision(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
         """Whether any pair of shapes touches, or comes within `margin` [m], at configurations q (..., nq): booleans (...)."""
-        return self._queries(pairs).any_touching(q, _checked_length("margin", margin))
+        queries = self._every_pair if pairs is None else self._queries(pairs)
+        return queries.any_touching(q, margin)
 
     def collisions(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
         """Which pairs of shapes touch, or come within `margin` [m], at configurations q (..., nq)."""
         queries = self._queries(pairs)
-        return Collisions(queries.pairs, queries.touching(q, _checked_length("margin", margin)))
+        return Collisions(queries.pairs, queries.touching(q, margin))
 
     def distances(self, q: Any, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
         """Distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
@@ -122,7 +123,7 @@ class Colliding(System):
         of the others, which is faster. The numbers of a state do not depend on other states or earlier calls.
         """
         queries = self._queries(pairs)
-        distance, points, normal = queries.distances(q, _checked_length("within", within))
+        distance, points, normal = queries.distances(q, within)
         if within == math.inf:
             return Distances(queries.pairs, distance, points, normal)
         near = np.flatnonzero((_by_state(distance) <= within).any(axis=0))
@@ -140,6 +141,10 @@ class Colliding(System):
             raise ValueError("distance_jacobian: `distances` are not those of this robot at this q; give robot.distances(q)")
         return queries.jacobian(q, distances.pairs, distances.points, distances.normal)
 
+    @cached_property
+    def _every_pair(self) -> ShapeQueries:
+        return self._queries(None)
+
     def _queries(self, pairs: NamedPairs) -> ShapeQueries:
         key = None if pairs is None else tuple((a, b) for a, b in pairs)
         if key not in self._by_names:
@@ -152,10 +157,3 @@ class Colliding(System):
     @cached_property
     def _by_names(self) -> dict[Any, ShapeQueries]:
         return {}
-
-
-def _checked_length(name: str, value: float) -> float:
-    """Raises ValueError for a length that is negative or none."""
-    if not value >= 0.0:
-        raise ValueError(f"{name} must be zero or more [m]; got {value!r}")
-    return float(value)

@@ -1,108 +1,119 @@
-"""Collisions and distances of pairs of shapes in many states: compiled placements, then bounding volumes, then coal."""
+"""Collisions and distances of pairs of a robot's shapes: its compiled placements, and kernels of `collision` over all pairs."""
 
 from __future__ import annotations
 
-import itertools
+import ctypes
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...algorithms import frames
+from ...collision.pair_queries import (
+    NOT_FINITE,
+    DistanceQuery,
+    EachTouchingQuery,
+    TouchingQuery,
+    all_distances,
+    any_touching,
+    each_touching,
+)
+from ...collision.query_tables import PairTable, QueryWork, pair_table, query_work
+from ...collision.shape_parts import ShapePart, shape_part
 from ...engine.function import CompiledFunction
+from ...engine.loops.kernels import CompiledLoop, Table
 from ...engine.program import Output
+from ...engine.threads import processors, share_out
 from ...model.model import Placed
-from ...model.types import Pose, ShapeType
+from ...model.types import Pose, Shape, as_matrix
 from ..system import System, placements
-from .bounding_volumes import bounding_volumes, near_pairs
-from .geometries import geometry_of, geometry_placement, import_coal
 from .shape_pairs import CollisionPair, described_pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-CANDIDATES = 1 << 14  # pairs whose bounding volumes are held at a time, of all states
+NOT_ONE_STATE = (
+    AttributeError,
+    TypeError,
+    ValueError,
+    BufferError,
+    NotImplementedError,
+)  # of memory that is none of nq doubles
+ANSWERS = (np.False_, np.True_)
+SHARE = 200.0  # [us] of work that is worth another thread
+OF_STATE = 1.0  # [us] about what a state takes, without its pairs
 
 
 class ShapeQueries:
-    """Pairs of shapes of a robot, given by their numbers in `robot.shapes`."""
+    """Pairs of shapes of a robot, given by their numbers in `robot.shapes`.
+
+    Raises ValueError and ImportError for shapes that `shape_part` refuses, with the robot's name.
+    """
 
     def __init__(self, robot: System, pairs: Sequence[tuple[int, int]]) -> None:
-        self._coal = coal = import_coal("collisions of shapes")
         used = sorted({k for pair in pairs for k in pair})
+        number = {k: n for n, k in enumerate(used)}
         shapes = [robot.shapes[k] for k in used]
-        self._robot, self._nq = robot, robot.nq
+        parts = [_part(robot, s) for s in shapes]
+        self._robot, self._core = robot, (robot.nq,)
         self.pairs: tuple[CollisionPair, ...] = tuple(described_pair(robot, i, j) for i, j in pairs)
         self.number = {pair: k for k, pair in enumerate(self.pairs)}
-        self._numbers = np.array([(used.index(i), used.index(j)) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
-        self._geometries = [geometry_of(coal, s) for s in shapes]
-        self._volumes = bounding_volumes(self._geometries, [s.type is ShapeType.PLANE for s in shapes])
-        self._poses = [coal.Transform3s() for _ in shapes]  # and what follows: written in each query, one at a time
-        self._lock, self._where = threading.Lock(), set[int]()
-        self._sides = self._numbers.tolist()
-        self._collision, self._touch = coal.CollisionRequest(), coal.CollisionResult()
-        self._collision.enable_contact = False  # whether, not where
-        self._distance, self._nearest = coal.DistanceRequest(), coal.DistanceResult()
-        self._hits = np.zeros(len(pairs), dtype=np.int64)
+        self._sides = np.array([(number[i], number[j]) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
+        self._table: PairTable = pair_table(parts, self._sides)
         self._bodies = [s.body for s in shapes]
-        self._height_fields = [s.name for s in shapes if s.type is ShapeType.HEIGHTFIELD]
         placed = {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
         ground = Placed(-1, Pose())
         carriers = [ground if s.body is None else placed[s.body] for s in shapes]
-        where = [Placed(c.row, c.pose @ geometry_placement(s)) for c, s in zip(carriers, shapes, strict=True)] or [ground]
-        output = Output("placement", (len(where), 4, 4))
-        self._place = robot._bind("shape_placements", frames.frame_placement, ("q",), (output,), (placements(where),))
+        where = [Placed(c.row, c.pose @ _pose(part.placement)) for c, part in zip(carriers, parts, strict=True)]
+        output = Output("rows", (len(where), 12))
+        self._place = robot.bind("shape_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
         self._moving = list(dict.fromkeys(b for b in self._bodies if b is not None))
         self._carriers = [placed[b] for b in self._moving]
+        self._own = threading.local()
+
+    # what is asked
+
+    def any_touching(self, q: Any, margin: float) -> Any:
+        """Return whether any pair (...) is within `margin` [m]."""
+        try:
+            row, reach, ask, query = self._own.one
+            row[:] = q
+        except NOT_ONE_STATE:
+            return self._any_touching(q, margin)
+        if margin != reach[0]:
+            reach[0] = checked_length("margin", margin)
+        found = ask(query)
+        return ANSWERS[found] if found >= 0 else self._refuse_numbers()
+
+    def _any_touching(self, q: Any, margin: float) -> Any:
+        """The same for any states. This thread may then ask about one state at a time."""
+        if self._address and not hasattr(self._own, "one"):
+            self._own.one = self._one_state()
+        n, states = self._states(q)
+        found = np.zeros(n, bool)
+        self._ask(_ANY, n, {**states, "reach": np.array([checked_length("margin", margin)]), "found": found})
+        return found.reshape(np.shape(q)[:-1])
 
     def touching(self, q: Any, margin: float) -> Array:
-        """Whether each pair (..., npairs) is within `margin` [m]."""
-        found = self._room(q, (len(self.pairs),), bool)
-        with self._lock:
-            for state, pairs in self._narrow(q, margin):
-                for k in pairs:
-                    found[state, k] = self._meet(k)
-        return self._shaped(q, found)
-
-    def any_touching(self, q: Any, margin: float) -> Array:
-        """Whether any pair (...) is within `margin` [m]. Pairs that touch often are tried first."""
-        found = self._room(q, (), bool)
-        with self._lock:
-            for state, pairs in self._narrow(q, margin):
-                for k in sorted(pairs, key=self._hits.__getitem__, reverse=True):
-                    if self._meet(k):
-                        self._hits[k] += 1
-                        found[state] = True
-                        break
-        return self._shaped(q, found)
+        """Return whether each pair (..., npairs) is within `margin` [m]."""
+        n, states = self._states(q)
+        found = np.zeros((n, len(self.pairs)), bool)
+        self._ask(_EACH, n, {**states, "reach": np.array([checked_length("margin", margin)]), "found": found})
+        return found.reshape((*np.shape(q)[:-1], len(self.pairs)))
 
     def distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
-        """Signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3); beyond `within` [m]
-        infinite and NaN."""
-        if self._height_fields:
-            raise ValueError(
-                f"{self._robot.name}: distances to the height field {self._height_fields[0]!r} are not computed: "
-                "give pairs= without it, or ask for collisions with a margin"
-            )
-        n, nearest, request = len(self.pairs), self._nearest, self._distance
-        distance, points, normals = (self._room(q, core, float) for core in ((n,), (n, 2, 3), (n, 3)))
-        distance[:], points[:], normals[:] = np.inf, np.nan, np.nan
-        with self._lock:
-            for state, pairs in self._narrow(q, within):
-                for k in pairs:
-                    nearest.clear()
-                    # coal's functors for one pair would begin where the last call ended, and a result depend on it
-                    gap = self._coal.distance(*self._placed(k), request, nearest)
-                    if gap <= within:
-                        distance[state, k] = gap
-                        points[state, k, 0], points[state, k, 1] = nearest.getNearestPoint1(), nearest.getNearestPoint2()
-                        normals[state, k] = nearest.normal
-        return self._shaped(q, distance), self._shaped(q, points), self._shaped(q, normals)
+        """Return signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3); beyond `within`
+        [m] they are infinite and NaN."""
+        n, states = self._states(q)
+        pairs, batch, reach = len(self.pairs), np.shape(q)[:-1], np.array([checked_length("within", within)])
+        distance, points, normal = np.empty((n, pairs)), np.empty((n, pairs, 6)), np.empty((n, pairs, 3))
+        self._ask(_DISTANCES, n, {**states, "reach": reach, "distance": distance, "points": points, "normal": normal})
+        return distance.reshape((*batch, pairs)), points.reshape((*batch, pairs, 2, 3)), normal.reshape((*batch, pairs, 3))
 
     def jacobian(self, q: Any, pairs: Sequence[CollisionPair], points: Array, normals: Array) -> Array:
-        """What the distances (..., npairs) of some pairs change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
-        chosen = self._numbers[[self.number[pair] for pair in pairs]]
+        """Return what the distances (..., npairs) of some pairs change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
+        chosen = self._sides[[self.number[pair] for pair in pairs]]
         whole = self._velocities(q)  # of a body as it passes the world's origin
         lines = np.empty((*points.shape[:-1], 6))
         lines[..., :3] = normals[..., None, :]
@@ -119,49 +130,132 @@ class ShapeQueries:
     def _velocities(self) -> CompiledFunction:
         output = Output("J", (len(self._carriers), 6, self._robot.nv))
         constants = (placements(self._carriers), frames.WORLD)
-        return self._robot._bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
+        return self._robot.bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
 
-    def _room(self, q: Any, core: tuple[int, ...], kind: type) -> Array:
-        """For results of all states in a row."""
+    # how it is asked
+
+    def _states(self, q: Any) -> tuple[int, dict[str, Array]]:
+        """Return how many states (..., nq) there are, and what kernels read of them."""
         q = np.asarray(q)
-        if q.ndim == 0 or q.shape[-1] != self._nq:
+        if q.ndim == 0 or q.shape[-1] != self._robot.nq or q.dtype.kind not in "fiub":
             self._place(q)  # says what is wrong with it
-        if not np.isfinite(q).all():
-            raise ValueError(f"{self._robot.name}: q has numbers that are not finite; correct them")
-        return np.zeros((q[..., 0].size, *core), kind)
+        rows = np.ascontiguousarray(q, dtype=np.float64).reshape(-1, self._robot.nq)
+        if not self.pairs and not np.isfinite(rows).all():
+            self._refuse_numbers()
+        if self._address or not self.pairs:
+            return len(rows), {"q": rows, "placement": self._unplaced}
+        placed = np.ascontiguousarray(self._place(rows), dtype=np.float64)
+        return len(rows), {"q": rows, "placement": placed.reshape(-1, len(self._bodies), 12)}
 
-    def _shaped(self, q: Any, flat: Array) -> Array:
-        return flat.reshape((*np.shape(q)[:-1], *flat.shape[1:]))
+    @cached_property
+    def _address(self) -> int:
+        """Where the machine code is that places shapes; 0 where the robot's functions are no machine code."""
+        return (self._place.address or 0) if self.pairs and self._robot.nq else 0
 
-    # pairs that bounding volumes leave
+    def _one_state(self) -> tuple[Any, ...]:
+        """Return what this thread asks with whether any pair touches in one state: memory for q and for the margin, and the
+        kernel with the address of its table."""
+        room, reach = self._room, np.zeros(1)
+        arrays = {"q": room.q[None], "placement": self._unplaced, "reach": reach, "found": np.zeros(1, bool)}
+        question = self._own.of_one_state = _Question(_ANY, self._table, room, arrays)
+        return memoryview(room.q), memoryview(reach), *question.call
 
-    def _narrow(self, q: Any, reach: float) -> Iterator[tuple[int, list[int]]]:
-        """States with pairs that may be within `reach`, and those pairs; the geometries are placed as in that state."""
+    @property
+    def _unplaced(self) -> Array:
+        """No placements: machine code computes them."""
+        return np.zeros((0, len(self._bodies), 12))
+
+    @property
+    def _room(self) -> QueryWork:
+        """Room of this thread."""
+        if not hasattr(self._own, "room"):
+            self._own.room = query_work(self._table, self._robot.nq, self._address)
+        return self._own.room  # type: ignore[no-any-return]
+
+    def _ask(self, kind: _Kind, n: int, arrays: dict[str, Array]) -> None:
+        """Ask about n states on as many threads as they are worth. Raises ValueError for one that is not finite."""
         if not self.pairs:
             return
-        self._collision.security_margin = reach
-        flat = np.asarray(q, dtype=np.float64).reshape(-1, self._nq)  # coal takes no others
-        block = max(32, CANDIDATES // len(self.pairs))
-        for start in range(0, len(flat), block):
-            placement = np.asarray(self._place(flat[start : start + block]))
-            state, pair = near_pairs(self._volumes, placement, self._numbers, reach)
-            ends = [*np.flatnonzero(np.diff(state, prepend=-1)).tolist(), len(state)]
-            for begin, end in itertools.pairwise(ends):
-                s = int(state[begin])
-                self._placement = placement[s]
-                self._where.clear()
-                yield start + s, pair[begin:end].tolist()
+        questions: dict[int, _Question] = {}
+        finite = [True]
 
-    def _placed(self, k: int) -> tuple[Any, Any, Any, Any]:
-        """A pair's geometries, each with its pose in the state at hand, which is written when it is first asked for."""
-        i, j = self._sides[k]
-        for g in (i, j):
-            if g not in self._where:
-                self._where.add(g)
-                T = self._placement[g]
-                self._poses[g].setTransform(T[:3, :3], T[:3, 3])
-        return self._geometries[i], self._poses[i], self._geometries[j], self._poses[j]
+        def run(first: int, stop: int) -> None:
+            thread = threading.get_ident()
+            if thread not in questions:
+                questions[thread] = self._question(kind, arrays)
+            if questions[thread].ask(first, stop) == NOT_FINITE:
+                finite[0] = False
 
-    def _meet(self, k: int) -> bool:
-        self._touch.clear()
-        return bool(self._coal.collide(*self._placed(k), self._collision, self._touch))
+        grain = max(1, int(SHARE / (OF_STATE + kind.microseconds * len(self.pairs))))
+        if n <= grain:
+            run(0, n)
+        else:
+            share_out(run, n, max(1, min(processors(), n // grain)), grain)
+        if not finite[0]:
+            self._refuse_numbers()
+
+    def _question(self, kind: _Kind, arrays: dict[str, Array]) -> _Question:
+        """Return this thread's question of a kind, about these arrays."""
+        if not hasattr(self._own, "questions"):
+            self._own.questions = {}
+        known: dict[_Kind, _Question] = self._own.questions
+        if kind in known:
+            known[kind].point(arrays)
+        else:
+            known[kind] = _Question(kind, self._table, self._room, arrays)
+        return known[kind]
+
+    def _refuse_numbers(self) -> None:
+        raise ValueError(f"{self._robot.name}: q has numbers that are not finite; correct them")
+
+
+class _Kind(NamedTuple):
+    """A kind of question: the class of its table, the kernel that answers it, and about how long that takes for a pair [us]."""
+
+    table: type
+    kernel: CompiledLoop
+    microseconds: float
+
+
+_ANY = _Kind(TouchingQuery, CompiledLoop(any_touching, 0), 0.02)
+_EACH = _Kind(EachTouchingQuery, CompiledLoop(each_touching, 0), 0.1)
+_DISTANCES = _Kind(DistanceQuery, CompiledLoop(all_distances, 0), 0.5)
+
+
+class _Question:
+    """A question of one thread: a table with its arrays, for the kernel that answers it."""
+
+    def __init__(self, kind: _Kind, shapes: PairTable, room: QueryWork, arrays: dict[str, Array]) -> None:
+        self._span, self._arrays = np.array([0, 1], np.int64), arrays
+        self._table = Table(kind.table(span=self._span, shapes=shapes, work=room, **arrays))
+        self.call = kind.kernel.for_tables(self._table), ctypes.c_int64(self._table.address)
+
+    def point(self, arrays: dict[str, Array]) -> None:
+        """Take other arrays, of the same kinds."""
+        self._arrays = arrays
+        for name, x in arrays.items():
+            self._table.point(name, x)
+
+    def ask(self, first: int, stop: int) -> int:
+        """Run the kernel for states first to stop."""
+        self._span[:] = first, stop
+        run, table = self.call
+        return run(table)
+
+
+def checked_length(name: str, value: float) -> float:
+    """Return a length. Raises ValueError for one that is negative or none."""
+    if not value >= 0.0:
+        raise ValueError(f"{name} must be zero or more [m]; got {value!r}")
+    return float(value)
+
+
+def _part(robot: System, shape: Shape) -> ShapePart:
+    try:
+        return shape_part(shape)
+    except (ValueError, ImportError) as error:
+        raise type(error)(f"{robot.name}: {error}") from error
+
+
+def _pose(T: Array) -> Pose:
+    return Pose(as_matrix(T[:3, :3]), (float(T[0, 3]), float(T[1, 3]), float(T[2, 3])))

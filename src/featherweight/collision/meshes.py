@@ -1,0 +1,49 @@
+"""Vertices of the meshes that stand for bodies: a mesh is taken for its convex hull."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..extras import install_command
+from ..model.types import WORLD, Shape
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FLAT = 1e-9  # of the greatest extent of a mesh
+
+
+def mesh_vertices(shape: Shape) -> Array:
+    """Return the vertices (n, 3) of a mesh in its body's frame [m].
+
+    Raises ValueError for a file that cannot be read, ImportError where reading it needs trimesh and that is not installed.
+    """
+    if shape.vertices is not None:
+        scaled = np.asarray(shape.vertices, dtype=float) * np.array(shape.size)
+        return np.asarray(scaled @ np.array(shape.placement.R).T + np.array(shape.placement.p))
+    try:
+        from ..model.triangles import shape_meshes
+    except ImportError as error:
+        raise ImportError(f"reading the mesh {_described(shape)} needs trimesh: {install_command('shapes')}") from error
+    return np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
+
+
+def hull_vertices(shape: Shape) -> Array:
+    """Return the vertices (n, 3) of a mesh that is taken for its convex hull, in its body's frame [m].
+
+    Raises ValueError for a mesh without volume, and as `mesh_vertices` does.
+    """
+    vertices = mesh_vertices(shape)
+    extents = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
+    if len(extents) < 3 or not extents[2] > FLAT * extents[0]:
+        file = f" ({shape.path})" if shape.path else ""
+        raise ValueError(
+            f"the mesh {shape.name!r}{file} on {shape.body!r} is flat, and bodies would pass through it: "
+            "give it thickness, take a box in its place, or leave it out of the collision shapes"
+        )
+    return vertices
+
+
+def _described(shape: Shape) -> str:
+    return f"{shape.name!r} on {shape.body or WORLD!r}"

@@ -1,0 +1,87 @@
+"""Gaps of pairs of placed shapes: by closed forms where there are some, by `separation` else.
+
+Gaps are signed distances: negative by the depth where shapes overlap. `bounds` are the gap above which none is sought (`FAR`
+is returned), and one below which any will do. Otherwise the points that are nearest or deepest, on the first and on the second
+shape, and the normal from the second to the first are written to `work.nearest`.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from .collision_scene import CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
+from .convex_shapes import convex_shape, farthest_point
+from .field_gaps import gap_to_field
+from .round_contacts import ball_ball, ball_box, ball_capsule, ball_cylinder, ball_ellipsoid, nearest_on_segment, nearest_place
+from .separation import gap_or_rounding, write_nearest
+from .triples import along, axis_of, inner, length_of, minus, outer, position_of, times
+
+CROSSING = 1e-12  # of their radii: nearer than this the axes of two capsules have no normal between them
+
+
+def gap_of_pair(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
+    """The gap of shapes a and b, the first of which has the lower kind."""
+    one, other = table.kind[a], table.kind[b]
+    if other == PLANE:
+        return gap_to_plane(table, a, b, work)
+    if other == HEIGHTS:
+        return gap_to_field(table, a, b, bounds, work)
+    if one == SPHERE and other <= ELLIPSOID:
+        return gap_of_ball(table, a, b, work)
+    if one == CAPSULE and other == CAPSULE:
+        return gap_of_capsules(table, a, b, work)
+    first, second = convex_shape(table, a, work), convex_shape(table, b, work)
+    return gap_or_rounding(first, second, table.radius[a] + table.radius[b], bounds, work)
+
+
+def gap_to_plane(table: Any, a: int, b: int, work: Any) -> float:
+    """The height of the lowest point of a shape above a half space."""
+    P = work.placement[b]
+    n, shape = axis_of(P, 2), convex_shape(table, a, work)
+    x = along(farthest_point(shape, times(-1.0, n)), -shape.rounding, n)
+    height = inner(n, minus(x, position_of(P)))
+    write_nearest(work.nearest, x, along(x, -height, n), n)
+    return height  # type: ignore[no-any-return]
+
+
+def gap_of_ball(table: Any, a: int, b: int, work: Any) -> float:
+    """A ball and a sphere, capsule, box, cylinder or ellipsoid."""
+    kind, P, S, found = table.kind[b], work.placement[b], table.size[b], work.found
+    c, r = position_of(work.placement[a]), table.size[a, 0]
+    if kind == SPHERE:
+        ball_ball(c, r, position_of(P), S[0], found, 0)
+    elif kind == CAPSULE:
+        ball_capsule(c, r, P, S, found, 0)
+    elif kind == ELLIPSOID:
+        ball_ellipsoid(c, r, P, S, found, 0)
+    elif kind == CYLINDER:
+        ball_cylinder(c, r, P, S, found, 0)
+    else:
+        ball_box(c, r, P, S, found, 0)
+    return gap_of_row(found[0], work)
+
+
+def gap_of_row(row: Any, work: Any) -> float:
+    """The gap of a contact (see `round_contacts`), whose point is midway between both surfaces."""
+    n, half = (row[3], row[4], row[5]), 0.5 * row[6]
+    write_nearest(work.nearest, along(row, half, n), along(row, -half, n), n)
+    return row[6]  # type: ignore[no-any-return]
+
+
+def gap_of_capsules(table: Any, a: int, b: int, work: Any) -> float:
+    """Two capsules: where their axes are nearest; where those cross, they are parted across both."""
+    PA, PB, SA, SB = work.placement[a], work.placement[b], table.size[a], table.size[b]
+    c = along(position_of(PA), nearest_place(PA, SA[1], PB, SB[1]), axis_of(PA, 2))
+    d = nearest_on_segment(c, PB, SB[1])
+    apart = minus(c, d)
+    if length_of(apart) > CROSSING * (SA[0] + SB[0]):
+        ball_ball(c, SA[0], d, SB[0], work.found, 0)
+        return gap_of_row(work.found[0], work)
+    u = axis_of(PA, 2)
+    n = outer(u, axis_of(PB, 2))
+    if not length_of(n) > 0.0:  # one axis along the other
+        n = outer(u, (1.0, 0.0, 0.0) if abs(u[0]) < 0.7 else (0.0, 1.0, 0.0))
+    n = times(1.0 / sqrt(inner(n, n)), n)
+    write_nearest(work.nearest, along(c, -SA[0], n), along(d, SB[0], n), n)
+    return -SA[0] - SB[0]  # type: ignore[no-any-return]

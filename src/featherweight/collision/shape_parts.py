@@ -1,0 +1,151 @@
+"""Shapes of a file as numbers and arrays: what simulations and queries make their tables of."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model.types import Shape, ShapeType
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, HeightFields, Hulls
+from .hulls import NO_HULL, Hull, hull_of
+from .meshes import hull_vertices
+from .stand_ins import local_stand_ins
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+KINDS = {
+    ShapeType.SPHERE: SPHERE,
+    ShapeType.CAPSULE: CAPSULE,
+    ShapeType.BOX: BOX,
+    ShapeType.CYLINDER: CYLINDER,
+    ShapeType.ELLIPSOID: ELLIPSOID,
+    ShapeType.MESH: HULL,
+    ShapeType.PLANE: PLANE,
+    ShapeType.HEIGHTFIELD: HEIGHTS,
+}
+
+
+class HeightGrid(NamedTuple):
+    """Heights (nx, ny) [m] at points of a regular grid over `x` and `y` (first, last), and the depth of the base below z = 0."""
+
+    grid: Array
+    x: tuple[float, float]
+    y: tuple[float, float]
+    base: float
+
+
+class ShapePart(NamedTuple):
+    """A shape in its body's frame. Its balls stand for it on height fields of simulations."""
+
+    kind: int
+    placement: Array  # (4, 4)
+    size: tuple[float, float, float]  # radius and half length, half lengths, or radii
+    radius: float  # of the ball around its origin
+    balls: Array = np.zeros((0, 4))
+    hull: Hull = NO_HULL
+    field: HeightGrid | None = None
+
+
+def shape_part(shape: Shape) -> ShapePart:
+    """Return a shape as numbers. The origin of a mesh's frame is the middle of the box around its hull.
+
+    Raises ValueError for a mesh without volume or that cannot be read, ImportError for one that needs a package that is missing.
+    """
+    kind, size, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], np.eye(4)
+    T[:3, :3], T[:3, 3] = shape.placement
+    if kind == PLANE:
+        return ShapePart(kind, T, (0.0, 0.0, 0.0), 0.0)
+    if kind == HEIGHTS:
+        x, y = 0.5 * shape.size[0], 0.5 * shape.size[1]
+        heights = HeightGrid(np.array(shape.heights, dtype=float), (-x, x), (-y, y), shape.size[2])
+        return ShapePart(kind, T, (0.0, 0.0, 0.0), 0.0, field=heights)
+    if kind == HULL:
+        return _hull_part(shape)
+    if kind == BOX:
+        size = [0.5 * s for s in shape.size]
+        around = float(np.linalg.norm(size))
+    elif kind in (CAPSULE, CYLINDER):
+        size[1] *= 0.5
+        around = size[0] + size[1] if kind == CAPSULE else float(np.hypot(size[0], size[1]))
+    else:
+        around = max(size)
+    return ShapePart(kind, T, (float(size[0]), float(size[1]), float(size[2])), around, _balls(shape, np.zeros(3)))
+
+
+def _hull_part(shape: Shape) -> ShapePart:
+    try:
+        hull = hull_of(hull_vertices(shape))
+    except ImportError as error:
+        raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
+    middle = 0.5 * (hull.vertices.min(axis=0) + hull.vertices.max(axis=0))
+    hull, T = hull._replace(vertices=hull.vertices - middle), np.eye(4)
+    T[:3, 3] = middle
+    around = float(np.linalg.norm(hull.vertices, axis=1).max())
+    return ShapePart(HULL, T, (0.0, 0.0, 0.0), around, _balls(shape, middle), hull)
+
+
+def _balls(shape: Shape, middle: Array) -> Array:
+    """Return the centres, in the part's frame, and the radius of what stands for a shape."""
+    radius, centers = local_stand_ins(shape)
+    return np.array([(*(np.asarray(c) - middle), radius) for c in centers], dtype=float).reshape(-1, 4)
+
+
+def part_ranges(parts: Sequence[Any]) -> Array:
+    """Return where what belongs to each part lies in the arrays of all, (n, 8).
+
+    Columns are the number of its height field, the first and the stop of its balls, of its vertices, and of its faces, and the
+    first of the vertices at which a search begins (`Hull.starts`).
+    """
+    data = np.zeros((len(parts), 8), np.int64)
+    data[:, 7] = np.cumsum([0, *(len(p.hull.starts) for p in parts)])[:-1]
+    data[:, 0] = np.cumsum([0, *(p.field is not None for p in parts)])[:-1]
+    for column, sizes in (
+        (1, [len(p.balls) for p in parts]),
+        (3, [len(p.hull.vertices) for p in parts]),
+        (5, [len(p.hull.normals) for p in parts]),
+    ):
+        ends = np.cumsum([0, *sizes])
+        data[:, column], data[:, column + 1] = ends[:-1], ends[1:]
+    return data
+
+
+def joined_fields(parts: Sequence[Any]) -> HeightFields:
+    """Return the height fields of all parts in one set of arrays."""
+    fields = [p.field for p in parts if p.field is not None]
+    starts = itertools.accumulate((f.grid.size for f in fields), initial=0)
+    edges = [
+        (f.x[0], f.y[0], (f.x[1] - f.x[0]) / (f.grid.shape[0] - 1), (f.y[1] - f.y[0]) / (f.grid.shape[1] - 1),
+         f.grid.max(), f.base)
+        for f in fields
+    ]  # fmt: skip
+    return HeightFields(
+        heights=np.concatenate([np.zeros(0), *(f.grid.ravel() for f in fields)]),
+        grid=np.array([(start, *f.grid.shape) for start, f in zip(starts, fields, strict=False)], np.int64).reshape(-1, 3),
+        edges=np.array(edges, float).reshape(-1, 6),
+    )
+
+
+def joined_hulls(parts: Sequence[Any]) -> Hulls:
+    """Return the hulls of all parts in one set of arrays, with numbers counted from the first of all."""
+    hulls = [p.hull for p in parts]
+    vertex = np.cumsum([0, *(len(h.vertices) for h in hulls)])
+    face = np.cumsum([0, *(len(h.normals) for h in hulls)])
+
+    def ranges(name: str) -> Array:
+        lists = [np.diff(getattr(h, name)) for h in hulls]
+        return np.cumsum(np.concatenate([[0], *lists])).astype(np.int64)
+
+    def numbers(name: str, shift: Array) -> Array:
+        lists = [getattr(h, name) + s for h, s in zip(hulls, shift, strict=False)]
+        return np.concatenate([np.zeros(0, np.int64), *lists]).astype(np.int64)
+
+    return Hulls(
+        vertices=np.concatenate([np.zeros((0, 3)), *(h.vertices for h in hulls)]),
+        normals=np.concatenate([np.zeros((0, 3)), *(h.normals for h in hulls)]),
+        links=ranges("links"), linked=numbers("linked", vertex), faces=ranges("faces"), corners=numbers("corners", vertex),
+        owners=ranges("owners"), owned=numbers("owned", face),
+        starts=numbers("starts", vertex),
+    )  # fmt: skip
