@@ -15,12 +15,12 @@ import coal
 import mujoco
 import numpy as np
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
+from featherweight.robot.collision.geometries import geometry_of
 
 import featherweight as fw
 from featherweight.collision.detection import ContactPoints, find_contacts_of_batch
 from featherweight.contact.contact_problem import ContactKinematics
-from featherweight.robot.collision.geometries import geometry_of
-from featherweight.simulation.scene import ContactSettings
+from featherweight.contact.contact_settings import ContactSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

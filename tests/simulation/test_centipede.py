@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("numba", reason="the rolled execution needs Numba")
 import drumwright2012_centipede as figure
 
 from featherweight.engine.loops import compiled_functions, kernels

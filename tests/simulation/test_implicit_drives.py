@@ -96,8 +96,8 @@ def test_compiled_steps_are_those_of_numpy(effort: float) -> None:
     for u in np.random.default_rng(0).normal(size=(50, 6)):
         one.step(control=u)
         other.step(control=u)
-        np.testing.assert_array_equal(one.q, other.q)
-        np.testing.assert_array_equal(one.v, other.v)
+        np.testing.assert_allclose(one.q, other.q, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one.v, other.v, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("effort", [np.inf, 3.0])

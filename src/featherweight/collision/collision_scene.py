@@ -65,6 +65,8 @@ class CollisionWork(NamedTuple):
     placement: Any  # (shapes, 12) in the world
     velocity: Any  # (shapes, 3) of middles
     turning: Any  # (shapes,) [rad] of a step
+    ball: Any  # (shapes,) [m] radius of the ball around a shape and its way in a step
+    apart: Any  # (pairs, 3) directions along which shapes were apart; zero where none is known
     found: Any  # (n, 8) point, normal, gap, and number among the pair's candidates
     ends: Any  # (2, 3)
     polygons: Any  # (3, n, 3)
@@ -86,6 +88,8 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         placement=np.zeros((shapes, 12)),
         velocity=np.zeros((shapes, 3)),
         turning=np.zeros(shapes),
+        ball=np.zeros(shapes),
+        apart=np.zeros((len(scene.pair), 3)),
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),

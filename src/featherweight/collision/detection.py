@@ -60,10 +60,12 @@ def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, cont
         margin = scene.margin[p]  # at which the pair touches
         reach = settings.margin + margin
         a, b = scene.pair[p, 0], scene.pair[p, 1]
+        if scene.kind[b] < PLANE and are_far(work.placement[a], work.placement[b], reach + work.ball[a] + work.ball[b]):
+            continue
         wide = reach + way_in_step(scene, a, b, settings.step, work)
         if not is_near(scene, a, b, wide, work):
             continue
-        found = contacts_of_pair(scene, a, b, wide, work)
+        found = contacts_of_pair(scene, a, b, wide, work, work.apart[p])
         count = keep(scene, p, found, (placement, velocity), (settings.margin, settings.step, margin), contacts, count, work)
         if count < 0:
             return -1
@@ -79,7 +81,7 @@ def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: A
                 P[i] = own[i]
             for i in range(3):
                 work.velocity[g, i] = 0.0
-            work.turning[g] = 0.0
+            work.turning[g], work.ball[g] = 0.0, scene.radius[g]
             continue
         T, v = placement[body], velocity[body]
         for i in range(3):
@@ -88,6 +90,13 @@ def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: A
             P[9 + i] = T[i, 0] * own[9] + T[i, 1] * own[10] + T[i, 2] * own[11] + T[i, 3]
         write_velocity(T, v, position_of(P), work.velocity[g])
         work.turning[g] = step * sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
+        work.ball[g] = scene.radius[g] * (1.0 + work.turning[g]) + step * length_of(work.velocity[g])
+
+
+def are_far(PA: Any, PB: Any, reach: float) -> bool:
+    """Whether the middles of two placed shapes are `reach` [m] apart, or farther."""
+    x, y, z = PA[9] - PB[9], PA[10] - PB[10], PA[11] - PB[11]
+    return x * x + y * y + z * z >= reach * reach  # type: ignore[no-any-return]
 
 
 def write_velocity(T: Any, v: Any, x: Any, out: Any) -> None:
@@ -123,10 +132,10 @@ def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
     return inner(apart, apart) < most * most  # type: ignore[no-any-return]
 
 
-def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
+def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
     """Write the contacts of two shapes, the first of which has the lower kind, into `work.found`; how many there are.
 
-    Those with gaps of `reach` [m] and more may be among them, or may not.
+    Those with gaps of `reach` [m] and more may be among them, or may not. `apart` is that of `convex_contacts`.
     """
     one, other = scene.kind[a], scene.kind[b]
     PA, PB, SA, SB, found = work.placement[a], work.placement[b], scene.size[a], scene.size[b], work.found
@@ -139,7 +148,7 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int
     count = closed_contacts((one, PA, SA), (other, PB, SB), reach, work)
     if count >= 0:
         return count
-    return general_contacts(scene, a, b, reach, work)
+    return general_contacts(scene, a, b, reach, work, apart)
 
 
 def contacts_on_heights(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
@@ -192,7 +201,7 @@ def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
     return -1
 
 
-def general_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
+def general_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
     """Contacts of a hull and a half space, two boxes, and any other convex shapes."""
     hulls, PA, PB = scene.hulls, work.placement[a], work.placement[b]
     if scene.kind[b] == PLANE:
@@ -201,7 +210,7 @@ def general_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int
         count = box_box(PA, scene.size[a], PB, scene.size[b], reach, work.found, work.polygons)
         if count >= 0:
             return count
-    return convex_contacts(scene, a, b, reach, work)
+    return convex_contacts(scene, a, b, reach, work, apart)
 
 
 def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any, count: int, work: Any) -> int:

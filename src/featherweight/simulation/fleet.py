@@ -12,11 +12,12 @@ import numpy as np
 
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Table
+from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
-from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, WORK_ON_ROBOTS
+from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .robot_tables import StagesTable, stages_table
 from .stage_records import (
     FleetArrays,
@@ -38,7 +39,9 @@ GRAIN = 4  # robots of a thread's piece, at least
 LANES = 8  # robots from which on free flight is computed side by side
 MOST_STEPS = 1000  # in one call
 FLOAT = np.dtype(np.float64)
-OF_ADDRESSES = ("_run", "_alone", "_many", "_tables", "_tau", "_control", "arrays")  # what `_bind` and `_compile` make
+OF_ADDRESSES = (  # what `_bind` and `_compile` make
+    "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control", "arrays",
+)  # fmt: skip
 
 
 class Inputs(NamedTuple):
@@ -147,6 +150,9 @@ class Fleet:
         self.arrays = arrays
         inputs = arrays.inputs
         self._tau, self._control = (x[0, 0] if len(x) == 1 else x[:, 0] for x in (inputs.tau, inputs.control))
+        robots = len(arrays.states.q)
+        self._tau_shapes, self._control_shapes = ((x.shape, (robots, x.shape[-1])) for x in (self._tau, self._control))
+        self._given = inputs.given
         self._single = len(arrays.states.q) == 1 and self.on_failure == "raise"
         self._flies = len(arrays.flight.load) > 0 and not self._differ and self.on_failure == "raise"
         self._ready = False
@@ -156,7 +162,9 @@ class Fleet:
         self._many, one = Table(self.arrays), self._table()
         self._tables.append(one)
         self._run = WORK_ON_ROBOTS.for_tables(one, self._many)
-        self._alone = one.address, self._many.address, 0, 1, RUN
+        arguments = one.address, self._many.address, 0, 1
+        self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
+        self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -254,21 +262,21 @@ class Fleet:
         """Take a step under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
         if not self._ready:
             self._compile()
-        a = self.arrays
-        robots = len(a.states.q)
-        for mine, given in ((self._tau, tau), (self._control, control)):
-            if given is None:
-                mine.fill(0.0)
-            elif type(given) is np.ndarray and given.dtype == FLOAT and given.shape in (mine.shape, (robots, mine.shape[-1])):
-                mine[...] = given
-            else:
-                return False
-        a.inputs.given[0], a.inputs.given[1] = control is not None, False
-        if self._single:
-            a.states.taken[0] = 0
-            if self._run(*self._alone) == 1:
-                return True
-        self._run_all(1, time)
+        if tau is None:
+            self._tau.fill(0.0)
+        elif type(tau) is np.ndarray and tau.dtype is FLOAT and tau.shape in self._tau_shapes:
+            self._tau[...] = tau
+        else:
+            return False
+        if control is None:
+            self._given[0] = False
+        elif type(control) is np.ndarray and control.dtype is FLOAT and control.shape in self._control_shapes:
+            self._control[...] = control
+            self._given[0] = True
+        else:
+            return False
+        if not self._single or self._one_step() != 1:
+            self._run_all(1, time)
         return True
 
     def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Array, Array]:
@@ -338,7 +346,7 @@ class Fleet:
         while stop < steps and not self.failures:
             stop = min(stop + MOST_STEPS, steps)
             states.plan[0] = stop
-            if self._run(*self._alone) != 1:
+            if self._alone() != 1:
                 self._go_on(0, stop, time)
         states.plan[0] = 1
         self.done = steps
@@ -396,9 +404,9 @@ class Fleet:
             if ready == robots:
                 how: Any = {"threads": self.threads}
                 dynamics(states.q, states.v, flight.load, **external, out=flight.acceleration, **how)
-                model.robot._free_velocity(states.v, flight.acceleration, model.h, out=flight.free, **how)
+                model.robot.step_functions.free_velocity(states.v, flight.acceleration, model.h, out=flight.free, **how)
                 out = flight.ahead, flight.end
-                model.robot._advance(states.q, flight.free, flight.none, model.h, out=out, **how)
+                model.robot.step_functions.advance(states.q, flight.free, flight.none, model.h, out=out, **how)
                 ready = self._work(JUDGE_FLIGHT, 0, robots)
             if ready < robots:
                 i = int(np.flatnonzero(states.status)[0])
@@ -495,11 +503,10 @@ class Fleet:
             self._compile()
             while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
                 self._make_room()
-            one, impulses = self._tables[-1], self._tables[-1].content.touching.impulses
+            one = self._tables[-1]
             if not done:
                 failed = FailedStep(self.model, self.contacts, one, time)
                 raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
             yield one.content
-            impulses.last_force[:] = 0.0
         finally:
             self._bind(self._home)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from ..collision.detection import find_contacts
+from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.array_types import Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine
 from .energy_guard import SLOW
@@ -14,7 +15,7 @@ from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
 
-RUN, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(6)
+RUN, STEP, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(7)
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
@@ -23,7 +24,9 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
     for i in range(first, stop):
         if not many.states.active[i]:
             continue
-        if work == RUN:
+        if work <= STEP:
+            if work == STEP:
+                many.states.taken[i] = 0
             done += run(one, many, i)
         elif work == ATTEMPT:
             done += attempt(one, many, i)
@@ -110,8 +113,9 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(many.states.q[i], one.state.q)
     copy(many.states.v[i], one.state.v)
     clear_impulses(impulses)
+    forget_forces(impulses)
     for c in range(contacts.count[i]):
-        copy(contacts.force[i, c], impulses.last_force[contacts.candidate[i, c]])
+        keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c])
     copy(many.states.last_row[i], impulses.last_row)
     one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
     if len(own.friction) > 0:
@@ -163,20 +167,18 @@ def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
         candidate = t.contacts.candidate[c]
         contacts.candidate[i, c], contacts.gap[i, c] = candidate, t.contacts.gap[c]
         copy(t.contacts.point[c], contacts.point[i, c])
-        copy(t.impulses.last_force[candidate], contacts.force[i, c])
+        copy(t.impulses.force[c], contacts.force[i, c])
     copy_rows(t.impulses.wrench, contacts.wrench[i])
 
 
 def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Store the state after the last step that was taken, and leave the stages without impulses to start from."""
-    states, contacts, impulses = many.states, many.contacts, one.touching.impulses
+    """Store the state after the last step that was taken."""
+    states = many.states
     copy(one.state.q, states.q[i])
     copy(one.state.v, states.v[i])
-    copy(impulses.last_row, states.last_row[i])
+    copy(one.touching.impulses.last_row, states.last_row[i])
     copy(one.touching.report, states.report[i])
     states.opened[i] = one.loops.opened[0]
-    for c in range(contacts.count[i]):
-        clear(impulses.last_force[contacts.candidate[i, c]])
 
 
 # free flight, in which functions of the robot move many robots side by side

@@ -22,6 +22,7 @@ from .planner import Planner
 P = ParamSpec("P")
 R = TypeVar("R")
 
+NO_MEMORY = "no memory for the lists of a compiled kernel"
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p)
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
@@ -111,10 +112,12 @@ class _Ready:
 
     def __call__(self, flat: list[Any]) -> Any:
         if not self._kinds:
-            self._run(self._pack(*flat), None)
+            if self._run(self._pack(*flat), None):
+                raise MemoryError(NO_MEMORY)
             return None
         room = ctypes.create_string_buffer(self._unpack.size)
-        self._run(self._pack(*flat), ctypes.addressof(room))
+        if self._run(self._pack(*flat), ctypes.addressof(room)):
+            raise MemoryError(NO_MEMORY)
         values = iter(self._unpack.unpack(room))
         return _shaped(self._result, values)
 
