@@ -14,12 +14,12 @@ from typing import Any
 import coal
 import mujoco
 import numpy as np
+from coal_shapes import coal_geometry
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
 
 import featherweight as fw
 from featherweight.collision.detection import ContactPoints, find_contacts_of_batch
 from featherweight.contact.contact_problem import ContactKinematics
-from featherweight.robot.collision.geometries import geometry_of
 from featherweight.simulation.scene import ContactSettings
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -87,7 +87,7 @@ def by_mujoco(pair: TouchingPair, T: Array) -> tuple[Array, float] | None:
 
 def by_coal(pair: TouchingPair, T: Array) -> tuple[Array, float]:
     """Distances (states,), and the time [us]."""
-    one, other = (geometry_of(coal, s) for s in pair.shapes)
+    one, other = (coal_geometry(s) for s in pair.shapes)
     query, request, result = coal.ComputeDistance(one, other), coal.DistanceRequest(), coal.DistanceResult()
     distance, wall = np.empty(len(T)), 0.0
     for i, placements in enumerate(T):

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..system import System
 from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_that_may_touch
-from .shape_queries import ShapeQueries
+
+if TYPE_CHECKING:
+    from .shape_queries import ShapeQueries
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SHOWN = 3  # pairs in the words for a result
@@ -146,6 +148,8 @@ class Colliding(System):
         return self._queries(None)
 
     def _queries(self, pairs: NamedPairs) -> ShapeQueries:
+        from .shape_queries import ShapeQueries  # with the compiler of its kernels
+
         key = None if pairs is None else tuple((a, b) for a, b in pairs)
         if key not in self._by_names:
             self._by_names[key] = ShapeQueries(self, self._numbers(key))
