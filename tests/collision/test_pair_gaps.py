@@ -89,6 +89,21 @@ def test_distances_of_curved_shapes_cannot_be_improved(a: Type, b: Type) -> None
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_small_gaps_are_found(a: Type, b: Type) -> None:
+    """Shapes that are moved together along their normal: flat and thin simplices have no other answer."""
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        pair = MeasuredPair(random_shape(a, "a", rng), random_shape(b, "b", rng))
+        T = random_placements(*pair.shapes, rng)
+        found = pair.distances(T)
+        for gap in (1e-4, 1e-5, 1e-6):
+            near = T[found.distance > 0.01]
+            apart = found.distance[found.distance > 0.01, None]
+            near[:, 0, :3, 3] += found.normal[found.distance > 0.01] * (apart - gap)
+            np.testing.assert_allclose(pair.distances(near).distance, gap, rtol=0.0, atol=10 * EXACT)
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_the_order_of_the_shapes_turns_the_normal_around(a: Type, b: Type) -> None:
     rng = np.random.default_rng(7)
     one, other = random_shape(a, "a", rng), random_shape(b, "b", rng)

@@ -76,8 +76,9 @@ def shape_part(shape: Shape) -> ShapePart:
 
 
 def _hull_part(shape: Shape) -> ShapePart:
+    vertices = hull_vertices(shape)
     try:
-        hull = hull_of(hull_vertices(shape))
+        hull = hull_of(vertices)
     except ImportError as error:
         raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
     middle = 0.5 * (hull.vertices.min(axis=0) + hull.vertices.max(axis=0))
