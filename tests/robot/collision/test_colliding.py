@@ -221,6 +221,71 @@ def test_numbers_of_a_state_do_not_depend_on_other_states_or_calls() -> None:
         np.testing.assert_array_equal(alone.points, first.points[k])
 
 
+def panda() -> fw.Robot:
+    """Compiled, with meshes, for which one state has a way of its own."""
+    file, srdf, base = FILES["panda"]
+    return fw.load(robots.ROOT / file, base, srdf=robots.ROOT / srdf, mimic="independent")
+
+
+def test_one_state_has_the_answers_of_a_batch_whatever_was_asked_before() -> None:
+    robot = panda()
+    q = robot.random_configuration(1, 300)
+    for margin in (0.0, 0.02):
+        batch = robot.in_collision(q, margin=margin)
+        assert batch.any() and not batch.all()
+        np.testing.assert_array_equal([robot.in_collision(row, margin=margin) for row in q], batch)
+        np.testing.assert_array_equal([robot.in_collision(row, margin=margin) for row in q[::-1]], batch[::-1])
+        np.testing.assert_array_equal(robot.collisions(q, margin=margin).any, batch)
+    whole = robot.distances(q)
+    for k in (0, 7, 150, 299):
+        alone = robot.distances(q[k])
+        np.testing.assert_array_equal(alone.distance, whole.distance[k])
+        np.testing.assert_array_equal(alone.points, whole.points[k])
+        np.testing.assert_array_equal(alone.normal, whole.normal[k])
+
+
+def test_one_state_may_be_given_in_any_way_that_numpy_takes() -> None:
+    robot = panda()
+    q = robot.random_configuration(1, 40)
+    expected = robot.in_collision(q)
+    strided = np.repeat(q, 2, axis=1)[:, ::2]
+    frozen = q.copy()
+    frozen.flags.writeable = False
+    for k in (0, 5, 11):
+        for given in (q[k], strided[k], frozen[k], q[k].tolist(), tuple(q[k]), q[k].astype(">f8"), q[k][None]):
+            assert robot.in_collision(given) == expected[k]
+    assert robot.in_collision(np.zeros(robot.nq, dtype=int)) == robot.in_collision(np.zeros(robot.nq))
+    wrong: list[Any] = [q[0, :-1], np.append(q[0], 0.0), q[0, 0], "q", [None] * robot.nq, q[0] * 1j]
+    for given in wrong:
+        with pytest.raises((ValueError, TypeError)):
+            robot.in_collision(given)
+    for k in range(robot.nq):
+        broken = q[0].copy()
+        broken[k] = np.nan if k % 2 else np.inf
+        with pytest.raises(ValueError, match="panda: q has numbers that are not finite"):
+            robot.in_collision(broken)
+    with pytest.raises(ValueError, match=r"margin must be zero or more \[m\]; got -0.1"):
+        robot.in_collision(q[0], margin=-0.1)
+    assert robot.in_collision(q[0], margin=0.0) == expected[0]
+
+
+def test_batches_are_the_same_on_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = panda()
+    q = robot.random_configuration(2, 2000)
+    monkeypatch.setattr("featherweight.robot.collision.shape_queries.processors", lambda: 1)
+    alone = robot.in_collision(q), robot.collisions(q).touching, robot.distances(q, within=0.05).distance
+    monkeypatch.setattr("featherweight.robot.collision.shape_queries.processors", lambda: 4)
+    shared = robot.in_collision(q), robot.collisions(q).touching, robot.distances(q, within=0.05).distance
+    for one, other in zip(alone, shared, strict=True):
+        np.testing.assert_array_equal(one, other)
+    q[1234, 3] = np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        robot.collisions(q)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda row: bool(robot.in_collision(row)), q[:1000]))
+    np.testing.assert_array_equal(found, alone[0][:1000])
+
+
 def test_results_are_short_in_words() -> None:
     robot = arm(*SHAPES)
     q = robot.random_configuration(0, 60)

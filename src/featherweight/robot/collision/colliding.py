@@ -54,7 +54,8 @@ class Distances:
     `distance` (..., npairs) is negative by the depth where shapes overlap. `points` (..., npairs, 2, 3) are the nearest ones
     on the first and the second shape, or the deepest ones, and `normal` (..., npairs, 3) the unit vector that leads from the
     first to the second: points[1] - points[0] = distance * normal. If a reach `within` was given, `pairs` are those that come
-    so near in any of the states; in the other states their distance is infinite, and points and normal are NaN.
+    so near in any of the states; in the other states their distance is infinite, and points and normal are NaN. In a height
+    field a shape is as deep as in that prism under a triangle of the field in which it is deepest.
     """
 
     pairs: tuple[CollisionPair, ...]
