@@ -11,7 +11,7 @@ from typing import Any
 
 from ..backends.llvm.ir import Function
 from .kernel_types import ArrayType, TupleType, Type
-from .plan import Allocate, Assign, Call, For, FunctionPlan, If, Plan, Read, Rounds, While
+from .plan import Allocate, Assign, Call, For, FunctionPlan, Plan, Read, While
 
 NEXT, END, BLOCK, FIRST, FAILED, WORDS = range(6)  # of a workspace: addresses, and whether memory ended
 FOLLOWING, STOP, HEAD = 0, 1, 16  # of a block: words that say which one is next and where it ends, and their bytes
