@@ -13,8 +13,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from .. import cache, sources
-from ..backends.llvm.jit import compile_optimized, host, load_object
+from ..backends.llvm.jit import compile_loops, host, load_object
 from ..waiting import tell_if_long, told
+from .checked_kernels import Record, is_checked, raise_violation
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
 from .loop_writer import ITEMS, words_of, write_entry, write_module
@@ -23,7 +24,7 @@ from .planner import Planner
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p)
+_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
 
@@ -69,19 +70,15 @@ class CompiledKernel(Generic[P, R]):
             return self._ready[key]
 
     def _compiled(self, args: tuple[Any, ...]) -> _Ready:
-        types = tuple(map(_checked_type, args))
-        facts: dict[str, Any] = {}
+        types, checked = tuple(map(_checked_type, args)), is_checked()
         digest = sources.digest(self.python, tuple(sorted(_classes(types), key=repr)))
-        name = cache.key("kernel", digest, self.fused, host(), " ".join(map(str, types)))
+        name = cache.key("kernel", digest, self.fused, checked, host(), " ".join(map(str, types)))
         entry = cache.read(name)
         if entry is None:
             with told(f"the kernel {self.python.__name__}"):
-                code, result = self._machine_code(types)
-            facts["result"] = result
-            cache.write(name, facts, code)
-        else:
-            facts, code = entry
-        return _Ready(types, facts["result"], code)
+                entry = self._machine_code(types, checked)
+            cache.write(name, *entry)
+        return _Ready(types, *entry)
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of the parameters, of which `*name` takes the rest."""
@@ -91,13 +88,14 @@ class CompiledKernel(Generic[P, R]):
         count = code.co_argcount
         return (*types[:count], TupleType(types[count:]))
 
-    def _machine_code(self, types: tuple[Type, ...]) -> tuple[bytes, Any]:
+    def _machine_code(self, types: tuple[Type, ...], checked: bool) -> tuple[dict[str, Any], bytes]:
+        """Facts for the callers, and machine code."""
         planner = Planner(self.fused and host().fma)
-        plan = planner.function(self.python, self._fitted(types))  # type: ignore[arg-type]
-        result = _result_shape(self.python, plan.result)
-        lines, kernel = write_module(planner.plan, planner.fused, host().fma)
+        plan = planner.kernel(self.python, self._fitted(types))  # type: ignore[arg-type]
+        facts = {"result": _result_shape(self.python, plan.result), "places": planner.plan.places if checked else []}
+        lines, kernel = write_module(planner.plan, planner.fused, host().fma, checked)
         tell_if_long()
-        return compile_optimized("\n".join([*lines, write_entry(planner.plan, kernel, "kernel")])), result
+        return facts, compile_loops("\n".join([*lines, write_entry(planner.plan, kernel, "kernel", checked)]))
 
 
 def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
@@ -108,23 +106,22 @@ def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
 class _Ready:
     """Machine code for arguments of some types."""
 
-    def __init__(self, types: tuple[Type, ...], result: Any, code: bytes) -> None:
+    def __init__(self, types: tuple[Type, ...], facts: dict[str, Any], code: bytes) -> None:
         self._code = load_object(code, "kernel")  # which lives as long
         self._run = _ENTRY(self._code.address("kernel"))
         self._pack = struct.Struct("=" + "".join(_FORMAT[w] for t in types for w in words_of(t))).pack
-        self._result = result
-        kinds = [*_leaves(result)]
-        self._unpack = struct.Struct("=" + "".join("d" if k == "float" else "q" for k in kinds))
-        self._kinds = kinds
+        self._result, self._places = facts["result"], facts["places"]
+        self._unpack = struct.Struct("=" + "".join("d" if k == "float" else "q" for k in _leaves(self._result)))
 
     def __call__(self, flat: list[Any]) -> Any:
-        if not self._kinds:
-            self._run(self._pack(*flat), None)
-            return None
-        room = ctypes.create_string_buffer(self._unpack.size)
-        self._run(self._pack(*flat), ctypes.addressof(room))
-        values = iter(self._unpack.unpack(room))
-        return _shaped(self._result, values)
+        results = ctypes.create_string_buffer(self._unpack.size) if self._unpack.size else None
+        if self._places:
+            record = Record()
+            self._run(self._pack(*flat), results, ctypes.addressof(record))
+            raise_violation(record, self._places)
+        else:
+            self._run(self._pack(*flat), results, None)
+        return None if results is None else _shaped(self._result, iter(self._unpack.unpack(results)))
 
 
 def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import cache, sources
-from ..backends.llvm.jit import compile_optimized, host, load_object
+from ..backends.llvm.jit import compile_loops, host, load_object
 from ..waiting import tell_if_long, told
+from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
 from .kernel_sources import KernelError
 from .kernel_tables import Layout, Table
@@ -47,27 +48,45 @@ class CompiledLoop:
         return compiled
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
+        checked = is_checked()
         digest = sources.digest(self.function, tuple(c for x in layouts for c in x.classes()))
-        what = "loop", digest, self.numbers, self.fused, host(), text
-        code = load_object(cache.kept(lambda: self._compiled(layouts), *what), "loop")
-        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(layouts) + self.numbers)))
-        run: Any = kind(code.address("loop"))
+        name = cache.key("loop", digest, self.numbers, self.fused, checked, host(), text)
+        entry = cache.read(name)
+        if entry is None:
+            with told(f"the kernel {self.function.__name__}"):
+                entry = self._machine_code(layouts, checked)
+            cache.write(name, *entry)
+        facts, machine_code = entry
+        code = load_object(machine_code, "loop")
+        words = [ctypes.c_int64] * (len(layouts) + self.numbers)
+        run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *words, *[ctypes.c_void_p] * checked)(code.address("loop"))
         run.code = code  # which lives as long
-        return run
+        return _raising(run, facts["places"]) if checked else run
 
-    def _compiled(self, layouts: list[Layout]) -> bytes:
-        with told(f"the kernel {self.function.__name__}"):
-            ir = self.llvm_ir(layouts)
-            tell_if_long()
-            return compile_optimized(ir)
+    def _machine_code(self, layouts: list[Layout], checked: bool) -> tuple[dict[str, Any], bytes]:
+        planner = self.planned(layouts)
+        lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
+        tell_if_long()
+        code = compile_loops("\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)]))
+        return {"places": planner.plan.places if checked else []}, code
 
-    def llvm_ir(self, layouts: list[Layout]) -> str:
-        """The module for tables of these layouts."""
-        fma = host().fma
-        planner = Planner(self.fused and fma)
+    def planned(self, layouts: list[Layout]) -> Planner:
+        """The plan for tables of these layouts. Raises KernelError."""
+        planner = Planner(self.fused and host().fma)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
-        plan = planner.function(self.function, types)  # type: ignore[arg-type]
-        if plan.result != INT:
-            raise KernelError(f"{self.function.__qualname__} returns {plan.result}; a compiled loop returns a whole number")
-        lines, kernel = write_module(planner.plan, planner.fused, fma)
-        return "\n".join([*lines, write_table_entry(planner.plan, kernel, "loop")])
+        kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
+        if kernel.result != INT:
+            raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
+        return planner
+
+
+def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
+    """A checked function, which raises IndexError and ValueError."""
+
+    def call(*words: int) -> int:
+        record = Record()
+        result: int = run(*words, ctypes.addressof(record))
+        raise_violation(record, places)
+        return result
+
+    return call
