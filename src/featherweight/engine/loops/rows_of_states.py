@@ -44,7 +44,7 @@ def _compiled(kernel: Callable[..., None], types: tuple[Type, ...], constants: i
     plan = planner.function(kernel, types)  # type: ignore[arg-type]
     if plan.result != NONE:
         raise KernelError(f"{kernel.__qualname__} returns {plan.result}; a kernel over states writes into its results")
-    lines, name = write_module(planner.plan, planner.fused, fma)
+    lines, name = write_module(planner.plan, planner.fused, fma, checked=False)
     tell_if_long()
     return compile_optimized("\n".join([*lines, write_rows(planner.plan, name, types[:constants], types[constants:])]))
 
