@@ -9,11 +9,16 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from ..engine.backends.llvm.emit import Emitter
-from ..engine.backends.llvm.ir import CACHE_LINE, Type
-from ..engine.operations import ADD, CONSTANT, COS, DIV, INPUT, MUL, SIN, SQRT, SUB
+from ..engine.backends.llvm.ir import CACHE_LINE
+from ..engine.backends.straight_plan import (
+    FmaStep, LoadStep, MemoryPlace, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, SincosGroupStep, SincosStep,
+    StoreStep,
+)  # fmt: skip
+from ..engine.backends.straight_planner import plan_trace
+from ..engine.operations import ADD, COS, DIV, MUL, SIN, SQRT, SUB
 from .c_names import check_distinct
 from .c_sincos import c_number, sincos_source
 from .export_targets import ITEM_BYTES
@@ -42,39 +47,39 @@ def c_source(routines: Sequence[Routine], precision: str, header: str, title: st
     check_distinct({name: [name, *own] for name, own in bodies.items()})
     operations = {r.trace.graph.op[i] for r in routines for i in r.trace.live}
     suffix = "f" if precision == "float" else ""
-    blocks = [f'{title}\n#include "{header}"\n\n#include <stdint.h>\n', _MACROS if any(w.fused for w in written) else ""]
+    blocks = [f'{title}\n#include "{header}"\n\n#include <stdint.h>\n', _MACROS if any(w.fuses for w in written) else ""]
     blocks.append(_SQRT.replace("@F", suffix) if SQRT in operations else "")
     blocks.append(sincos_source(precision) if operations & {SIN, COS} else "")
     blocks += [w.source(bodies[w.routine.name]) for w in written]
     return "\n".join(b for b in blocks if b), {w.routine.name: w.bytes for w in written}
 
 
-class _Source(Emitter):
-    """What a routine is written by: the emitter's plan of parts and workspace, in C."""
+class _Source:
+    """What a routine is written by: a plan's steps as statements of C."""
 
     def __init__(self, routine: Routine, precision: str) -> None:
         self.routine, self.precision = routine, precision
-        super().__init__(routine.trace, Type(precision, 1), True, [y.size for y in routine.outputs], 1)
-        names = routine.c_names
-        self.names = dict(zip([f"%in{k}" for k in range(len(routine.inputs))], names, strict=False))
-        self.names |= dict(zip([f"%out{k}" for k in range(len(routine.outputs))], names[len(routine.inputs) :], strict=True))
-        self.names["%ws"] = "w"
+        # Trace order runs along one limb at a time, which is easiest to read; compilers order instructions themselves.
+        self.plan = plan_trace(routine.trace, [y.size for y in routine.outputs], PlanOptions(True, PART, ordered=False))
+        self.names = dict(zip(self.plan.arrays, [*routine.c_names, "w"], strict=True))
+        self.fuses = any(type(step) is FmaStep for part in self.plan.parts for step in part.steps)
+        self.table: dict[type, Callable[[Any], str]] = {
+            LoadStep: self._load,
+            StoreStep: lambda s: f"{self._at(s.place)} = {self._value(s.operand)};",
+            OperationStep: self._operation,
+            FmaStep: lambda s: self._defined(s.value, f"FW_MULADD({', '.join(map(self._value, (s.a, s.b, s.c)))})"),
+            NegateStep: self._negate,
+            SincosStep: self._sincos,
+            SincosGroupStep: lambda s: f"fw_sincos({self._value(s.angles)}, &w[{s.slot}], &w[{s.slot + 1}]);",
+        }
 
     @property
     def bytes(self) -> int:
-        return self.workspace * ITEM_BYTES[self.precision] + CACHE_LINE if self.workspace else 0
-
-    def _ordered(self, nodes: Sequence[int]) -> list[int]:
-        return list(nodes)  # along one limb at a time, which is easiest to read; compilers order instructions themselves
-
-    def _part_size(self) -> int:
-        return PART
+        return self.plan.workspace * ITEM_BYTES[self.precision] + CACHE_LINE if self.plan.workspace else 0
 
     def bodies(self) -> dict[str, list[str]]:
         """Lines of the functions that it is made of, by their names; of those that do something."""
-        bodies = {"turns": self._turns_body() if self.turns else []}
-        bodies |= {f"part{k}": self._part_body(k) for k in range(self.parts)}
-        bodies["rest"] = self._rest_body()
+        bodies = {f"{'part' * part.numbered}{part.title}": self._body(part) for part in self.plan.parts}
         return {f"{self.routine.name}_{title}": body for title, body in bodies.items() if body}
 
     def source(self, bodies: Mapping[str, Sequence[str]]) -> str:
@@ -94,7 +99,7 @@ class _Source(Emitter):
         name = self.routine.name
         declared = ", ".join([*map(self._declared, self.routine.c_names), "void *workspace"])
         lines = [f"int {name}({declared.replace('restrict ', '')})", "{"]
-        if self.workspace:
+        if self.plan.workspace:
             round_up = f"((uintptr_t)workspace + {CACHE_LINE - 1}u) & ~(uintptr_t){CACHE_LINE - 1}u"
             lines += [f"    {self.precision} *w = ({self.precision} *)({round_up});", "", "    if (!workspace) {"]
             lines += ["        return 1;", "    }"]
@@ -116,95 +121,41 @@ class _Source(Emitter):
 
     # bodies
 
-    def _turns_body(self) -> list[str]:
-        lines = []
-        self.here: set[int] = set()
-        for angle in self.turns:
-            if self.graph.op[angle] != INPUT:
-                lines.append(self._statement(angle))
-                self.here.add(angle)
-            sine, cosine = self.turn_slot[SIN, angle], self.turn_slot[COS, angle]
-            lines.append(f"fw_sincos({self._name(angle)}, &w[{sine}], &w[{cosine}]);")
-        return lines
+    def _body(self, part: PlanPart) -> list[str]:
+        self.values: dict[int, str] = {}  # expressions, by the numbers of values
+        self.pairs: set[int] = set()
+        lines = [self.table[type(step)](step) for step in part.steps]
+        return [line for line in lines if line]
 
-    def _part_body(self, part: int) -> list[str]:
-        lines: list[str] = []
-        self.here = set()
-        self.angles: set[int] = set()
-        for i in self.nodes[part * self.part : (part + 1) * self.part]:
-            lines += self._lines(i)
-            self.here.add(i)
-            if i in self.slot:
-                lines.append(f"w[{self.slot[i]}] = {self._name(i)};")
-            lines += self._results(i)
-        return lines
+    def _load(self, s: LoadStep) -> str:
+        """No statement: memory is read where the value is used."""
+        self.values[s.value] = self._at(s.place)
+        return ""
 
-    def _rest_body(self) -> list[str]:
-        """Results that are arguments handed on, sines of them, or constants."""
-        self.here = set()
-        lines = [line for i in list(self.outputs) if not self._is_written(i) for line in self._results(i)]
-        for k, x in enumerate(self.trace.outputs):
-            if not isinstance(x, tuple):
-                lines.append(f"{self._place(k)} = {self._literal(x)};")
-        return lines
+    def _negate(self, s: NegateStep) -> str:
+        self.values[s.value] = f"-{self._value(s.operand)}"
+        return ""
 
-    def _is_written(self, i: int) -> bool:
-        return i in self.part_of
+    def _sincos(self, s: SincosStep) -> str:
+        angle = self._value(s.angle)
+        return f"{self.precision} s{s.angle}, c{s.angle};\n    fw_sincos({angle}, &s{s.angle}, &c{s.angle});"
 
-    def _results(self, i: int) -> list[str]:
-        return [f"{self._place(k)} = {'-' * negative}{self._name(i)};" for k, negative in self.outputs.get(i, ())]
+    def _operation(self, s: OperationStep) -> str:
+        if s.op in (SIN, COS):
+            self.values[s.value] = f"{'s' if s.op == SIN else 'c'}{s.operands[0]}"
+            return ""
+        operands = [self._value(x) for x in s.operands]
+        return self._defined(s.value, f"FW_SQRT({operands[0]})" if s.op == SQRT else f" {SYMBOLS[s.op]} ".join(operands))
 
-    def _place(self, k: int) -> str:
-        array = max(a for a, first in enumerate(self.first) if first <= k)
-        return f"{self.names[f'%out{array}']}[{k - self.first[array]}]"
+    def _defined(self, value: int, expression: str) -> str:
+        self.values[value] = f"t{value}"
+        return f"const {self.precision} t{value} = {expression};"
 
-    # values
+    def _at(self, place: MemoryPlace) -> str:
+        return f"{self.names[place.array]}[{place.index}]"
 
-    def _lines(self, i: int) -> list[str]:
-        if self.graph.op[i] not in (SIN, COS):
-            return [self._statement(i)]
-        angle = self.graph.operands(i)[0]
-        lines = []
-        if angle not in self.angles:
-            self.angles.add(angle)
-            lines.append(f"{self.precision} s{angle}, c{angle};")
-            lines.append(f"fw_sincos({self._name(angle)}, &s{angle}, &c{angle});")
-        return lines
-
-    def _statement(self, i: int) -> str:
-        return f"const {self.precision} t{i} = {self._expression(i)};"
-
-    def _expression(self, i: int) -> str:
-        g = self.graph
-        op, operands = g.op[i], g.operands(i)
-        if i in self.fused:
-            return self._sum_with_product(i)
-        if op == SQRT:
-            return f"FW_SQRT({self._name(operands[0])})"
-        return f" {SYMBOLS[op]} ".join(map(self._name, operands))
-
-    def _sum_with_product(self, i: int) -> str:
-        g, product = self.graph, self.fused[i]
-        x, y = map(self._name, g.operands(product))
-        a, b = g.operands(i)
-        if g.op[i] == ADD:
-            return f"FW_MULADD({x}, {y}, {self._name(b if product == a else a)})"
-        if product == a:
-            return f"FW_MULADD({x}, {y}, -{self._name(b)})"
-        return f"FW_MULADD(-{x}, {y}, {self._name(a)})"
-
-    def _name(self, i: int) -> str:
-        g = self.graph
-        op = g.op[i]
-        if op == CONSTANT:
-            return self._literal(g.a[i])
-        if op == INPUT:
-            return f"{self.names[f'%in{int(g.a[i])}']}[{g.b[i]}]"
-        if op in (SIN, COS) and (op, g.operands(i)[0]) in self.turn_slot:
-            return f"w[{self.turn_slot[op, g.operands(i)[0]]}]"
-        if i not in self.here:
-            return f"w[{self.slot[i]}]"
-        return f"{'s' if op == SIN else 'c'}{g.operands(i)[0]}" if op in (SIN, COS) else f"t{i}"
+    def _value(self, x: Operand) -> str:
+        return self.values[x] if isinstance(x, int) else self._literal(x)
 
     def _literal(self, x: float) -> str:
         if not math.isfinite(x):
