@@ -7,14 +7,13 @@ one sum only is written as FW_MULADD, which may be the processor's own instructi
 from __future__ import annotations
 
 import math
-import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Sequence
+from typing import Any, NamedTuple
 
 from ..engine.backends.llvm.ir import CACHE_LINE
 from ..engine.backends.straight_plan import (
-    FmaStep, LoadStep, MemoryPlace, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, SincosGroupStep, SincosStep,
+    FmaStep, LoadStep, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, SincosGroupStep, SincosStep,
     StoreStep,
 )  # fmt: skip
 from ..engine.backends.straight_planner import plan_trace
@@ -43,15 +42,23 @@ _SQRT = """\
 def c_source(routines: Sequence[Routine], precision: str, header: str, title: str) -> tuple[str, dict[str, int]]:
     """The text of a source file, and the bytes of workspace that each routine needs. `title` is a comment."""
     written = [_Source(r, precision) for r in routines]
-    bodies = {w.routine.name: w.bodies() for w in written}
-    check_distinct({name: [name, *own] for name, own in bodies.items()})
+    functions = [w.functions() for w in written]
+    check_distinct({w.routine.name: [w.routine.name, *(f.name for f in own)] for w, own in zip(written, functions, strict=True)})
     operations = {r.trace.graph.op[i] for r in routines for i in r.trace.live}
     suffix = "f" if precision == "float" else ""
     blocks = [f'{title}\n#include "{header}"\n\n#include <stdint.h>\n', _MACROS if any(w.fuses for w in written) else ""]
     blocks.append(_SQRT.replace("@F", suffix) if SQRT in operations else "")
     blocks.append(sincos_source(precision) if operations & {SIN, COS} else "")
-    blocks += [w.source(bodies[w.routine.name]) for w in written]
+    blocks += [w.source(own) for w, own in zip(written, functions, strict=True)]
     return "\n".join(b for b in blocks if b), {w.routine.name: w.bytes for w in written}
+
+
+class _CFunction(NamedTuple):
+    """The code of a part of a plan."""
+
+    name: str
+    arrays: list[str]  # that it takes
+    lines: list[str]
 
 
 class _Source:
@@ -65,37 +72,36 @@ class _Source:
         self.fuses = any(type(step) is FmaStep for part in self.plan.parts for step in part.steps)
         self.table: dict[type, Callable[[Any], str]] = {
             LoadStep: self._load,
-            StoreStep: lambda s: f"{self._at(s.place)} = {self._value(s.operand)};",
+            StoreStep: lambda s: f"{self._at(s.array, s.index)} = {self._value(s.operand)};",
             OperationStep: self._operation,
             FmaStep: lambda s: self._defined(s.value, f"FW_MULADD({', '.join(map(self._value, (s.a, s.b, s.c)))})"),
             NegateStep: self._negate,
             SincosStep: self._sincos,
-            SincosGroupStep: lambda s: f"fw_sincos({self._value(s.angles)}, &w[{s.slot}], &w[{s.slot + 1}]);",
+            SincosGroupStep: self._sincos_of_input,
         }
 
     @property
     def bytes(self) -> int:
         return self.plan.workspace * ITEM_BYTES[self.precision] + CACHE_LINE if self.plan.workspace else 0
 
-    def bodies(self) -> dict[str, list[str]]:
-        """Lines of the functions that it is made of, by their names; of those that do something."""
-        bodies = {f"{'part' * part.numbered}{part.title}": self._body(part) for part in self.plan.parts}
-        return {f"{self.routine.name}_{title}": body for title, body in bodies.items() if body}
+    def functions(self) -> list[_CFunction]:
+        """The functions that it is made of, as far as they do something."""
+        written = [self._function(part) for part in self.plan.parts]
+        return [f for f in written if f.lines]
 
-    def source(self, bodies: Mapping[str, Sequence[str]]) -> str:
-        functions, calls = [], []
-        for name, body in bodies.items():
-            used = [n for n in self.names.values() if any(re.search(rf"\b{n}\[", line) for line in body)]
-            arguments = ", ".join(self._declared(n) for n in used)
-            functions.append(f"static void {name}({arguments})\n{{\n" + "\n".join(f"    {x}" for x in body) + "\n}\n")
-            calls.append(f"{name}({', '.join(used)});")
-        return "\n".join([*functions, self._entry(calls)])
+    def source(self, functions: Sequence[_CFunction]) -> str:
+        texts, calls = [], []
+        for f in functions:
+            arguments = ", ".join(self._declared(n) for n in f.arrays)
+            texts.append(f"static void {f.name}({arguments})\n{{\n" + "\n".join(f"    {x}" for x in f.lines) + "\n}\n")
+            calls.append(f"{f.name}({', '.join(f.arrays)});")
+        return "\n".join([*texts, self._entry(calls, {n for f in functions for n in f.arrays})])
 
     def _declared(self, name: str) -> str:
         constant = "const " if name in self.routine.c_names[: len(self.routine.inputs)] else ""
         return f"{constant}{self.precision} *restrict {name}"
 
-    def _entry(self, calls: Sequence[str]) -> str:
+    def _entry(self, calls: Sequence[str], used: Container[str]) -> str:
         name = self.routine.name
         declared = ", ".join([*map(self._declared, self.routine.c_names), "void *workspace"])
         lines = [f"int {name}({declared.replace('restrict ', '')})", "{"]
@@ -105,7 +111,6 @@ class _Source:
             lines += ["        return 1;", "    }"]
         else:
             lines.append("    (void)workspace;")
-        used = {n for call in calls for n in re.findall(r"\w+", call.partition("(")[2])}
         lines += [f"    (void){n};" for n in self.routine.c_names if n not in used]
         lines += [f"    {call}" for call in calls]
         lines += [
@@ -119,17 +124,18 @@ class _Source:
         ]
         return "\n".join(lines) + "\n"
 
-    # bodies
+    # statements
 
-    def _body(self, part: PlanPart) -> list[str]:
+    def _function(self, part: PlanPart) -> _CFunction:
         self.values: dict[int, str] = {}  # expressions, by the numbers of values
-        self.pairs: set[int] = set()
+        self.used: set[str] = set()  # arrays
         lines = [self.table[type(step)](step) for step in part.steps]
-        return [line for line in lines if line]
+        title = f"{self.routine.name}_{'part' * part.numbered}{part.title}"
+        return _CFunction(title, [name for array, name in self.names.items() if array in self.used], list(filter(None, lines)))
 
     def _load(self, s: LoadStep) -> str:
         """No statement: memory is read where the value is used."""
-        self.values[s.value] = self._at(s.place)
+        self.values[s.value] = self._at(s.array, s.index)
         return ""
 
     def _negate(self, s: NegateStep) -> str:
@@ -139,6 +145,9 @@ class _Source:
     def _sincos(self, s: SincosStep) -> str:
         angle = self._value(s.angle)
         return f"{self.precision} s{s.angle}, c{s.angle};\n    fw_sincos({angle}, &s{s.angle}, &c{s.angle});"
+
+    def _sincos_of_input(self, s: SincosGroupStep) -> str:
+        return f"fw_sincos({self._value(s.angles)}, &{self._at('ws', s.slot)}, &{self._at('ws', s.slot + 1)});"
 
     def _operation(self, s: OperationStep) -> str:
         if s.op in (SIN, COS):
@@ -151,8 +160,9 @@ class _Source:
         self.values[value] = f"t{value}"
         return f"const {self.precision} t{value} = {expression};"
 
-    def _at(self, place: MemoryPlace) -> str:
-        return f"{self.names[place.array]}[{place.index}]"
+    def _at(self, array: str, index: int) -> str:
+        self.used.add(array)
+        return f"{self.names[array]}[{index}]"
 
     def _value(self, x: Operand) -> str:
         return self.values[x] if isinstance(x, int) else self._literal(x)

@@ -7,41 +7,43 @@ volatile load, which LLVM does not merge with an earlier one or with the store, 
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Sequence
 
 
 class Registers:
     """The numbers of values of nodes, while nodes are computed one after the other, of which the k-th reads `reads[k]`.
 
-    There are `most` registers; None is as many as one likes.
+    There are `most` registers.
     """
 
-    def __init__(self, reads: Sequence[Iterable[int]] = (), most: int | None = None) -> None:
+    def __init__(self, reads: Sequence[Iterable[int]] = (), most: int = sys.maxsize) -> None:
         self.values: dict[int, int] = {}
         self.spread: dict[int, int] = {}  # scalars in all lanes
         self.most = most
-        self._readers: dict[int, deque[int]] = defaultdict(deque)
-        for k, nodes in enumerate(reads):
-            for i in nodes:
-                self._readers[i].append(k)
+        self._readers: dict[int, list[int]] = {}  # of each node, the next one last
+        for k in range(len(reads) - 1, -1, -1):
+            for i in reads[k]:
+                self._readers.setdefault(i, []).append(k)
 
     def read(self, k: int, nodes: Iterable[int]) -> list[int]:
         """The k-th has been computed: let go of those of the nodes that none after it reads, and say which."""
         done = []
         for i in nodes:
-            readers = self._readers[i]
-            while readers and readers[0] <= k:
-                readers.popleft()
+            readers = self._readers.get(i)
+            while readers and readers[-1] <= k:
+                readers.pop()
             if not readers:
                 self.values.pop(i, None)
                 self.spread.pop(i, None)
                 done.append(i)
         return done
 
-    def let_go(self) -> Iterator[tuple[int, int]]:
+    def let_go(self) -> list[tuple[int, int]]:
         """Of what is read last, as long as there is too much; gives nodes that no register holds any more, with their values."""
-        while self.most is not None and len(self.values) + len(self.spread) > self.most:
-            i = max((*self.spread, *self.values), key=lambda i: self._readers[i][0])
+        gone = []
+        while len(self.values) + len(self.spread) > self.most:
+            i = max((*self.spread, *self.values), key=lambda i: self._readers[i][-1])
             if self.spread.pop(i, None) is None:
-                yield i, self.values.pop(i)
+                gone.append((i, self.values.pop(i)))
+        return gone

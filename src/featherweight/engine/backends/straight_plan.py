@@ -16,18 +16,12 @@ Operand = int | float | tuple[float, ...]
 """The number of a value; or a constant, in all lanes if the step is wide; or a constant for each lane."""
 
 
-class MemoryPlace(NamedTuple):
-    """An element of an array: of an argument ("in0"), a result ("out0"), the workspace ("ws"), or a room ("room0")."""
-
-    array: str
-    index: int
-
-
 class LoadStep(NamedTuple):
     """Read a value from memory; `again` says that the same part had it before."""
 
     value: int
-    place: MemoryPlace
+    array: str  # an argument ("in0"), the workspace ("ws"), or a room ("room0")
+    index: int
     again: bool
     wide: bool  # here and below: a vector with a direction in each lane
 
@@ -35,7 +29,8 @@ class LoadStep(NamedTuple):
 class StoreStep(NamedTuple):
     """Write a value to memory."""
 
-    place: MemoryPlace
+    array: str  # a result ("out0"), the workspace, or a room
+    index: int
     operand: Operand
     wide: bool
 
@@ -43,7 +38,8 @@ class StoreStep(NamedTuple):
 class StoreLanesStep(NamedTuple):
     """Write some lanes of a vector to adjacent elements, in this order."""
 
-    place: MemoryPlace
+    array: str
+    index: int
     operand: Operand
     lanes: tuple[int, ...]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, count
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, count
 from typing import Protocol
 
 from ..lane_trace import LaneTrace, Scalar
@@ -20,7 +20,7 @@ from ..trace import Trace
 from .registers import Registers
 from .schedule import schedule
 from .straight_plan import (
-    ClearStep, FmaStep, InsertStep, LoadStep, MemoryPlace, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, RoomStep,
+    ClearStep, FmaStep, InsertStep, LoadStep, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, RoomStep,
     SincosGroupStep, SincosStep, SpreadStep, Step, StoreLanesStep, StoreStep, StraightPlan,
 )  # fmt: skip
 
@@ -41,7 +41,7 @@ def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
 class _Results(Protocol):
     """Where results lie, by their numbers."""
 
-    def stores(self, k: int, operand: Operand) -> Iterator[Step]:
+    def stores(self, k: int, operand: Operand) -> list[Step]:
         """What writes a result."""
 
     def holding(self, results: Iterable[int]) -> dict[int, int]:
@@ -54,9 +54,9 @@ class _ArraysInTurn:
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes, self.first = sizes, [0, *accumulate(sizes)][:-1]
 
-    def stores(self, k: int, operand: Operand) -> Iterator[Step]:
+    def stores(self, k: int, operand: Operand) -> list[Step]:
         array = bisect_right(self.first, k) - 1
-        yield StoreStep(MemoryPlace(f"out{array}", k - self.first[array]), operand, False)
+        return [StoreStep(f"out{array}", k - self.first[array], operand, False)]
 
     def holding(self, results: Iterable[int]) -> dict[int, int]:
         return {array: self.sizes[array] for array in {bisect_right(self.first, k) - 1 for k in results}}
@@ -69,13 +69,14 @@ class _RowsOfLanes:
         self.trace = t
         self.rows = [(result, row) for result, number in enumerate(t.rows) for row in range(number)]
 
-    def stores(self, k: int, operand: Operand) -> Iterator[Step]:
+    def stores(self, k: int, operand: Operand) -> list[Step]:
         row, group = divmod(k, len(self.trace.pieces))
         result, row = self.rows[row]
         columns = self.trace.columns
-        for piece in self.trace.pieces[group]:
-            place = MemoryPlace(f"out{result * len(columns) + piece.argument}", row * columns[piece.argument] + piece.column)
-            yield StoreLanesStep(place, operand, piece.lanes)
+        return [
+            StoreLanesStep(f"out{result * len(columns) + p.argument}", row * columns[p.argument] + p.column, operand, p.lanes)
+            for p in self.trace.pieces[group]
+        ]
 
     def holding(self, results: Iterable[int]) -> dict[int, int]:
         t, arrays = self.trace, dict[int, int]()
@@ -105,7 +106,7 @@ class _Arrangement:
         for i, seed in self.seeds.items():
             if not operands[i]:
                 self.constants[i] = tuple(float(x) for x in seed if not isinstance(x, tuple))
-        uses = Counter(j for own in operands.values() for j in own)
+        uses = Counter(chain.from_iterable(operands.values()))
         uses.update(x[0] for x in t.outputs if isinstance(x, tuple))
         self.fused = self._fused(uses) if options.fma else {}  # node of a sum -> the product fused into it
         self.turns = self._turns()
@@ -115,7 +116,7 @@ class _Arrangement:
         nodes = [i for i in t.live if operands[i] and i not in gone]
         self.reads = {i: self._reads(i) for i in nodes}  # the nodes that are operands when node i is computed
         if options.ordered:
-            nodes = schedule(nodes, self.reads.__getitem__, lambda i: OPERATIONS[op[i]].latency)
+            nodes = schedule(nodes, self.reads, [OPERATIONS[op[i]].latency for i in nodes])
         part = options.part if len(nodes) < options.long else options.part_of_long
         self.parts = [nodes[k : k + part] for k in range(0, len(nodes), part)]
         self.part_of = {i: k for k, own in enumerate(self.parts) for i in own}
@@ -227,10 +228,11 @@ class _Planner:
         for k, i in enumerate(nodes):
             steps.compute(i)
             if i in a.slot:
-                steps.list.append(StoreStep(MemoryPlace("ws", a.slot[i]), steps.value(i), i in a.vectors))
+                steps.list.append(StoreStep("ws", a.slot[i], steps.value(i), i in a.vectors))
             if i in self.outputs:
                 self._store(steps, i, self.outputs[i])
-            steps.let_go(i, k)
+            if self.options.registers is not None:
+                steps.let_go(i, k)
         return tuple(steps.list)
 
     def _rest(self, left: Mapping[int, list[tuple[int, bool]]], constants: Iterable[tuple[int, float]]) -> tuple[Step, ...]:
@@ -254,7 +256,8 @@ class _Steps:
     def __init__(self, arrangement: _Arrangement, nodes: Sequence[int] = ()) -> None:
         self.arrangement = arrangement
         self.list: list[Step] = []
-        self.held = Registers([arrangement.reads[i] for i in nodes], arrangement.options.registers)
+        most = arrangement.options.registers
+        self.held = Registers() if most is None else Registers([arrangement.reads[i] for i in nodes], most)
         self.known: set[int] = set()  # nodes that were loaded, or are in memory since they were let go
         self.pairs: set[int] = set()  # angles whose sines and cosines are there
         self.rooms: dict[int, str] = {}  # nodes whose value lies in a room
@@ -300,19 +303,19 @@ class _Steps:
         constant = a.constants.get(i)
         if constant is not None:
             return constant
-        self.list.append(LoadStep(i, self._home(i), i in self.known, i in a.vectors))
+        self.list.append(LoadStep(i, *self._home(i), i in self.known, i in a.vectors))
         self.known.add(i)
         self.held.values[i] = i
         return i
 
-    def _home(self, i: int) -> MemoryPlace:
+    def _home(self, i: int) -> tuple[str, int]:
         """Where in memory the value of a node lies."""
         a = self.arrangement
         if i in self.rooms:
-            return MemoryPlace(self.rooms[i], 0)
+            return self.rooms[i], 0
         if i in a.slot:
-            return MemoryPlace("ws", a.slot[i])
-        return MemoryPlace(f"in{int(a.trace.graph.a[i])}", a.trace.graph.b[i])
+            return "ws", a.slot[i]
+        return f"in{int(a.trace.graph.a[i])}", a.trace.graph.b[i]
 
     def _operand(self, i: int, wide: bool) -> Operand:
         """The value of node i for a step: in all lanes, if the step is wide and the node a scalar."""
@@ -360,4 +363,4 @@ class _Steps:
                     self.free_rooms[wide].append(f"room{next(self.room_numbers)}")
                     self.list.append(RoomStep(self.free_rooms[wide][-1], wide))
                 self.rooms[j] = self.free_rooms[wide].pop()
-                self.list.append(StoreStep(MemoryPlace(self.rooms[j], 0), number, wide))
+                self.list.append(StoreStep(self.rooms[j], 0, number, wide))

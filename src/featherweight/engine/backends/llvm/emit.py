@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...operations import COS, OPERATIONS, SIN
 from ...trace import Trace
 from ..straight_plan import (
-    ClearStep, FmaStep, InsertStep, LoadStep, MemoryPlace, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, RoomStep,
+    ClearStep, FmaStep, InsertStep, LoadStep, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, RoomStep,
     SincosGroupStep, SincosStep, SpreadStep, StoreLanesStep, StoreStep, StraightPlan,
 )  # fmt: skip
 from ..straight_planner import plan_trace
@@ -138,17 +138,18 @@ class _KernelWriter:
     # memory
 
     def _load(self, s: LoadStep) -> None:
-        (array, index), type = s.place, self.types[s.wide]
-        self.names[s.value] = self.f.load(type.ir, self.pointers[array], index, type.bytes, s.again, self._space(array))
+        type = self.types[s.wide]
+        self.names[s.value] = self.f.load(
+            type.ir, self.pointers[s.array], s.index, type.bytes, s.again, self._space(s.array)
+        )
 
     def _store(self, s: StoreStep) -> None:
-        (array, index), type = s.place, self.types[s.wide]
-        self.f.store(type.ir, self._name(s.operand, type), self.pointers[array], index, type.bytes, self._space(array))
+        type, operand = self.types[s.wide], self._name(s.operand, self.types[s.wide])
+        self.f.store(type.ir, operand, self.pointers[s.array], s.index, type.bytes, self._space(s.array))
 
     def _store_lanes(self, s: StoreLanesStep) -> None:
-        array, index = s.place
         lanes, vector = len(s.lanes), self._name(s.operand, self.vector)
-        place = self.f.at(self.scalar.ir, self.pointers[array], index)
+        place = self.f.at(self.scalar.ir, self.pointers[s.array], s.index)
         if list(s.lanes) != list(range(lanes)):
             vector = self.f.shuffle(self.vector, vector, "poison", [*s.lanes, *[-1] * (self.vector.lanes - lanes)])
         self.f.store_first(Vector(*self.vector), vector, place, lanes)
