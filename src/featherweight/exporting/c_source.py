@@ -11,12 +11,10 @@ import struct
 from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
+from ..engine.backends import straight_steps as steps
 from ..engine.backends.llvm.ir import CACHE_LINE
-from ..engine.backends.straight_plan import (
-    FmaStep, LoadStep, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, SincosGroupStep, SincosStep,
-    StoreStep,
-)  # fmt: skip
-from ..engine.backends.straight_planner import plan_trace
+from ..engine.backends.straight_plan import PlanOptions, PlanPart, plan_trace
+from ..engine.backends.straight_steps import Operand
 from ..engine.operations import ADD, COS, DIV, MUL, SIN, SQRT, SUB
 from .c_names import check_distinct
 from .c_sincos import c_number, sincos_source
@@ -43,7 +41,7 @@ def c_source(routines: Sequence[Routine], precision: str, header: str, title: st
     """The text of a source file, and the bytes of workspace that each routine needs. `title` is a comment."""
     written = [_Source(r, precision) for r in routines]
     functions = [w.functions() for w in written]
-    check_distinct({w.routine.name: [w.routine.name, *(f.name for f in own)] for w, own in zip(written, functions, strict=True)})
+    check_distinct({r.name: [r.name, *(f.name for f in own)] for r, own in zip(routines, functions, strict=True)})
     operations = {r.trace.graph.op[i] for r in routines for i in r.trace.live}
     suffix = "f" if precision == "float" else ""
     blocks = [f'{title}\n#include "{header}"\n\n#include <stdint.h>\n', _MACROS if any(w.fuses for w in written) else ""]
@@ -69,15 +67,15 @@ class _Source:
         # Trace order runs along one limb at a time, which is easiest to read; compilers order instructions themselves.
         self.plan = plan_trace(routine.trace, [y.size for y in routine.outputs], PlanOptions(True, PART, ordered=False))
         self.names = dict(zip(self.plan.arrays, [*routine.c_names, "w"], strict=True))
-        self.fuses = any(type(step) is FmaStep for part in self.plan.parts for step in part.steps)
-        self.table: dict[type, Callable[[Any], str]] = {
-            LoadStep: self._load,
-            StoreStep: lambda s: f"{self._at(s.array, s.index)} = {self._value(s.operand)};",
-            OperationStep: self._operation,
-            FmaStep: lambda s: self._defined(s.value, f"FW_MULADD({', '.join(map(self._value, (s.a, s.b, s.c)))})"),
-            NegateStep: self._negate,
-            SincosStep: self._sincos,
-            SincosGroupStep: self._sincos_of_input,
+        self.fuses = any(type(step) is steps.FmaStep for part in self.plan.parts for step in part.steps)
+        self.table: dict[Any, Callable[[Any], str]] = {
+            steps.LoadStep: self._load,
+            steps.StoreStep: lambda s: f"{self._at(s.array, s.element)} = {self._value(s.operand)};",
+            steps.OperationStep: self._operation,
+            steps.FmaStep: lambda s: self._defined(s.value, f"FW_MULADD({', '.join(map(self._value, (s.a, s.b, s.c)))})"),
+            steps.NegateStep: self._negate,
+            steps.SincosStep: self._sincos,
+            steps.SincosGroupStep: self._sincos_of_input,
         }
 
     @property
@@ -127,29 +125,29 @@ class _Source:
     # statements
 
     def _function(self, part: PlanPart) -> _CFunction:
-        self.values: dict[int, str] = {}  # expressions, by the numbers of values
+        self.values: dict[Operand, str] = {}  # expressions, by the numbers of values
         self.used: set[str] = set()  # arrays
         lines = [self.table[type(step)](step) for step in part.steps]
         title = f"{self.routine.name}_{'part' * part.numbered}{part.title}"
         return _CFunction(title, [name for array, name in self.names.items() if array in self.used], list(filter(None, lines)))
 
-    def _load(self, s: LoadStep) -> str:
+    def _load(self, s: steps.LoadStep) -> str:
         """No statement: memory is read where the value is used."""
-        self.values[s.value] = self._at(s.array, s.index)
+        self.values[s.value] = self._at(s.array, s.element)
         return ""
 
-    def _negate(self, s: NegateStep) -> str:
+    def _negate(self, s: steps.NegateStep) -> str:
         self.values[s.value] = f"-{self._value(s.operand)}"
         return ""
 
-    def _sincos(self, s: SincosStep) -> str:
+    def _sincos(self, s: steps.SincosStep) -> str:
         angle = self._value(s.angle)
         return f"{self.precision} s{s.angle}, c{s.angle};\n    fw_sincos({angle}, &s{s.angle}, &c{s.angle});"
 
-    def _sincos_of_input(self, s: SincosGroupStep) -> str:
+    def _sincos_of_input(self, s: steps.SincosGroupStep) -> str:
         return f"fw_sincos({self._value(s.angles)}, &{self._at('ws', s.slot)}, &{self._at('ws', s.slot + 1)});"
 
-    def _operation(self, s: OperationStep) -> str:
+    def _operation(self, s: steps.OperationStep) -> str:
         if s.op in (SIN, COS):
             self.values[s.value] = f"{'s' if s.op == SIN else 'c'}{s.operands[0]}"
             return ""
@@ -165,7 +163,7 @@ class _Source:
         return f"{self.names[array]}[{index}]"
 
     def _value(self, x: Operand) -> str:
-        return self.values[x] if isinstance(x, int) else self._literal(x)
+        return self._literal(x) if isinstance(x, float) else self.values[x]
 
     def _literal(self, x: float) -> str:
         if not math.isfinite(x):

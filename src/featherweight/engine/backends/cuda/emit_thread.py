@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from ...trace import Trace
 from ..llvm.emit import FEW_ZEROS, Kernel, KernelStyle, write_kernel
 from ..llvm.ir import Type
-from ..straight_plan import PlanOptions
-from ..straight_planner import plan_trace
+from ..straight_plan import PlanOptions, plan_trace
 from .target import OWN
 
 REGISTERS = {"float": 240, "double": 112}  # of 255 words: the assembler wants some for addresses and calls

@@ -1,4 +1,4 @@
-"""LLVM IR of a straight-line plan: one state a scalar, W states a vector, or directions in lanes; or one state a device's thread.
+"""LLVM IR of a straight-line plan: for one state, W states in the lanes of vectors, directions in lanes, or a device's thread.
 
 Fused products are explicit `llvm.fma` calls, and nothing is left to the compiler's taste: no fast-math flag.
 """
@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 from ...operations import COS, OPERATIONS, SIN
 from ...trace import Trace
-from ..straight_plan import (
-    ClearStep, FmaStep, InsertStep, LoadStep, NegateStep, Operand, OperationStep, PlanOptions, PlanPart, RoomStep,
-    SincosGroupStep, SincosStep, SpreadStep, StoreLanesStep, StoreStep, StraightPlan,
-)  # fmt: skip
-from ..straight_planner import plan_trace
+from .. import straight_steps as steps
+from ..straight_plan import PlanOptions, PlanPart, StraightPlan, plan_trace
+from ..straight_steps import Operand
 from .ir import Function, Type, Vector, pointer_type
 from .trig import sincos_name
 
@@ -52,8 +50,11 @@ class KernelStyle:
     rooms_in_workspace: bool = False  # behind its slots, and not on the stack
 
 
+HOST = KernelStyle()
+
+
 def emit_kernel(
-    t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), group: int = 1, style: KernelStyle = KernelStyle()
+    t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), group: int = 1, style: KernelStyle = HOST
 ) -> Kernel:
     """The IR of a whole trace; without `fma` in hardware nothing is fused.
 
@@ -68,7 +69,13 @@ def host_options(type: Type, fma: bool, group: int) -> PlanOptions:
     """For processors, whose vectors have as many bytes as values of the type, or `group` of them."""
     vector_bytes = type.item_bytes * max(type.lanes, group)
     return PlanOptions(
-        fma, PART, LONG, SHORT_PART, registers=registers(vector_bytes), lanes=group if type.lanes == 1 else 1, few_zeros=FEW_ZEROS
+        fma,
+        PART,
+        LONG,
+        SHORT_PART,
+        registers=registers(vector_bytes),
+        lanes=group if type.lanes == 1 else 1,
+        few_zeros=FEW_ZEROS,
     )
 
 
@@ -77,7 +84,7 @@ def registers(vector_bytes: int) -> int:
     return (16 if vector_bytes == 32 else 32) - SPARE
 
 
-def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = KernelStyle()) -> Kernel:
+def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = HOST) -> Kernel:
     """The IR of a plan, whose scalars are of this type."""
     writer = _KernelWriter(plan, type, style)
     functions = [writer.function(part) for part in plan.parts]
@@ -97,21 +104,22 @@ class _KernelWriter:
         self.sincos_lanes: set[int] = set()
         self.spaces = {array: style.spaces.get(array, style.space) for array in plan.arrays}
         self.arguments = [
-            f"{pointer_type(space)} noalias {'readonly ' * array.startswith('in')}%{array}" for array, space in self.spaces.items()
+            f"{pointer_type(space)} noalias {'readonly ' * array.startswith('in')}%{array}"
+            for array, space in self.spaces.items()
         ]
-        self.table: dict[type, Callable[[Any], None]] = {
-            LoadStep: self._load,
-            StoreStep: self._store,
-            StoreLanesStep: self._store_lanes,
-            OperationStep: self._operation,
-            FmaStep: self._fma,
-            NegateStep: self._negate,
-            SpreadStep: self._spread,
-            InsertStep: self._insert,
-            SincosStep: self._sincos,
-            SincosGroupStep: self._sincos_group,
-            RoomStep: self._room,
-            ClearStep: self._clear,
+        self.table: dict[Any, Callable[[Any], None]] = {
+            steps.LoadStep: self._load,
+            steps.StoreStep: self._store,
+            steps.StoreLanesStep: self._store_lanes,
+            steps.OperationStep: self._operation,
+            steps.FmaStep: self._fma,
+            steps.NegateStep: self._negate,
+            steps.SpreadStep: self._spread,
+            steps.InsertStep: self._insert,
+            steps.SincosStep: self._sincos,
+            steps.SincosGroupStep: self._sincos_group,
+            steps.RoomStep: self._room,
+            steps.ClearStep: self._clear,
         }
 
     def function(self, part: PlanPart) -> Function:
@@ -120,7 +128,7 @@ class _KernelWriter:
         self.f = Function("void", f"{style.name}.{part.title}", self.arguments, style.linkage, attributes)
         self.pointers = {array: f"%{array}" for array in self.spaces}
         self.names: dict[int, str] = {}  # of values
-        self.pairs: dict[int, str] = {}  # sines and cosines of values
+        self.pairs: dict[Operand, str] = {}  # sines and cosines of values
         table = self.table
         for step in part.steps:
             table[type(step)](step)
@@ -137,19 +145,17 @@ class _KernelWriter:
 
     # memory
 
-    def _load(self, s: LoadStep) -> None:
+    def _load(self, s: steps.LoadStep) -> None:
         type = self.types[s.wide]
-        self.names[s.value] = self.f.load(
-            type.ir, self.pointers[s.array], s.index, type.bytes, s.again, self._space(s.array)
-        )
+        self.names[s.value] = self.f.load(type.ir, self.pointers[s.array], s.element, type.bytes, s.again, self._space(s.array))
 
-    def _store(self, s: StoreStep) -> None:
+    def _store(self, s: steps.StoreStep) -> None:
         type, operand = self.types[s.wide], self._name(s.operand, self.types[s.wide])
-        self.f.store(type.ir, operand, self.pointers[s.array], s.index, type.bytes, self._space(s.array))
+        self.f.store(type.ir, operand, self.pointers[s.array], s.element, type.bytes, self._space(s.array))
 
-    def _store_lanes(self, s: StoreLanesStep) -> None:
+    def _store_lanes(self, s: steps.StoreLanesStep) -> None:
         lanes, vector = len(s.lanes), self._name(s.operand, self.vector)
-        place = self.f.at(self.scalar.ir, self.pointers[s.array], s.index)
+        place = self.f.at(self.scalar.ir, self.pointers[s.array], s.element)
         if list(s.lanes) != list(range(lanes)):
             vector = self.f.shuffle(self.vector, vector, "poison", [*s.lanes, *[-1] * (self.vector.lanes - lanes)])
         self.f.store_first(Vector(*self.vector), vector, place, lanes)
@@ -157,7 +163,7 @@ class _KernelWriter:
     def _space(self, array: str) -> int:
         return self.spaces.get(array, self.style.space)
 
-    def _room(self, s: RoomStep) -> None:
+    def _room(self, s: steps.RoomStep) -> None:
         type = self.types[s.wide]
         if self.style.rooms_in_workspace:
             place = self.plan.workspace + len(self.pointers) - len(self.spaces)
@@ -165,17 +171,17 @@ class _KernelWriter:
         else:
             self.pointers[s.room] = self.f.slot(type.ir, 1, type.bytes)
 
-    def _clear(self, s: ClearStep) -> None:
+    def _clear(self, s: steps.ClearStep) -> None:
         type = self.scalar
         if self.style.freestanding:
-            with self.f.loop(s.count) as index:
+            with self.f.loop(s.elements) as index:
                 self.f.store(type.ir, type.constant(0.0), self.pointers[s.array], index, type.bytes, self._space(s.array))
         else:
-            self.f.clear_bytes(self.pointers[s.array], s.count * type.bytes)
+            self.f.clear_bytes(self.pointers[s.array], s.elements * type.bytes)
 
     # numbers
 
-    def _operation(self, s: OperationStep) -> None:
+    def _operation(self, s: steps.OperationStep) -> None:
         type = self.types[s.wide]
         if s.op in (SIN, COS):
             self.names[s.value] = self.f.member(type.ir, self.pairs[s.operands[0]], 0 if s.op == SIN else 1)
@@ -187,18 +193,18 @@ class _KernelWriter:
         else:
             self.names[s.value] = self.f.binary(instruction, type.ir, *operands)
 
-    def _fma(self, s: FmaStep) -> None:
+    def _fma(self, s: steps.FmaStep) -> None:
         type = self.types[s.wide]
         self.names[s.value] = self.f.intrinsic("fma", type, *[self._name(x, type) for x in (s.a, s.b, s.c)])
 
-    def _negate(self, s: NegateStep) -> None:
+    def _negate(self, s: steps.NegateStep) -> None:
         type = self.types[s.wide]
         self.names[s.value] = self.f.value(f"fneg {type.ir} {self._name(s.operand, type)}")
 
-    def _sincos(self, s: SincosStep) -> None:
+    def _sincos(self, s: steps.SincosStep) -> None:
         self.pairs[s.angle] = self._pair(self.scalar, self.names[s.angle])
 
-    def _sincos_group(self, s: SincosGroupStep) -> None:
+    def _sincos_group(self, s: steps.SincosGroupStep) -> None:
         f, one, all = self.f, self.scalar, self.vector
         pair, space = self._pair(all, self._name(s.angles, all)), self._space("ws")
         for which in range(2):
@@ -212,10 +218,10 @@ class _KernelWriter:
 
     # vectors
 
-    def _spread(self, s: SpreadStep) -> None:
+    def _spread(self, s: steps.SpreadStep) -> None:
         first = self.f.insert(self.vector, "poison", self._name(s.scalar, self.scalar), 0)
         self.names[s.value] = self.f.shuffle(self.vector, first, "poison", [0] * self.vector.lanes)
 
-    def _insert(self, s: InsertStep) -> None:
+    def _insert(self, s: steps.InsertStep) -> None:
         vector = "zeroinitializer" if s.vector is None else self.names[s.vector]
         self.names[s.value] = self.f.insert(self.vector, vector, self._name(s.scalar, self.scalar), s.lane)

@@ -7,12 +7,12 @@ its columns.
 from __future__ import annotations
 
 from ...lane_trace import LaneTrace
-from ..straight_planner import plan_lanes
-from .emit import Kernel, KernelStyle, host_options, write_kernel
+from ..straight_plan import plan_lanes
+from .emit import HOST, Kernel, KernelStyle, host_options, write_kernel
 from .ir import Type
 
 
-def emit_lanes(t: LaneTrace, precision: str, fma: bool, style: KernelStyle = KernelStyle()) -> Kernel:
+def emit_lanes(t: LaneTrace, precision: str, fma: bool, style: KernelStyle = HOST) -> Kernel:
     """The IR of a whole trace. The derivatives of a result by one argument after the other are arrays of their own.
 
     Its workspace is in scalars. Sines and cosines of inputs are computed as many at a time as there are lanes.
