@@ -161,7 +161,7 @@ class _Arrangement:
         self.slot: dict[int, int] = {}
         self.workspace = self._place(turned)
 
-    def _turns(self) -> list[int]:
+    def _turns(self) -> dict[int, None]:
         """The inputs, and inputs with a constant added, whose sine or cosine is wanted, in order."""
         op, operands = self.trace.graph.op, self.operands
 
@@ -170,7 +170,7 @@ class _Arrangement:
             return op[i] == INPUT or shifted
 
         angles = (operands[i][0] for i in self.trace.live if op[i] in (SIN, COS))
-        return list(dict.fromkeys(angle for angle in angles if early(angle)))
+        return dict.fromkeys(angle for angle in angles if early(angle))
 
     def _fused(self, uses: Mapping[int, int]) -> dict[int, int]:
         """For each sum that takes a product nobody else uses: that product."""
@@ -242,14 +242,14 @@ def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan
 
 def _turns(a: _Arrangement) -> tuple[Step, ...]:
     """Sine and cosine of inputs, a vector of angles at a time."""
-    own, lanes = _Steps(a), a.options.lanes
-    for k in range(0, len(a.turns), lanes):
-        group = a.turns[k : k + lanes]
+    own, lanes, angles = _Steps(a), a.options.lanes, list(a.turns)
+    for k in range(0, len(angles), lanes):
+        group = angles[k : k + lanes]
         for angle in group:
             if a.operands[angle]:
                 own.compute(angle)
-        angles = own.vector([(angle, False) for angle in group]) if lanes > 1 else own.value(group[0])
-        own.list.append(steps.SincosGroupStep(angles, 2 * k))
+        together = own.vector([(angle, False) for angle in group]) if lanes > 1 else own.value(group[0])
+        own.list.append(steps.SincosGroupStep(together, 2 * k))
     return tuple(own.list)
 
 

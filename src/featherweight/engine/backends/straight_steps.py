@@ -91,7 +91,7 @@ class SincosStep(NamedTuple):
 
 
 class SincosGroupStep(NamedTuple):
-    """Write the sines and cosines of as many angles as a plan has lanes to the workspace: sines from a slot on, then cosines."""
+    """Write sines and cosines of as many angles as a plan has lanes to the workspace: sines from a slot on, then cosines."""
 
     angles: Operand
     slot: int
