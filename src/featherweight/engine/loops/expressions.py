@@ -14,7 +14,7 @@ from .kernel_sources import Tree, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .known_functions import KNOWN_FUNCTIONS
-from .plan import Wrapped, ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
+from .plan import ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static, Wrapped
 from .planned_functions import Planned, is_stable, item_of
 
 OPERATORS = {

@@ -88,7 +88,8 @@ ATTRIBUTES = "nounwind"  # of all functions
 UNROLLED = """!1 = distinct !{!1, !2}
 !2 = !{!"llvm.loop.unroll.full"}"""
 import os
-UNROLLED_ROUNDS = int(os.environ.get("UR","4"))  # of a loop of which LLVM writes out all
+
+UNROLLED_ROUNDS = int(os.environ.get("UR", "4"))  # of a loop of which LLVM writes out all
 
 Registers = tuple[str, ...]
 Values = dict[int, Registers]  # of variables, by their numbers
