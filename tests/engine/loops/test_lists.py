@@ -1,4 +1,4 @@
-"""Lists and named tuples in compiled kernels: as in plain Python to the bit where products are not fused, and memory that comes back."""
+"""Lists and named tuples in compiled kernels: the bits of plain Python where products are not fused; memory comes back."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .kernel_sources import Tree, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .known_functions import KNOWN_FUNCTIONS
-from .plan import ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static, Wrapped
+from .plan import ArrayView, Assign, Call, Constant, Do, Field, FromEnd, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
 from .planned_functions import Planned, is_stable, item_of
 
 OPERATORS = {
@@ -249,7 +249,7 @@ def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
                 p.fail("a negative index of an array without a name; give it one")
             indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
         elif p.specializer.wraps and not isinstance(x, Constant):
-            indices[k] = Wrapped(p.bound(x, "index"), Length(array, k))
+            indices[k] = FromEnd(p.bound(x, "index"), Length(array, k))
     return tuple(indices)
 
 

@@ -195,7 +195,7 @@ class Allocate(NamedTuple):
     shape: tuple[Any, ...]
 
 
-class Wrapped(NamedTuple):
+class FromEnd(NamedTuple):
     """An index, which counts from the end of an axis where it is negative."""
 
     index: Any

@@ -1,8 +1,8 @@
 """Kernels over states: constants, rows of arrays that a kernel reads, and rows that it writes.
 
-The machine code of a kernel is the same for all models: `i64 rows(ptr words, ptr pointers, i64 begin, i64 stop)` computes states
-from `begin` to `stop` - 1. `words` has the constants; and for each array its address, or 0 for the next of `pointers`, the bytes
-from one state to the next, and the lengths of a state's axes. It returns 1 where there is no memory for lists, else 0.
+The machine code of a kernel is the same for all models: `i64 rows(ptr words, ptr pointers, i64 begin, i64 stop)` computes
+states from `begin` to `stop` - 1. `words` has the constants; and for each array its address, or 0 for the next of `pointers`, the
+bytes from one state to the next, and the lengths of a state's axes. It returns 1 where there is no memory for lists, else 0.
 """
 
 from __future__ import annotations
