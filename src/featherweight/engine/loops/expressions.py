@@ -15,23 +15,7 @@ from .kernel_sources import parameters_of, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .known_functions import KNOWN_FUNCTIONS
-from .plan import (
-    ArrayView,
-    Assign,
-    Call,
-    Constant,
-    Do,
-    Field,
-    If,
-    Length,
-    Load,
-    MakeTuple,
-    Pick,
-    Read,
-    Slice,
-    Static,
-    WrappedIndex,
-)
+from .plan import ArrayView, Assign, Call, Constant, Do, Field, FromEnd, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
 from .planned_functions import Planned, is_stable, item_of
 
 OPERATORS = {
@@ -116,6 +100,8 @@ def _attribute(p: Planned, node: ast.Attribute) -> Any:
 
 def attribute(p: Planned, value: Any, name: str) -> Any:
     """A field, a property or a method of a value."""
+    if isinstance(value, Static) and name == "_replace" and hasattr(value.value, "_fields"):
+        value = p.solid(value)
     if isinstance(value, Static):
         if value.value is None or not hasattr(value.value, name):
             p.fail(f"{value.type} has no attribute {name!r}")
@@ -264,7 +250,7 @@ def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
                 p.fail("a negative index of an array without a name; give it one")
             indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
         elif p.specializer.wraps and not isinstance(x, Constant):
-            indices[k] = WrappedIndex(p.bound(x, "index"), Length(array, k))
+            indices[k] = FromEnd(p.bound(x, "index"), Length(array, k))
     return tuple(indices)
 
 
