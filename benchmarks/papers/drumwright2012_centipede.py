@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
-from featherweight import BilateralContact, ContactPoint, Plane, Robot, Simulation, build, robots
+from featherweight import BilateralContact, ContactOptions, ContactPoint, Plane, Robot, Simulation, build, robots
 
 SIZES = (10, 50, 100, 150, 200, 250)
 STEPS, STEP = 1000, 1e-5  # and seconds, the paper's
@@ -197,7 +197,9 @@ class Walk:
         self.gait = Gait(robot)
         made = WAYS[way] if isinstance(WAYS[way], str) else WAYS[way](robot)
         feet = [ContactPoint(f"foot-{i}-{side}") for i, side in self.gait.legs]
-        self.simulation = Simulation(robot, STEP, spheres=feet, ground=Plane(), delassus=made, margin=1e-4)
+        self.simulation = Simulation(
+            robot, STEP, spheres=feet, ground=Plane(), contact=ContactOptions(delassus=made, margin=1e-4)
+        )
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []
         self.spent = 0.0

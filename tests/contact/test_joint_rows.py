@@ -17,11 +17,8 @@ from featherweight.contact.joint_rows import (
     comes_back,
     farthest_beyond,
     is_active,
-    write_active,
-    write_gaps,
     write_row_gaps,
     write_row_speeds,
-    write_speeds,
 )
 
 STEP, MARGIN = 1e-2, 1e-2
@@ -93,19 +90,3 @@ def test_a_joint_of_a_loop_comes_back_by_half_of_what_it_should() -> None:
     """Where nothing is expected, as at a dead centre, less than rounding is none."""
     assert comes_back(0.6, 1.0, 1.0) and not comes_back(0.4, 1.0, 1.0)
     assert not comes_back(0.5 * LEAST_RETURN, 0.0, 1.0) and comes_back(2.0 * LEAST_RETURN, 0.0, 1.0)
-
-
-def test_many_robots_are_taken_one_by_one() -> None:
-    rng = np.random.default_rng(1)
-    q, v = rng.standard_normal((3, 12)), rng.standard_normal((3, 5))
-    gaps, speeds, active = np.empty((3, 6)), np.empty((3, 6)), np.empty(3, bool)
-    write_gaps(ROWS, q, gaps)
-    write_speeds(ROWS, v, speeds)
-    write_active(ROWS, gaps, speeds, SETTINGS, active)
-    for i in range(3):
-        gap, speed = np.empty(6), np.empty(6)
-        write_row_gaps(ROWS, q[i], gap)
-        write_row_speeds(ROWS, v[i], speed)
-        np.testing.assert_array_equal(gaps[i], gap)
-        np.testing.assert_array_equal(speeds[i], speed)
-    assert active.all()

@@ -119,9 +119,9 @@ def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> t
     T, velocity, none = np.eye(4), np.zeros((1, 6)), np.zeros(0)
     T[2, 3], velocity[0, :3] = height, v
     kinematics = ContactKinematics(T[None], velocity, none, none, velocity, none)
-    impulses = ContactImpulses._make(np.zeros(s) for s in [(1, 3), *3 * [(1, 6), (0,)], *2 * [(1, 3), (0,)]])
+    impulses = ContactImpulses.of_sizes(1, 1, 0, 1, 0)
     delassus = BodyDelassus(np.eye(3) / mass, np.array([0, 3]))
-    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3))
+    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3), -1.0)
     assert report.residual <= report.allowed
     return impulses.force[0] / h, float(report.parting)
 

@@ -14,7 +14,10 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, triu
 
-from .impulses import GOOD, Solution, natural_residual, solve_problem
+from .contact_model import ContactModel
+from .contact_problem import ContactKinematics, find_active_rows, problem_in
+from .contact_solver import SolverWorkspace, find_impulses_by
+from .impulses import GOOD, Solution, SolverWork, greatest_of, natural_residual, solve_problem
 from .laws import Problem, normal_shift
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -51,6 +54,22 @@ def solve_by_cones(problem: Problem, start: Array, tolerance: float) -> Solution
         shifts = [normal_shift(mu, x, y, problem.pyramid) for mu, (_, x, y) in zip(problem.mu, u, strict=True)]
         shift += RELAXED * (np.array(shifts) - shift)
     return best
+
+
+def find_impulses_by_cones(
+    model: ContactModel, contacts: int, kinematics: ContactKinematics, workspace: SolverWorkspace
+) -> float:
+    """Write the impulses of the problem that a step has left in its workspace; their residual [m/s], or -1 without any."""
+    work = workspace.assembly
+    p = problem_in(work, model.settings.pyramid, contacts, find_active_rows(model, kinematics, work.active))
+    if not (np.isfinite(p.problem.A).all() and np.isfinite(p.problem.b).all()):
+        return -1.0
+    tolerance = model.settings.tolerance * greatest_of(p.problem.b)
+    return float(find_impulses_by(_solve_in, p, model.settings.in_step, tolerance, workspace.impulses).residual)
+
+
+def _solve_in(problem: Problem, start: Array, tolerance: float, _: SolverWork) -> Solution:
+    return solve_by_cones(problem, start, tolerance)
 
 
 def _diagonal(problem: Problem) -> Array:

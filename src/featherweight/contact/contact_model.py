@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .array_types import Integers, Vector
+from ..engine.loops.array_types import Integers, Vector
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 

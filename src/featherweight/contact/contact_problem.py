@@ -9,57 +9,62 @@ touch, and nothing is compiled for a set of contacts.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..collision.detection import ContactPoints
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
-from .array_types import Integers, Matrix, Tensor, Vector
 from .contact_model import ContactModel
 from .joint_rows import is_active
 from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]  # with one axis more for many robots
-WholeNumbers = np.ndarray[Any, np.dtype[np.int64]]
-SideRows = np.ndarray[tuple[int, int, int, int], np.dtype[np.float64]]  # (contacts, 2, 3, 6), what both bodies have
-
 
 class ContactKinematics(NamedTuple):
-    """Where bodies that may touch and joint rows are, and how fast they would move; of many robots, with a leading axis."""
+    """Where bodies that may touch and joint rows are, and how fast they would move."""
 
-    placement: Floats  # (bodies, 4, 4)
-    velocity: Floats  # (bodies, 6), linear and angular in the body's axes
-    gap: Floats  # (joint rows,)
-    speed: Floats  # (joint rows,)
-    velocity_before: Floats  # (bodies, 6) at the beginning of the step, where the problem needs it (`ContactStage.looks_back`)
-    speed_before: Floats  # (joint rows,)
+    placement: Tensor  # (bodies, 4, 4)
+    velocity: Matrix  # (bodies, 6), linear and angular in the body's axes
+    gap: Vector  # (joint rows,)
+    speed: Vector  # (joint rows,)
+    velocity_before: Matrix  # (bodies, 6) at the beginning of the step, where the problem needs it
+    speed_before: Vector  # (joint rows,)
 
 
 class BodyDelassus(NamedTuple):
-    """G, and where the rows of each body begin in it; of many robots, with a leading axis."""
+    """G, and where the rows of each body begin in it."""
 
-    G: Floats  # (m, m)
-    begin: WholeNumbers  # (bodies + 1,) the last is where those of joints begin
+    G: Matrix  # (m, m)
+    begin: Integers  # (bodies + 1,) the last is where those of joints begin
 
 
 class ContactImpulses(NamedTuple):
-    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too.
+    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too."""
 
-    Of many robots, with a leading axis.
-    """
-
-    force: Floats  # (contacts, 3) in the world
-    wrench: Floats  # (bodies, 6)
-    joint: Floats  # (joints with limits or friction,)
-    push: Floats  # (bodies, 6), of the displacement
-    joint_push: Floats
+    force: Matrix  # (contacts, 3) in the world
+    wrench: Matrix  # (bodies, 6)
+    joint: Vector  # (joints with limits or friction,)
+    push: Matrix  # (bodies, 6), of the displacement
+    joint_push: Vector
     impact: Matrix  # (bodies, 6), the part of impacts at the beginning, where velocities are of the time of positions
-    joint_impact: Floats
-    last_force: Floats  # (candidates, 3) in the world, to start from in the next step
-    last_row: Floats  # (joint rows,)
-    next_force: Floats  # (candidates, 3), the last ones once the step is taken
-    next_row: Floats  # (joint rows,)
+    joint_impact: Vector
+    last_force: Matrix  # (candidates, 3) in the world, to start from in the next step
+    last_row: Vector  # (joint rows,)
+    kept: Integers  # (contacts,) the candidates in `last_force`, of which there are kept_count[0]
+    kept_count: Integers  # (1,)
+    next_row: Vector  # (joint rows,)
+
+    @classmethod
+    def of_sizes(cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int) -> ContactImpulses:
+        """Return impulses of zero, with room for so many contacts."""
+        sixes, each = ((bodies, 6), (joints,)), ((contacts, 3), (candidates, 3), (rows,))
+        wrench, joint, push, joint_push, impact, joint_impact = (np.zeros(shape) for shape in 3 * sixes)
+        force, last_force, last_row = (np.zeros(shape) for shape in each)
+        kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
+        return cls(
+            force, wrench, joint, push, joint_push, impact, joint_impact, last_force, last_row, kept, kept_count, np.zeros(rows)
+        )
 
 
 class AssembledProblem(NamedTuple):
@@ -69,7 +74,7 @@ class AssembledProblem(NamedTuple):
     approach: Vector  # (m,) velocities before impulses, without gaps
     before: Vector  # (m,) velocities at the beginning of the step, where they are needed
     law: ContactLaw
-    rows: SideRows  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
+    rows: Tensor4  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
     axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
     start: Vector  # (m,) impulses of the step before
     active: Integers  # (joint rows that count,)
@@ -113,7 +118,7 @@ class AssemblyWork(NamedTuple):
     """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
 
     active: Integers  # (n,)
-    rows: SideRows  # (k, 2, 3, 6)
+    rows: Tensor4  # (k, 2, 3, 6)
     axes: Tensor  # (k, 3, 3)
     gap: Vector  # (k + n,)
     approach: Vector  # (m,)
@@ -163,9 +168,8 @@ def assembled(
     n = find_active_rows(model, kinematics, work.active)
     active = work.active[:n]
     k = len(contacts.gap)
-    m = 3 * k + n
-    rows, axes, gap, law = work.rows[:k], work.axes[:k], work.gap[: k + n], law_in(work.law, settings.pyramid, k, n)
-    approach, before, start = work.approach[:m], work.before[:m], work.start[:m]
+    p = problem_in(work, settings.pyramid, k, n)
+    rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k):
         gap[c] = contacts.gap[c]
         write_axes(contacts.normal[c], axes[c])
@@ -188,16 +192,24 @@ def assembled(
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
         start[3 * k + i] = impulses.last_row[r]
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
-    A = as_matrix(work.A, m, m)
+    A = p.problem.A
     write_contact_delassus(model, contacts, rows, active, delassus, work.half, A)
-    for i in range(m):
+    for i in range(len(A)):
         A[i, i] += law.compliance[i]
-    problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
-    return AssembledProblem(problem, approach, before, law, rows, axes, start, active)
+    return p
+
+
+def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledProblem:
+    """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
+    m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
+    problem = Problem(as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid)
+    return AssembledProblem(
+        problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]
+    )
 
 
 def write_contact_delassus(
-    model: ContactModel, contacts: ContactPoints, rows: SideRows, active: Integers, delassus: BodyDelassus, room: Vector,
+    model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, delassus: BodyDelassus, room: Vector,
     A: Matrix,
 ) -> None:  # fmt: skip
     """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G."""
@@ -241,7 +253,7 @@ def write_contact_delassus(
             A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry
 
 
-def add_rows(G: Matrix, x: int, width: int, rows: SideRows, c: int, s: int, total: Matrix) -> None:
+def add_rows(G: Matrix, x: int, width: int, rows: Tensor4, c: int, s: int, total: Matrix) -> None:
     """Add a contact's rows, combined of those of a body, from x on in G: written out, since they are so few."""
     for i in range(3):
         for y in range(0, width, 3):
@@ -250,7 +262,7 @@ def add_rows(G: Matrix, x: int, width: int, rows: SideRows, c: int, s: int, tota
                 total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
 
 
-def add_block(rows: SideRows, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:
+def add_block(rows: Tensor4, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:
     """Add what a body of contact d has in three rows of A = R G Rᵀ, of which `half` are R G; its rows begin at x."""
     for i in range(3):
         for j in range(3):

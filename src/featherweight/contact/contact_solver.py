@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..collision.detection import ContactPoints, points_of
-from ..engine.loops.kernels import as_matrix, compiled
-from .array_types import Integers, Matrix, Tensor, Vector
+from ..collision.detection import ContactPoints
+from ..engine.loops.array_types import Integers, Matrix, Tensor4, Vector
+from ..engine.loops.kernels import as_matrix
 from .contact_model import ContactModel
 from .contact_problem import (
     AssembledProblem,
@@ -17,12 +17,11 @@ from .contact_problem import (
     BodyDelassus,
     ContactImpulses,
     ContactKinematics,
-    SideRows,
     assembled,
     assembly_work,
     body_of,
 )  # fmt: skip
-from .impulses import GOOD, Solution, SolverWork, copy_numbers, greatest_of, solve_in, solver_work
+from .impulses import ACCEPTED, GOOD, Solution, SolverWork, copy_numbers, greatest_of, solve_in, solver_work
 from .laws import RETURN_SPEED, Problem, add_restitution, bounces
 from .sweeps import solve_by_sweeps
 
@@ -31,7 +30,7 @@ IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alo
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
-class RobotReport(NamedTuple):
+class SolverReport(NamedTuple):
     """What the solver did for a robot."""
 
     residual: float  # [m/s]
@@ -39,26 +38,6 @@ class RobotReport(NamedTuple):
     sweeps: int
     newton_steps: int
     parting: float  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
-
-
-class SolverReport(NamedTuple):
-    """The `RobotReport` of each of many robots."""
-
-    residual: Vector
-    allowed: Vector
-    sweeps: Integers
-    newton_steps: Integers
-    parting: Vector
-
-
-class ContactState(NamedTuple):
-    """All that the contact stage knows of many robots, with a leading axis."""
-
-    contacts: ContactPoints
-    counts: Integers  # (robots,) of contacts
-    kinematics: ContactKinematics
-    impulses: ContactImpulses
-    report: SolverReport
 
 
 class ImpulseWork(NamedTuple):
@@ -112,34 +91,26 @@ def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: Im
     would close within the step at the velocities of its beginning is an impact too: those impulses act for the whole step, and
     the others, on average, for half of it.
     """
+    return find_impulses_by(solve_in, p, in_step, tolerance, work)
+
+
+def find_impulses_by(
+    solve: Callable[[Problem, Vector, float, SolverWork], Solution],
+    p: AssembledProblem,
+    in_step: bool,
+    tolerance: float,
+    work: ImpulseWork,
+) -> Solution:
+    """Return the impulses of `find_impulses` by any solver of problems."""
     first, worst, sweeps, steps = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
     for stage in range(first, LAST + 1):  # the solver is called in one place, since its machine code is long
         if stage == SMOOTH and in_step:
             continue
         problem = problem_of_stage(p, stage, first == IMPACT, in_step, work)
-        solution = solve_in(problem, work.guess[: len(p.start)], tolerance, work.solver)
+        solution = solve(problem, work.guess[: len(p.start)], tolerance, work.solver)
         sweeps, steps, worst = sweeps + solution.sweeps, steps + solution.newton_steps, max(worst, solution.residual)
         take_impulses(stage, solution.impulses, work)
     return Solution(work.f[: len(p.start)], worst, sweeps, steps)
-
-
-def finder_of_impulses(
-    solve: Callable[[Problem, Vector, float, SolverWork], Solution],
-) -> Callable[[AssembledProblem, bool, float, ImpulseWork], Solution]:
-    """Return `find_impulses` by another solver of problems."""
-
-    def find(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
-        first, worst, sweeps, steps = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
-        for stage in range(first, LAST + 1):
-            if stage == SMOOTH and in_step:
-                continue
-            problem = problem_of_stage(p, stage, first == IMPACT, in_step, work)
-            solution = solve(problem, work.guess[: len(p.start)], tolerance, work.solver)
-            sweeps, steps, worst = sweeps + solution.sweeps, steps + solution.newton_steps, max(worst, solution.residual)
-            take_impulses(stage, solution.impulses, work)
-        return Solution(work.f[: len(p.start)], worst, sweeps, steps)
-
-    return find
 
 
 def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> int:
@@ -204,7 +175,7 @@ def write_impulses(
     `work` is an `ImpulseWork`.
     """
     k, rows, slop = len(p.law.friction), model.rows, model.settings.slop
-    impulses.wrench[:], impulses.joint[:], impulses.next_force[:], impulses.next_row[:] = 0.0, 0.0, 0.0, 0.0
+    impulses.wrench[:], impulses.joint[:], impulses.next_row[:] = 0.0, 0.0, 0.0
     impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
     at_first = work.impact
     for c in range(k):
@@ -213,7 +184,6 @@ def write_impulses(
             for i in range(3):
                 total += p.axes[c, i, j] * f[3 * c + i]
             impulses.force[c, j] = total
-            impulses.next_force[contacts.candidate[c], j] = total
         add_wrench(contacts, c, p.rows, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
         struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
         add_wrench(contacts, c, p.rows, struck, impulses.impact)
@@ -233,7 +203,7 @@ def write_impulses(
     return parting
 
 
-def add_wrench(contacts: ContactPoints, c: int, rows: SideRows, f: tuple[float, float, float], wrench: Matrix) -> None:
+def add_wrench(contacts: ContactPoints, c: int, rows: Tensor4, f: tuple[float, float, float], wrench: Matrix) -> None:
     for s in range(2):
         body = body_of(contacts, c, s)
         if body >= 0:
@@ -283,20 +253,32 @@ def applied(A: Matrix, f: Vector, row: int) -> float:
 
 
 def resolve(
-    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
-    impulses: ContactImpulses, workspace: SolverWorkspace,
-) -> RobotReport:  # fmt: skip
-    """One robot's impulses, written, and the solver's report; `workspace` is a `SolverWorkspace`."""
+    model: ContactModel,
+    contacts: ContactPoints,
+    kinematics: ContactKinematics,
+    delassus: BodyDelassus,
+    impulses: ContactImpulses,
+    workspace: SolverWorkspace,
+    elsewhere: float,
+) -> SolverReport:
+    """Write one robot's impulses, and return the solver's report; `workspace` is a `SolverWorkspace`.
+
+    Where `elsewhere` [m/s] is not negative, the workspace has impulses that were found elsewhere, with that residual.
+    """
     work = workspace.impulses
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly)
     tolerance = model.settings.tolerance * greatest_of(p.problem.b)
     allowed = GOOD * tolerance
-    solution = find_impulses(p, model.settings.in_step, tolerance, work)
+    if elsewhere >= 0.0:
+        allowed = ACCEPTED * tolerance
+        solution = Solution(work.f[: len(p.start)], elsewhere, 0, 0)
+    else:
+        solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
     parting = 0.0
     if residual <= allowed:
         parting = write_impulses(model, contacts, p, solution.impulses, impulses, work)
-    return RobotReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
+    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
 
 
 def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
@@ -310,69 +292,26 @@ def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
     return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid)
 
 
-@compiled
-def resolve_robots(
-    first: int, stop: int, robots: Integers, model: ContactModel, delassus: BodyDelassus, state: ContactState,
-    workspace: SolverWorkspace,
-) -> None:  # fmt: skip
-    """`resolve` for the robots numbered `robots[first:stop]`, of which G has one after the other."""
-    report = state.report
-    for n in range(first, stop):
-        i = robots[n]
-        contacts = points_of(state.contacts, i, state.counts[i])
-        own = BodyDelassus(delassus.G[n], delassus.begin[n])
-        done = resolve(model, contacts, kinematics_of(state.kinematics, i), own, impulses_of(state.impulses, i), workspace)
-        report.residual[i], report.allowed[i], report.parting[i] = done.residual, done.allowed, done.parting
-        report.sweeps[i], report.newton_steps[i] = done.sweeps, done.newton_steps
+def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -> None:
+    """Keep the impulses of one robot's step, at the first `count` of the candidates, for the next one to start from."""
+    forget_forces(impulses)
+    for c in range(count):
+        keep_force(impulses, candidates[c], impulses.force[c])
+    for r in range(len(impulses.last_row)):
+        impulses.last_row[r] = impulses.next_row[r]
 
 
-@compiled
-def forget(robots: Integers, impulses: ContactImpulses, report: SolverReport) -> None:
-    """No impulses, for robots that nothing touches."""
-    for i in robots:
-        impulses.wrench[i], impulses.joint[i] = 0.0, 0.0
-        impulses.impact[i], impulses.joint_impact[i] = 0.0, 0.0
-        impulses.next_force[i], impulses.next_row[i] = 0.0, 0.0
-        report.residual[i], report.parting[i] = 0.0, 0.0
+def keep_force(impulses: ContactImpulses, candidate: int, force: Vector) -> None:
+    """Keep the impulse of a contact."""
+    for j in range(3):
+        impulses.last_force[candidate, j] = force[j]
+    impulses.kept[impulses.kept_count[0]] = candidate
+    impulses.kept_count[0] += 1
 
 
-def keep_impulses(impulses: ContactImpulses) -> None:
-    """Those of one robot's step are what the next one starts from: it was taken."""
-    f = impulses
-    for c in range(len(f.last_force)):
+def forget_forces(impulses: ContactImpulses) -> None:
+    """Set the impulses of contacts that were kept to zero."""
+    for c in range(impulses.kept_count[0]):
         for j in range(3):
-            f.last_force[c, j] = f.next_force[c, j]
-    for r in range(len(f.last_row)):
-        f.last_row[r] = f.next_row[r]
-
-
-def kinematics_of(kinematics: ContactKinematics, robot: int) -> ContactKinematics:
-    """Those of one robot."""
-    k, i = kinematics, robot
-    return ContactKinematics(k.placement[i], k.velocity[i], k.gap[i], k.speed[i], k.velocity_before[i], k.speed_before[i])
-
-
-def impulses_of(impulses: ContactImpulses, robot: int) -> ContactImpulses:
-    """Those of one robot."""
-    f, i = impulses, robot
-    return ContactImpulses(
-        f.force[i], f.wrench[i], f.joint[i], f.push[i], f.joint_push[i], f.impact[i], f.joint_impact[i], f.last_force[i],
-        f.last_row[i], f.next_force[i], f.next_row[i],
-    )  # fmt: skip
-
-
-@compiled
-def write_external_forces(bodies: Integers, wrench: Tensor, step: float, forces: Tensor) -> None:
-    """Impulses (robots, bodies that may touch, 6) as forces (robots, all bodies, 6) over a step; `bodies` are their numbers."""
-    for i in range(len(wrench)):
-        for k in range(len(bodies)):
-            for j in range(6):
-                forces[i, bodies[k], j] = wrench[i, k, j] / step
-
-
-@compiled
-def add_joint_forces(dofs: Integers, impulse: Matrix, step: float, tau: Matrix) -> None:
-    """Add impulses (robots, joints with limits or friction) to forces tau (robots, nv) over a step."""
-    for i in range(len(impulse)):
-        for k in range(len(dofs)):
-            tau[i, dofs[k]] += impulse[i, k] / step
+            impulses.last_force[impulses.kept[c], j] = 0.0
+    impulses.kept_count[0] = 0

@@ -6,20 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..collision.detection import ContactPoints, points_of
-from ..engine.loops.kernels import compiled
-from .array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
-from .contact_model import ContactModel
-from .contact_problem import BodyDelassus, Floats, body_of
-from .contact_solver import ContactState
+from ..collision.detection import ContactPoints
+from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
+from .contact_problem import BodyDelassus, body_of
 
 
 class InverseFactors(NamedTuple):
-    """What G = J M⁻¹ Jᵀ is made of; of many robots, with a leading axis."""
+    """What G = J M⁻¹ Jᵀ is made of."""
 
-    J: Floats  # (m, nv), rows of all bodies that may touch, one body after the other
-    Minv: Floats  # (nv, nv)
-    E: Floats  # (rows, nv), rows of joints, or none
+    J: Matrix  # (m, nv), rows of all bodies that may touch, one body after the other
+    Minv: Matrix  # (nv, nv)
+    E: Matrix  # (rows, nv), rows of joints, or none
 
 
 class InverseWork(NamedTuple):
@@ -90,25 +87,3 @@ def write_product(size: int, Minv: Matrix, G: Matrix, work: InverseWork) -> None
             for n in range(entries[j]):
                 total += half[places[j, n]] * rows[j, places[j, n]]
             G[i, j] = G[j, i] = total
-
-
-@compiled
-def write_delassus_of_robots(
-    first: int,
-    stop: int,
-    robots: Integers,
-    model: ContactModel,
-    state: ContactState,
-    factors: InverseFactors,
-    delassus: BodyDelassus,
-    work: InverseWork,
-) -> None:
-    """That of the robots numbered `robots[first:stop]`, of which `factors` and `delassus` have one after the other.
-
-    `model` is a `ContactModel`, `state` a `ContactState`, `work` an `InverseWork`.
-    """
-    for n in range(first, stop):
-        i = robots[n]
-        own = InverseFactors(factors.J[n], factors.Minv[n], factors.E[n % len(factors.E)])
-        into = BodyDelassus(delassus.G[n], delassus.begin[n])
-        write_delassus_by_inverse(model.width, points_of(state.contacts, i, state.counts[i]), own, into, work)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import LANES, subtract_multiples
-from .array_types import Vector
 
 BLOCK = 8  # rows at a time, as `block_factors` writes them out
 

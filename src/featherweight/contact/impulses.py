@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import compiled
-from .array_types import Vector
 from .laws import Problem
 from .newton import NEWTON_STEPS, NewtonWork, newton_work, project_all, solve_by_newton, write_residual, write_rho
 from .sweeps import solve_by_sweeps

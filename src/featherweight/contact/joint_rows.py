@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.kernels import compiled
-from .array_types import Booleans, Integers, Matrix, Vector
+from ..engine.loops.array_types import Booleans, Integers, Vector
 from .contact_settings import ContactSettings
 
 JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
@@ -72,24 +71,3 @@ def comes_back(gained: float, expected: float, parting: float) -> bool:
     Where a loop leaves the joint no way to go, nothing is expected, and where it is at a dead centre, nothing is gained.
     """
     return gained > max(0.5 * expected, LEAST_RETURN * parting)
-
-
-@compiled
-def write_gaps(rows: JointRows, q: Matrix, gap: Matrix) -> None:
-    """`write_row_gaps` of many robots."""
-    for i in range(len(q)):
-        write_row_gaps(rows, q[i], gap[i])
-
-
-@compiled
-def write_speeds(rows: JointRows, velocity: Matrix, speed: Matrix) -> None:
-    """`write_row_speeds` of many robots."""
-    for i in range(len(velocity)):
-        write_row_speeds(rows, velocity[i], speed[i])
-
-
-@compiled
-def write_active(rows: JointRows, gap: Matrix, speed: Matrix, settings: ContactSettings, active: Booleans) -> None:
-    """`any_active` of many robots."""
-    for i in range(len(gap)):
-        active[i] = any_active(rows, gap[i], speed[i], settings)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .array_types import Integers, Matrix, Vector
+from ..engine.loops.array_types import Integers, Matrix, Vector
 from .contact_model import ContactModel
 
 RIGID = 0  # numbers of laws, for `ContactSettings.law`

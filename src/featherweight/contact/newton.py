@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import LANES
-from .array_types import Integers, Matrix, Tensor, Vector
 from .elimination import room_for_equations, solve_partly_symmetric
 from .laws import Problem, project
 

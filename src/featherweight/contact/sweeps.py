@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .array_types import Vector
+from ..engine.loops.array_types import Vector
 from .laws import Problem, cut_friction, holds
 
 

@@ -240,13 +240,13 @@ class CompiledFunction(Generic[R]):
     # calling it
 
     def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> R:
-        f = self._meant(named)
+        f = self.chosen(named)
         if f is not self:
             return f(*args, out=out, threads=threads, device=device, **named)
         result: R = self._general(bound(self.program, args, named), out, threads, device)
         return result
 
-    def _meant(self, named: dict[str, Any]) -> CompiledFunction[R]:
+    def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:
         """The function that a call with these named arguments is of: of the algorithm asked for, with the options given.
 
         What says so, and is no argument of that function, is taken out of `named`.
@@ -256,10 +256,10 @@ class CompiledFunction(Generic[R]):
             if algorithm not in self._candidates:
                 known = ", ".join(self._candidates or (self.algorithm,))
                 raise ValueError(f"{self.name}: algorithm must be one of {known}; got {algorithm!r}")
-            return self._candidates[algorithm]._meant(named)
+            return self._candidates[algorithm].chosen(named)
         for option in self.program.options:
             if named.get(option) is not None:
-                return self.variant(option)._meant(named)
+                return self.variant(option).chosen(named)
             named.pop(option, None)
         return self
 
@@ -304,7 +304,7 @@ class CompiledFunction(Generic[R]):
         That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
         the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
         """
-        f = self._meant(named)
+        f = self.chosen(named)
         if f is not self:
             f.tune(*args, **named)
             return

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..collision.collision_scene import PLANE
-from ..collision.detection import points_of
 from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
-from ..contact.contact_solver import PUSH_SWEEPS, finder_of_impulses, impulse_work, is_struck, kinematics_of
+from ..contact.contact_solver import PUSH_SWEEPS, find_impulses_by, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, restitution_rates
 from ..contact.impulses import GOOD, Solution, greatest_of, solve_problem
 from ..contact.laws import RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
 from ..contact.sweeps import solve_by_sweeps
 from .force_rates import JointMap
+from .found_step import FoundStep
 from .motion_rates import SmoothMotion
+from .robot_stages import first_contacts
 from .row_rates import BodyRates, side_rates
-from .stepper import Stepper
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,19 +32,21 @@ EDGE_OF_GAPS = 1e-3  # of the slop: so near to where what a gap does changes, it
 class ContactRates:
     """Rates of a step of one robot that touches, or has joints near their limits or with dry friction.
 
-    `trial` has taken the step, `motion` has its smooth part, `last` the impulses of the step before on candidates and rows.
+    `found` is the step, and `motion` its smooth part.
     """
 
-    def __init__(self, trial: Stepper, motion: SmoothMotion, dfree: Array, last: tuple[Array, Array]) -> None:
-        self.trial, self.motion, self.stage, self.last = trial, motion, trial.contacts, last
-        self.start, self.h, self.model, state = motion.start, trial.h, trial.contacts.model, trial.contacts.state
-        self.free, self.dfree = trial.free[0], dfree
-        self.count = int(state.counts[0])
-        self.contacts = points_of(state.contacts, 0, self.count)
+    def __init__(self, found: FoundStep, motion: SmoothMotion, dfree: Array) -> None:
+        t, step = found.stages.touching, found.stages.step
+        self.found, self.motion, self.stage = found, motion, found.contacts
+        self.last = t.impulses.last_force, t.impulses.last_row
+        self.start, self.h, self.model = motion.start, found.model.h, t.model
+        self.free, self.dfree = step.free.copy(), dfree
+        self.count = int(t.count[0])
+        self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
-        self.kinematics, self.impulses = kinematics_of(state.kinematics, 0), state.impulses
+        self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
-        self.joints = JointMap(trial.forces, self.start.q, self.start.dq)
+        self.joints = JointMap(found.forces, self.start.q, self.start.dq)
         self.base = motion.dynamics(self.start.q, 0.0 * self.start.v, 0.0 * self.start.v)
         self._locate()
         self._assemble()
@@ -111,12 +113,12 @@ class ContactRates:
                 rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
                 W[s.body] += own @ rows
                 dW[s.body] += np.einsum("r,rkd->kd", own, drows) + rows.T @ down
-        n = len(self.trial.forces.names)
+        n = len(self.found.forces.names)
         e, de = np.zeros(n), np.zeros((n, columns))
         np.add.at(e, self.dof, self.sign * f[3 * self.count :])
         np.add.at(de, self.dof, self.sign[:, None] * df[3 * self.count :])
         tau, dtau = self.joints.forces(e, de)
-        external = np.zeros((len(self.trial.robot.bodies), 6))
+        external = np.zeros((len(self.found.robot.bodies), 6))
         external[self.stage.numbers] = W / self.h
         D = self.motion.dynamics(self.start.q, 0.0 * self.start.v, tau / self.h, external)
         J, Minv = self.bodies.jacobian, self.base.da_dtau
@@ -177,8 +179,8 @@ class ContactRates:
         self.impact, self.dimpact = np.zeros_like(self.p.start), zero
         struck = settings.in_step and is_struck(p, GOOD * settings.tolerance * greatest_of(p.problem.b))
         if not (p.law.restitution.any() or struck):
-            force = self.impulses.force[0, :k]
-            self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[0, self.active]])
+            force = self.impulses.force[:k]
+            self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[self.active]])
             self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self.db)
         else:
             self._solve_with_impacts(zero)
@@ -192,7 +194,7 @@ class ContactRates:
         self.doubtful[:k] |= bouncing & (np.abs(fast) <= self.edge)
 
     def _solve_with_impacts(self, zero: Array) -> None:
-        """The chain of problems of `contact_solver.finder_of_impulses`, each with its rates."""
+        """The chain of problems of `contact_solver.find_impulses`, each with its rates."""
         p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
         solved: list[tuple[Problem, Array]] = []
 
@@ -202,7 +204,7 @@ class ContactRates:
             return solution
 
         tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
-        self.f = finder_of_impulses(solve)(p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
+        self.f = find_impulses_by(solve, p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
         dimpact = self.db - self.dapproach + self.dbefore
         g = solved[0][1]
         dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)
@@ -255,7 +257,7 @@ class ContactRates:
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
         d, dd = self.response(whole, dwhole)
         y, dy = self.joints.velocities(d, dd)
-        j, most = int(np.abs(y).argmax()), float(self.stage.parting[0])
+        j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[4])
         if abs(y[j]) > most:
             shrink = most / abs(y[j])
             dd = shrink * (dd - np.outer(d, dy[j] / y[j]))
@@ -266,5 +268,5 @@ class ContactRates:
         rows = self.model.rows
         touching = [self.stage.names[int(c)] for c in self.contacts.candidate]
         kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]
-        joints = [f"the {kind} of joint {self.trial.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
+        joints = [f"the {kind} of joint {self.found.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
         return [name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt]

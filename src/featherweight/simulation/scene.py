@@ -19,7 +19,7 @@ class ContactSphere:
     """A sphere of a robot that may touch the ground and other spheres, and let go of them; a point, if it has no radius.
 
     `center` [m] is in `frame`, a frame's name or a `Frame` of one's own. `friction` (Coulomb's coefficient) and `restitution`
-    (0 to 1) are the simulation's unless given. Raises ValueError for negative or infinite numbers.
+    (0 to 1) are those of `ContactOptions` unless given. Raises ValueError for negative or infinite numbers.
     """
 
     frame: AnyFrame

@@ -68,6 +68,10 @@ INSTRUCTIONS = {
 TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 ATTRIBUTES = "nounwind"  # of all functions
+UNROLLED = """!1 = distinct !{!1, !2}
+!2 = !{!"llvm.loop.unroll.full"}"""
+import os
+UNROLLED_ROUNDS = int(os.environ.get("UR","4"))  # of a loop of which LLVM writes out all
 
 Registers = tuple[str, ...]
 Values = dict[int, Registers]  # of variables, by their numbers
@@ -233,7 +237,8 @@ class FunctionWriter:
         if loop.continued:
             self.begin(following, loop.continued)
             f.line(f"{after} = add i64 {index}, {s.step}")
-            f.branch(f.value(f"icmp {test} i64 {after}, {end}"), body, done)
+            hint = ", !llvm.loop !1" if known and (int(end) - int(begin)) * s.step <= UNROLLED_ROUNDS else ""
+            f.branch(f.value(f"icmp {test} i64 {after}, {end}"), body, done, hint=hint)
             back = [Edge(f.block, self.values)]
             loop.left.append(back[0])
         phi = f"  {index} = phi i64 " + ", ".join([f"[ {begin}, %{entry} ]", *(f"[ {after}, %{e.block} ]" for e in back)])
@@ -657,7 +662,7 @@ def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
         made = sincos_ir("double", 1, fma)
         declarations |= dict.fromkeys(made.declarations)
         texts.append(made.definition)
-    return [*declarations, *texts, "!0 = !{}"], names[id(plan.functions[-1])]
+    return [*declarations, *texts, "!0 = !{}", UNROLLED], names[id(plan.functions[-1])]
 
 
 def write_entry(plan: Plan, kernel: str, name: str) -> str:
