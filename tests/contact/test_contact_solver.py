@@ -276,9 +276,9 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
     kinematics = ContactKinematics(np.zeros((0, 4, 4)), np.zeros((0, 6)), gap, speed, np.zeros((0, 6)), speed)
     delassus = BodyDelassus(2.0 * np.eye(2), np.zeros(1, np.int64))
     impulses = ContactImpulses.of_sizes(0, 0, 2, 0, 3)
-    no_points = ContactPoints(*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0))
+    no_points = ContactPoints._make([*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0)])
     report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2), -1.0)
-    assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP
+    assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP and report.stored == 0.0
     np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=1e-9)
     np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
 

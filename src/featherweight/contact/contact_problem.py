@@ -58,13 +58,14 @@ class ContactImpulses(NamedTuple):
     @classmethod
     def of_sizes(cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int) -> ContactImpulses:
         """Return impulses of zero, with room for so many contacts."""
-        sixes, each = ((bodies, 6), (joints,)), ((contacts, 3), (candidates, 3), (rows,))
-        wrench, joint, push, joint_push, impact, joint_impact = (np.zeros(shape) for shape in 3 * sixes)
-        force, last_force, last_row = (np.zeros(shape) for shape in each)
+        wrench, push, impact = np.zeros((3, bodies, 6))
+        joint, joint_push, joint_impact = np.zeros((3, joints))
+        last_row, next_row = np.zeros((2, rows))
         kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
         return cls(
-            force, wrench, joint, push, joint_push, impact, joint_impact, last_force, last_row, kept, kept_count, np.zeros(rows)
-        )
+            np.zeros((contacts, 3)), wrench, joint, push, joint_push, impact, joint_impact, np.zeros((candidates, 3)), last_row,
+            kept, kept_count, next_row,
+        )  # fmt: skip
 
 
 class AssembledProblem(NamedTuple):

@@ -22,7 +22,7 @@ from .contact_problem import (
     body_of,
 )  # fmt: skip
 from .impulses import ACCEPTED, GOOD, Solution, SolverWork, copy_numbers, greatest_of, solve_in, solver_work
-from .laws import RETURN_SPEED, Problem, add_restitution, bounces
+from .laws import RETURN_SPEED, Problem, add_restitution, bounces, stored_energy
 from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -38,6 +38,7 @@ class SolverReport(NamedTuple):
     sweeps: int
     newton_steps: int
     parting: float  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
+    stored: float  # [J] of springs of contacts at the end of the step, beyond that at its beginning
 
 
 class ImpulseWork(NamedTuple):
@@ -225,7 +226,7 @@ def write_push(
     for i in range(len(law.distance)):
         r = 3 * i if i < k else 2 * k + i
         if law.distance[i] < np.inf:
-            opening = max(p.approach[r] + applied(p.problem.A, f, r) - law.compliance[r] * f[r], 0.0)
+            opening = max(velocity_after(p, f, r), 0.0)
             pushed[kept], gap[kept], l[kept] = r, law.distance[i] + h * opening + slop, 0.0
             kept += 1
     A = as_matrix(work.solver.newton.equations, kept, kept)
@@ -242,6 +243,21 @@ def write_push(
         else:
             r = p.active[pushed[i] - 3 * k]
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
+
+
+def velocity_after(p: AssembledProblem, f: Vector, row: int) -> float:
+    """Return the velocity of a row that impulses f leave."""
+    return p.approach[row] + applied(p.problem.A, f, row) - p.law.compliance[row] * f[row]  # type: ignore[no-any-return]
+
+
+def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector) -> float:
+    """Return `SolverReport.stored`; gaps (k + n,) of springs become those at the end of the step."""
+    law, k = p.law, len(p.law.friction)
+    before = stored_energy(law, gap)
+    for i in range(len(law.stiffness)):
+        if law.stiffness[i] > 0.0:
+            gap[i] += step * velocity_after(p, f, 3 * i if i < k else 2 * k + i)
+    return stored_energy(law, gap) - before
 
 
 def applied(A: Matrix, f: Vector, row: int) -> float:
@@ -275,10 +291,11 @@ def resolve(
     else:
         solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
-    parting = 0.0
+    parting = stored = 0.0
     if residual <= allowed:
         parting = write_impulses(model, contacts, p, solution.impulses, impulses, work)
-    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
+        stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap)
+    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting, stored)
 
 
 def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
