@@ -1,6 +1,6 @@
 """The solver on arrays that are there: the same source as in a compiled step, here in plain Python.
 
-That it allocates nothing shows wherever steps are compiled (`compiled_loop`): without Numba's runtime, it could not.
+That it allocates nothing shows wherever steps are compiled: a loop over tables makes no lists.
 """
 
 from __future__ import annotations

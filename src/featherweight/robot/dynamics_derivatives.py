@@ -78,7 +78,7 @@ class Differentiable(System):
 def _compared(robot: Differentiable, programs: dict[str, Program], source: CompiledFunction[Any]) -> CompiledFunction[Any]:
     """Programs for derivatives and, unless the source is too large or keeps its loops, forward differentiation of the source,
     which computes one state in any case where its directions fill lanes."""
-    if source.too_large or source.execution == "rolled":
+    if source.execution == "rolled" or source.too_large:
         return cheapest({name: CompiledFunction(program, robot.execution) for name, program in programs.items()})
     forward = source.copy().derivative()
     assert isinstance(forward.program, JacobianProgram)

@@ -232,4 +232,4 @@ def arrive_from_flight(many: FleetArrays, i: int) -> int:
     return 1
 
 
-WORK_ON_ROBOTS = CompiledLoop(work_on_robots, numbers=3)
+WORK_ON_ROBOTS = CompiledLoop(work_on_robots, numbers=3, what="the time step of simulations, which all robots share")

@@ -30,7 +30,7 @@ from .stage_records import (
     MidpointArrays,
     RobotNumbers,
     RobotStages,
-    RobotState,
+    StateAndInputs,
     RungeKuttaArrays,
     StagePoint,
     StepArrays,
@@ -69,7 +69,7 @@ def stages_table(model: StepModel, contacts: ContactStage, room: int, external: 
     springs = forces.springs if model.passive else NO_SPRINGS
     stages = RobotStages(
         numbers=_numbers(model, contacts),
-        state=RobotState.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
+        state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
         point=StagePoint.of_sizes(nq, nv, n, bool(robot.closed)),
         step=StepArrays.of_sizes(nq, nv),
         rounds=RungeKuttaArrays.of_sizes(nv),
@@ -262,7 +262,15 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "free_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.acceleration, h, step.free),
         "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.pushed, h, step.after),
         "advance": (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end),
-        "advance_straight": (None if smooth else robot.step_functions.advance, q, step.after, step.none, h, p.x, step.straight_end),
+        "advance_straight": (
+            None if smooth else robot.step_functions.advance,
+            q,
+            step.after,
+            step.none,
+            h,
+            p.x,
+            step.straight_end,
+        ),
         "integrate": (robot.step_functions.integrate if smooth else None, q, p.increment, p.x),
         "closing": (closing, p.x, loops.closed, loops.residual, loops.margins, loops.singularity),
         "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S),  # type: ignore[attr-defined]

@@ -12,9 +12,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import cache, sources
-from ..backends.llvm.jit import compile_optimized, host, load_object
-from ..waiting import tell_if_long, told
+from ..backends.llvm.jit import host, load_object
+from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
 from .loop_writer import ITEMS, words_of, write_entry, write_module
@@ -23,6 +22,7 @@ from .planner import Planner
 P = ParamSpec("P")
 R = TypeVar("R")
 
+NO_MEMORY = "no memory for the lists of a compiled kernel"
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p)
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
@@ -70,17 +70,10 @@ class CompiledKernel(Generic[P, R]):
 
     def _compiled(self, args: tuple[Any, ...]) -> _Ready:
         types = tuple(map(_checked_type, args))
-        facts: dict[str, Any] = {}
-        digest = sources.digest(self.python, tuple(sorted(_classes(types), key=repr)))
-        name = cache.key("kernel", digest, self.fused, host(), " ".join(map(str, types)))
-        entry = cache.read(name)
-        if entry is None:
-            with told(f"the kernel {self.python.__name__}"):
-                code, result = self._machine_code(types)
-            facts["result"] = result
-            cache.write(name, facts, code)
-        else:
-            facts, code = entry
+        classes = tuple(sorted(_classes(types), key=repr))
+        what = f"the kernel {self.python.__name__}"
+        kernel = Specialization(self.python, self.fused, " ".join(map(str, types)), classes, what)
+        facts, code = code_of(kernel, lambda: self._written(types))
         return _Ready(types, facts["result"], code)
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
@@ -91,13 +84,13 @@ class CompiledKernel(Generic[P, R]):
         count = code.co_argcount
         return (*types[:count], TupleType(types[count:]))
 
-    def _machine_code(self, types: tuple[Type, ...]) -> tuple[bytes, Any]:
+    def _written(self, types: tuple[Type, ...]) -> tuple[Facts, str]:
+        """Facts and IR of the module."""
         planner = Planner(self.fused and host().fma)
         plan = planner.function(self.python, self._fitted(types))  # type: ignore[arg-type]
         result = _result_shape(self.python, plan.result)
         lines, kernel = write_module(planner.plan, planner.fused, host().fma)
-        tell_if_long()
-        return compile_optimized("\n".join([*lines, write_entry(planner.plan, kernel, "kernel")])), result
+        return {"result": result}, "\n".join([*lines, write_entry(planner.plan, kernel, "kernel")])
 
 
 def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
@@ -119,10 +112,12 @@ class _Ready:
 
     def __call__(self, flat: list[Any]) -> Any:
         if not self._kinds:
-            self._run(self._pack(*flat), None)
+            if self._run(self._pack(*flat), None):
+                raise MemoryError(NO_MEMORY)
             return None
         room = ctypes.create_string_buffer(self._unpack.size)
-        self._run(self._pack(*flat), ctypes.addressof(room))
+        if self._run(self._pack(*flat), ctypes.addressof(room)):
+            raise MemoryError(NO_MEMORY)
         values = iter(self._unpack.unpack(room))
         return _shaped(self._result, values)
 

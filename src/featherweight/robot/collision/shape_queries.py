@@ -33,11 +33,16 @@ from .shape_pairs import CollisionPair, described_pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-NOT_ONE_STATE = (AttributeError, TypeError, ValueError, BufferError, NotImplementedError)  # of memory that is none of nq doubles
+NOT_ONE_STATE = (
+    AttributeError,
+    TypeError,
+    ValueError,
+    BufferError,
+    NotImplementedError,
+)  # of memory that is none of nq doubles
 ANSWERS = (np.False_, np.True_)
 SHARE = 200.0  # [us] of work that is worth another thread
 OF_STATE = 1.0  # [us] about what a state takes, without its pairs
-
 
 
 class ShapeQueries:
