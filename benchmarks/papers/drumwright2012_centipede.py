@@ -255,7 +255,7 @@ def walks(segments: int, ways: Iterable[str] = WAYS) -> dict[str, Walk]:
 
 
 def main() -> None:
-    for way in WAYS:  # Numba compiles for all sizes at once
+    for way in WAYS:  # which compiles for all sizes at once
         Walk(3, way).step()
     print(json.dumps({n: {way: walk.found() for way, walk in walks(n).items()} for n in SIZES}))
 

@@ -21,7 +21,7 @@ from featherweight.collision.closest_points import (
 )
 from featherweight.collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, SPHERE
 from featherweight.collision.convex_shapes import ConvexShape, farthest_point
-from featherweight.collision.hulls import hull_of
+from featherweight.collision.hulls import NO_HULL, hull_of, searched_hull
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FAR = 1e300
@@ -107,14 +107,9 @@ def test_a_tetrahedron_with_the_origin_within() -> None:
 # ---- shapes
 
 
-NO_HULL = (np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), 0, 0)
-
-
 def shape(kind: int, size: Any, R: Array, p: Any, points: Array | None = None) -> ConvexShape:
-    hull: Any = NO_HULL
-    if points is not None:
-        made = hull_of(points)
-        hull = made.vertices, made.links, made.linked, 0, len(made.vertices)
+    made = NO_HULL if points is None else hull_of(points)
+    hull = searched_hull(made, (0, 0, 0, 0, len(made.vertices), 0, 0, 0))
     rounding = float(size[0]) if kind in (SPHERE, CAPSULE) else 0.0
     return ConvexShape(kind, np.concatenate([np.ravel(R), p]), np.asarray(size, float), rounding, hull)
 
@@ -123,10 +118,12 @@ def polytope(points: Array, R: Array, p: Any) -> ConvexShape:
     return shape(HULL, np.zeros(3), R, p, points)
 
 
-def distance(one: ConvexShape, other: ConvexShape, size: float, most: float = FAR, guess: Any = (0.0, 0.0, 1.0)) -> Any:
+def distance(
+    one: ConvexShape, other: ConvexShape, size: float, most: float = FAR, guess: Any = (0.0, 0.0, 1.0), enough: float = 0.0
+) -> Any:
     """The distance without rounding, and the nearest points of both."""
     supports, weights = np.full((20, 9), np.nan), np.full(8, np.nan)
-    count, found = closest(one, other, guess, (size, most), supports, weights)
+    count, found = closest(one, other, guess, (size, most, enough), supports, weights)
     a, b = (np.array(weighted(supports, count, weights, column)) for column in (3, 6))
     return found, a, b
 
@@ -195,10 +192,25 @@ def test_what_is_known_of_round_shapes() -> None:
         assert distance(there, egg, 9.0)[0] == pytest.approx(7.0 - (axis + 1.0), abs=1e-6)
 
 
-def test_no_distance_is_sought_beyond_the_greatest() -> None:
-    boxes = [shape(BOX, (1.0, 1.0, 1.0), np.eye(3), p) for p in ((0.0, 0.0, 3.0), (0.0, 0.0, 0.0))]
-    assert distance(*boxes, 3.5, 0.99)[0] == FAR
-    assert distance(*boxes, 3.5, 1.01)[0] == pytest.approx(1.0)
+@pytest.mark.parametrize("gap", [0.01, 1.0, 7.0])
+def test_no_distance_is_sought_beyond_the_greatest(gap: float) -> None:
+    boxes = [shape(BOX, (1.0, 1.0, 1.0), np.eye(3), p) for p in ((0.0, 0.0, 2.0 + gap), (0.0, 0.0, 0.0))]
+    assert distance(boxes[0], boxes[1], 3.5, 0.99 * gap)[0] == FAR
+    assert distance(boxes[0], boxes[1], 3.5, 1.01 * gap)[0] == pytest.approx(gap)
+
+
+def test_any_distance_below_one_that_is_enough_will_do() -> None:
+    """It is not less than that of the shapes."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        x, y = rng.standard_normal((2, 20, 3))
+        x[:, 2] += 6.0
+        one, other = polytope(x, np.eye(3), np.zeros(3)), polytope(y, np.eye(3), np.zeros(3))
+        exact = least_distance(x, y)
+        for enough in (0.5 * exact, 1.2 * exact, 3.0 * exact):
+            found, a, b = distance(one, other, 6.0, enough=enough)
+            assert exact - 1e-6 <= found <= max(exact + 1e-6, enough)
+            assert np.linalg.norm(a - b) == pytest.approx(found)
 
 
 def test_the_same_shape_twice_has_no_distance() -> None:

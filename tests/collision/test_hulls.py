@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.transform import Rotation
 
-from featherweight.collision.hulls import FEW, Hull, farthest_vertex, hull_of
+from featherweight.collision.hulls import CELLS, FEW, GRID, Hull, cell_of, farthest_vertex, hull_of, searched_hull
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
@@ -29,11 +29,11 @@ def prism(n: int) -> Array:
     return np.concatenate([np.column_stack([ring, np.full(n, z)]) for z in (-0.3, 0.3)])
 
 
-GRID = np.array(list(product(np.linspace(-1.0, 1.0, 4), repeat=3)))
+LATTICE = np.array(list(product(np.linspace(-1.0, 1.0, 4), repeat=3)))
 SHAPES = {  # points, and the vertices, faces and most corners of a face where they are known
     "tetrahedron": (np.vstack([np.zeros(3), np.eye(3)]), (4, 4, 3)),
     "cube": (CUBE, (8, 6, 4)),
-    "turned cube, with points within, on its faces and edges": (GRID @ TURN.T, (8, 6, 4)),
+    "turned cube, with points within, on its faces and edges": (LATTICE @ TURN.T, (8, 6, 4)),
     "points that are there twice": (np.repeat(CUBE, 3, axis=0), (8, 6, 4)),
     "prism with twenty sides": (prism(20) @ TURN.T, (40, 22, 20)),
     "thin plate": (CUBE * [1.0, 1.0, 1e-5], (8, 6, 4)),
@@ -92,11 +92,22 @@ def test_neighbours_and_faces_of_vertices_are_those_of_the_faces(name: str) -> N
             owned[a].add(f)
     for i in range(len(hull.vertices)):
         linked, faces = hull.linked[hull.links[i] : hull.links[i + 1]], hull.owned[hull.owners[i] : hull.owners[i + 1]]
-        assert set(linked) == neighbours[i] and len(linked) == len(neighbours[i]) >= 3
+        assert set(linked) >= neighbours[i] and len(set(linked)) == len(linked) >= 3 and i not in linked
+        assert all(owned[i] & owned[j] for j in linked)  # a diagonal of a face may be an edge too
         assert set(faces) == owned[i] and len(faces) == len(owned[i])
 
 
-@pytest.mark.parametrize("points", [CUBE[:4], CUBE[:3], np.column_stack([GRID[:, :2], np.zeros(len(GRID))])])
+@pytest.mark.parametrize("name", SHAPES)
+def test_climbs_begin_at_the_vertex_that_is_farthest_along_the_middle_of_a_cell(name: str) -> None:
+    hull = hull_of(SHAPES[name][0])
+    middle = (np.arange(GRID) + 0.5) * (2.0 / GRID) - 1.0
+    for u, v, axis in product(middle, middle, np.vstack([np.eye(3), -np.eye(3)])):
+        d = axis + u * np.roll(np.abs(axis), 1) + v * np.roll(np.abs(axis), 2)
+        heights = hull.vertices @ d
+        assert heights[hull.starts[cell_of(tuple(d))]] >= heights.max() - 1e-12 * np.abs(heights).max()
+
+
+@pytest.mark.parametrize("points", [CUBE[:4], CUBE[:3], np.column_stack([LATTICE[:, :2], np.zeros(len(LATTICE))])])
 def test_points_without_a_volume_have_no_hull(points: Array) -> None:
     with pytest.raises(QhullError):
         hull_of(points)
@@ -104,18 +115,31 @@ def test_points_without_a_volume_have_no_hull(points: Array) -> None:
 
 @pytest.mark.parametrize("name", [*SHAPES, "two hulls"])
 def test_the_farthest_vertex_is_that_of_all(name: str) -> None:
-    """From any vertex, along random directions and those to which whole faces are normal; also where numbers are not first."""
+    """Along random directions and those to which whole faces are normal; also where the hull's numbers are not first."""
     rng = np.random.default_rng(1)
-    points = 3.0 * on_sphere(FEW + 30, 7) if name == "two hulls" else SHAPES[name][0]
+    points = 3.0 * on_sphere(FEW + 100, 7) if name == "two hulls" else SHAPES[name][0]
     hull = hull_of(points)
-    first = 5 if name == "two hulls" else 0  # vertices of another hull lie before
+    first, begin = (5, CELLS) if name == "two hulls" else (0, 0)  # vertices and cells of another hull lie before
     vertices = np.vstack([np.full((first, 3), 1e9), hull.vertices])
     links = np.concatenate([np.zeros(first, np.int64), hull.links])
-    found = vertices, links, hull.linked + first, first, len(vertices)
+    starts = np.concatenate([np.zeros(begin, np.int64), hull.starts + first])
+    both = hull._replace(vertices=vertices, links=links, linked=hull.linked + first, starts=starts)
+    found = searched_hull(both, (0, 0, 0, first, len(vertices), 0, 0, begin))
     normals = hull.normals[rng.permutation(len(hull.normals))[:6]]
-    for d in (*rng.standard_normal((12, 3)), *normals, *np.eye(3), np.zeros(3)):
-        start = int(rng.integers(first, len(vertices)))
-        best = farthest_vertex(found, d, start)
+    for d in (*rng.standard_normal((30, 3)), *normals, *np.eye(3), *-np.eye(3), np.zeros(3), 1e-200 * np.ones(3)):
+        best = farthest_vertex(found, d)
         exact = (hull.vertices @ d).max()
         assert first <= best < len(vertices)
-        assert vertices[best] @ d >= exact - 1e-12 * np.linalg.norm(d) * np.abs(hull.vertices).max()
+        assert vertices[best] @ d >= exact - 1e-12 * np.abs(d).max() * np.abs(hull.vertices).max()
+
+
+def test_directions_have_cells_in_which_they_lie_near_the_middle() -> None:
+    """All cells of both halves are met, and directions in one are at most the diagonal of a cell apart, from the middle out."""
+    d = np.random.default_rng(0).standard_normal((6000, 3))
+    cells = np.array([cell_of(tuple(x)) for x in d])
+    assert set(cells) == set(range(CELLS))
+    assert [cell_of(tuple(1e6 * x)) for x in d[:50]] == cells[:50].tolist()
+    on_cube = d / np.abs(d).max(axis=1)[:, None]
+    for cell in range(0, CELLS, 7):
+        inside = on_cube[cells == cell]
+        assert np.ptp(inside, axis=0).max() <= 2.0 / GRID + 1e-12 and (np.ptp(inside, axis=0) == 0.0).sum() == 1

@@ -13,12 +13,11 @@ from scipy.spatial.transform import Rotation
 from featherweight.collision.closest_points import closest
 from featherweight.collision.collision_scene import BOX, CYLINDER, ELLIPSOID, HULL, MOST_FACES, MOST_SUPPORTS
 from featherweight.collision.convex_shapes import ConvexShape
-from featherweight.collision.hulls import hull_of
+from featherweight.collision.hulls import NO_HULL, hull_of, searched_hull
 from featherweight.collision.penetration import deepest, first_faces, grow, tetrahedron, weights_of_face, write_face
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
-NO_HULL = (np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), 0, 0)
 
 
 class Room(NamedTuple):
@@ -38,10 +37,8 @@ def room() -> Room:
 
 
 def placed(kind: int, size: Any, R: Any = None, p: Any = (0.0, 0.0, 0.0), points: Array | None = None) -> ConvexShape:
-    hull: Any = NO_HULL
-    if points is not None:
-        made = hull_of(points)
-        hull = made.vertices, made.links, made.linked, 0, len(made.vertices)
+    made = NO_HULL if points is None else hull_of(points)
+    hull = searched_hull(made, (0, 0, 0, 0, len(made.vertices), 0, 0, 0))
     return ConvexShape(
         kind, np.concatenate([np.eye(3).ravel() if R is None else np.ravel(R), p]), np.asarray(size, float), 0.0, hull
     )
@@ -50,7 +47,7 @@ def placed(kind: int, size: Any, R: Any = None, p: Any = (0.0, 0.0, 0.0), points
 def overlap(one: ConvexShape, other: ConvexShape, size: float) -> tuple[float, Array, Array, Array]:
     """The depth, the normal from `one` to `other`, and the deepest points of both."""
     work = room()
-    count, distance = closest(one, other, (0.3, -0.2, 1.0), (size, 1e300), work.supports, work.weights)
+    count, distance = closest(one, other, (0.3, -0.2, 1.0), (size, 1e300, 0.0), work.supports, work.weights)
     assert distance == 0.0
     f = deepest(one, other, count, size, work)
     assert f >= 0
@@ -106,6 +103,23 @@ def test_boxes_in_one_another(depth: float, across: float) -> None:
     assert found == pytest.approx(min(depth, 2.0 - abs(across)), abs=1e-8)
     np.testing.assert_allclose(n, [0.0, 0.0, -1.0], atol=1e-6)
     assert (np.abs(x - [across, 0.0, 2.0 - depth]) <= 1.0 + 1e-9).all() and (np.abs(y) <= 1.0 + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("turn", "size", "p"),
+    [
+        (45.0, (0.5, 0.2, 1.0), (0.6, 0.1, 1.95)),
+        (30.0, (0.5, 0.3, 0.5), (0.1, 0.6, 1.3)),
+        (0.0, (1.0, 1.0, 0.5), (0.1, 0.1, 1.3)),
+    ],
+)
+def test_the_deepest_points_of_faces_that_meet_are_in_both(turn: float, size: Any, p: Any) -> None:
+    """Several faces of the polytope lie in one plane there: the one that has the point below the origin in it is taken."""
+    R = Rotation.from_euler("z", turn, degrees=True).as_matrix()
+    depth, n, x, y = overlap(placed(BOX, size, R, p), placed(BOX, (1.0, 1.0, 1.0)), 3.5)
+    assert depth == pytest.approx(1.0 + size[2] - p[2], abs=1e-8)
+    assert (np.abs(R.T @ (x - p)) <= np.array(size) + 1e-9).all() and (np.abs(y) <= 1.0 + 1e-9).all()
+    np.testing.assert_allclose(x - y, depth * n, atol=1e-8)
 
 
 def test_a_shape_in_itself_is_parted_along_its_thinnest_side() -> None:

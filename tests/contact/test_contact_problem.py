@@ -108,8 +108,9 @@ class Touching:
         size = int(self.width.sum())
         J = rng.standard_normal((size + JOINTS, size + JOINTS))
         self.delassus = BodyDelassus(J @ J.T, np.cumsum([0, *width]))
-        shapes = [(contacts, 3), *3 * [(n, 6), (JOINTS,)], *2 * [(CANDIDATES, 3), (4,)]]
-        self.impulses = ContactImpulses(*(rng.standard_normal(s) for s in shapes))
+        self.impulses = ContactImpulses.of_sizes(contacts, n, JOINTS, CANDIDATES, 4)
+        for x in (self.impulses.last_force, self.impulses.last_row):
+            x[:] = rng.standard_normal(x.shape)
 
     def assembled(self) -> AssembledProblem:
         work = assembly_work(self.contacts + 1, 4, len(self.delassus.G))

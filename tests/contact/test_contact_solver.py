@@ -1,6 +1,6 @@
 """The solver on arrays that are there: the same source as in a compiled step, here in plain Python.
 
-That it allocates nothing shows wherever steps are compiled (`compiled_loop`): without Numba's runtime, it could not.
+That it allocates nothing shows wherever steps are compiled: a loop over tables makes no lists.
 """
 
 from __future__ import annotations
@@ -19,20 +19,15 @@ from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.contact_solver import (
     MOST_PUSHED,
     SolverReport,
-    add_joint_forces,
-    forget,
     impulse_work,
-    impulses_of,
     keep_impulses,
     problem_after,
     resolve,
     solver_workspace,
-    write_external_forces,
 )
 from featherweight.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
-from featherweight.contact.impulses import Problem
 from featherweight.contact.joint_rows import JointRows
-from featherweight.contact.laws import RETURN_SPEED
+from featherweight.contact.laws import RETURN_SPEED, Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
@@ -61,15 +56,14 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         )
         J, Minv = np.eye(7)[:6], np.diag(1.0 / np.array([2.0, 2.0, 2.0, 0.01, 0.02, 0.02, 0.5]))
         delassus = BodyDelassus(np.zeros((7, 7)), np.zeros(BODIES + 1, np.int64))
-        shapes = [(4, 3), *3 * [(1, 6), (1,)], *2 * [(4, 3), (2,)]]
-        impulses = ContactImpulses(*(np.zeros(s) for s in shapes))
+        impulses = ContactImpulses.of_sizes(POINTS, 1, 1, POINTS, ROWS)
         given = model(restitution)
         factors = InverseFactors(J, Minv, np.eye(7)[6:])
         write_delassus_by_inverse(given.width, points, factors, delassus, inverse_work(BODIES, 7, 7))
         np.testing.assert_allclose(delassus.G, Minv, atol=1e-15)
         assert delassus.begin.tolist() == [0, 6]
         workspace = solver_workspace(6, 4, 7)  # more than are there
-        report = resolve(given, points, kinematics, delassus, impulses, workspace)
+        report = resolve(given, points, kinematics, delassus, impulses, workspace, -1.0)
         assert report.residual <= report.allowed and report.parting > 0.0
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
         np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)  # the limit's, and friction's, which opposes it
@@ -81,7 +75,7 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
 
 BALL, EPS = (2.0, 2.0, 2.0, 0.01, 0.01, 0.01), 1e-9
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
-NO_ROWS = joint_rows(np.zeros(0, np.int64), *np.zeros((3, 0)), STEP)
+NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), STEP)
 
 
 class Scene:
@@ -119,13 +113,12 @@ class Scene:
         return rows
 
     def resolve(self) -> tuple[ContactImpulses, SolverReport]:
-        shapes = [(self.k, 3), *3 * [(self.n, 6), (0,)], *2 * [(self.k, 3), (0,)]]
-        impulses = ContactImpulses(*(np.zeros(s) for s in shapes))
+        impulses = ContactImpulses.of_sizes(self.k, self.n, 0, self.k, 0)
         none = np.zeros(0)
         kinematics = ContactKinematics(self.placement, self.velocity, none, none, self.before, none)
         given = ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings)
         delassus = BodyDelassus(np.diag(1.0 / self.inertia.ravel()), 6 * np.arange(self.n + 1))
-        report = resolve(given, self.points, kinematics, delassus, impulses, solver_workspace(self.k, 0, 6 * self.n))
+        report = resolve(given, self.points, kinematics, delassus, impulses, solver_workspace(self.k, 0, 6 * self.n), -1.0)
         assert report.residual <= report.allowed
         return impulses, report
 
@@ -212,7 +205,7 @@ def test_an_elastic_impact_at_one_point_keeps_the_energy(seed: int) -> None:
 
 
 def test_bodies_get_the_wrench_of_forces_at_points() -> None:
-    """The same force on both, opposed; `next_force` has it for the step after, by candidate."""
+    """The same force on both, opposed; `last_force` has it for the step after, by candidate."""
     rng = np.random.default_rng(1)
     scene = Scene(rng, [BALL] * 2, [(1, 0), (0, -1), (1, -1)])
     scene.velocity = rng.standard_normal((2, 6)) - [0, 0, 3, 0, 0, 0]
@@ -226,8 +219,7 @@ def test_bodies_get_the_wrench_of_forces_at_points() -> None:
                 lever = T[:3, :3].T @ (scene.points.point[c] - T[:3, 3])
                 wrench[body] += np.concatenate([force, np.cross(lever, force)])
     np.testing.assert_allclose(impulses.wrench, wrench, atol=1e-12)
-    np.testing.assert_array_equal(impulses.next_force, impulses.force)
-    keep_impulses(impulses)
+    keep_impulses(impulses, np.arange(len(impulses.force)), len(impulses.force))
     np.testing.assert_array_equal(impulses.last_force, impulses.force)
 
 
@@ -283,9 +275,9 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
     speed = np.array([0.0, -1e-2, -1e-2])
     kinematics = ContactKinematics(np.zeros((0, 4, 4)), np.zeros((0, 6)), gap, speed, np.zeros((0, 6)), speed)
     delassus = BodyDelassus(2.0 * np.eye(2), np.zeros(1, np.int64))
-    impulses = ContactImpulses(*(np.zeros(s) for s in [(0, 3), *3 * [(0, 6), (2,)], *2 * [(0, 3), (3,)]]))
+    impulses = ContactImpulses.of_sizes(0, 0, 2, 0, 3)
     no_points = ContactPoints(*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0))
-    report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2))
+    report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2), -1.0)
     assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP
     np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=1e-9)
     np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
@@ -304,25 +296,3 @@ def test_the_problem_after_impulses_has_what_they_leave() -> None:
     np.testing.assert_allclose(after.b, p.A @ f + p.b)
     np.testing.assert_allclose([after.lower, after.upper], [[-f[3], -2.0 - f[4]], [np.inf, 2.0 - f[4]]])
     assert after.A is p.A and after.mu is p.mu
-
-
-def test_robots_that_nothing_touches_keep_no_impulses() -> None:
-    shapes = [(2, 3), *3 * [(1, 6), (2,)], *2 * [(2, 3), (3,)]]
-    impulses = ContactImpulses(*(np.ones((3, *s)) for s in shapes))
-    report = SolverReport(*(np.ones(3) for _ in range(5)))
-    forget(np.array([0, 2]), impulses, report)
-    for name in ("wrench", "joint", "impact", "joint_impact", "next_force", "next_row"):
-        x = getattr(impulses, name)
-        assert not x[[0, 2]].any() and x[1].all()
-    assert report.residual.tolist() == report.parting.tolist() == [0.0, 1.0, 0.0]
-    one = impulses_of(impulses, 1)
-    assert all(x.shape == s and x.all() for x, s in zip(one, shapes, strict=True))
-
-
-def test_impulses_are_forces_over_the_step() -> None:
-    wrench, forces = np.ones((2, 2, 6)), np.zeros((2, 4, 6))
-    write_external_forces(np.array([3, 1]), wrench * [[[1.0], [2.0]]], 0.1, forces)
-    np.testing.assert_allclose(forces[:, :, 0], [[0.0, 20.0, 0.0, 10.0]] * 2)
-    tau = np.ones((2, 3))
-    add_joint_forces(np.array([2, 0]), np.array([[1.0, 2.0], [3.0, 4.0]]), 0.1, tau)
-    np.testing.assert_allclose(tau, [[21.0, 1.0, 11.0], [41.0, 1.0, 31.0]])

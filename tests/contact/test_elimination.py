@@ -98,7 +98,7 @@ def test_multiples_are_subtracted_alike_in_python_and_compiled() -> None:
     start, factors = rng.standard_normal(80), (0.5, -2.0, 3.0)
     expected = start.copy()
     expected[3:19] -= 0.5 * start[20:36] - 2.0 * start[37:53] + 3.0 * start[54:70]
-    for function in (subtract, compiled(subtract)):
+    for function in (subtract_multiples, compiled(lambda *a: subtract_multiples(*a))):
         numbers = start.copy()
-        function(numbers, factors)
+        function(numbers, 3, 20, 17, 16, factors)
         np.testing.assert_allclose(numbers, expected, rtol=1e-14)

@@ -12,15 +12,13 @@ from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.joint_rows import (
     JOINT_MARGIN,
     LEAST_RETURN,
+    JointRows,
     any_active,
     comes_back,
     farthest_beyond,
     is_active,
-    write_active,
-    write_gaps,
     write_row_gaps,
     write_row_speeds,
-    write_speeds,
 )
 
 STEP, MARGIN = 1e-2, 1e-2
@@ -75,7 +73,7 @@ def test_a_limit_counts_that_is_near_or_would_be_at_the_end_of_the_step(gap: flo
     assert bool(is_active(ROWS, 0, gap, speed, SETTINGS)) == counts
     gaps, speeds = np.full(4, 9.0), np.zeros(4)
     gaps[3], speeds[3] = gap, speed
-    rows = type(ROWS)(*(x[:4] for x in ROWS))
+    rows = JointRows._make(x[:4] for x in ROWS)
     assert any_active(rows, gaps, speeds, SETTINGS) == counts
 
 
@@ -92,19 +90,3 @@ def test_a_joint_of_a_loop_comes_back_by_half_of_what_it_should() -> None:
     """Where nothing is expected, as at a dead centre, less than rounding is none."""
     assert comes_back(0.6, 1.0, 1.0) and not comes_back(0.4, 1.0, 1.0)
     assert not comes_back(0.5 * LEAST_RETURN, 0.0, 1.0) and comes_back(2.0 * LEAST_RETURN, 0.0, 1.0)
-
-
-def test_many_robots_are_taken_one_by_one() -> None:
-    rng = np.random.default_rng(1)
-    q, v = rng.standard_normal((3, 12)), rng.standard_normal((3, 5))
-    gaps, speeds, active = np.empty((3, 6)), np.empty((3, 6)), np.empty(3, bool)
-    write_gaps(ROWS, q, gaps)
-    write_speeds(ROWS, v, speeds)
-    write_active(ROWS, gaps, speeds, SETTINGS, active)
-    for i in range(3):
-        gap, speed = np.empty(6), np.empty(6)
-        write_row_gaps(ROWS, q[i], gap)
-        write_row_speeds(ROWS, v[i], speed)
-        np.testing.assert_array_equal(gaps[i], gap)
-        np.testing.assert_array_equal(speeds[i], speed)
-    assert active.all()

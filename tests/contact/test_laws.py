@@ -119,9 +119,9 @@ def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> t
     T, velocity, none = np.eye(4), np.zeros((1, 6)), np.zeros(0)
     T[2, 3], velocity[0, :3] = height, v
     kinematics = ContactKinematics(T[None], velocity, none, none, velocity, none)
-    impulses = ContactImpulses(*(np.zeros(s) for s in [(1, 3), *3 * [(1, 6), (0,)], *2 * [(1, 3), (0,)]]))
+    impulses = ContactImpulses.of_sizes(1, 1, 0, 1, 0)
     delassus = BodyDelassus(np.eye(3) / mass, np.array([0, 3]))
-    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3))
+    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3), -1.0)
     assert report.residual <= report.allowed
     return impulses.force[0] / h, float(report.parting)
 
@@ -198,7 +198,8 @@ def test_friction_is_cut_to_the_nearest_that_is_allowed(pyramid: bool) -> None:
         if holds(aim[0], aim[1], most, pyramid):
             np.testing.assert_array_equal(cut, aim)
             continue
-        assert holds(*(cut * (1.0 - 1e-15)), most, pyramid)
+        x, y = cut * (1.0 - 1e-15)
+        assert holds(x, y, most, pyramid)
         angles = np.linspace(0.0, 2.0 * np.pi, 4001)
         edge = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         edge *= most / (np.abs(edge).max(axis=1, keepdims=True) if pyramid else 1.0)

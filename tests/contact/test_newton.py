@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, nnls
 
-from featherweight.contact.impulses import Problem
+from featherweight.contact.laws import Problem
 from featherweight.contact.newton import (
     NewtonWork,
     newton_work,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize, nnls
 
-from featherweight.contact.impulses import Problem, natural_residual
+from featherweight.contact.impulses import natural_residual
+from featherweight.contact.laws import Problem
 from featherweight.contact.sweeps import gauss_seidel_sweep, row_velocity, solve_by_sweeps, stick_or_slide
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import drumwright2012_centipede as figure
 import numpy as np
 import pytest
-
-pytest.importorskip("numba", reason="the rolled execution needs Numba")
-import drumwright2012_centipede as figure
 
 from featherweight.engine.loops import compiled_functions, kernels
 from simulation.scenes import end_velocity, free_velocity

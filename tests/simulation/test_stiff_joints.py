@@ -67,7 +67,7 @@ def machine(number: int) -> Machine:
 @pytest.mark.parametrize("number", range(TREES + 1))
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 def test_robots_move_as_if_alone_and_as_compiled(number: int, step: float) -> None:
-    """By NumPy in a batch or one by one to the bit; compiled, with sums fused, to 1e-12; loops, closed in two ways, to 1e-11."""
+    """By NumPy in a batch or one by one to the bit; compiled, with sums fused, to 1e-12; closed loops to 1e-11."""
     m = machine(number)
     sim, stepper = m.simulation(step), m.simulation(step)._stepper
 

@@ -16,8 +16,8 @@ from scipy.sparse import csc_matrix, triu
 
 from .contact_problem import find_active_rows, problem_in
 from .contact_solver import finder_of_impulses
-from .impulses import GOOD, Problem, Solution, greatest_of, natural_residual, solve_problem
-from .laws import normal_shift
+from .impulses import GOOD, Solution, greatest_of, natural_residual, solve_problem
+from .laws import Problem, normal_shift
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

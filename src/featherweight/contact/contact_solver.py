@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..collision.detection import ContactPoints
+from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import as_matrix
-from .contact_problem import assembled, assembly_work, body_of
-from .impulses import ACCEPTED, GOOD, Problem, Solution, copy_numbers, greatest_of, solve_in, solver_work
-from .laws import RETURN_SPEED, add_restitution, bounces
+from .contact_model import ContactModel
+from .contact_problem import (
+    AssembledProblem,
+    AssemblyWork,
+    BodyDelassus,
+    ContactImpulses,
+    ContactKinematics,
+    SideRows,
+    assembled,
+    assembly_work,
+    body_of,
+)  # fmt: skip
+from .impulses import ACCEPTED, GOOD, Solution, SolverWork, copy_numbers, greatest_of, solve_in, solver_work
+from .laws import RETURN_SPEED, Problem, add_restitution, bounces
 from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -19,31 +32,31 @@ MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies tha
 
 
 class SolverReport(NamedTuple):
-    """What the solver did for a robot; of many robots, arrays."""
+    """Work of the solver for one robot."""
 
-    residual: Any  # [m/s]
-    allowed: Any  # [m/s]; a residual above it is a failure
-    sweeps: Any
-    newton_steps: Any
-    parting: Any  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
+    residual: float  # [m/s]
+    allowed: float  # [m/s]; a residual above it is a failure
+    sweeps: int
+    newton_steps: int
+    parting: float  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
 
 
 class ImpulseWork(NamedTuple):
     """Room for the impulses of a step, of at most k contacts and n joint rows, m = 3 k + n."""
 
-    solver: Any  # SolverWork
-    f: Any  # (m,)
-    impact: Any  # (m,) the part of f at the beginning of the step, where velocities are of the time of positions
-    compression: Any  # (m,)
-    guess: Any  # (m,)
-    at_impact: Any  # (m,) velocities, also those of restitution
-    after: Any  # (m,) velocities after f
-    lower: Any  # (n,) and bounds
-    upper: Any  # (n,)
-    index: Any  # (k + n,) int, rows that are pushed
-    none: Any  # (0,)
-    zero: Any  # (k + n,)
-    unbounded: Any  # (k + n,)
+    solver: SolverWork
+    f: Vector  # (m,)
+    impact: Vector  # (m,) the part of f at the beginning of the step, where velocities are of the time of positions
+    compression: Vector  # (m,)
+    guess: Vector  # (m,)
+    at_impact: Vector  # (m,) velocities, also those of restitution
+    after: Vector  # (m,) velocities after f
+    lower: Vector  # (n,) and bounds
+    upper: Vector  # (n,)
+    pushed: Integers  # (k + n,) rows that are pushed
+    none: Vector  # (0,)
+    zero: Vector  # (k + n,)
+    unbounded: Vector  # (k + n,)
 
 
 def impulse_work(contacts: int, rows: int) -> ImpulseWork:
@@ -51,17 +64,17 @@ def impulse_work(contacts: int, rows: int) -> ImpulseWork:
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after = np.empty((6, m))
     lower, upper = np.empty((2, rows))
-    index, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
+    pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m), f, impact, compression, guess, at_impact, after, lower, upper, index, none, zero, unbounded
+        solver_work(m), f, impact, compression, guess, at_impact, after, lower, upper, pushed, none, zero, unbounded
     )  # fmt: skip
 
 
 class SolverWorkspace(NamedTuple):
     """Room for one robot's contacts at a time."""
 
-    assembly: Any  # AssemblyWork
-    impulses: Any  # ImpulseWork
+    assembly: AssemblyWork
+    impulses: ImpulseWork
 
 
 def solver_workspace(contacts: int, rows: int, columns: int) -> SolverWorkspace:
@@ -69,7 +82,7 @@ def solver_workspace(contacts: int, rows: int, columns: int) -> SolverWorkspace:
     return SolverWorkspace(assembly_work(contacts, rows, columns), impulse_work(contacts, rows))
 
 
-def find_impulses(p: Any, in_step: bool, tolerance: float, work: Any) -> Any:
+def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
     """Return the impulses of a step, and what they took, for an `AssembledProblem`; they stay in an `ImpulseWork`.
 
     Poisson's restitution: a contact that bounces gives the restitution times its normal impulse of compression once more. That
@@ -90,10 +103,12 @@ def find_impulses(p: Any, in_step: bool, tolerance: float, work: Any) -> Any:
     return Solution(work.f[: len(p.start)], worst, sweeps, steps)
 
 
-def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable[[Any, bool, float, Any], Any]:
+def finder_of_impulses(
+    solve: Callable[[Problem, Vector, float, SolverWork], Solution],
+) -> Callable[[AssembledProblem, bool, float, ImpulseWork], Solution]:
     """Return `find_impulses` by another solver of problems."""
 
-    def find(p: Any, in_step: bool, tolerance: float, work: Any) -> Any:
+    def find(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
         first, worst, sweeps, steps = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
         for stage in range(first, LAST + 1):
             if stage == SMOOTH and in_step:
@@ -107,7 +122,7 @@ def finder_of_impulses(solve: Callable[[Any, Any, float, Any], Any]) -> Callable
     return find
 
 
-def first_stage(p: Any, in_step: bool, tolerance: float, work: Any) -> int:
+def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> int:
     """Begin with no impulses, and a guess; return `IMPACT` where there is one, else `LAST`."""
     m = len(p.start)
     copy_numbers(p.start, work.guess[:m])
@@ -116,7 +131,7 @@ def first_stage(p: Any, in_step: bool, tolerance: float, work: Any) -> int:
     return IMPACT if bounces(p.law) or (in_step and is_struck(p, GOOD * tolerance)) else LAST
 
 
-def problem_of_stage(p: Any, stage: int, struck: bool, in_step: bool, work: Any) -> Any:
+def problem_of_stage(p: AssembledProblem, stage: int, struck: bool, in_step: bool, work: ImpulseWork) -> Problem:
     """Return the problem for the impulses that a stage adds, or for all of them where it is `SMOOTH`."""
     m = len(p.start)
     f, guess = work.f[:m], work.guess[:m]
@@ -134,7 +149,7 @@ def problem_of_stage(p: Any, stage: int, struck: bool, in_step: bool, work: Any)
     return problem_after(p.problem, f, work)  # where that leads bodies into one another
 
 
-def take_impulses(stage: int, found: Any, work: Any) -> None:
+def take_impulses(stage: int, found: Vector, work: ImpulseWork) -> None:
     """Take the impulses that a stage found, in addition to those before where it is the `LAST`."""
     for i in range(len(found)):
         if stage == IMPACT:
@@ -142,7 +157,7 @@ def take_impulses(stage: int, found: Any, work: Any) -> None:
         work.f[i] = found[i] + (work.f[i] if stage == LAST else 0.0)
 
 
-def is_struck(p: Any, least: float) -> bool:
+def is_struck(p: AssembledProblem, least: float) -> bool:
     """Whether velocities at the beginning of the step close a contact or a limit within it, by more than `least` [m/s]."""
     k, problem, struck = len(p.problem.mu), p.problem, False
     for r in range(len(p.problem.b) - 2 * k):
@@ -152,7 +167,7 @@ def is_struck(p: Any, least: float) -> bool:
     return struck
 
 
-def impact_problem(p: Any, work: Any) -> Any:
+def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
     """That of the velocities at the beginning of the step, with the gaps that count in the step."""
     problem = p.problem
     b = work.at_impact[: len(problem.b)]
@@ -161,13 +176,15 @@ def impact_problem(p: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid)
 
 
-def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: Any) -> float:
+def write_impulses(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, f: Vector, impulses: ContactImpulses, work: ImpulseWork
+) -> float:
     """Impulses on bodies and joints, and those of the displacement where anything overlaps; `SolverReport.parting`.
 
     `work` is an `ImpulseWork`.
     """
     k, rows, slop = len(p.law.friction), model.rows, model.settings.slop
-    impulses.wrench[:], impulses.joint[:], impulses.next_force[:], impulses.next_row[:] = 0.0, 0.0, 0.0, 0.0
+    impulses.wrench[:], impulses.joint[:], impulses.next_row[:] = 0.0, 0.0, 0.0
     impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
     at_first = work.impact
     for c in range(k):
@@ -176,7 +193,6 @@ def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, wor
             for i in range(3):
                 total += p.axes[c, i, j] * f[3 * c + i]
             impulses.force[c, j] = total
-            impulses.next_force[contacts.candidate[c], j] = total
         add_wrench(contacts, c, p.rows, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
         struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
         add_wrench(contacts, c, p.rows, struck, impulses.impact)
@@ -196,7 +212,7 @@ def write_impulses(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, wor
     return parting
 
 
-def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
+def add_wrench(contacts: ContactPoints, c: int, rows: SideRows, f: tuple[float, float, float], wrench: Matrix) -> None:
     for s in range(2):
         body = body_of(contacts, c, s)
         if body >= 0:
@@ -204,7 +220,9 @@ def add_wrench(contacts: Any, c: int, rows: Any, f: Any, wrench: Any) -> None:
                 wrench[body, j] += rows[c, s, 0, j] * f[0] + rows[c, s, 1, j] * f[1] + rows[c, s, 2, j] * f[2]
 
 
-def write_push(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: Any) -> None:
+def write_push(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, f: Vector, impulses: ContactImpulses, work: ImpulseWork
+) -> None:
     """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
 
     Gaps are those to which the impulses f lead: what bounces parts by itself, and would else gain height. Joints that are far
@@ -212,30 +230,30 @@ def write_push(model: Any, contacts: Any, p: Any, f: Any, impulses: Any, work: A
     """
     rows, slop, h, law = model.rows, model.settings.slop, model.settings.step, p.law
     k, kept = len(law.friction), 0
-    index, gap, l = work.index, work.solver.newest, work.solver.settled
+    pushed, gap, l = work.pushed, work.solver.newest, work.solver.settled
     for i in range(len(law.distance)):
         r = 3 * i if i < k else 2 * k + i
         if law.distance[i] < np.inf:
             opening = max(p.approach[r] + applied(p.problem.A, f, r) - law.compliance[r] * f[r], 0.0)
-            index[kept], gap[kept], l[kept] = r, law.distance[i] + h * opening + slop, 0.0
+            pushed[kept], gap[kept], l[kept] = r, law.distance[i] + h * opening + slop, 0.0
             kept += 1
     A = as_matrix(work.solver.newton.equations, kept, kept)
     for i in range(kept):
         for j in range(kept):
-            A[i, j] = p.problem.A[index[i], index[j]]
-        A[i, i] -= law.compliance[index[i]]
+            A[i, j] = p.problem.A[pushed[i], pushed[j]]
+        A[i, i] -= law.compliance[pushed[i]]
     normals = Problem(A, gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False)
     solve_by_sweeps(normals, l[:kept], PUSH_SWEEPS, 0.1 * slop)
     impulses.push[:], impulses.joint_push[:] = 0.0, 0.0
     for i in range(kept):
-        if index[i] < 3 * k:
-            add_wrench(contacts, index[i] // 3, p.rows, (l[i], 0.0, 0.0), impulses.push)
+        if pushed[i] < 3 * k:
+            add_wrench(contacts, pushed[i] // 3, p.rows, (l[i], 0.0, 0.0), impulses.push)
         else:
-            r = p.active[index[i] - 3 * k]
+            r = p.active[pushed[i] - 3 * k]
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
-def applied(A: Any, f: Any, row: int) -> float:
+def applied(A: Matrix, f: Vector, row: int) -> float:
     """A row of A f."""
     total = 0.0
     for j in range(len(f)):
@@ -243,7 +261,10 @@ def applied(A: Any, f: Any, row: int) -> float:
     return total
 
 
-def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, workspace: Any, elsewhere: float) -> Any:
+def resolve(
+    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
+    impulses: ContactImpulses, workspace: SolverWorkspace, elsewhere: float,
+) -> SolverReport:  # fmt: skip
     """Write one robot's impulses, and return the solver's report; `workspace` is a `SolverWorkspace`.
 
     Where `elsewhere` [m/s] is not negative, the workspace has impulses that were found elsewhere, with that residual.
@@ -264,7 +285,7 @@ def resolve(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses:
     return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
 
 
-def problem_after(problem: Any, f: Any, work: Any) -> Any:
+def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
     """The problem for impulses in addition to f."""
     m, at = len(f), 3 * len(problem.mu)
     b, lower, upper = work.after[:m], work.lower[: m - at], work.upper[: m - at]
@@ -275,11 +296,26 @@ def problem_after(problem: Any, f: Any, work: Any) -> Any:
     return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid)
 
 
-def keep_impulses(impulses: Any) -> None:
-    """Those of one robot's step are what the next one starts from: it was taken."""
-    f = impulses
-    for c in range(len(f.last_force)):
+def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -> None:
+    """Keep the impulses of one robot's step, at the first `count` of the candidates, for the next one to start from."""
+    forget_forces(impulses)
+    for c in range(count):
+        keep_force(impulses, candidates[c], impulses.force[c])
+    for r in range(len(impulses.last_row)):
+        impulses.last_row[r] = impulses.next_row[r]
+
+
+def keep_force(impulses: ContactImpulses, candidate: int, force: Vector) -> None:
+    """Keep the impulse of a contact."""
+    for j in range(3):
+        impulses.last_force[candidate, j] = force[j]
+    impulses.kept[impulses.kept_count[0]] = candidate
+    impulses.kept_count[0] += 1
+
+
+def forget_forces(impulses: ContactImpulses) -> None:
+    """Set the impulses of contacts that were kept to zero."""
+    for c in range(impulses.kept_count[0]):
         for j in range(3):
-            f.last_force[c, j] = f.next_force[c, j]
-    for r in range(len(f.last_row)):
-        f.last_row[r] = f.next_row[r]
+            impulses.last_force[impulses.kept[c], j] = 0.0
+    impulses.kept_count[0] = 0

@@ -32,6 +32,17 @@ RETURN_SPEED = 1.0
 of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: contacts found before the step see it come."""
 
 
+class Problem(NamedTuple):
+    """What impulses f of contacts, those in `mu`, and then of rows with bounds obey, for velocities u = A f + b."""
+
+    A: Matrix  # (m, m), with the compliance on its diagonal
+    b: Vector  # (m,) [m/s, rad/s]
+    mu: Vector  # (k,)
+    lower: Vector = np.zeros(0)  # (m - 3k,) [N s, N m s]
+    upper: Vector = np.zeros(0)
+    pyramid: bool = False
+
+
 class RowMotion(NamedTuple):
     """The k contacts and n joint rows of one robot's step, m = 3 k + n, and how they move without impulses."""
 

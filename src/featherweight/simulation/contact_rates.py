@@ -14,8 +14,8 @@ from ..collision.collision_scene import PLANE
 from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
 from ..contact.contact_solver import PUSH_SWEEPS, finder_of_impulses, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, restitution_rates
-from ..contact.impulses import GOOD, Problem, Solution, greatest_of, solve_problem
-from ..contact.laws import RETURN_SPEED, RowMotion, room_for_law, write_law
+from ..contact.impulses import GOOD, Solution, greatest_of, solve_problem
+from ..contact.laws import RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
 from ..contact.sweeps import solve_by_sweeps
 from .force_rates import JointMap
 from .found_step import FoundStep
@@ -153,7 +153,7 @@ class ContactRates:
         F = self._felt_jacobian()
         A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
         problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
-        self.p = AssembledProblem(problem, approach, before, law, None, axes, start, self.active)
+        self.p = AssembledProblem(problem, approach, before, law, np.zeros((0, 2, 3, 6)), axes, start, self.active)
         self.targets = target
         self.edge = EDGE * model.settings.tolerance * max(greatest_of(law.bias), greatest_of(approach))
 

@@ -40,8 +40,8 @@ def _semi_implicit(model: StepModel) -> Repetition:
     tables = ConstantTable("h", ((h,),)), ConstantTable("none", ((0.0,) * robot.nv,))
     stages = [
         *_accelerated(model, h),
-        Stage(robot._free_velocity.program, ("v", "a", "h"), ("u",)),
-        Stage(robot._advance.program, ("q", "u", "none", "h"), ("q", "v")),
+        Stage(robot.step_functions.free_velocity.program, ("v", "a", "h"), ("u",)),
+        Stage(robot.step_functions.advance.program, ("q", "u", "none", "h"), ("q", "v")),
     ]
     return Repetition("rollout", ("q", "v"), _tau(model), tables, (), tuple(stages))
 
@@ -57,7 +57,7 @@ def _runge_kutta(model: StepModel) -> Repetition:
         *_accelerated(model, 0.0),
         *rates,
         Stage(_round_program(robot.nv), ("w", "a", rate, "K", "A", "numbers"), ("v", "u", "K", "A"), fused=False),
-        Stage(robot._integrate.program, ("x", "u"), ("q",)),
+        Stage(robot.step_functions.integrate.program, ("x", "u"), ("q",)),
     ]
     first = Stage(_start_program(model), ("q", "v"), ("x", "w", "u", "K", "A"))
     return Repetition("rollout", ("q", "v"), _tau(model), (ConstantTable("numbers", rows),), (first,), tuple(stages), len(rows))

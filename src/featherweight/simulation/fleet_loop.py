@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from ..collision.detection import find_contacts
+from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.array_types import Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine
 from .energy_guard import SLOW
@@ -112,8 +113,9 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(many.states.q[i], one.state.q)
     copy(many.states.v[i], one.state.v)
     clear_impulses(impulses)
+    forget_forces(impulses)
     for c in range(contacts.count[i]):
-        copy(contacts.force[i, c], impulses.last_force[contacts.candidate[i, c]])
+        keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c])
     copy(many.states.last_row[i], impulses.last_row)
     one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
     if len(own.friction) > 0:
@@ -165,20 +167,18 @@ def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
         candidate = t.contacts.candidate[c]
         contacts.candidate[i, c], contacts.gap[i, c] = candidate, t.contacts.gap[c]
         copy(t.contacts.point[c], contacts.point[i, c])
-        copy(t.impulses.last_force[candidate], contacts.force[i, c])
+        copy(t.impulses.force[c], contacts.force[i, c])
     copy_rows(t.impulses.wrench, contacts.wrench[i])
 
 
 def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Store the state after the last step that was taken, and leave the stages without impulses to start from."""
-    states, contacts, impulses = many.states, many.contacts, one.touching.impulses
+    """Store the state after the last step that was taken."""
+    states = many.states
     copy(one.state.q, states.q[i])
     copy(one.state.v, states.v[i])
-    copy(impulses.last_row, states.last_row[i])
+    copy(one.touching.impulses.last_row, states.last_row[i])
     copy(one.touching.report, states.report[i])
     states.opened[i] = one.loops.opened[0]
-    for c in range(contacts.count[i]):
-        clear(impulses.last_force[contacts.candidate[i, c]])
 
 
 # free flight, in which functions of the robot move many robots side by side
@@ -232,4 +232,4 @@ def arrive_from_flight(many: FleetArrays, i: int) -> int:
     return 1
 
 
-WORK_ON_ROBOTS = CompiledLoop(work_on_robots, numbers=3)
+WORK_ON_ROBOTS = CompiledLoop(work_on_robots, numbers=3, what="the time step of simulations, which all robots share")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contact.contact_solver import RETURN_SPEED
+from ..contact.laws import RETURN_SPEED
 from ..model.editing.notes import warn_caller
 from ..robot.robot import Robot
 from .forces import ForcesAtJoints

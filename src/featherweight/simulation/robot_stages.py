@@ -247,7 +247,6 @@ def forget_impulses(s: RobotStages) -> None:
 def clear_impulses(impulses: ContactImpulses) -> None:
     """Set impulses of a step to zero."""
     clear_rows(impulses.wrench)
-    clear_rows(impulses.next_force)
     clear(impulses.joint)
     clear(impulses.next_row)
 
@@ -318,7 +317,7 @@ def arrive(s: RobotStages) -> None:
     """Go on from the end of the step."""
     copy(s.step.ahead, s.state.q)
     copy(s.step.end, s.state.v)
-    keep_impulses(s.touching.impulses)
+    keep_impulses(s.touching.impulses, s.touching.contacts.candidate, s.touching.count[0])
 
 
 def all_finite(x: Vector) -> bool:

@@ -30,7 +30,7 @@ from .stage_records import (
     MidpointArrays,
     RobotNumbers,
     RobotStages,
-    RobotState,
+    StateAndInputs,
     RungeKuttaArrays,
     StagePoint,
     StepArrays,
@@ -69,7 +69,7 @@ def stages_table(model: StepModel, contacts: ContactStage, room: int, external: 
     springs = forces.springs if model.passive else NO_SPRINGS
     stages = RobotStages(
         numbers=_numbers(model, contacts),
-        state=RobotState.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
+        state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
         point=StagePoint.of_sizes(nq, nv, n, bool(robot.closed)),
         step=StepArrays.of_sizes(nq, nv),
         rounds=RungeKuttaArrays.of_sizes(nv),
@@ -182,7 +182,7 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
         driven=model.driven,
         looks_back=contacts.looks_back,
         step=float(model.h),
-        closed_at=float(robot._exact) if model.looped else 0.0,  # type: ignore[attr-defined]
+        closed_at=float(robot.step_functions.closing_tolerance) if model.looped else 0.0,
         gravity=float(np.linalg.norm(robot.gravity)),
         least_energy=float(model.least_energy),
         max_penetration=float(model.max_penetration),
@@ -192,7 +192,7 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
 def _loops(model: StepModel) -> LoopArrays:
     shapes: list[Any] = [(0,), (0,), (1,)]
     if model.looped:
-        _, *outputs = model.robot._closing_step.program.outputs  # type: ignore[attr-defined]
+        _, *outputs = model.robot.step_functions.closing_step.program.outputs  # type: ignore[attr-defined]
         shapes = [x.shape or (1,) for x in outputs]
     return LoopArrays(*(np.zeros(shape) for shape in shapes), np.zeros(model.robot.nq), np.zeros(1))
 
@@ -230,12 +230,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
-        impulses=ContactImpulses(
-            force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
-            joint_push=np.zeros(joints), impact=np.zeros((bodies, 6)), joint_impact=np.zeros(joints),
-            last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
-            next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
-        ),
+        impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
         report=np.zeros(5),
         workspace=solver_workspace(room, rows, size + joints),
         collisions=collision_work(stage.scene),
@@ -258,19 +253,27 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = model.integrator != "semi-implicit"
     loops = s.loops
-    closing: Any = robot._closing_step if model.looped else None  # type: ignore[attr-defined]
+    closing: Any = robot.step_functions.closing_step if model.looped else None  # type: ignore[attr-defined]
     return {
         "dynamics": (staged.forward_dynamics, p.x, p.w, p.load, p.acceleration),
         "dynamics_external": (forced, p.x, p.w, p.load, forces, p.acceleration),
         "dynamics_pushed": (pushed, p.x, p.w, step.pushed_load, forces, step.pushed),
         "inverse_dynamics": (staged.inverse_dynamics if external else None, p.x, p.w, p.acceleration, p.load),
-        "free_velocity": (None if smooth else robot._free_velocity, v, step.acceleration, h, step.free),
-        "pushed_velocity": (None if smooth else robot._free_velocity, v, step.pushed, h, step.after),
-        "advance": (None if smooth else robot._advance, q, step.after, step.displacement, h, p.x, step.end),
-        "advance_straight": (None if smooth else robot._advance, q, step.after, step.none, h, p.x, step.straight_end),
-        "integrate": (robot._integrate if smooth else None, q, p.increment, p.x),
+        "free_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.acceleration, h, step.free),
+        "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.pushed, h, step.after),
+        "advance": (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end),
+        "advance_straight": (
+            None if smooth else robot.step_functions.advance,
+            q,
+            step.after,
+            step.none,
+            h,
+            p.x,
+            step.straight_end,
+        ),
+        "integrate": (robot.step_functions.integrate if smooth else None, q, p.increment, p.x),
         "closing": (closing, p.x, loops.closed, loops.residual, loops.margins, loops.singularity),
-        "spanning": (robot._spanning_map if robot.closed else None, p.x, p.S),  # type: ignore[attr-defined]
+        "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S),  # type: ignore[attr-defined]
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
         "potential": (robot.potential_energy, p.x, step.energy[1:]),
     }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["OffscreenScene", "Window", "picture", "save_film", "save_picture", "view"]
 
 _WINDOW = ("the window needs", "window", "fast_simplification", "trimesh", "viser")
-_PICTURES = ("pictures need", "render", "fast_simplification", "trimesh", "numba", "PIL")
+_PICTURES = ("pictures need", "render", "fast_simplification", "trimesh", "PIL")
 _MODULES = {
     "Window": ("window", _WINDOW),
     "view": ("simulation_window", _WINDOW),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -13,4 +11,3 @@ Tensor4 = np.ndarray[tuple[int, int, int, int], np.dtype[np.float64]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 IntegerMatrix = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
-Numbers = np.ndarray[Any, np.dtype[np.float64]]

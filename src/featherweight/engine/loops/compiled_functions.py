@@ -12,10 +12,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import cache, sources
-from ..backends.llvm.jit import compile_loops, host, load_object
-from ..waiting import tell_if_long, told
+from ..backends.llvm.jit import host, load_object
 from .checked_kernels import Record, is_checked, raise_violation
+from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
 from .loop_writer import ITEMS, words_of, write_entry, write_module
@@ -24,7 +23,8 @@ from .planner import Planner
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
+NO_MEMORY = "no memory for the lists of a compiled kernel"
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
 
@@ -70,15 +70,11 @@ class CompiledKernel(Generic[P, R]):
             return self._ready[key]
 
     def _compiled(self, args: tuple[Any, ...]) -> _Ready:
-        types, checked = tuple(map(_checked_type, args)), is_checked()
-        digest = sources.digest(self.python, tuple(sorted(_classes(types), key=repr)))
-        name = cache.key("kernel", digest, self.fused, checked, host(), " ".join(map(str, types)))
-        entry = cache.read(name)
-        if entry is None:
-            with told(f"the kernel {self.python.__name__}"):
-                entry = self._machine_code(types, checked)
-            cache.write(name, *entry)
-        return _Ready(types, *entry)
+        types = tuple(map(_checked_type, args))
+        classes = tuple(sorted(_classes(types), key=repr))
+        what = f"the kernel {self.python.__name__}"
+        kernel = Specialization(self.python, self.fused, " ".join(map(str, types)), classes, what, is_checked())
+        return _Ready(types, *code_of(kernel, lambda: self._written(types, kernel.checked)))
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of the parameters, of which `*name` takes the rest."""
@@ -88,14 +84,13 @@ class CompiledKernel(Generic[P, R]):
         count = code.co_argcount
         return (*types[:count], TupleType(types[count:]))
 
-    def _machine_code(self, types: tuple[Type, ...], checked: bool) -> tuple[dict[str, Any], bytes]:
-        """Facts for the callers, and machine code."""
+    def _written(self, types: tuple[Type, ...], checked: bool) -> tuple[Facts, str]:
+        """Facts and IR of the module."""
         planner = Planner(self.fused and host().fma)
         plan = planner.kernel(self.python, self._fitted(types))  # type: ignore[arg-type]
         facts = {"result": _result_shape(self.python, plan.result), "places": planner.plan.places if checked else []}
         lines, kernel = write_module(planner.plan, planner.fused, host().fma, checked)
-        tell_if_long()
-        return facts, compile_loops("\n".join([*lines, write_entry(planner.plan, kernel, "kernel", checked)]))
+        return facts, "\n".join([*lines, write_entry(planner.plan, kernel, "kernel", checked)])
 
 
 def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
@@ -106,7 +101,7 @@ def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
 class _Ready:
     """Machine code for arguments of some types."""
 
-    def __init__(self, types: tuple[Type, ...], facts: dict[str, Any], code: bytes) -> None:
+    def __init__(self, types: tuple[Type, ...], facts: Facts, code: bytes) -> None:
         self._code = load_object(code, "kernel")  # which lives as long
         self._run = _ENTRY(self._code.address("kernel"))
         self._pack = struct.Struct("=" + "".join(_FORMAT[w] for t in types for w in words_of(t))).pack
@@ -115,12 +110,11 @@ class _Ready:
 
     def __call__(self, flat: list[Any]) -> Any:
         results = ctypes.create_string_buffer(self._unpack.size) if self._unpack.size else None
-        if self._places:
-            record = Record()
-            self._run(self._pack(*flat), results, ctypes.addressof(record))
+        record = Record() if self._places else None
+        if self._run(self._pack(*flat), results, record):
+            raise MemoryError(NO_MEMORY)
+        if record is not None:
             raise_violation(record, self._places)
-        else:
-            self._run(self._pack(*flat), results, None)
         return None if results is None else _shaped(self._result, iter(self._unpack.unpack(results)))
 
 

@@ -15,7 +15,23 @@ from .kernel_sources import parameters_of, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .known_functions import KNOWN_FUNCTIONS
-from .plan import ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
+from .plan import (
+    ArrayView,
+    Assign,
+    Call,
+    Constant,
+    Do,
+    Field,
+    If,
+    Length,
+    Load,
+    MakeTuple,
+    Pick,
+    Read,
+    Slice,
+    Static,
+    WrappedIndex,
+)
 from .planned_functions import Planned, is_stable, item_of
 
 OPERATORS = {
@@ -216,6 +232,8 @@ def whole(p: Planned, index: Any) -> Any:
 
 def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
     """Where `array[node]` is."""
+    if p.specializer.wraps:
+        array = p.bound(array, "array")
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     leading = []
     for k, part in enumerate(parts):
@@ -245,6 +263,8 @@ def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
             if not is_stable(array):
                 p.fail("a negative index of an array without a name; give it one")
             indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
+        elif p.specializer.wraps and not isinstance(x, Constant):
+            indices[k] = WrappedIndex(p.bound(x, "index"), Length(array, k))
     return tuple(indices)
 
 
@@ -457,6 +477,7 @@ def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> A
     if isinstance(function, MethodType):
         return call(p, function.__func__, [Static(function.__self__), *args], named)
     function = getattr(function, "python", function)  # of one that is compiled for Python
+    function = getattr(function, "rolled", function)  # where one source cannot serve all executions
     try:
         known = KNOWN_FUNCTIONS.get(function)
     except TypeError:  # it has no hash
@@ -548,7 +569,7 @@ PLANNERS: dict[type, Callable[[Planned, Any], Any]] = {
     ast.Call: _call,
 }  # fmt: skip
 UNKNOWN = {
-    ast.List: "a list", ast.ListComp: "a list comprehension", ast.GeneratorExp: "a generator", ast.Dict: "a dictionary",
+    ast.GeneratorExp: "a generator", ast.Dict: "a dictionary",
     ast.Set: "a set", ast.Lambda: "a lambda", ast.JoinedStr: "a formatted string", ast.NamedExpr: ":=", ast.Await: "await",
     ast.Starred: "*", ast.Yield: "yield", ast.DictComp: "a dictionary comprehension", ast.SetComp: "a set comprehension",
 }  # fmt: skip

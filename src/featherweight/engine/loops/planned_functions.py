@@ -31,6 +31,7 @@ class Specializer(Protocol):
     """What plans functions for argument types."""
 
     fused: bool
+    wraps: bool
 
     def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
         """The plan of a function."""

@@ -6,6 +6,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
+from . import new_lists  # noqa: F401  # which plans lists
 from .expressions import called, expression
 from .kernel_sources import error, parameters_of
 from .kernel_types import NONE, StaticType, Type
@@ -17,10 +18,14 @@ MOST_ATTEMPTS = 100  # of a function; each widens a variable
 
 
 class Planner:
-    """Plans functions, and what they call. With `fused`, products in sums are rounded with them (see `arithmetic`)."""
+    """Plans functions, and what they call.
 
-    def __init__(self, fused: bool) -> None:
-        self.fused = fused
+    With `fused`, products in sums are rounded with them (see `arithmetic`). With `wraps`, indices that are negative count from the
+    end; without, only constants do.
+    """
+
+    def __init__(self, fused: bool, wraps: bool = False) -> None:
+        self.fused, self.wraps = fused, wraps
         self.plan = Plan([], [("", 0)])
         self._known: dict[Any, FunctionPlan] = {}
         self._open: set[Any] = set()

@@ -205,7 +205,10 @@ def write(p: Planned, found: ElementPlace, value: Any) -> None:
             p.fail(f"{value.type} written where {found.type()} is")
         p.statements.append(CopyArray(array, value, p.place()))
         return
-    if not isinstance(value.type, Number):
+    if isinstance(item_type, TupleType) and unified(item_type, value.type) == item_type:
+        p.statements.append(Store(array, found.indices, p.converted(value, item_type), p.place()))
+        return
+    if not isinstance(value.type, Number) or not isinstance(item_type, Number):
         p.fail(f"{value.type} written into an {array.type}")
     if value.type == FLOAT and item_type != FLOAT:
         p.fail(f"a float written into an {array.type}; convert it by int()")

@@ -33,11 +33,16 @@ from .shape_pairs import CollisionPair, described_pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-NOT_ONE_STATE = (AttributeError, TypeError, ValueError, BufferError, NotImplementedError)  # of memory that is none of nq doubles
+NOT_ONE_STATE = (
+    AttributeError,
+    TypeError,
+    ValueError,
+    BufferError,
+    NotImplementedError,
+)  # of memory that is none of nq doubles
 ANSWERS = (np.False_, np.True_)
 SHARE = 200.0  # [us] of work that is worth another thread
 OF_STATE = 1.0  # [us] about what a state takes, without its pairs
-
 
 
 class ShapeQueries:
@@ -62,7 +67,7 @@ class ShapeQueries:
         carriers = [ground if s.body is None else placed[s.body] for s in shapes]
         where = [Placed(c.row, c.pose @ _pose(part.placement)) for c, part in zip(carriers, parts, strict=True)]
         output = Output("rows", (len(where), 12))
-        self._place = robot._bind("shape_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
+        self._place = robot.bind("shape_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
         self._moving = list(dict.fromkeys(b for b in self._bodies if b is not None))
         self._carriers = [placed[b] for b in self._moving]
         self._own = threading.local()
@@ -125,7 +130,7 @@ class ShapeQueries:
     def _velocities(self) -> CompiledFunction:
         output = Output("J", (len(self._carriers), 6, self._robot.nv))
         constants = (placements(self._carriers), frames.WORLD)
-        return self._robot._bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
+        return self._robot.bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
 
     # how it is asked
 
