@@ -1,4 +1,4 @@
-"""The first step of a simulation with contacts on a new machine, with an installed wheel: nothing that all robots share compiles.
+"""The first step with contacts on a new machine, with an installed wheel: no kernel that all robots share compiles.
 
     python release/first_step.py
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 os.environ["FEATHERWEIGHT_CACHE_SIZE"] = "0"  # all kernels are compiled
 
-import first_step  # noqa: E402
+import first_step
 
-from featherweight.engine.loops import kernel_code, shipped_code  # noqa: E402
+from featherweight.engine.loops import kernel_code, shipped_code
 
 FIRST_USES = (first_step.ball_on_the_ground,)
 
@@ -31,7 +31,9 @@ def main(folder: Path) -> None:
     for use in FIRST_USES:
         use()
     for name, bytes in sizes.items():
-        print(f"    {name}: {', '.join(f'{b / 1e3:.0f}' for b in bytes)} kB for {', '.join(t.name for t in shipped_code.TARGETS)}")
+        print(
+            f"    {name}: {', '.join(f'{b / 1e3:.0f}' for b in bytes)} kB for {', '.join(t.name for t in shipped_code.TARGETS)}"
+        )
 
 
 if __name__ == "__main__":

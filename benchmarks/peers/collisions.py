@@ -2,13 +2,14 @@
 
     python benchmarks/peers/collisions.py [--batch 4096] [--seconds 2] [ROBOT ...]
 
-Both take meshes for their convex hulls, look at the same pairs (those that the SRDF file leaves), and use one thread.
+Both take meshes for their convex hulls, look at the same pairs (those that the SRDF file leaves), and use one processor.
 Pinocchio's user loops over states; `computeCollisions` stops at a state's first collision. Distances are of 64 states. Ratios
 are of medians; the calls of both take turns.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -39,9 +40,13 @@ def calls(robot: fw.Robot, peer: CollisionPeer, q: Any) -> dict[str, tuple[Call,
         for state in states[:FEW]:
             pin.computeDistances(model, data, shapes, found, state)
 
+    def one() -> None:
+        pin.computeDistances(model, data, shapes, found, states[0])
+
     return {
         "in collision": (lambda: robot.in_collision(q), lambda: [peer.collide(s) for s in states], len(q)),
         "in collision, one state": (lambda: robot.in_collision(q[0]), lambda: peer.collide(states[0]), 1),
+        "distances, one state": (lambda: robot.distances(q[0]), one, 1),
         "distances, all pairs": (lambda: robot.distances(few), distances, len(few)),
         f"distances, within {NEAR} m": (lambda: robot.distances(few, within=NEAR), distances, len(few)),
     }
@@ -49,6 +54,8 @@ def calls(robot: fw.Robot, peer: CollisionPeer, q: Any) -> dict[str, tuple[Call,
 
 def main() -> None:
     given = options(__doc__, robots=True)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     names = [name for name in given.robots if name in SRDF]
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
     rows = []

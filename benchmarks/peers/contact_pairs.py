@@ -125,7 +125,7 @@ class TouchingPair:
         things = [part_of_shape(one, None), part_of_shape(other, None)]
         scene = assembled_scene(things, [(0, 1, None, 0.0)], NOTHING_ELSE, 0, [True]).scene
         self.shapes = one, other
-        self.scene: CollisionScene = scene._replace(closed=True, hulls=joined_hulls(things))
+        self.scene: CollisionScene = scene._replace(hulls=joined_hulls(things))
         self.work: CollisionWork = collision_work(self.scene)
 
     @staticmethod
@@ -138,7 +138,7 @@ class TouchingPair:
         for T, (R, p) in zip(placement, (one, other), strict=True):
             T[:3, :3], T[:3, 3] = R, p
         place_shapes(self.scene, placement, np.zeros((2, 6)), 0.0, self.work)
-        found = self.work.found[: contacts_of_pair(self.scene, 0, 1, reach, self.work)]
+        found = self.work.found[: contacts_of_pair(self.scene, 0, 1, reach, self.work, self.work.apart[0])]
         rows = found[found[:, 6] < reach]
         return PairContact(rows[:, :3].copy(), rows[:, 3:6].copy(), rows[:, 6].copy())
 

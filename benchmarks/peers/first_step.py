@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 from measure import fresh_process, machine, markdown
 from simulation_models import ASSETS, HEIGHT, POSTURE, SOLES

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from featherweight.simulation.integrators import put_straight
 
 import featherweight as fw
 from featherweight.model import configuration
 from featherweight.model.loop_generators import closed_mechanism
 from featherweight.robot.closing.loops import FACING_AT_LEAST
-from featherweight.simulation.integrators import put_straight
 from oracles.mechanisms import MECHANISMS, closed, coupled_across_branches
 
 H = 1e-3  # [s]

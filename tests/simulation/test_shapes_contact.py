@@ -66,7 +66,7 @@ def test_ten_boxes_in_a_stack_stay_and_each_carries_those_above() -> None:
 def test_a_round_body_falls_onto_the_plane_and_rests_on_its_lowest_point(
     type: fw.ShapeType, size: tuple[float, ...], height: float
 ) -> None:
-    """To 20 µm: coal finds contacts of curved shapes to 1e-6 m and patches to 1e-5 m."""
+    """To 20 µm."""
     robot = free_bodies([fw.Shape("s", "b", type, size)])
     sim = fw.Simulation(robot, 1e-3, q=at(robot, [(0.0, 0.0, height + 0.01)]), shapes=True, ground=fw.Plane())
     sim.run(0.3)
@@ -127,14 +127,6 @@ def test_shapes_that_overlap_at_first_are_left_out() -> None:
     sim.run(0.02)
     np.testing.assert_allclose(sim.v[[2, 8]], -9.81 * 0.02, rtol=1e-9)
     assert not sim.contacts()[2]
-
-
-def test_shapes_touch_without_coal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "coal", None)
-    robot = free_bodies([fw.Shape("s", "b", ShapeType.SPHERE, (0.1,))])
-    sim = fw.Simulation(robot, q=at(robot, [(0.0, 0.0, 0.1)]), shapes=True, ground=fw.Plane())
-    sim.run(0.01)
-    assert len(sim.contacts()[2]) == 1
 
 
 def test_points_and_spheres_stand_for_shapes_exactly() -> None:

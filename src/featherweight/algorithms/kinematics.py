@@ -30,6 +30,7 @@ from ..spatial import (
     unit_motion,
 )
 
+
 def vec3(a, j: int) -> Vec3:
     """Row j of an (n, 3) array."""
     r = a[j]

@@ -11,14 +11,14 @@ from typing import Any
 
 from .collision_scene import CYLINDER, ELLIPSOID
 from .convex_shapes import farthest_point
-from .triples import Triple, inner, minus, outer, times
+from .triples import Triple, along, inner, minus, outer, times
 
 MOST_STEPS = 100
 KEPT = 4  # the row of the first point of a simplex that is kept
 FLAT = 1e-20  # square of the sine of the angle below which a tetrahedron has no inside
 EXACT = 1e-13  # of the square of the distance: so much it may be too great
 TOUCHING = 1e-8  # of the shapes' size: a distance that is left to `penetration`
-TOUCHING_CURVED = 1e-5  # the same where a shape is curved: nearer than that simplices converge slowly
+TOUCHING_CURVED = 1e-8  # the same where a shape is curved: nearer than that simplices converge slowly
 
 
 def add_support(one: Any, other: Any, direction: Any, supports: Any, k: int) -> None:
@@ -40,21 +40,45 @@ def nearest_of_triangle(a: Any, b: Any, c: Any) -> Triple:
         return 0.0, 1.0, 0.0
     vc = d1 * d4 - d3 * d2
     if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        t = d1 / (d1 - d3)
+        t = share(d1, -d3)
         return 1.0 - t, t, 0.0
     d5, d6 = -inner(ab, c), -inner(ac, c)
     if d6 >= 0.0 and d5 <= d6:
         return 0.0, 0.0, 1.0
     vb = d5 * d2 - d1 * d6
     if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        t = d2 / (d2 - d6)
+        t = share(d2, -d6)
         return 1.0 - t, 0.0, t
     va = d3 * d6 - d5 * d4
     if va <= 0.0 and d4 >= d3 and d5 >= d6:
-        t = (d4 - d3) / ((d4 - d3) + (d5 - d6))
+        t = share(d4 - d3, d5 - d6)
         return 0.0, 1.0 - t, t
     total = va + vb + vc
-    return va / total, vb / total, vc / total
+    if total > 0.0 and va >= 0.0 and vb >= 0.0 and vc >= 0.0:
+        return va / total, vb / total, vc / total
+    return nearest_of_edges(a, b, c)  # of a triangle without area
+
+
+def share(x: float, y: float) -> float:
+    """The part of x in the sum of two numbers that are not negative; zero of nothing."""
+    return x / (x + y) if x + y > 0.0 else 0.0
+
+
+def nearest_of_edges(a: Any, b: Any, c: Any) -> Triple:
+    """Weights of three points in the point of their triangle's sides that is nearest to the origin."""
+    r, s, t = part_of_segment(a, b), part_of_segment(b, c), part_of_segment(c, a)
+    x, y, z = along(a, r, minus(b, a)), along(b, s, minus(c, b)), along(c, t, minus(a, c))
+    ab, bc, ca = inner(x, x), inner(y, y), inner(z, z)
+    if ab <= bc and ab <= ca:
+        return 1.0 - r, r, 0.0
+    return (0.0, 1.0 - s, s) if bc <= ca else (t, 0.0, 1.0 - t)
+
+
+def part_of_segment(a: Any, b: Any) -> float:
+    """How far from a to b, within 0 and 1, the point of the segment lies that is nearest to the origin."""
+    ab = minus(b, a)
+    square = inner(ab, ab)
+    return min(max(-inner(ab, a) / square, 0.0), 1.0) if square > 0.0 else 0.0
 
 
 def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
@@ -66,9 +90,7 @@ def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
         weights[0] = 1.0
         return False
     if count == 2:
-        ab = minus(supports[1], a)
-        square = inner(ab, ab)
-        t = min(max(-inner(ab, a) / square, 0.0), 1.0) if square > 0.0 else 0.0
+        t = part_of_segment(a, supports[1])
         weights[0], weights[1] = 1.0 - t, t
         return False
     if count == 3:

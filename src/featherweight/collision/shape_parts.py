@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-class HeightGrid(NamedTuple):
+class SampledHeights(NamedTuple):
     """Heights (nx, ny) [m] at points of a regular grid over `x` and `y` (first, last), and the depth of the base below z = 0."""
 
     grid: Array
@@ -46,7 +46,7 @@ class ShapePart(NamedTuple):
     radius: float  # of the ball around its origin
     balls: Array = np.zeros((0, 4))
     hull: Hull = NO_HULL
-    field: HeightGrid | None = None
+    field: SampledHeights | None = None
 
 
 def shape_part(shape: Shape) -> ShapePart:
@@ -60,7 +60,7 @@ def shape_part(shape: Shape) -> ShapePart:
         return ShapePart(kind, T, (0.0, 0.0, 0.0), 0.0)
     if kind == HEIGHTS:
         x, y = 0.5 * shape.size[0], 0.5 * shape.size[1]
-        heights = HeightGrid(np.array(shape.heights, dtype=float), (-x, x), (-y, y), shape.size[2])
+        heights = SampledHeights(np.array(shape.heights, dtype=float), (-x, x), (-y, y), shape.size[2])
         return ShapePart(kind, T, (0.0, 0.0, 0.0), 0.0, field=heights)
     if kind == HULL:
         return _hull_part(shape)
@@ -76,8 +76,9 @@ def shape_part(shape: Shape) -> ShapePart:
 
 
 def _hull_part(shape: Shape) -> ShapePart:
+    vertices = hull_vertices(shape)
     try:
-        hull = hull_of(hull_vertices(shape))
+        hull = hull_of(vertices)
     except ImportError as error:
         raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
     middle = 0.5 * (hull.vertices.min(axis=0) + hull.vertices.max(axis=0))

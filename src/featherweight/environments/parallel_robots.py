@@ -77,8 +77,7 @@ class ParallelRobots:
     def advance(self, control: Array, steps: int) -> Array:
         """Take steps under controls (robots, nu); which robots (robots,) could not and have stopped where they were."""
         self.control[:] = control
-        for _ in range(steps):
-            self.simulation.step(control=self.control)
+        self.simulation.step(control=self.control, steps=steps)
         return self.simulation.failed
 
     def snapshot(self, which: Array | slice = slice(None), forces: bool = False) -> Snapshot:

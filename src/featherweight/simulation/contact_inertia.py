@@ -47,9 +47,7 @@ class ContactInertia:
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
         self.function_of_bodies: CompiledFunction[Any] | None = None
         self.function_of_all: CompiledFunction[Any] | None = None
-        self._room = threading.local()
-        self._lock = threading.Lock()
-        self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
+        self._begin_without_sets()
         rows = int(self.begin[-1])
         self.by_sets = not isinstance(algorithm, str)
         if self.contacts and isinstance(algorithm, str):
@@ -61,6 +59,19 @@ class ContactInertia:
         if always and not robot.closed and not self.by_sets and rows + len(joint_rows) <= MOST_ROWS:
             selected = np.eye(robot.nv)[joint_rows]
             self.function_of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
+
+    def _begin_without_sets(self) -> None:
+        self._room = threading.local()
+        self._lock = threading.Lock()
+        self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the sets of contacts seen last, which a copy makes for itself."""
+        return {name: x for name, x in vars(self).items() if name not in ("_room", "_lock", "_sets")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin_without_sets()
 
     @property
     def by_inverse(self) -> bool:

@@ -153,7 +153,8 @@ class Fleet:
         robots = len(arrays.states.q)
         self._tau_shapes, self._control_shapes = ((x.shape, (robots, x.shape[-1])) for x in (self._tau, self._control))
         self._given = inputs.given
-        self._single = len(arrays.states.q) == 1 and self.on_failure == "raise"
+        self._single = robots == 1
+        self._fails_aloud = robots == 1 and self.on_failure == "raise"
         self._flies = len(arrays.flight.load) > 0 and not self._differ and self.on_failure == "raise"
         self._ready = False
 
@@ -263,8 +264,8 @@ class Fleet:
 
     # steps
 
-    def step(self, tau: Any, control: Any, time: float) -> bool:
-        """Take a step under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
+    def step(self, tau: Any, control: Any, time: float, steps: int = 1) -> bool:
+        """Take steps under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
         if not self._ready:
             self._compile()
         if tau is None:
@@ -280,8 +281,8 @@ class Fleet:
             self._given[0] = True
         else:
             return False
-        if not self._single or self._one_step() != 1:
-            self._run_all(1, time)
+        if not (self._fails_aloud and steps == 1) or self._one_step() != 1:
+            self._run_all(steps, time)
         return True
 
     def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Array, Array]:
@@ -347,15 +348,17 @@ class Fleet:
     def _run_alone(self, steps: int, time: float) -> None:
         """Take steps of the only robot, some at a time: between them Python sees signals."""
         states, stop = self.arrays.states, 0
-        states.taken[0] = 0
-        while stop < steps and not self.failures:
+        self.done = steps
+        if self.on_failure == "stop" and self.failed[0]:
+            return
+        states.taken[0], states.active[0], self.failed[0] = 0, True, False
+        while stop < steps and (not self.failures or self.on_failure == "reset"):
             stop = min(stop + MOST_STEPS, steps)
             states.plan[0] = stop
             if self._alone() != 1:
                 self._go_on(0, stop, time)
         states.plan[0] = 1
-        self.done = steps
-        if self.failures:
+        if self.failures and self.on_failure == "raise":
             (self.done, error), self.failed[0] = self.failures[0], False
             raise SimulationError(error.what, error.time) from None
 

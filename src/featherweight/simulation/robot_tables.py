@@ -30,7 +30,7 @@ from .stage_records import (
     MidpointArrays,
     RobotNumbers,
     RobotStages,
-    RobotState,
+    StateAndInputs,
     RungeKuttaArrays,
     StagePoint,
     StepArrays,
@@ -69,7 +69,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     springs = forces.springs if model.passive else NO_SPRINGS
     return RobotStages(
         numbers=_numbers(model, contacts),
-        state=RobotState.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
+        state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
         point=StagePoint.of_sizes(nq, nv, n, bool(robot.closed)),
         step=StepArrays.of_sizes(nq, nv),
         rounds=RungeKuttaArrays.of_sizes(nv),

@@ -11,7 +11,7 @@ from ..collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGH
 from ..collision.face_clipping import MOST_POINTS
 from ..collision.height_fields import MOST_PATCHES
 from ..collision.hulls import NO_HULL, Hull
-from ..collision.shape_parts import KINDS, HeightGrid, joined_fields, joined_hulls, part_ranges, shape_part
+from ..collision.shape_parts import KINDS, SampledHeights, joined_fields, joined_hulls, part_ranges, shape_part
 from ..model.contact_rules import NeighbourRule
 from ..model.types import WORLD, Shape, frame_name
 from ..robot.collision.shape_pairs import touching_pairs
@@ -39,7 +39,7 @@ class ScenePart(NamedTuple):
     restitution: float | None
     balls: Array = np.zeros((0, 4))
     hull: Hull = NO_HULL
-    field: HeightField | HeightGrid | None = None
+    field: HeightField | SampledHeights | None = None
     link: str | None = None  # of the file, or the frame of a sphere; None for the ground
 
 

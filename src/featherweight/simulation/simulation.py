@@ -208,17 +208,24 @@ class Simulation(StateOfRobots):
 
     # moving
 
-    def step(self, tau: Any = None, control: Any = None, external_forces: Any = None) -> None:
-        """Take one step, with joint forces tau (..., nv), controls (..., nu) of the actuators, and `external_forces`
-        (..., nbodies, 6) on bodies as of `Robot.inverse_dynamics`; none unless given.
+    def step(self, tau: Any = None, control: Any = None, external_forces: Any = None, *, steps: int = 1) -> None:
+        """Take one step, or `steps` of them, with joint forces tau (..., nv), controls (..., nu) of the actuators, and
+        `external_forces` (..., nbodies, 6) on bodies as of `Robot.inverse_dynamics`; none unless given.
 
-        tau is cut to the efforts of the joints. Raises SimulationError where the step cannot be taken; the state is then
+        tau is cut to the efforts of the joints. Raises SimulationError where a step cannot be taken; the state is then
         the one before it.
         """
         fleet = self._fleet
-        if external_forces is not None or not fleet.step(tau, control, self.time):
-            fleet.run(1, self.time, self._inputs(tau, control, external_forces))
-        self._count(1)
+        if steps != 1:
+            check_count("steps", steps, 1)
+        try:
+            if external_forces is not None or not fleet.step(tau, control, self.time, steps):
+                fleet.run(steps, self.time, self._inputs(tau, control, external_forces))
+        except SimulationError:
+            if steps > 1:
+                self._count(fleet.done)
+            raise
+        self._count(steps)
 
     def _inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
         """Those of a step, as arrays (robots or 1, 1, ...)."""

@@ -40,7 +40,7 @@ class RobotNumbers(NamedTuple):
     max_penetration: float  # [m]
 
 
-class RobotState(NamedTuple):
+class StateAndInputs(NamedTuple):
     """State and inputs of one robot."""
 
     q: Vector  # (nq,)
@@ -51,7 +51,7 @@ class RobotState(NamedTuple):
     given: Booleans  # (2,) whether there are controls, and forces on bodies
 
     @classmethod
-    def of_sizes(cls, q: Vector, nv: int, nu: int, bodies: int) -> RobotState:
+    def of_sizes(cls, q: Vector, nv: int, nu: int, bodies: int) -> StateAndInputs:
         """Return the state q at rest."""
         return cls(q.copy(), np.zeros(nv), np.zeros(nv), np.zeros(nu), np.zeros((bodies, 6)), np.zeros(2, bool))
 
@@ -230,7 +230,7 @@ class RobotStages(NamedTuple):
     """One robot, with everything that its steps need."""
 
     numbers: RobotNumbers
-    state: RobotState
+    state: StateAndInputs
     point: StagePoint
     step: StepArrays
     rounds: RungeKuttaArrays

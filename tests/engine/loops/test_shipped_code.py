@@ -40,7 +40,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Names of kernels that are compiled, without a cache."""
     names: list[str] = []
     monkeypatch.setenv("FEATHERWEIGHT_CACHE_SIZE", "0")
-    monkeypatch.setattr(kernel_code, "compilation_observers", [lambda kernel, facts, ir: names.append(kernel.function.__name__)])
+    monkeypatch.setattr(
+        kernel_code, "compilation_observers", [lambda kernel, facts, ir: names.append(kernel.function.__name__)]
+    )
     shipped_code._folder_for_host.cache_clear()
     yield names
     shipped_code._folder_for_host.cache_clear()

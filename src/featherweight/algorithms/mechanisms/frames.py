@@ -16,6 +16,11 @@ def frame_placement(mech: ClusterTree, placements, q, result) -> None:
     frames.frame_placement(mech.tree, placements, spanning_configuration(mech, q), result)
 
 
+@for_mechanism(frames.placement_rows)
+def placement_rows(mech: ClusterTree, placements, q, result) -> None:
+    frames.placement_rows(mech.tree, placements, spanning_configuration(mech, q), result)
+
+
 @for_mechanism(frames.joint_jacobian)
 def joint_jacobian(mech: ClusterTree, q, J) -> None:
     """Of the joints of the spanning tree."""

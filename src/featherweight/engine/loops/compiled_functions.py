@@ -13,9 +13,10 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from ..backends.llvm.jit import host, load_object
+from .checked_kernels import Record, is_checked, raise_violation
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, named_tuples, type_of
 from .loop_writer import ITEMS, words_of, write_entry, write_module
 from .planner import Planner
 
@@ -23,7 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 NO_MEMORY = "no memory for the lists of a compiled kernel"
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p)
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
 
@@ -69,12 +70,11 @@ class CompiledKernel(Generic[P, R]):
             return self._ready[key]
 
     def _compiled(self, args: tuple[Any, ...]) -> _Ready:
-        types = tuple(map(_checked_type, args))
-        classes = tuple(sorted(_classes(types), key=repr))
+        types, checked = tuple(map(_checked_type, args)), is_checked()
         what = f"the kernel {self.python.__name__}"
-        kernel = Specialization(self.python, self.fused, " ".join(map(str, types)), classes, what)
-        facts, code = code_of(kernel, lambda: self._written(types))
-        return _Ready(types, facts["result"], code)
+        kernel = Specialization(self.python, self.fused, checked, " ".join(map(str, types)), named_tuples(types), what)
+        facts, code = code_of(kernel, lambda: self._written(types, checked))
+        return _Ready(types, facts, code)
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of the parameters, of which `*name` takes the rest."""
@@ -84,13 +84,13 @@ class CompiledKernel(Generic[P, R]):
         count = code.co_argcount
         return (*types[:count], TupleType(types[count:]))
 
-    def _written(self, types: tuple[Type, ...]) -> tuple[Facts, str]:
-        """Facts and IR of the module."""
+    def _written(self, types: tuple[Type, ...], checked: bool) -> tuple[Facts, str]:
+        """Return facts and IR of the module."""
         planner = Planner(self.fused and host().fma)
-        plan = planner.function(self.python, self._fitted(types))  # type: ignore[arg-type]
-        result = _result_shape(self.python, plan.result)
-        lines, kernel = write_module(planner.plan, planner.fused, host().fma)
-        return {"result": result}, "\n".join([*lines, write_entry(planner.plan, kernel, "kernel")])
+        plan = planner.kernel(self.python, self._fitted(types))  # type: ignore[arg-type]
+        facts = {"result": _result_shape(self.python, plan.result), "places": planner.plan.places if checked else []}
+        lines, kernel = write_module(planner.plan, planner.fused, host().fma, checked)
+        return facts, "\n".join([*lines, write_entry(planner.plan, kernel, "kernel", checked)])
 
 
 def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
@@ -101,25 +101,22 @@ def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
 class _Ready:
     """Machine code for arguments of some types."""
 
-    def __init__(self, types: tuple[Type, ...], result: Any, code: bytes) -> None:
+    def __init__(self, types: tuple[Type, ...], facts: dict[str, Any], code: bytes) -> None:
         self._code = load_object(code, "kernel")  # which lives as long
         self._run = _ENTRY(self._code.address("kernel"))
         self._pack = struct.Struct("=" + "".join(_FORMAT[w] for t in types for w in words_of(t))).pack
-        self._result = result
-        kinds = [*_leaves(result)]
-        self._unpack = struct.Struct("=" + "".join("d" if k == "float" else "q" for k in kinds))
-        self._kinds = kinds
+        self._result, self._places = facts["result"], facts["places"]
+        self._unpack = struct.Struct("=" + "".join("d" if k == "float" else "q" for k in _leaves(self._result)))
 
     def __call__(self, flat: list[Any]) -> Any:
-        if not self._kinds:
-            if self._run(self._pack(*flat), None):
-                raise MemoryError(NO_MEMORY)
-            return None
-        room = ctypes.create_string_buffer(self._unpack.size)
-        if self._run(self._pack(*flat), ctypes.addressof(room)):
+        results = ctypes.create_string_buffer(self._unpack.size) if self._unpack.size else None
+        record = Record() if self._places else None
+        failed = self._run(self._pack(*flat), results, None if record is None else ctypes.addressof(record))
+        if record is not None:
+            raise_violation(record, self._places)
+        if failed:
             raise MemoryError(NO_MEMORY)
-        values = iter(self._unpack.unpack(room))
-        return _shaped(self._result, values)
+        return None if results is None else _shaped(self._result, iter(self._unpack.unpack(results)))
 
 
 def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
@@ -156,15 +153,6 @@ def _checked_type(x: Any) -> Type:
     if isinstance(type, StaticType) and not (x is None or isinstance(x, str) or callable(x)):
         raise KernelError(f"{x!r} is no argument of kernels; they take arrays, numbers, and tuples of these")
     return type
-
-
-def _classes(types: tuple[Type, ...]) -> set[Any]:
-    """The classes of named tuples in types."""
-    found = set()
-    for t in types:
-        if isinstance(t, TupleType):
-            found |= _classes(t.items) | ({t.kind} if t.kind else set())
-    return found
 
 
 def _result_shape(function: Any, type: Type) -> Any:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backends.llvm.jit import host, load_object
+from .checked_kernels import is_checked, raising_call
 from .compiled_functions import CompiledKernel, compiled
-from .kernel_code import Specialization, code_of
+from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_tables import Layout, Table
 from .kernel_types import INT, TableType
@@ -52,22 +53,29 @@ class CompiledLoop:
         return compiled
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
+        checked = is_checked()
         classes = tuple(c for x in layouts for c in x.classes())
-        kernel = Specialization(self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what)
-        _, object_code = code_of(kernel, lambda: ({}, self.llvm_ir(layouts)))
+        types = f"{text} {self.numbers} numbers"
+        kernel = Specialization(self.function, self.fused, checked, types, classes, self.what)
+        facts, object_code = code_of(kernel, lambda: self._written(layouts, checked))
         code = load_object(object_code, "loop")
-        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(layouts) + self.numbers)))
-        run: Any = kind(code.address("loop"))
+        words = [ctypes.c_int64] * (len(layouts) + self.numbers)
+        run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *words, *[ctypes.c_void_p] * checked)(code.address("loop"))
         run.code = code  # which lives as long
-        return run
+        return raising_call(run, facts["places"]) if checked else run
 
-    def llvm_ir(self, layouts: list[Layout]) -> str:
-        """The module for tables of these layouts."""
-        fma = host().fma
-        planner = Planner(self.fused and fma)
+    def _written(self, layouts: list[Layout], checked: bool) -> tuple[Facts, str]:
+        """Return facts and the module for tables of these layouts."""
+        planner = self.planned(layouts)
+        lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
+        ir = "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
+        return {"places": planner.plan.places if checked else []}, ir
+
+    def planned(self, layouts: list[Layout]) -> Planner:
+        """Return the plan for tables of these layouts. Raises KernelError."""
+        planner = Planner(self.fused and host().fma)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
-        plan = planner.function(self.function, types)  # type: ignore[arg-type]
-        if plan.result != INT:
-            raise KernelError(f"{self.function.__qualname__} returns {plan.result}; a compiled loop returns a whole number")
-        lines, kernel = write_module(planner.plan, planner.fused, fma)
-        return "\n".join([*lines, write_table_entry(planner.plan, kernel, "loop")])
+        kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
+        if kernel.result != INT:
+            raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
+        return planner

@@ -67,7 +67,9 @@ def _measured(p: Planned, node: ast.expr) -> NewList:
     begin = over = None
     if _is_range(p, generator.iter):
         assert isinstance(generator.iter, ast.Call)
-        begin, end, *step = [whole(p, x) for x in ([Static(0)] * (len(generator.iter.args) < 2) + operands(p, generator.iter.args))]
+        begin, end, *step = [
+            whole(p, x) for x in ([Static(0)] * (len(generator.iter.args) < 2) + operands(p, generator.iter.args))
+        ]
         if step:
             p.fail("a comprehension over range() with a step; write a loop", node)
         begin, length = p.bound(begin, "begin"), end

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..backends.llvm.ir import Function
 from .kernel_types import ArrayType, TupleType, Type
-from .plan import Allocate, Assign, Call, For, FunctionPlan, If, Plan, Read, Rounds, While
+from .plan import Allocate, Assign, Call, For, FunctionPlan, Plan, Read, While
 
 NEXT, END, BLOCK, FIRST, FAILED, WORDS = range(6)  # of a workspace: addresses, and whether memory ended
 FOLLOWING, STOP, HEAD = 0, 1, 16  # of a block: words that say which one is next and where it ends, and their bytes
@@ -135,7 +135,9 @@ def _grow() -> Function:
     f.label(search)
     last = f.value(f"phi i64 [ {block}, %start ], [ %following, %{some} ]")
     is_first = f.equal(last, 0)
-    link = f.select(is_first, empty, f.cast("inttoptr", "i64", last, "ptr"), "ptr")  # a block begins with its follower's address
+    link = f.select(
+        is_first, empty, f.cast("inttoptr", "i64", last, "ptr"), "ptr"
+    )  # a block begins with its follower's address
     f.line(f"%following = load i64, ptr {link}")
     f.branch(f.equal("%following", 0), new, some)
     f.label(some)

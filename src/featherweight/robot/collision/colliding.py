@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..system import System
 from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_that_may_touch
-from .shape_queries import ShapeQueries
+
+if TYPE_CHECKING:
+    from .shape_queries import ShapeQueries
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SHOWN = 3  # pairs in the words for a result
@@ -52,7 +54,8 @@ class Distances:
     `distance` (..., npairs) is negative by the depth where shapes overlap. `points` (..., npairs, 2, 3) are the nearest ones
     on the first and the second shape, or the deepest ones, and `normal` (..., npairs, 3) the unit vector that leads from the
     first to the second: points[1] - points[0] = distance * normal. If a reach `within` was given, `pairs` are those that come
-    so near in any of the states; in the other states their distance is infinite, and points and normal are NaN.
+    so near in any of the states; in the other states their distance is infinite, and points and normal are NaN. In a height
+    field a shape is as deep as in that prism under a triangle of the field in which it is deepest.
     """
 
     pairs: tuple[CollisionPair, ...]
@@ -146,6 +149,8 @@ class Colliding(System):
         return self._queries(None)
 
     def _queries(self, pairs: NamedPairs) -> ShapeQueries:
+        from .shape_queries import ShapeQueries  # with the compiler of its kernels
+
         key = None if pairs is None else tuple((a, b) for a, b in pairs)
         if key not in self._by_names:
             self._by_names[key] = ShapeQueries(self, self._numbers(key))

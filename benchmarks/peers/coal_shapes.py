@@ -1,0 +1,44 @@
+"""Shapes as geometries of the library coal, meshes taken for their convex hulls: for comparisons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import coal
+import numpy as np
+
+from featherweight import Pose, Shape, ShapeType
+from featherweight.collision.meshes import hull_vertices
+
+
+def coal_geometry(shape: Shape) -> Any:
+    """The geometry, in the frame `coal_placement`; a plane is the half space below it."""
+    size = shape.size
+    match shape.type:
+        case ShapeType.SPHERE:
+            geometry = coal.Sphere(size[0])
+        case ShapeType.BOX:
+            geometry = coal.Box(*size)
+        case ShapeType.CAPSULE:
+            geometry = coal.Capsule(*size)
+        case ShapeType.CYLINDER:
+            geometry = coal.Cylinder(*size)
+        case ShapeType.ELLIPSOID:
+            geometry = coal.Ellipsoid(*size)
+        case ShapeType.PLANE:
+            geometry = coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+        case ShapeType.HEIGHTFIELD:  # coal's rows go along -y, its columns along x
+            heights = np.ascontiguousarray(np.asarray(shape.heights, dtype=float).T[::-1])
+            geometry = coal.HeightFieldAABB(size[0], size[1], heights, -size[2])
+        case _:
+            points = coal.StdVec_Vec3s()
+            for x in hull_vertices(shape):
+                points.append(x)
+            geometry = coal.Convex.convexHull(points, True, "Qt")
+    geometry.computeLocalAABB()
+    return geometry
+
+
+def coal_placement(shape: Shape) -> Pose:
+    """Where the frame of a shape's geometry lies on the shape's body; a mesh is in the body's frame already."""
+    return Pose() if shape.type is ShapeType.MESH else shape.placement
