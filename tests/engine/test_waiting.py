@@ -72,7 +72,10 @@ def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, c
                 waiting.tell_if_long()
     with waiting.told("another"):
         waiting.tell_if_long()
-    assert [text.partition(", ")[0] for _, text in records(caplog)] == ["featherweight: compiling all", "featherweight: compiling another"]
+    assert [text.partition(", ")[0] for _, text in records(caplog)] == [
+        "featherweight: compiling all",
+        "featherweight: compiling another",
+    ]
     assert records(caplog)[0][1].endswith(": about 20 s")
 
 
