@@ -3,7 +3,7 @@
     python release/objects.py FOLDER
 
 Run in an environment where the package is installed from the sources that the wheel will have. FOLDER is
-src/featherweight/engine/loops/objects of those sources. Another kernel is shipped if a function that calls it is in `FIRST_USES`.
+src/featherweight/engine/loops/objects of those sources. To ship another kernel, add a function that calls it to `FIRST_USES`.
 """
 
 from __future__ import annotations

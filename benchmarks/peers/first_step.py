@@ -2,9 +2,9 @@
 
     python benchmarks/peers/first_step.py [--times 3] [--wheel WHEEL]
 
-Seconds from before `import featherweight` to after the first step in which something touches, of the processor and by the clock, in
-fresh processes. On a new machine the cache is empty. WHEEL, or the one in dist/ that `make wheel` made, is installed in an
-environment of its own; without one its rows are left out. Beside them MuJoCo with the ant, from before its import.
+Seconds from before `import featherweight` to after the first step in which something touches, of the processor and by the
+clock, in fresh processes. On a new machine the cache is empty. WHEEL, or the one in dist/ that `make wheel` made, is installed
+in an environment of its own; without one its rows are left out. Beside them MuJoCo with the ant, from before its import.
 """
 
 from __future__ import annotations
