@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -42,15 +42,3 @@ def raise_violation(record: Sequence[int], places: list[Any]) -> None:
         exception, words = MESSAGES[kind]
         file, line = places[where]
         raise exception(f"{file}:{line}: {words(*values)}")
-
-
-def raising_call(run: Any, places: list[Any]) -> Callable[..., int]:
-    """Return a checked loop that raises IndexError and ValueError; PreparedCall takes it as it takes others."""
-
-    def call(*words: int) -> int:
-        record = Record()
-        result: int = run(*words, ctypes.addressof(record))
-        raise_violation(record, places)
-        return result
-
-    return call

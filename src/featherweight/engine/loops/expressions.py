@@ -15,7 +15,23 @@ from .kernel_sources import parameters_of, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .known_functions import KNOWN_FUNCTIONS
-from .plan import ArrayView, Assign, Call, Constant, Do, Field, FromEnd, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
+from .plan import (
+    ArrayView,
+    Assign,
+    Call,
+    Constant,
+    Do,
+    Field,
+    FromEnd,
+    If,
+    Length,
+    Load,
+    MakeTuple,
+    Pick,
+    Read,
+    Slice,
+    Static,
+)
 from .planned_functions import Planned, is_stable, item_of
 
 OPERATORS = {
@@ -100,8 +116,6 @@ def _attribute(p: Planned, node: ast.Attribute) -> Any:
 
 def attribute(p: Planned, value: Any, name: str) -> Any:
     """A field, a property or a method of a value."""
-    if isinstance(value, Static) and name == "_replace" and hasattr(value.value, "_fields"):
-        value = p.solid(value)
     if isinstance(value, Static):
         if value.value is None or not hasattr(value.value, name):
             p.fail(f"{value.type} has no attribute {name!r}")

@@ -18,16 +18,16 @@ class Specialization(NamedTuple):
 
     function: Any
     fused: bool  # whether a b + c is rounded once
-    checked: bool  # whether indices and conversions are tested
     types: str
     classes: tuple[type, ...]  # of named tuples among the parameters
     what: str  # for users who wait for it
+    checked: bool = False  # whether indices are tested
     thorough: bool = False  # whether LLVM's further optimizations are worth their time
 
     @property
     def name(self) -> str:
         """The function and its types, as every Python names them."""
-        return f"{self.function.__module__}.{self.function.__qualname__} {self.fused} {self.checked} {self.types}"
+        return f"{self.function.__module__}.{self.function.__qualname__} {self.fused} {self.types}"
 
 
 compilation_observers: list[Callable[[Specialization, Facts, str], None]] = []
@@ -40,7 +40,8 @@ def code_of(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> t
     name = cache.key("kernel", digest, kernel.fused, kernel.checked, host(), kernel.types)
     entry = cache.read(name)
     if entry is None:
-        entry = shipped_entry(kernel.name) or _compiled(kernel, write)
+        shipped = None if kernel.checked else shipped_entry(kernel.name)
+        entry = shipped or _compiled(kernel, write)
         cache.write(name, *entry)
     return entry
 

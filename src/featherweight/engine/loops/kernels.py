@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backends.llvm.jit import host, load_object
-from .checked_kernels import is_checked, raising_call
+from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
@@ -53,29 +53,34 @@ class CompiledLoop:
         return compiled
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
-        checked = is_checked()
         classes = tuple(c for x in layouts for c in x.classes())
-        types = f"{text} {self.numbers} numbers"
-        kernel = Specialization(self.function, self.fused, checked, types, classes, self.what)
-        facts, object_code = code_of(kernel, lambda: self._written(layouts, checked))
+        kernel = Specialization(self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked())
+        facts, object_code = code_of(kernel, lambda: self._written(layouts, kernel.checked))
         code = load_object(object_code, "loop")
         words = [ctypes.c_int64] * (len(layouts) + self.numbers)
-        run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *words, *[ctypes.c_void_p] * checked)(code.address("loop"))
+        run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *words, *[ctypes.c_void_p] * kernel.checked)(code.address("loop"))
         run.code = code  # which lives as long
-        return raising_call(run, facts["places"]) if checked else run
+        return _raising(run, facts["places"]) if kernel.checked else run
 
     def _written(self, layouts: list[Layout], checked: bool) -> tuple[Facts, str]:
-        """Return facts and the module for tables of these layouts."""
-        planner = self.planned(layouts)
-        lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
-        ir = "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
-        return {"places": planner.plan.places if checked else []}, ir
-
-    def planned(self, layouts: list[Layout]) -> Planner:
-        """Return the plan for tables of these layouts. Raises KernelError."""
+        """Facts and IR of the module for tables of these layouts. Raises KernelError."""
         planner = Planner(self.fused and host().fma)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
         kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
         if kernel.result != INT:
             raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
-        return planner
+        lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
+        facts = {"places": planner.plan.places if checked else []}
+        return facts, "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
+
+
+def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
+    """A checked function, which raises IndexError and ValueError."""
+
+    def call(*words: int) -> int:
+        record = Record()
+        result: int = run(*words, ctypes.addressof(record))
+        raise_violation(record, places)
+        return result
+
+    return call

@@ -7,11 +7,12 @@ of a table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
+from ..backends.llvm.python_objects import DATA, DIMS
 from ..backends.llvm.trig import sincos_ir, sincos_name
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
@@ -140,13 +141,13 @@ class OpenLoop:
 class FunctionWriter:
     """Writes one function of a plan."""
 
-    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool, checked: bool, allocating: set[int]) -> None:
-        self.plan, self.names, self.fused_sums, self.checked, self.allocating = plan, names, fused, checked, allocating
+    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool, allocating: set[int], checked: bool) -> None:
+        self.plan, self.names, self.fused_sums, self.allocating, self.checked = plan, names, fused, allocating, checked
         self.allocates = id(plan) in allocating
         self.releasing = loops_that_release(plan, allocating) if self.allocates else set()
         self.values: Values = {}
         self.words: dict[int, list[str]] = {}
-        arguments = [*["ptr %record"] * checked, *[f"ptr {WORKSPACE}"] * self.allocates]
+        arguments = [f"ptr {WORKSPACE}"] * self.allocates + ["ptr %record"] * checked
         for v in plan.parameters:
             registers = tuple(f"%a{v.number}.{k}" for k in range(len(words_of(v.type))))
             arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
@@ -682,7 +683,7 @@ class FunctionWriter:
 
     def call(self, x: Call) -> Registers:
         allocates = id(x.function) in self.allocating
-        given = [*["ptr %record"] * self.checked, *[f"ptr {WORKSPACE}"] * allocates]
+        given = [f"ptr {WORKSPACE}"] * allocates + ["ptr %record"] * self.checked
         for argument in x.arguments:
             given += [f"{w} {r}" for w, r in zip(words_of(argument.type), self.registers(argument), strict=True)]
         f, words = self.f, ["i1"] * self.checked + words_of(x.type)
@@ -784,11 +785,11 @@ def assigned(statements: list[Any]) -> dict[int, None]:
     return found
 
 
-def write_module(plan: Plan, fused: bool, fma: bool, checked: bool) -> tuple[list[str], str]:
+def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False) -> tuple[list[str], str]:
     """The text of a plan's functions with what they need, and the name of the last of them, the kernel."""
     names = {id(p): f'"{p.name}.{k}"' for k, p in enumerate(plan.functions)}
     allocating = that_allocate(plan)
-    writers = [FunctionWriter(p, names, fused, checked, allocating) for p in plan.functions]
+    writers = [FunctionWriter(p, names, fused, allocating, checked) for p in plan.functions]
     texts: list[str] = []
     declarations: dict[str, None] = {}
     for w in writers:
@@ -806,16 +807,20 @@ def write_module(plan: Plan, fused: bool, fma: bool, checked: bool) -> tuple[lis
     return [*declarations, *texts, "!0 = !{}"], names[id(plan.functions[-1])]
 
 
-def write_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
-    """`i64 name(ptr words, ptr results, ptr record)`: the arguments as words one after the other; results go to `results`.
+def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
+    """`i64 name(ptr words, ptr results, ptr record)`: arguments as words one after the other; results go to `results`.
 
-    It returns 1 where there is no memory for the kernel's lists, else 0.
+    With `objects`, the word of an array is the address of NumPy's object. It returns 1 where there is no memory for the kernel's lists, else 0.
     """
     p = plan.functions[-1]
     f = Function("i64", name, ["ptr %words", "ptr %results", "ptr %record"], "external", ATTRIBUTES)
     workspace = begin_workspace(f) if id(p) in that_allocate(plan) else ""
-    given = [*["ptr %record"] * checked, *[f"ptr {workspace}"] * bool(workspace)]
-    given += argument_words(f, [w for v in p.parameters for w in words_of(v.type)], "%words")
+    given = [f"ptr {workspace}"] if workspace else []
+    given += ["ptr %record"] * checked
+    if objects:
+        given += object_words(f, [v.type for v in p.parameters])
+    else:
+        given += argument_words(f, [w for v in p.parameters for w in words_of(v.type)], "%words")
     words = ["i1"] * checked + words_of(p.result)
     value = f.call(bundle(words), f"@{kernel}", *given)
     for k, w in enumerate(words[checked:]):
@@ -827,6 +832,29 @@ def write_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
         end_workspace(f, workspace)
     f.ret("i64", failed)
     return str(f)
+
+
+def object_words(f: Function, types: Sequence[Type]) -> list[str]:
+    """Arguments, with their machine types, from words of which one is an array's object."""
+    given = []
+    for k, type in enumerate(number_types(types)):
+        if isinstance(type, ArrayType):
+            array = f.load("ptr", f.at("i64", "%words", k))
+            lengths = f.field("ptr", array, DIMS)
+            given.append(f"ptr {f.field('ptr', array, DATA)}")
+            given += [f"i64 {f.load('i64', lengths, axis)}" for axis in range(type.axes)]
+        else:
+            given += argument_words(f, words_of(type), f.at("i64", "%words", k))
+    return given
+
+
+def number_types(types: Sequence[Type]) -> Iterator[Type]:
+    """The types of numbers and arrays within types."""
+    for type in types:
+        if isinstance(type, TupleType):
+            yield from number_types(type.items)
+        elif words_of(type):
+            yield type
 
 
 def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:

@@ -33,7 +33,7 @@ def rows_code(program: KernelProgram, constants: Sequence[Any]) -> Code:
     written: list[Type] = [ArrayType("float64", len(r.in_kernel)) for r in program.results]
     types.append(written[0] if len(written) == 1 else TupleType(tuple(written)))
     text = f"over states, {len(constants)} constants: {' '.join(map(str, types))}"
-    kernel = Specialization(program.kernel, True, False, text, named_tuples(types), program.title, thorough=True)
+    kernel = Specialization(program.kernel, True, text, named_tuples(types), program.title, thorough=True)
     _, code = code_of(kernel, lambda: ({}, _written(program.kernel, tuple(types), len(constants))))
     return load_object(code, "rows")
 

@@ -149,7 +149,7 @@ def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> byt
 
 
 def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Object code of kernels with loops: large modules, of which few loops gain by vectors or by being written out.
+    """Object code of kernels with loops, for this machine or another: few loops gain by vectors or by being written out.
 
     Sums keep their order, so hardly any loop could be made of vectors; on steps of simulations, the further optimizations take
     three times as long and gain nothing that is measured.
