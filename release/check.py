@@ -71,7 +71,8 @@ def environment(folder: Path, wanted: str) -> Path:
     """Python in a new environment where a package is installed."""
     venv.create(folder, with_pip=False)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted)
+    install = sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted
+    run(*install, env=outside())
     return python
 
 

@@ -108,12 +108,13 @@ def with_wheel(wheel: Path, folder: Path) -> tuple[str, ...]:
     venv.create(folder, with_pip=False)
     python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run(install, check=True, env=fresh_process())
+    outside = {name: x for name, x in fresh_process().items() if name != "PYTHONPATH"}  # where pip would find the clone
+    subprocess.run(install, check=True, env=outside)
     others = next(folder.rglob("site-packages")) / "others.pth"
     others.write_text(sysconfig.get_path("purelib"))  # after the wheel, and without its own .pth files: not the clone
     code = "import featherweight; print(featherweight.__file__)"
-    isolated = python, "-I"  # without a PYTHONPATH that leads to the clone
-    found = subprocess.run([*isolated, "-c", code], env=fresh_process(), capture_output=True, text=True, check=True)
+    isolated = python, "-I"
+    found = subprocess.run([*isolated, "-c", code], env=outside, capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()).is_relative_to(folder), f"{found.stdout.strip()} is not of the wheel"
     return isolated
 
