@@ -116,7 +116,7 @@ def use(wheel: Path, extra: str, folder: Path) -> None:
     Without extras the first step of a simulation comes first, with an empty cache.
     """
     python = environment(folder / extra, str(wheel) if extra == "core" else f"{wheel}[{extra}]")
-    for script in ("first_step.py", "smoke.py") if extra == "core" else ("smoke.py",):
+    for script in ("first_simulation.py", "smoke.py") if extra == "core" else ("smoke.py",):
         copy = shutil.copy(ROOT / "release" / script, folder)
         run(python, "-I", copy, extra, cwd=folder, env=outside(FEATHERWEIGHT_CACHE=str(folder / "cache")))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 os.environ["FEATHERWEIGHT_CACHE_SIZE"] = "0"  # all kernels are compiled
 
-import first_step
+import first_simulation
 import smoke
 
 import featherweight as fw
@@ -28,7 +28,7 @@ def folded_arm() -> None:
         fw.load(smoke.urdf(Path(folder))).in_collision(smoke.FOLDED_AND_STRETCHED)
 
 
-FIRST_USES = (first_step.ball_on_the_ground, folded_arm)
+FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm)
 
 
 def main(folder: Path) -> None:

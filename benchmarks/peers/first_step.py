@@ -55,11 +55,13 @@ while not len(sim.contacts()[0]):
     sim.step()
 """
 DOG_OF_HULLS = f"""
-import numpy as np
 import featherweight as fw
 robot = fw.load({str(ROBOTS / FILES["hyq"][0])!r}, base="floating")
-q = np.clip(robot.neutral(), robot.lower, robot.upper)
-q[2] = 0.5
+q = robot.neutral()
+q[2] = 0.6
+for leg, sign in (("lf", 1), ("rf", 1), ("lh", -1), ("rh", -1)):
+    q[robot.joints[leg + "_hfe_joint"].q_slice] = sign * 0.7
+    q[robot.joints[leg + "_kfe_joint"].q_slice] = -sign * 1.4
 sim = fw.Simulation(robot, 1e-3, q=q, shapes=True, ground=fw.Plane())
 while not len(sim.contacts()[0]):
     sim.step()
