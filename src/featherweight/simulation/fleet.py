@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.function import CompiledFunction
-from ..engine.loops.kernels import Table
+from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
 from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
-from .robot_tables import StagesTable, stages_table
+from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
     FleetArrays,
     FleetContacts,
@@ -159,10 +159,13 @@ class Fleet:
         self._ready = False
 
     def _compile(self) -> None:
-        """Get the machine code for the arrays that there are."""
-        self._many, one = Table(self.arrays), self._table()
+        """Get the machine code for the arrays that there are, the loop first: how long that takes tells how long all will."""
+        self._many = Table(self.arrays)
+        with self.model.wait:
+            layout = self._tables[-1].layout if self._tables else Layout(RobotStages, self._new_stages())
+            self._run = WORK_ON_ROBOTS.for_layouts(layout, self._many.layout)
+            one = self._table()
         self._tables.append(one)
-        self._run = WORK_ON_ROBOTS.for_tables(one, self._many)
         arguments = one.address, self._many.address, 0, 1
         self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
         self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
@@ -173,8 +176,10 @@ class Fleet:
         try:
             return self._tables.pop()
         except IndexError:
-            inertias = len(self.varied.parameters) > 0
-            return stages_table(self.model, self.contacts, self.room, self._external, inertias)
+            return stages_table(self.model, self.contacts, self._new_stages(), self._external)
+
+    def _new_stages(self) -> RobotStages:
+        return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
 
     @property
     def _differ(self) -> bool:
