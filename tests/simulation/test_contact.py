@@ -513,7 +513,7 @@ def test_contacts_that_come_and_go_compile_nothing(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(featherweight.engine.backends.llvm.backend, "compile_object", refuse)
     for module in (featherweight.engine.loops.kernels, featherweight.engine.loops.compiled_functions):
-        monkeypatch.setattr(module, "compile_optimized", refuse)
+        monkeypatch.setattr(module, "compile_loops", refuse)
     sim.reset(pose((0, 0, 0.35), Rotation.from_rotvec([0.4, 0.5, 0.1])), np.array([0.5, 0, 0, 1.0, 2.0, 0.3]))
     sets = set()
     for _ in range(1500):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import cache, sources
-from ..backends.llvm.jit import compile_optimized, host
+from ..backends.llvm.jit import compile_loops, compile_optimized, host
 from ..waiting import tell_if_long, told
 from .shipped_code import shipped_entry
 
@@ -21,6 +21,8 @@ class Specialization(NamedTuple):
     types: str
     classes: tuple[type, ...]  # of named tuples among the parameters
     what: str  # for users who wait for it
+    checked: bool = False  # whether indices are tested
+    thorough: bool = False  # whether LLVM's further optimizations are worth their time
 
     @property
     def name(self) -> str:
@@ -35,10 +37,11 @@ compilation_observers: list[Callable[[Specialization, Facts, str], None]] = []
 def code_of(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> tuple[Facts, bytes]:
     """Return facts and object code of a kernel; `write` returns its facts and its IR."""
     digest = sources.digest(kernel.function, kernel.classes)
-    name = cache.key("kernel", digest, kernel.fused, host(), kernel.types)
+    name = cache.key("kernel", digest, kernel.fused, kernel.checked, host(), kernel.types)
     entry = cache.read(name)
     if entry is None:
-        entry = shipped_entry(kernel.name) or _compiled(kernel, write)
+        shipped = None if kernel.checked else shipped_entry(kernel.name)
+        entry = shipped or _compiled(kernel, write)
         cache.write(name, *entry)
     return entry
 
@@ -49,4 +52,4 @@ def _compiled(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) ->
         tell_if_long()
         for observe in compilation_observers:
             observe(kernel, facts, ir)
-        return facts, compile_optimized(ir)
+        return facts, compile_optimized(ir) if kernel.thorough else compile_loops(ir)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backends.llvm.jit import host, load_object
+from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
-from .kernel_code import Specialization, code_of
+from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_tables import Layout, Table
 from .kernel_types import INT, TableType
@@ -49,21 +50,33 @@ class CompiledLoop:
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
         classes = tuple(c for x in layouts for c in x.classes())
-        kernel = Specialization(self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what)
-        _, object_code = code_of(kernel, lambda: ({}, self.llvm_ir(layouts)))
+        kernel = Specialization(self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked())
+        facts, object_code = code_of(kernel, lambda: self._written(layouts, kernel.checked))
         code = load_object(object_code, "loop")
-        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(layouts) + self.numbers)))
-        run: Any = kind(code.address("loop"))
+        words = [ctypes.c_int64] * (len(layouts) + self.numbers)
+        run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *words, *[ctypes.c_void_p] * kernel.checked)(code.address("loop"))
         run.code = code  # which lives as long
-        return run
+        return _raising(run, facts["places"]) if kernel.checked else run
 
-    def llvm_ir(self, layouts: list[Layout]) -> str:
-        """The module for tables of these layouts."""
-        fma = host().fma
-        planner = Planner(self.fused and fma)
+    def _written(self, layouts: list[Layout], checked: bool) -> tuple[Facts, str]:
+        """Facts and IR of the module for tables of these layouts. Raises KernelError."""
+        planner = Planner(self.fused and host().fma)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
-        plan = planner.function(self.function, types)  # type: ignore[arg-type]
-        if plan.result != INT:
-            raise KernelError(f"{self.function.__qualname__} returns {plan.result}; a compiled loop returns a whole number")
-        lines, kernel = write_module(planner.plan, planner.fused, fma)
-        return "\n".join([*lines, write_table_entry(planner.plan, kernel, "loop")])
+        kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
+        if kernel.result != INT:
+            raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
+        lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
+        facts = {"places": planner.plan.places if checked else []}
+        return facts, "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
+
+
+def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
+    """A checked function, which raises IndexError and ValueError."""
+
+    def call(*words: int) -> int:
+        record = Record()
+        result: int = run(*words, ctypes.addressof(record))
+        raise_violation(record, places)
+        return result
+
+    return call

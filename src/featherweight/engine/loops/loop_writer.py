@@ -7,11 +7,12 @@ of a table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
+from ..backends.llvm.python_objects import DATA, DIMS
 from ..backends.llvm.trig import sincos_ir, sincos_name
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
@@ -31,6 +32,7 @@ from .plan import (
     Field,
     Fill,
     For,
+    FromEnd,
     FunctionPlan,
     Fused,
     If,
@@ -52,7 +54,6 @@ from .plan import (
     Store,
     TupleItem,
     While,
-    WrappedIndex,
 )  # fmt: skip
 from .views import LANES
 from .workspaces import (
@@ -85,11 +86,8 @@ TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # of functions that make lists
 ATTRIBUTES = "nounwind"  # of all functions
-UNROLLED = """!1 = distinct !{!1, !2}
-!2 = !{!"llvm.loop.unroll.full"}"""
-import os
 
-UNROLLED_ROUNDS = int(os.environ.get("UR", "4"))  # of a loop of which LLVM writes out all
+INDEX, RANGE, SHAPE, COPY, CONVERSION, DIVISION, LENGTH = range(1, 8)  # tests of checked kernels
 
 Registers = tuple[str, ...]
 Values = dict[int, Registers]  # of variables, by their numbers
@@ -143,18 +141,18 @@ class OpenLoop:
 class FunctionWriter:
     """Writes one function of a plan."""
 
-    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool, allocating: set[int]) -> None:
-        self.plan, self.names, self.fused_sums, self.allocating = plan, names, fused, allocating
+    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool, allocating: set[int], checked: bool) -> None:
+        self.plan, self.names, self.fused_sums, self.allocating, self.checked = plan, names, fused, allocating, checked
         self.allocates = id(plan) in allocating
         self.releasing = loops_that_release(plan, allocating) if self.allocates else set()
         self.values: Values = {}
         self.words: dict[int, list[str]] = {}
-        arguments = [f"ptr {WORKSPACE}"] * self.allocates
+        arguments = [f"ptr {WORKSPACE}"] * self.allocates + ["ptr %record"] * checked
         for v in plan.parameters:
             registers = tuple(f"%a{v.number}.{k}" for k in range(len(words_of(v.type))))
             arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
             self.values[v.number], self.words[v.number] = registers, words_of(v.type)
-        self.result = words_of(plan.result)
+        self.result = ["i1"] * checked + words_of(plan.result)
         self.f = Function(bundle(self.result), names[id(plan)], arguments, attributes=ATTRIBUTES)
         self.loops: list[OpenLoop] = []
         self.mark: Mark | None = None  # how much of the workspace was taken before the function
@@ -275,8 +273,7 @@ class FunctionWriter:
         if loop.continued:
             self.begin(following, loop.continued)
             f.line(f"{after} = add i64 {index}, {s.step}")
-            hint = ", !llvm.loop !1" if known and (int(end) - int(begin)) * s.step <= UNROLLED_ROUNDS else ""
-            f.branch(f.value(f"icmp {test} i64 {after}, {end}"), body, done, hint=hint)
+            f.branch(f.value(f"icmp {test} i64 {after}, {end}"), body, done)
             back = [Edge(f.block, self.values)]
             loop.left.append(back[0])
         phi = f"  {index} = phi i64 " + ", ".join([f"[ {begin}, %{entry} ]", *(f"[ {after}, %{e.block} ]" for e in back)])
@@ -358,23 +355,42 @@ class FunctionWriter:
 
     def give(self, s: Return) -> None:
         f = self.f
-        registers = self.registers(s.value)
+        registers = (*["false"] * self.checked, *self.registers(s.value))
         if self.mark is not None:
             release_workspace(f, WORKSPACE, self.mark)
-        if isinstance(s.value, Static):
-            f.ret()
-        else:
-            value = registers[0] if registers else ""
-            if len(registers) > 1:
-                value = "poison"
-                for k, (w, r) in enumerate(zip(self.result, registers, strict=True)):
-                    value = f.value(f"insertvalue {bundle(self.result)} {value}, {w} {r}, {k}")
-            f.ret(bundle(self.result), value) if registers else f.ret()
+        value = registers[0] if registers else ""
+        if len(registers) > 1:
+            value = "poison"
+            for k, (w, r) in enumerate(zip(self.result, registers, strict=True)):
+                value = f.value(f"insertvalue {bundle(self.result)} {value}, {w} {r}, {k}")
+        f.ret(bundle(self.result), value) if registers else f.ret()
         self.ended = True
+
+    # tests of checked kernels
+
+    def require(self, condition: str, what: int, where: int, *values: str) -> None:
+        """Go on where a condition holds; leave the kernel where it does not, with the place and the values in the record."""
+        f = self.f
+        on, failed = f.fresh("on"), f.fresh("failed")
+        f.branch(condition, on, failed, odds=(1_000_000, 1))
+        f.label(failed)
+        for k, x in enumerate((str(what), str(where), *values)):
+            f.store("i64", x, f.at("i64", "%record", k))
+        self.leave_failed()
+        f.label(on)
+
+    def leave_failed(self) -> None:
+        """Return from a function whose kernel is left."""
+        value = "true" if len(self.result) == 1 else f"{{ i1 true, {', '.join(f'{w} poison' for w in self.result[1:])} }}"
+        self.f.ret(bundle(self.result), value)
+
+    def require_index(self, k: str, n: str, where: int) -> None:
+        if self.checked:
+            self.require(self.f.binary("icmp ult", "i64", k, n), INDEX, where, k, n)
 
     def store(self, s: Store) -> None:
         value = self.registers(s.value)
-        address = self.element(s.array, s.indices)
+        address = self.element(s.array, s.indices, s.where)
         self.put(s.array.type.dtype, value, address)
 
     def put(self, dtype: Any, registers: Registers, address: str) -> None:
@@ -423,7 +439,10 @@ class FunctionWriter:
 
     def copy(self, s: CopyArray) -> None:
         data, *shape = self.registers(s.array)
-        source, *_ = self.registers(s.source)
+        source, *lengths = self.registers(s.source)
+        if self.checked:
+            for n, m in zip(shape, lengths, strict=True):
+                self.require(self.f.equal(n, m), COPY, s.where, m, n)
         kind, dtype = element_kind(s.array.type), s.array.type.dtype
         with self.f.loop(self.product(shape)) as i:
             self.put(dtype, self.get(dtype, self.f.at(kind, source, i)), self.f.at(kind, data, i))
@@ -466,6 +485,7 @@ class FunctionWriter:
         """By selections: items are few."""
         items = [self.registers(item) for item in x.items]
         (index,) = self.registers(x.index)
+        self.require_index(index, str(len(items)), x.where)
         chosen, words = items[0], words_of(x.type)
         for k, item in enumerate(items[1:], 1):
             c = self.f.equal(index, k)
@@ -491,7 +511,11 @@ class FunctionWriter:
         f = self.f
         (a,), (b,) = self.registers(x.left), self.registers(x.right)
         if x.operator in ("//", "%"):
+            if self.checked and not is_number(b):
+                self.require(f.negation(f.equal(b, 0)), DIVISION, x.where, a)
             return (self.divided(x.operator, a, b),)
+        if x.operator in ("<<", ">>"):
+            b = f.binary("and", "i64", b, 63)
         return (f.binary(INSTRUCTIONS[x.type][x.operator], WORDS[x.type], a, b),)
 
     def divided(self, operator: str, a: str, b: str) -> str:
@@ -503,11 +527,14 @@ class FunctionWriter:
             if operator == "%":
                 return f.add(rest, f.select(negative, b, 0))
             return f.add(f.binary("sdiv", "i64", a, b), f.cast("sext", "i1", negative, "i64"))
-        rest = f.binary("srem", "i64", a, b)
+        special = f.binary("icmp ult", "i64", f.add(b, 1), 2)  # by 0 and -1, for which processors may trap
+        quotient = f.binary("sdiv", "i64", a, f.select(special, 1, b))
+        quotient = f.select(f.equal(b, -1), f.sub(0, a), quotient)
+        rest = f.sub(a, f.mul(quotient, b))
         apart = f.both(f.negation(f.equal(rest, 0)), f.less(f.binary("xor", "i64", rest, b), 0))
         if operator == "%":
             return f.add(rest, f.select(apart, b, 0))
-        return f.sub(f.binary("sdiv", "i64", a, b), f.cast("zext", "i1", apart, "i64"))
+        return f.sub(quotient, f.cast("zext", "i1", apart, "i64"))
 
     def fused(self, x: Fused) -> Registers:
         f = self.f
@@ -544,6 +571,9 @@ class FunctionWriter:
         if x.type == FLOAT:
             return (f.cast("uitofp" if old == BOOL else "sitofp", WORDS[old], a, "double"),)
         if x.type == INT:
+            if self.checked and old == FLOAT:
+                fits = f.value(f"fcmp olt double {f.intrinsic('fabs', REAL, a)}, {real(2.0**63)}")
+                self.require(fits, CONVERSION, x.where, f.cast("bitcast", "double", a, "i64"))
             return (f.cast("zext", "i1", a, "i64") if old == BOOL else self.truncated(a),)
         return (f.value(f"fcmp une double {a}, {real(0.0)}") if old == FLOAT else f.value(f"icmp ne i64 {a}, 0"),)
 
@@ -574,10 +604,17 @@ class FunctionWriter:
             return (f.member("double", both, int(name == "cos")),)
         return (f.intrinsic({"abs": "fabs"}.get(name, name), REAL, a),)
 
-    def element(self, array: Any, indices: Sequence[Any]) -> str:
+    def places(self, shape: Sequence[str], indices: Sequence[Any], where: int) -> list[str]:
+        """Leading indices."""
+        places = [self.registers(i)[0] for i in indices]
+        for k, n in zip(places, shape, strict=False):
+            self.require_index(k, n, where)
+        return places
+
+    def element(self, array: Any, indices: Sequence[Any], where: int) -> str:
         """The address of an element."""
         data, *shape = self.registers(array)
-        places = [self.registers(i)[0] for i in indices]
+        places = self.places(shape, indices, where)
         return self.f.at(element_kind(array.type), data, self.offset(shape, places))
 
     def offset(self, shape: Sequence[str], places: Sequence[str]) -> str:
@@ -589,11 +626,11 @@ class FunctionWriter:
         return result
 
     def load(self, x: Load) -> Registers:
-        return self.get(x.array.type.dtype, self.element(x.array, x.indices))
+        return self.get(x.array.type.dtype, self.element(x.array, x.indices, x.where))
 
     def view(self, x: ArrayView) -> Registers:
         data, *shape = self.registers(x.array)
-        places = [self.registers(i)[0] for i in x.indices]
+        places = self.places(shape, x.indices, x.where)
         rest = shape[len(places) :]
         count = self.offset(shape, places)
         count = "0" if count == "0" else self.f.mul(count, self.product(rest))
@@ -603,15 +640,27 @@ class FunctionWriter:
         f = self.f
         data, first, *rest = self.registers(x.array)
         begin = self.registers(x.begin)[0] if x.begin is not None else "0"
-        end = f.least(self.registers(x.end)[0], first) if x.end is not None else first
+        end = first
+        if x.end is not None:
+            (wanted,) = self.registers(x.end)
+            end = f.least(wanted, first)
+            if self.checked:
+                self.require(f.less(-1, wanted), RANGE, x.where, begin, wanted, first)
+        if self.checked:
+            self.require(f.binary("icmp ule", "i64", begin, first), RANGE, x.where, begin, end, first)
         if begin == "0":
             return (data, end, *rest)
         skipped = self.times(begin, self.product(rest)) if rest else begin
-        return (f.at(element_kind(x.array.type), data, skipped), f.sub(end, begin), *rest)
+        return (f.at(element_kind(x.array.type), data, skipped), f.sub(end, f.least(begin, end)), *rest)
 
     def reshape(self, x: Reshape) -> Registers:
-        data, *_ = self.registers(x.array)
-        return (data, *(self.registers(n)[0] for n in x.shape))
+        data, length = self.registers(x.array)
+        shape = [self.registers(n)[0] for n in x.shape]
+        if self.checked:
+            for n in shape:
+                self.require(self.f.less(-1, n), SHAPE, x.where, *shape, length)
+            self.require(self.f.binary("icmp ule", "i64", self.product(shape), length), SHAPE, x.where, *shape, length)
+        return (data, *shape)
 
     def allocate(self, x: Allocate) -> Registers:
         f = self.f
@@ -623,7 +672,7 @@ class FunctionWriter:
         f.label(there)
         return (data, *shape)
 
-    def wrapped(self, x: WrappedIndex) -> Registers:
+    def from_end(self, x: FromEnd) -> Registers:
         (index,), (length,) = self.registers(x.index), self.registers(x.length)
         if is_number(index):
             return (index if int(index) >= 0 else self.f.add(length, index),)
@@ -634,26 +683,34 @@ class FunctionWriter:
 
     def call(self, x: Call) -> Registers:
         allocates = id(x.function) in self.allocating
-        given = [f"ptr {WORKSPACE}"] * allocates
+        given = [f"ptr {WORKSPACE}"] * allocates + ["ptr %record"] * self.checked
         for argument in x.arguments:
             given += [f"{w} {r}" for w, r in zip(words_of(argument.type), self.registers(argument), strict=True)]
-        words = words_of(x.type)
-        value = self.f.call(bundle(words), f"@{self.names[id(x.function)]}", *given)
+        f, words = self.f, ["i1"] * self.checked + words_of(x.type)
+        value = f.call(bundle(words), f"@{self.names[id(x.function)]}", *given)
         if allocates:
-            there = self.f.fresh("there")
-            self.f.branch(has_failed(self.f, WORKSPACE), FAILED_BLOCK, there)
-            self.f.label(there)
+            there = f.fresh("there")
+            f.branch(has_failed(f, WORKSPACE), FAILED_BLOCK, there)
+            f.label(there)
         if len(words) < 2:
-            return (value,) if words else ()
-        return tuple(self.f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
+            registers = (value,) if words else ()
+        else:
+            registers = tuple(f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
+        if self.checked:
+            failed, on = f.fresh("failed"), f.fresh("on")
+            f.branch(registers[0], failed, on, odds=(1, 1_000_000))
+            f.label(failed)
+            self.leave_failed()
+            f.label(on)
+        return registers[self.checked :]
 
     def special(self, x: Special) -> Registers:
         registers = [self.registers(a) for a in x.arguments]
-        SPECIAL[x.name](self, registers)
+        SPECIAL[x.name](self, registers, x.where)
         return ()
 
 
-def write_machine_call(w: FunctionWriter, arguments: list[Registers]) -> None:
+def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int) -> None:
     """`call_machine`: `int f(double **arguments)` at an address that is not 0."""
     f = w.f
     (address,), (pointers, _) = arguments
@@ -665,11 +722,16 @@ def write_machine_call(w: FunctionWriter, arguments: list[Registers]) -> None:
     f.label(after)
 
 
-def write_multiples(w: FunctionWriter, arguments: list[Registers]) -> None:
+def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -> None:
     """`subtract_multiples`, on vectors: LLVM would not know that rows of one matrix are apart."""
     f, lanes = w.f, MachineType("double", LANES)
-    (data, _), (target,), (source,), (stride,), (length,), *factors = arguments
+    (data, size), (target,), (source,), (stride,), (length,), *factors = arguments
     starts = [f.add(source, f.mul(stride, k)) for k in range(len(factors))]
+    if w.checked:
+        for start in (target, *starts):
+            w.require(f.less(-1, start), RANGE, where, start, f.add(start, length), size)
+            w.require(f.less(f.add(start, length), f.add(size, 1)), RANGE, where, start, f.add(start, length), size)
+        w.require(f.equal(f.binary("and", "i64", length, LANES - 1), 0), LENGTH, where, length)
     spread = [f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES) for (x,) in factors]
     with f.loop(length, step=LANES) as j:
         place = f.at("double", data, f.add(target, j))
@@ -683,7 +745,7 @@ def write_multiples(w: FunctionWriter, arguments: list[Registers]) -> None:
         f.store(lanes.ir, total, place, align=8)
 
 
-SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers]], None]] = {
+SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers], int], None]] = {
     "call_machine": write_machine_call, "subtract_multiples": write_multiples,
 }  # fmt: skip
 W = FunctionWriter
@@ -697,7 +759,7 @@ EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
     Field: W.field,
     Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
     Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate,
-    WrappedIndex: W.wrapped, Length: W.length, Call: W.call, Special: W.special,
+    FromEnd: W.from_end, Length: W.length, Call: W.call, Special: W.special,
 }  # fmt: skip
 
 
@@ -723,11 +785,11 @@ def assigned(statements: list[Any]) -> dict[int, None]:
     return found
 
 
-def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
+def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False) -> tuple[list[str], str]:
     """The text of a plan's functions with what they need, and the name of the last of them, the kernel."""
     names = {id(p): f'"{p.name}.{k}"' for k, p in enumerate(plan.functions)}
     allocating = that_allocate(plan)
-    writers = [FunctionWriter(p, names, fused, allocating) for p in plan.functions]
+    writers = [FunctionWriter(p, names, fused, allocating, checked) for p in plan.functions]
     texts: list[str] = []
     declarations: dict[str, None] = {}
     for w in writers:
@@ -742,23 +804,27 @@ def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
         further, functions = workspace_parts()
         declarations |= dict.fromkeys(further)
         texts += functions
-    return [*declarations, *texts, "!0 = !{}", UNROLLED], names[id(plan.functions[-1])]
+    return [*declarations, *texts, "!0 = !{}"], names[id(plan.functions[-1])]
 
 
-def write_entry(plan: Plan, kernel: str, name: str) -> str:
-    """`i64 name(ptr words, ptr results)`: the arguments as words, one after the other; the results go to `results`.
+def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
+    """`i64 name(ptr words, ptr results, ptr record)`: arguments as words one after the other; results go to `results`.
 
-    It returns 1 where there is no memory for the kernel's lists, else 0.
+    With `objects`, the word of an array is the address of NumPy's object. It returns 1 where there is no memory for the kernel's lists, else 0.
     """
     p = plan.functions[-1]
-    f = Function("i64", name, ["ptr %words", "ptr %results"], "external", ATTRIBUTES)
+    f = Function("i64", name, ["ptr %words", "ptr %results", "ptr %record"], "external", ATTRIBUTES)
     workspace = begin_workspace(f) if id(p) in that_allocate(plan) else ""
     given = [f"ptr {workspace}"] if workspace else []
-    given += argument_words(f, [w for v in p.parameters for w in words_of(v.type)], "%words")
-    words = words_of(p.result)
+    given += ["ptr %record"] * checked
+    if objects:
+        given += object_words(f, [v.type for v in p.parameters])
+    else:
+        given += argument_words(f, [w for v in p.parameters for w in words_of(v.type)], "%words")
+    words = ["i1"] * checked + words_of(p.result)
     value = f.call(bundle(words), f"@{kernel}", *given)
-    for k, w in enumerate(words):
-        x = value if len(words) == 1 else f.value(f"extractvalue {bundle(words)} {value}, {k}")
+    for k, w in enumerate(words[checked:]):
+        x = value if len(words) == 1 else f.value(f"extractvalue {bundle(words)} {value}, {k + checked}")
         x, w = (f.cast("zext", "i1", x, "i64"), "i64") if w == "i1" else (x, w)
         f.store(w, x, f.at("i64", "%results", k))
     failed = f.cast("zext", "i1", has_failed(f, workspace), "i64") if workspace else "0"
@@ -766,6 +832,29 @@ def write_entry(plan: Plan, kernel: str, name: str) -> str:
         end_workspace(f, workspace)
     f.ret("i64", failed)
     return str(f)
+
+
+def object_words(f: Function, types: Sequence[Type]) -> list[str]:
+    """Arguments, with their machine types, from words of which one is an array's object."""
+    given = []
+    for k, type in enumerate(number_types(types)):
+        if isinstance(type, ArrayType):
+            array = f.load("ptr", f.at("i64", "%words", k))
+            lengths = f.field("ptr", array, DIMS)
+            given.append(f"ptr {f.field('ptr', array, DATA)}")
+            given += [f"i64 {f.load('i64', lengths, axis)}" for axis in range(type.axes)]
+        else:
+            given += argument_words(f, words_of(type), f.at("i64", "%words", k))
+    return given
+
+
+def number_types(types: Sequence[Type]) -> Iterator[Type]:
+    """The types of numbers and arrays within types."""
+    for type in types:
+        if isinstance(type, TupleType):
+            yield from number_types(type.items)
+        elif words_of(type):
+            yield type
 
 
 def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
@@ -777,15 +866,18 @@ def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
     return given
 
 
-def write_table_entry(plan: Plan, kernel: str, name: str) -> str:
-    """`i64 name(i64 ...)`: addresses of tables, and whole numbers; a whole number is the result."""
+def write_table_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
+    """`i64 name(i64 ...)`: addresses of tables, and whole numbers, and of the record if `checked`; a whole number results."""
     p = plan.functions[-1]
     if id(p) in that_allocate(plan):
         raise KernelError(f"{p.name}: a loop over tables makes no lists; give it arrays to work in")
-    f = Function("i64", name, [f"i64 %x{k}" for k in range(len(p.parameters))], "external", ATTRIBUTES)
-    given = []
+    parameters = [f"i64 %x{k}" for k in range(len(p.parameters))]
+    f = Function("i64", name, [*parameters, *["ptr %record"] * checked], "external", ATTRIBUTES)
+    given = ["ptr %record"] if checked else []
     for k, v in enumerate(p.parameters):
         x = f"%x{k}"
         given.append(f"ptr {f.cast('inttoptr', 'i64', x, 'ptr')}" if isinstance(v.type, TableType) else f"i64 {x}")
-    f.ret("i64", f.call("i64", f"@{kernel}", *given))
+    words = ["i1"] * checked + ["i64"]
+    value = f.call(bundle(words), f"@{kernel}", *given)
+    f.ret("i64", f.value(f"extractvalue {bundle(words)} {value}, 1") if checked else value)
     return str(f)

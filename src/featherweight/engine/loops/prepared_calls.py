@@ -20,12 +20,16 @@ class PreparedCall:
     """A call of a compiled loop with its arguments; `call()` makes it and returns the loop's whole number."""
 
     def __init__(self, run: Any, *arguments: int) -> None:
+        self.call: Callable[[], int]
+        if not hasattr(run, "argtypes"):  # a checked kernel, which Python calls
+            self.call = functools.partial(run, *arguments)
+            return
         address = ctypes.cast(run, ctypes.c_void_p).value
         self._kept = run, np.array([address, *arguments], np.int64)
         code = _caller(len(arguments))
         function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("call"))
         self._code = code
-        self.call: Callable[[], int] = functools.partial(function, int(self._kept[1].ctypes.data))
+        self.call = functools.partial(function, int(self._kept[1].ctypes.data))
 
 
 @functools.cache

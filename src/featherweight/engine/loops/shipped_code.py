@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from .. import cache
-from ..backends.llvm.jit import compile_optimized, host, machine_for
+from ..backends.llvm.jit import compile_loops, host, machine_for
 
 FOLDER = Path(__file__).with_name("objects")
 
@@ -73,7 +73,7 @@ def ship(kernel: str, facts: dict[str, Any], ir: str, folder: Path) -> Iterator[
         name = _entry_name(kernel)
         path = folder / target.name / f"{name}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(cache.packed(name, facts, compile_optimized(ir, machine_for(target.triple, target.cpu))))
+        path.write_bytes(cache.packed(name, facts, compile_loops(ir, machine_for(target.triple, target.cpu))))
         yield path
 
 

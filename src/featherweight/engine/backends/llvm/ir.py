@@ -125,12 +125,9 @@ class Function:
     def jump(self, label: str) -> None:
         self.line(f"br label %{label}")
 
-    def branch(self, condition: str, yes: str, no: str, odds: tuple[int, int] | None = None, hint: str = "") -> None:
-        """To the first label where the condition holds; `odds` say how much more often to one than to the other.
-
-        `hint` is metadata.
-        """
-        hint += f', !prof !{{!"branch_weights", i32 {odds[0]}, i32 {odds[1]}}}' if odds else ""
+    def branch(self, condition: str, yes: str, no: str, odds: tuple[int, int] | None = None) -> None:
+        """To the first label where the condition holds; `odds` say how much more often to one than to the other."""
+        hint = f', !prof !{{!"branch_weights", i32 {odds[0]}, i32 {odds[1]}}}' if odds else ""
         self.line(f"br i1 {condition}, label %{yes}, label %{no}{hint}")
 
     def require(self, condition: str, otherwise: str) -> None:

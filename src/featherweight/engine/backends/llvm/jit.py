@@ -148,6 +148,23 @@ def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> byt
         return _joined([bytes(machine.emit_object(module))])
 
 
+def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
+    """Object code of kernels with loops, for this machine or another: few loops gain by vectors or by being written out.
+
+    Sums keep their order, so hardly any loop could be made of vectors; on steps of simulations, the further optimizations take
+    three times as long and gain nothing that is measured.
+    """
+    machine = machine or _machine()
+    with parsed(ir, machine) as module:
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        options.inlining_threshold = 50
+        options.loop_vectorization = options.slp_vectorization = False
+        options.loop_interleaving = options.loop_unrolling = False
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return _joined([emitted(machine, module)])
+
+
 @contextmanager
 def parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """A module, and a context with all its constants, for as long as it is compiled. Raises MemoryError."""
