@@ -240,9 +240,8 @@ class Walk:
 
     def _impulses(self) -> tuple[Array, Array]:
         """The contacts from whose impulses the next step starts."""
-        contacts = self.simulation._fleet.contact_arrays()
-        count = int(contacts.count[0])
-        return contacts.candidate[0, :count].copy(), contacts.force[0, :count].copy()
+        candidates, _, impulses = self.simulation._fleet.contact_arrays().of_robot(0)
+        return candidates.copy(), impulses.copy()
 
     def _clock_solver(self, before: tuple[Array, Array]) -> None:
         """Solve the contact problem of the last step once more, from the impulses that it started from, for its time."""
