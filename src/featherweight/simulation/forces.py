@@ -7,31 +7,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..model.types import Actuator
 from ..robot.left_out_at_joints import DRIVES_OF_FOLLOWERS, OF_JOINTS
 from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Number = Any  # a float, an array of floats, or an expression that is traced
+Numbers = Sequence[Number]
 
 
 class Springs(NamedTuple):
     """Damping and springs, by degree of freedom of all joints."""
 
-    damping: Any
-    stiffness: Any
-    rest: Any
-    at: Any  # the place of the coordinate in q, where there is a spring
+    damping: Vector
+    stiffness: Vector
+    rest: Vector
+    at: Integers  # the place of the coordinate in q, where there is a spring
 
 
 class Drives(NamedTuple):
     """Actuators: the row of the joint that each drives, the place of its coordinate in q, and `drive_force`'s numbers."""
 
-    row: Any  # (k,) int
-    at: Any  # (k,) int
-    values: Any  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
+    row: Integers  # (k,)
+    at: Integers  # (k,)
+    values: Matrix  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
 
 
-def drive_law(drive: Any, u: Any, x: Any, v: Any, ahead: float) -> Any:
+def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> Number:
     """The force of a drive before its limits and its gear, for the control u, at a joint's coordinate x that moves at v.
 
     Stiffness acts where v leads to in `ahead` seconds. The arguments are numbers or arrays.
@@ -41,18 +44,18 @@ def drive_law(drive: Any, u: Any, x: Any, v: Any, ahead: float) -> Any:
     return force + gear * (b1 * x + (b2 + ahead * np.minimum(b1, 0.0)) * v)
 
 
-def drive_force(drive: Any, u: Any, x: Any, v: Any) -> Any:
+def drive_force(drive: Numbers, u: Number, x: Number, v: Number) -> Number:
     """The force at a joint's coordinate x that moves at v, for the control u; of numbers or arrays."""
     return drive[0] * np.minimum(np.maximum(drive_law(drive, u, x, v, 0.0), drive[7]), drive[8])
 
 
-def drive_armature(drive: Any, step: float) -> Any:
+def drive_armature(drive: Numbers, step: float) -> Number:
     """The armature with which a step meets stiffness and damping of a drive at its end; of numbers or arrays."""
     gear, b1, b2 = drive[0], drive[3], drive[4]
     return gear * gear * (step * np.maximum(-b2, 0.0) + step * step * np.maximum(-b1, 0.0))
 
 
-def spring_force(spring: Any, x: Any, v: Any, ahead: float) -> Any:
+def spring_force(spring: Numbers, x: Number, v: Number, ahead: float) -> Number:
     """Damping and a spring `ahead` seconds on from the coordinate x and its velocity; of numbers or arrays."""
     damping, stiffness, rest = spring
     return -damping * v - stiffness * (x + ahead * v - rest)
