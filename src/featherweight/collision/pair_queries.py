@@ -134,7 +134,7 @@ def pair_touches(shapes: Any, p: int, reach: float, work: Any) -> bool:
             return True
     if not boxes_meet(shapes, a, b, apart, reach + PAD, work):
         return False
-    return gap_of_pair(shapes, a, b, (reach, reach), work) <= reach  # type: ignore[no-any-return]
+    return gap_of_pair(shapes, a, b, (reach, reach), work) <= reach
 
 
 def write_distance(shapes: Any, p: int, reach: float, where: Any, distance: Any, work: Any) -> None:
@@ -172,7 +172,7 @@ def boxes_meet(shapes: Any, a: int, b: int, apart: Any, reach: float, work: Any)
     PA, PB, HA, HB = work.placement[a], work.placement[b], shapes.half[a], shapes.half[b]
     if shapes.kind[b] >= PLANE:
         n = axis_of(PB, 2)
-        return inner(n, apart) - half_width(PA, HA, n) <= reach + highest(shapes, b)  # type: ignore[no-any-return]
+        return inner(n, apart) - half_width(PA, HA, n) <= reach + highest(shapes, b)
     for k in range(3):
         n = axis_of(PA, k)
         if abs(inner(n, apart)) > HA[k] + half_width(PB, HB, n) + reach:
@@ -185,4 +185,4 @@ def boxes_meet(shapes: Any, a: int, b: int, apart: Any, reach: float, work: Any)
 
 def highest(shapes: Any, b: int) -> float:
     """The greatest height of a plane or height field in its frame."""
-    return shapes.fields.edges[shapes.data[b, 0], 4] if shapes.kind[b] == HEIGHTS else 0.0  # type: ignore[no-any-return]
+    return shapes.fields.edges[shapes.data[b, 0], 4] if shapes.kind[b] == HEIGHTS else 0.0

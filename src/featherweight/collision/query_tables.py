@@ -8,7 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.loops.kernels import MachineCall
-from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, MOST_FACES, MOST_SUPPORTS, PLANE, SPHERE, HeightFields, Hulls
+from .collision_scene import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    HULL,
+    MOST_FACES,
+    MOST_SUPPORTS,
+    PLANE,
+    SPHERE,
+    HeightFields,
+    Hulls,
+)
 from .shape_parts import ShapePart, joined_fields, joined_hulls, part_ranges
 
 Array = np.ndarray[Any, np.dtype[Any]]
