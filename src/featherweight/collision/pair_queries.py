@@ -96,7 +96,7 @@ def place(query: Any, s: int, work: Any) -> bool:
     """Place all shapes as in state s; whether its numbers are finite."""
     q = query.q[s]
     for i in range(len(q)):
-        if not q[i] - q[i] == 0.0:
+        if q[i] - q[i] != 0.0:  # infinity and NaN
             return False
     if work.machine.address == 0:
         for g in range(len(work.placement)):
@@ -106,7 +106,8 @@ def place(query: Any, s: int, work: Any) -> bool:
     for i in range(len(q)):
         work.q[i] = q[i]
     call_machine(work.machine)
-    return True
+    x = work.placement[0, 9]
+    return x - x == 0.0  # NaN where memory ended
 
 
 def any_pair_touches(shapes: Any, reach: float, work: Any) -> int:

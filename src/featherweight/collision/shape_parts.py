@@ -29,7 +29,7 @@ KINDS = {
 
 
 class SampledHeights(NamedTuple):
-    """Heights (nx, ny) [m] at points of a regular grid over `x` and `y` (first, last), and the depth of the base below z = 0."""
+    """Heights (nx, ny) [m] on a regular grid over `x` and `y` (first, last), and the depth of the base below z = 0."""
 
     grid: Array
     x: tuple[float, float]
@@ -52,7 +52,7 @@ class ShapePart(NamedTuple):
 def shape_part(shape: Shape) -> ShapePart:
     """Return a shape as numbers. The origin of a mesh's frame is the middle of the box around its hull.
 
-    Raises ValueError for a mesh without volume or that cannot be read, ImportError for one that needs a package that is missing.
+    Raises ValueError for a mesh that has no volume or cannot be read, ImportError for one that needs a package that is missing.
     """
     kind, size, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
