@@ -55,7 +55,8 @@ def controllers(model):
 def follow(robot, law, motion=reference, duration=DURATION):
     """The motion of a robot under a controller, from where the wanted motion begins."""
     q, v, _ = motion(0.0)
-    sim = fw.Simulation(robot, STEP, "rk4", q=q, v=v, joint_limits=False)  # rk4: steps add no error that could be seen
+    # rk4: steps add no error that could be seen
+    sim = fw.Simulation(robot, STEP, "rk4", q=q, v=v, joints=fw.JointOptions(limits=False))
     return sim.run(duration, lambda time, q, v: law(q, v, *motion(time)))
 
 

@@ -31,6 +31,8 @@ NOT_TRIED = {  # with what they are for, which no wheel has
     "solvers": "benchmarks lie in a clone: make bench",
     "test": "tests lie in a clone: make test",
 }
+OBJECTS = "engine/loops/objects"
+TARGETS = ("x86-64-v4", "x86-64-v3", "aarch64")  # each with the same kernels
 PURE = "-py3-none-any.whl"
 IN_WHEEL = ("featherweight/py.typed", "featherweight/exporting/page.html", "featherweight/version.py")
 # The ends or beginnings of names of what git has and the archive lacks.
@@ -48,12 +50,34 @@ def run(*command: str | Path, **options: object) -> None:
 
 
 def build() -> tuple[Path, Path]:
-    """The wheel, made from the source archive, and the archive."""
+    """The wheel, made from the source archive, with object code; and the archive, which has none."""
     shutil.rmtree(DIST, ignore_errors=True)
-    run(sys.executable, "-m", "build", "--outdir", DIST, ROOT, stdout=subprocess.DEVNULL)
-    (wheel,), (archive,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", DIST, ROOT, stdout=subprocess.DEVNULL)
+    (archive,) = DIST.glob("*.tar.gz")
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(archive) as files:
+            files.extractall(folder, filter="data")
+        (sources,) = Path(folder).iterdir()
+        python = environment(Path(folder) / "objects", str(sources))
+        run(python, sources / "release/objects.py", sources / "src/featherweight" / OBJECTS, cwd=folder, env=outside())
+        shutil.rmtree(sources / "build", ignore_errors=True)  # where pip built
+        run(sys.executable, "-m", "build", "--wheel", "--outdir", DIST, sources, stdout=subprocess.DEVNULL)
+    (wheel,) = DIST.glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", wheel, archive)
     return wheel, archive
+
+
+def environment(folder: Path, wanted: str) -> Path:
+    """Python in a new environment where a package is installed."""
+    venv.create(folder, with_pip=False)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted)
+    return python
+
+
+def outside(**more: str) -> dict[str, str]:
+    """The environment variables of a process that does not see the clone."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | more
 
 
 def look_into_wheel(wheel: Path) -> None:
@@ -66,6 +90,8 @@ def look_into_wheel(wheel: Path) -> None:
     modules = {p.relative_to(ROOT / "src").as_posix() for p in (ROOT / "src/featherweight").rglob("*.py")}
     missing = ({*IN_WHEEL, f"{info}/licenses/LICENSE"} | modules) - names
     assert not missing, f"{wheel.name} lacks {sorted(missing)}"
+    kernels = [{PurePosixPath(n).name for n in names if n.startswith(f"featherweight/{OBJECTS}/{t}/")} for t in TARGETS]
+    assert kernels[0] and all(k == kernels[0] for k in kernels), f"{wheel.name} has not the same object code for all targets"
     foreign = {n for n in names if PurePosixPath(n).parts[0] not in ("featherweight", info.name)}
     assert not foreign, f"{wheel.name} has {sorted(foreign)}"
     assert f"-{metadata['Version']}-" in wheel.name
@@ -80,19 +106,18 @@ def look_into_archive(archive: Path) -> None:
     tracked = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
     missing = {n for n in tracked if not n.endswith(LEFT_OUT) and not n.startswith(LEFT_OUT)} - names
     assert not missing, f"{archive.name} lacks {sorted(missing)}"
-    assert not any("__pycache__" in n or n.startswith((".git/", ".venv", "output")) for n in names)
+    assert not any("__pycache__" in n or OBJECTS in n or n.startswith((".git/", ".venv", "output")) for n in names)
 
 
 def use(wheel: Path, extra: str, folder: Path) -> None:
-    """Install the wheel with an extra in an environment of its own, and use it from outside the clone."""
-    environment = folder / extra
-    venv.create(environment, with_pip=False)
-    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    wanted = str(wheel) if extra == "core" else f"{wheel}[{extra}]"
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted)
-    script = shutil.copy(ROOT / "release/smoke.py", folder)
-    cache = {"FEATHERWEIGHT_CACHE": str(folder / "cache")}
-    run(python, "-I", script, extra, cwd=folder, env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | cache)
+    """Install the wheel with an extra in an environment of its own, and use it from outside the clone.
+
+    Without extras the first step of a simulation comes first, with an empty cache.
+    """
+    python = environment(folder / extra, str(wheel) if extra == "core" else f"{wheel}[{extra}]")
+    for script in ("first_step.py", "smoke.py") if extra == "core" else ("smoke.py",):
+        copy = shutil.copy(ROOT / "release" / script, folder)
+        run(python, "-I", copy, extra, cwd=folder, env=outside(FEATHERWEIGHT_CACHE=str(folder / "cache")))
 
 
 def main() -> None:

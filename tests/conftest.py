@@ -16,7 +16,7 @@ import pytest
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-cache-")
 
-SHARED = {  # what Numba compiles is compiled once in each process, for minutes: tests of it go to one
+SHARED = {  # tests that share compiled code go to one process, which compiles it once
     "contacts with loops kept": ("test_operational_space.py", "test_delassus.py", "test_centipede.py"),
     "loops kept": ("rolled", "keep_their_loops", "in_all_executions", "test_executions"),
     "simulation": ("simulation", "simulate"),

@@ -21,19 +21,20 @@ BELOW = {  # what each package may import
     "spatial": set[str](),
     "extras": set[str](),
     "names": set[str](),
+    "providers": set[str](),
     "engine": {"extras", "names", "spatial"},
     "model": {"extras", "names", "spatial"},
     "se3": {"spatial"},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
     "collision": {"engine", "extras", "model"},
+    "contact": {"collision", "engine", "extras", "model"},
     "robot": {"collision", *BELOW_ROBOT},
     "identification": {"robot", *BELOW_ROBOT},
     "exporting": {"robot", "version", *BELOW_ROBOT},
     "casadi": {"exporting", "engine", "extras"},
-    "viewer": {"robot", *BELOW_ROBOT},
-    "contact": {"collision", "robot", *BELOW_ROBOT},
-    "simulation": {"contact", "collision", "viewer", "robot", *BELOW_ROBOT},
+    "viewer": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
+    "simulation": {"contact", "collision", "providers", "robot", *BELOW_ROBOT},
     "environments": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "cli": {"exporting", "simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
     "jax": {"engine", "extras"},
@@ -43,6 +44,7 @@ BELOW = {  # what each package may import
     "__main__": {"cli"},
 }
 MIRRORED = (("algorithms.mechanisms", "algorithms"), ("model.formats.mjcf", "model.formats.urdf"))  # same name, same role
+OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
 CALLED_BY_KEYWORDS = {*featherweight.__all__}  # public functions, and the constructors of public classes
 
 
@@ -96,6 +98,37 @@ def test_all_packages_have_their_place() -> None:
     assert {*map(package, PATHS)} == {"", *BELOW}
 
 
+def defined(node: ast.AST) -> Iterator[str]:
+    """The names that a statement gives to functions, classes, fields and variables."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def private(node: ast.AST) -> Iterator[str]:
+    """The names with a leading underscore that are taken from other objects, or imported."""
+    if isinstance(node, ast.ImportFrom):
+        names = [alias.name for alias in node.names]
+    else:
+        names = [node.attr] if isinstance(node, ast.Attribute) else []
+    yield from (name for name in names if name.startswith("_") and not name.startswith("__"))
+
+
+def test_no_underscore_crosses_the_wall_of_a_package(nodes: list[Node]) -> None:
+    """What a package gives to others has a public name there."""
+    homes: dict[str, set[str]] = {}
+    for module, node in nodes:
+        for name in defined(node):
+            homes.setdefault(name, set()).add(package(module))
+    assert [
+        (module, name)
+        for module, node in nodes
+        for name in private(node)
+        if name in homes and name not in OF_NAMED_TUPLES and package(module) not in homes[name]
+    ] == []
+
+
 def test_file_names_occur_once_but_in_mirrored_rooms() -> None:
     files = [name for name, path in PATHS.items() if path.stem != "__init__"]
     same = {(a, b) for a, b in permutations(files, 2) if PATHS[a].stem == PATHS[b].stem}
@@ -126,7 +159,6 @@ FROM_FILES_TO_TRACES = ("spatial", "model", "algorithms", "robots", "engine", "r
 ELSEWHERE = {  # modules of those rooms, or rooms in them, that compute nothing that is traced
     "model.equivalent_box": "pictures, and stand-ins for shapes",
     "spatial.elementary": "begins with the library's values, and corrects them",
-    "spatial.vectors": "sines for Numba",
     "engine.loops.known_functions": "names of functions that kernels may call",
     "model.random_numbers": "takes normal numbers that come from a table",
     "robot.closing.assembly": "`singularity`, of configurations that users ask for",

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("numba")
 pytest.importorskip("scipy")
 pytest.importorskip("clarabel")
 pytest.importorskip("daqp")

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
-from featherweight import BilateralContact, ContactPoint, Plane, Robot, Simulation, build, robots
+from featherweight import BilateralContact, ContactOptions, ContactPoint, Plane, Robot, Simulation, build, robots
 
 SIZES = (10, 50, 100, 150, 200, 250)
 STEPS, STEP = 1000, 1e-5  # and seconds, the paper's
@@ -197,7 +197,9 @@ class Walk:
         self.gait = Gait(robot)
         made = WAYS[way] if isinstance(WAYS[way], str) else WAYS[way](robot)
         feet = [ContactPoint(f"foot-{i}-{side}") for i, side in self.gait.legs]
-        self.simulation = Simulation(robot, STEP, spheres=feet, ground=Plane(), delassus=made, margin=1e-4)
+        self.simulation = Simulation(
+            robot, STEP, spheres=feet, ground=Plane(), contact=ContactOptions(delassus=made, margin=1e-4)
+        )
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []
         self.spent = 0.0
@@ -253,7 +255,7 @@ def walks(segments: int, ways: Iterable[str] = WAYS) -> dict[str, Walk]:
 
 
 def main() -> None:
-    for way in WAYS:  # Numba compiles for all sizes at once
+    for way in WAYS:  # which compiles for all sizes at once
         Walk(3, way).step()
     print(json.dumps({n: {way: walk.found() for way, walk in walks(n).items()} for n in SIZES}))
 

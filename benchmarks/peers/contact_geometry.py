@@ -18,9 +18,10 @@ from coal_shapes import coal_geometry
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
 
 import featherweight as fw
-from featherweight.collision.detection import ContactPoints, find_contacts_of_batch
+from featherweight.collision.detection import ContactPoints, find_contacts
 from featherweight.contact.contact_problem import ContactKinematics
-from featherweight.simulation.scene import ContactSettings
+from featherweight.contact.contact_settings import ContactSettings
+from featherweight.engine.loops.kernels import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,6 +49,18 @@ def random_states(pair: TouchingPair, rng: np.random.Generator) -> Array:
     return T
 
 
+@compiled
+def find_contacts_of_states(
+    stop: int, scene: Any, kinematics: ContactKinematics, settings: ContactSettings, contacts: Any, counts: Any, work: Any
+) -> None:
+    """Find the contacts of states 0 to `stop`, and how many each has."""
+    for i in range(stop):
+        own = ContactPoints(
+            contacts.candidate[i], contacts.a[i], contacts.b[i], contacts.point[i], contacts.normal[i], contacts.gap[i]
+        )
+        counts[i] = find_contacts(scene, kinematics.placement[i], kinematics.velocity[i], settings, own, work)
+
+
 def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
     """Least gaps (states,), their normals (states, 3), and the time [us]."""
     n, none = len(T), np.zeros((len(T), 0))
@@ -56,9 +69,9 @@ def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
     contacts = ContactPoints(*numbers, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))  # type: ignore[call-arg]
     counts = np.zeros(n, np.int64)
     settings = ContactSettings(1e-3, FAR, 1e-6, 1e-2, 1e-8, False, False)
-    find_contacts_of_batch(0, 1, pair.scene, kinematics, settings, contacts, counts, pair.work)
+    find_contacts_of_states(1, pair.scene, kinematics, settings, contacts, counts, pair.work)
     begun = time.thread_time()
-    find_contacts_of_batch(0, n, pair.scene, kinematics, settings, contacts, counts, pair.work)
+    find_contacts_of_states(n, pair.scene, kinematics, settings, contacts, counts, pair.work)
     wall = time.thread_time() - begun
     gap = np.where(np.arange(ROOM) < counts[:, None], contacts.gap, np.inf)
     best = gap.argmin(axis=1)

@@ -138,7 +138,7 @@ class TouchingPair:
         for T, (R, p) in zip(placement, (one, other), strict=True):
             T[:3, :3], T[:3, 3] = R, p
         place_shapes(self.scene, placement, np.zeros((2, 6)), 0.0, self.work)
-        found = self.work.found[: contacts_of_pair(self.scene, 0, 1, reach, self.work)]
+        found = self.work.found[: contacts_of_pair(self.scene, 0, 1, reach, self.work, self.work.apart[0])]
         rows = found[found[:, 6] < reach]
         return PairContact(rows[:, :3].copy(), rows[:, 3:6].copy(), rows[:, 6].copy())
 

@@ -14,7 +14,7 @@ import numpy as np
 from measure import FILES, ROBOTS
 
 import featherweight as fw
-from featherweight.contact import impulses
+from featherweight.contact.laws import Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 STEP = 2e-3  # [s]
@@ -26,8 +26,8 @@ class Scene:
     """A problem, and the same a step later."""
 
     name: str
-    now: impulses.Problem
-    later: impulses.Problem
+    now: Problem
+    later: Problem
 
 
 def scene(
@@ -44,7 +44,7 @@ def scene(
     none, k = np.zeros(0), len(A) // 3
     changed = v * (1.0 + 0.01 * np.random.default_rng(9).standard_normal(len(v)))
     b = [J @ (w + STEP * robot.forward_dynamics(q, w, tau)) for w in (v, changed)]
-    first, second = (impulses.Problem(np.ascontiguousarray(A), x, np.full(k, mu), none, none) for x in b)
+    first, second = (Problem(np.ascontiguousarray(A), x, np.full(k, mu), none, none) for x in b)
     return Scene(name, first, second)
 
 

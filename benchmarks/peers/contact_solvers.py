@@ -33,6 +33,7 @@ from contact_scenes import SCENES, Scene
 from measure import machine, markdown
 
 from featherweight.contact import impulses
+from featherweight.contact.laws import Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-8  # of the greatest velocity
@@ -182,7 +183,7 @@ SOLVERS: dict[str, type[Convex] | None] = {
 }
 
 
-def shift(problem: impulses.Problem, f: Array) -> Array:
+def shift(problem: Problem, f: Array) -> Array:
     """s: mu |u_t| of contacts on their normals."""
     u = (problem.A @ f + problem.b).reshape(-1, 3)
     s = np.zeros_like(u)
@@ -190,7 +191,7 @@ def shift(problem: impulses.Problem, f: Array) -> Array:
     return np.asarray(s.ravel())
 
 
-def by_convex(kind: type[Convex], problem: impulses.Problem, case: str, start: Array, limit: float) -> tuple[float, str]:
+def by_convex(kind: type[Convex], problem: Problem, case: str, start: Array, limit: float) -> tuple[float, str]:
     """Residual over greatest velocity, and the number of convex problems."""
     ends = time.perf_counter() + limit
     unit = float(np.abs(problem.b).max())
@@ -213,7 +214,7 @@ def by_convex(kind: type[Convex], problem: impulses.Problem, case: str, start: A
     return history[-1], f"{count}"
 
 
-def by_ours(problem: impulses.Problem, start: Array) -> tuple[float, str]:
+def by_ours(problem: Problem, start: Array) -> tuple[float, str]:
     unit = float(np.abs(problem.b).max())
     solution = impulses.solve_problem(problem, start, TOLERANCE * unit)
     return impulses.natural_residual(problem, solution.impulses) / unit, f"{solution.sweeps}+{solution.newton_steps}"
@@ -225,9 +226,9 @@ def by_ours(problem: impulses.Problem, start: Array) -> tuple[float, str]:
 def measure(given: Scene, name: str, starts: tuple[Array, Array], limit: float, send: Any) -> None:
     """In a process of its own: sends a cell for each case, after a sign that all is loaded."""
     kind, pyramid = SOLVERS[name], "pyramids" in name or bool(SOLVERS[name] and SOLVERS[name].pyramid)  # type: ignore[union-attr]
-    tiny = impulses.Problem(np.eye(3), -np.ones(3), np.ones(1), np.zeros(0), np.zeros(0), pyramid)
+    tiny = Problem(np.eye(3), -np.ones(3), np.ones(1), np.zeros(0), np.zeros(0), pyramid)
 
-    def run(problem: impulses.Problem, case: str, start: Array) -> tuple[float, str]:
+    def run(problem: Problem, case: str, start: Array) -> tuple[float, str]:
         return by_convex(kind, problem, case, start, limit) if kind else by_ours(problem, start)
 
     run(tiny, "cold", np.zeros(3))

@@ -34,7 +34,7 @@ class Mechanism:
 
     def __init__(self, d: Description, force: float, robots: int, steps: int) -> None:
         self.robot, self.m = fw.build(d), mechanism_in_mujoco(d)
-        self.sim = fw.Simulation(self.robot, STEP, joint_limits=False, threads=2)
+        self.sim = fw.Simulation(self.robot, STEP, joints=fw.JointOptions(limits=False), threads=2)
         rng = np.random.default_rng(0)
         self.q = np.array([self.robot.random_configuration(rng) for _ in range(robots)])
         self.v = 0.5 * rng.standard_normal((robots, self.robot.nv))

@@ -37,8 +37,8 @@ def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
     """Many Talos in free flight or on their feet."""
     m = talos_in_mujoco(standing, friction=False)
     robot = standing_talos(friction=False) if standing else fw.load(TALOS, base="floating")
-    options: dict[str, Any] = dict(spheres=soles(), ground=fw.Plane()) if standing else dict(joint_limits=False)
-    sim = fw.Simulation(robot, STEP, joint_friction=False, **options)
+    options: dict[str, Any] = dict(spheres=soles(), ground=fw.Plane()) if standing else {}
+    sim = fw.Simulation(robot, STEP, joints=fw.JointOptions(limits=standing, friction=False), **options)
     q, v = spread(robot, robots)
     threads = processors()
     states = mujoco_states(m, robot, q, v)

@@ -34,6 +34,7 @@ from .model.types import (
     ShapeType,
 )
 from .names import meant
+from .providers import register
 from .robot.build import build, load, read
 from .robot.constraints.constraint import CenterOfMass, Difference, JacobianRows
 from .robot.constraints.contact import BilateralContact
@@ -51,7 +52,16 @@ if TYPE_CHECKING:
     from .robot.mujoco_order import MujocoOrder
     from .robot.trajectory import Trajectory
     from .robots.example_files import example
-    from .simulation import ContactPoint, ContactSphere, HeightField, Plane, Simulation, SimulationError
+    from .simulation import (
+        ContactOptions,
+        ContactPoint,
+        ContactSphere,
+        HeightField,
+        JointOptions,
+        Plane,
+        Simulation,
+        SimulationError,
+    )
     from .simulation.sweep import sweep
     from .viewer import Window
 
@@ -68,6 +78,7 @@ __all__ = [
     "CompiledFunction",
     "Configuration",
     "ConstrainedMotion",
+    "ContactOptions",
     "ContactPair",
     "ContactPoint",
     "ContactSphere",
@@ -83,6 +94,7 @@ __all__ = [
     "InverseKinematics",
     "JacobianRows",
     "Joint",
+    "JointOptions",
     "JointType",
     "Loop",
     "LoopType",
@@ -124,7 +136,8 @@ _LATER = {
     "InverseKinematics": ".robot.inverse_kinematics.inverse_kinematics",
     **dict.fromkeys(("CenterOfMassTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
-    **dict.fromkeys(("ContactPoint", "ContactSphere", "HeightField", "Plane", "Simulation", "SimulationError"), ".simulation"),
+    **dict.fromkeys(("ContactOptions", "ContactPoint", "ContactSphere", "HeightField", "JointOptions"), ".simulation"),
+    **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),
     "sweep": ".simulation.sweep",
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
@@ -142,6 +155,10 @@ _EXTRAS = {"Window": ("viser", "trimesh")}
 for _name, _packages in _EXTRAS.items():
     if not all(map(find_spec, _packages)):
         __all__.remove(_name)
+
+
+register("Simulation.view", f"{__name__}.viewer", "view")
+register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")
 
 
 _RENAMED = {

@@ -99,7 +99,7 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
         if not named.keys() <= known_set:
-            raise unknown_keyword(name, next(x for x in named if x not in known_set), known)
+            raise moved_keywords(name, named) or unknown_keyword(name, next(x for x in named if x not in known_set), known)
         return function(*args, **named)
 
     return call
@@ -110,6 +110,19 @@ def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeEr
     here = [x for x in KEYWORDS_HERE.get(keyword, ()) if x.partition("=")[0] in known]
     told = f"; here it is {here[0]}" if here else hint(keyword, known)
     return TypeError(f"{function} has no argument {keyword!r}{told}; it takes {listed(known)}")
+
+
+def moved_keywords(function: str, named: Mapping[str, Any]) -> TypeError | None:
+    """The error for keywords that are fields of an argument now, with what to write; None where no keyword has moved."""
+    moved = {x: MOVED_KEYWORDS[function, x] for x in named if (function, x) in MOVED_KEYWORDS}
+    if not moved:
+        return None
+    written: dict[str, list[str]] = {}
+    for keyword, (place, field) in moved.items():
+        x = named[keyword]
+        written.setdefault(place, []).append(f"{field}={x!r}" if isinstance(x, bool | float | int | str) else f"{field}=...")
+    told = ", ".join(place.format(", ".join(fields)) for place, fields in written.items())
+    return TypeError(f"{function} has no argument {' or '.join(map(repr, moved))}; write {told}")
 
 
 def _plain(name: str) -> str:
@@ -190,6 +203,7 @@ CALLED_HERE = _names(
         "xfrc_applied": "external_forces= of featherweight.Simulation.step and featherweight.Simulation.run",
         "ncon contact": "featherweight.Simulation.contacts",
         "timestep": "featherweight.Simulation.step_size",
+        "cone": "contact=featherweight.ContactOptions(pyramid=...) of featherweight.Simulation",
         "mj_step": "featherweight.Simulation.step",
         "mj_resetData mj_resetDataKeyframe": "featherweight.Simulation.reset",
         "mjd_transitionFD": "featherweight.Simulation.derivatives, which are exact",
@@ -285,5 +299,14 @@ KEYWORDS_HERE = {
     "fext": ("external_forces",),
 }
 """Words for arguments in other libraries, and ours, of which a function takes one."""
+
+_CONTACT, _JOINTS = "contact=featherweight.ContactOptions({})", "joints=featherweight.JointOptions({})"
+_OF_CONTACTS = ("friction", "restitution", "pyramid", "margin", "slop", "bounce", "tolerance", "max_penetration", "delassus")
+
+MOVED_KEYWORDS = {
+    **{("Simulation", name): (_CONTACT, name) for name in _OF_CONTACTS},
+    **{("Simulation", f"joint_{name}"): (_JOINTS, name) for name in ("limits", "friction", "passive")},
+}
+"""Arguments of earlier versions, by function and keyword: the argument that has them now, and the field of it."""
 
 _WITHOUT_CAPITALS = {_plain(name): here for name, here in CALLED_HERE.items() if len(name) > 2}

@@ -48,8 +48,9 @@ def test_two_kernels_for_one_are_refused() -> None:
 def test_every_function_of_a_closed_robot_has_its_kernel(name: str) -> None:
     robot = built(name)
     members = {n for c in (fw.Robot, fw.ClosedRobot) for n, x in vars(c).items() if isinstance(x, cached_property)}
-    of_velocities = {"_free_velocity", "_carry"}  # of which q is no argument
-    made = [x for n in members - of_velocities if isinstance(x := getattr(robot, n), fw.CompiledFunction)]
+    made = [x for n in members if isinstance(x := getattr(robot, n), fw.CompiledFunction)]
+    steps = robot.step_functions  # free_velocity and carry do not take q
+    made += [f for f in (steps.integrate, steps.advance, steps.spanning_map, steps.closing_step) if f is not None]
     frame = robot.frames[-1].name
     made += [robot.frame_placement(frame), robot.frame_jacobian(frame), robot.frame_velocity(frame)]
     made += [robot.frame_bias_acceleration(frame)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight import cli
+from featherweight import cli, viewer
 from patience import PATIENCE
 from viewer.robots import ARM
 
@@ -115,7 +115,7 @@ def test_a_simulation_shows_itself_and_its_motion_can_be_kept(tmp_path: Path) ->
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     robot = fw.load(path)
-    sim = fw.Simulation(robot, 1e-3, q=np.array([0.3, 0.0]), joint_limits=False, joint_friction=False)
+    sim = fw.Simulation(robot, 1e-3, q=np.array([0.3, 0.0]), joints=fw.JointOptions(limits=False, friction=False))
     with sim.view(port=0) as window:
         assert window.url.startswith("http://127.0.0.1:")
         motion = sim.run(0.2, every=10)
@@ -139,7 +139,7 @@ def test_the_ground_of_a_simulation_is_drawn(tmp_path: Path, ground: Any) -> Non
     path.write_text(ARM)
     robot = fw.load(path)
     sim = fw.Simulation(robot, spheres=[fw.ContactSphere(robot.bodies[-1].name, 0.01)], ground=ground)
-    with sim.view(port=0) as window:
+    with viewer.view(sim, port=0) as window:
         flat = isinstance(ground, fw.Plane) and ground.normal[2] == 1.0
         assert (window._ground == -1.0) == flat
         assert bool(window._heights) == (not flat)

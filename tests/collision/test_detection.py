@@ -8,7 +8,8 @@ import pytest
 import featherweight as fw
 from featherweight.collision.collision_scene import collision_work
 from featherweight.collision.detection import ContactPoints, find_contacts
-from featherweight.simulation.scene import ContactSettings, TouchingParts
+from featherweight.contact.contact_settings import ContactSettings
+from featherweight.simulation.scene import TouchingParts
 from featherweight.simulation.scene_building import TouchingScene, make_scene
 
 SETTINGS = ContactSettings(1e-2, 1e-3, 1e-6, 1e-2, 1e-8, False, False)

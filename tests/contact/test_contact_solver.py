@@ -1,20 +1,35 @@
 """The solver on arrays that are there: the same source as in a compiled step, here in plain Python.
 
-That it allocates nothing shows wherever steps are compiled (`compiled_loop`): without Numba's runtime, it could not.
+That it allocates nothing shows wherever steps are compiled: a loop over tables makes no lists.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
+from scipy.optimize import nnls
+from scipy.spatial.transform import Rotation
 
 from featherweight.collision.detection import ContactPoints
-from featherweight.contact.contact_model import ContactModel
-from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
-from featherweight.contact.contact_solver import resolve, solver_workspace
+from featherweight.contact.contact_model import ContactModel, joint_rows
+from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, write_axes
+from featherweight.contact.contact_settings import ContactSettings
+from featherweight.contact.contact_solver import (
+    MOST_PUSHED,
+    SolverReport,
+    impulse_work,
+    keep_impulses,
+    problem_after,
+    resolve,
+    solver_workspace,
+)
 from featherweight.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
 from featherweight.contact.joint_rows import JointRows
-from featherweight.simulation.scene import ContactSettings
+from featherweight.contact.laws import RETURN_SPEED, Problem
 
+Array = np.ndarray[Any, np.dtype[Any]]
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
 CORNERS = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)])
 
@@ -41,16 +56,243 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         )
         J, Minv = np.eye(7)[:6], np.diag(1.0 / np.array([2.0, 2.0, 2.0, 0.01, 0.02, 0.02, 0.5]))
         delassus = BodyDelassus(np.zeros((7, 7)), np.zeros(BODIES + 1, np.int64))
-        shapes = [(4, 3), *3 * [(1, 6), (1,)], *2 * [(4, 3), (2,)]]
-        impulses = ContactImpulses(*(np.zeros(s) for s in shapes))
+        impulses = ContactImpulses.of_sizes(POINTS, 1, 1, POINTS, ROWS)
         given = model(restitution)
         factors = InverseFactors(J, Minv, np.eye(7)[6:])
         write_delassus_by_inverse(given.width, points, factors, delassus, inverse_work(BODIES, 7, 7))
         np.testing.assert_allclose(delassus.G, Minv, atol=1e-15)
         assert delassus.begin.tolist() == [0, 6]
         workspace = solver_workspace(6, 4, 7)  # more than are there
-        report = resolve(given, points, kinematics, delassus, impulses, workspace)
+        report = resolve(given, points, kinematics, delassus, impulses, workspace, -1.0)
         assert report.residual <= report.allowed and report.parting > 0.0
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
         np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)  # the limit's, and friction's, which opposes it
         assert (Minv[:6, :6] @ impulses.push[0])[2] > 0.0 and impulses.joint_push[0] > 0.0
+
+
+# ---- free bodies that touch
+
+
+BALL, EPS = (2.0, 2.0, 2.0, 0.01, 0.01, 0.01), 1e-9
+FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
+NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), STEP)
+
+
+class Scene:
+    """Free bodies with diagonal inertia, placed at random, that touch one another and the world; -1 is the world."""
+
+    def __init__(self, rng: np.random.Generator, inertia: Any, pairs: list[tuple[int, int]], turned: bool = True) -> None:
+        n, k = len(inertia), len(pairs)
+        self.inertia, self.n, self.k = np.asarray(inertia, float), n, k
+        self.placement = np.tile(np.eye(4), (n, 1, 1))
+        if turned:
+            self.placement[:, :3, 3] = 0.3 * rng.standard_normal((n, 3))
+            self.placement[:, :3, :3] = Rotation.random(n, rng=rng).as_matrix()
+        a, b = (np.array([p[i] for p in pairs], np.int64) for i in (0, 1))
+        normals = np.array([0.0, 0.0, 1.0]) + 0.2 * turned * rng.standard_normal((k, 3))
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        at = self.placement[a, :3, 3] + (0.2 * rng.standard_normal((k, 3)) if turned else 0.0)
+        self.points = ContactPoints(np.arange(k), a, b, at, normals, np.zeros(k))
+        self.friction, self.restitution = np.full(k, 0.5), np.zeros(k)
+        self.before = np.zeros((n, 6))
+        self.velocity = self.before.copy()
+        self.settings = ContactSettings(STEP, 0.01, 1e-4, 0.01, 1e-12, False, False)
+
+    @property
+    def J(self) -> Array:
+        """What contacts see (normal, then tangents) of velocities of all bodies."""
+        rows, axes = np.zeros((3 * self.k, 6 * self.n)), np.empty((3, 3))
+        for c in range(self.k):
+            write_axes(self.points.normal[c], axes)
+            for body, sign in ((self.points.a[c], 1.0), (self.points.b[c], -1.0)):
+                if body >= 0:
+                    R = self.placement[body, :3, :3]
+                    x, y, z = R.T @ (self.points.point[c] - self.placement[body, :3, 3])
+                    across = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+                    rows[3 * c : 3 * c + 3, 6 * body : 6 * body + 6] = sign * axes @ R @ np.hstack([np.eye(3), across])
+        return rows
+
+    def resolve(self) -> tuple[ContactImpulses, SolverReport]:
+        impulses = ContactImpulses.of_sizes(self.k, self.n, 0, self.k, 0)
+        none = np.zeros(0)
+        kinematics = ContactKinematics(self.placement, self.velocity, none, none, self.before, none)
+        given = ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings)
+        delassus = BodyDelassus(np.diag(1.0 / self.inertia.ravel()), 6 * np.arange(self.n + 1))
+        report = resolve(given, self.points, kinematics, delassus, impulses, solver_workspace(self.k, 0, 6 * self.n), -1.0)
+        assert report.residual <= report.allowed
+        return impulses, report
+
+    def moved(self, wrench: Array) -> Array:
+        """The change of the velocity by impulses on bodies."""
+        change: Array = wrench / self.inertia
+        return change
+
+    def kinetic(self, v: Array) -> float:
+        return float(0.5 * (self.inertia * v * v).sum())
+
+
+@pytest.mark.parametrize("in_step", [False, True])
+@pytest.mark.parametrize("e", [0.0, 0.3, 1.0])
+def test_a_ball_leaves_the_ground_at_its_restitution_times_its_speed(e: float, in_step: bool) -> None:
+    """Gravity in the step is none of the impact: without `in_step` it is not given back, with it, it acts after the impact."""
+    ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
+    ball.restitution[:], ball.settings = e, ball.settings._replace(in_step=in_step)
+    ball.before[0, 2], ball.velocity[0, 2] = -1.0, -1.5
+    impulses, _ = ball.resolve()
+    after = ball.velocity + ball.moved(impulses.wrench)
+    expected = max(0.0, -1.5 + 1.0 + e) if in_step else e
+    np.testing.assert_allclose(after[0], [0.0, 0.0, expected, 0.0, 0.0, 0.0], atol=EPS)
+    np.testing.assert_allclose(impulses.impact[0, 2], 2.0 * (1.0 + e) if in_step else 0.0, atol=EPS)
+
+
+def test_what_touches_slowly_or_goes_away_does_not_bounce() -> None:
+    for before, after in ((-0.009, 0.0), (0.5, 0.3)):
+        ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
+        ball.restitution[:] = 1.0
+        ball.before[0, 2], ball.velocity[0, 2] = before, before - 0.2
+        v = ball.velocity + ball.moved(ball.resolve()[0].wrench)
+        np.testing.assert_allclose(v[0, 2], after, atol=EPS)
+
+
+def test_three_balls_in_a_row() -> None:
+    """The first strikes two at rest that touch; their contact does not close before the impact, and does not bounce.
+
+    In compression all come to the speed of one. A whole impulse of restitution would leave -1, 3, 1 and add energy, the part
+    √3/2 of it none; then the second ball and the third go together.
+    """
+    balls = Scene(np.random.default_rng(0), [BALL] * 3, [(1, 0), (2, 1)], turned=False)
+    balls.restitution[:], balls.before[0, 2] = 1.0, 3.0
+    balls.velocity = balls.before.copy()
+    v = balls.velocity + balls.moved(balls.resolve()[0].wrench)
+    s = np.sqrt(0.75)
+    np.testing.assert_allclose(v[:, 2], [1.0 - 2.0 * s, 1.0 + s, 1.0 + s], atol=1e-7)
+
+
+@FRICTION
+@pytest.mark.parametrize("in_step", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_impacts_add_no_energy_and_leave_nothing_that_closes(seed: int, in_step: bool, pyramid: bool) -> None:
+    """Bodies have friction and different restitution."""
+    rng = np.random.default_rng(seed)
+    masses = [np.exp(rng.uniform(-2.0, 2.0)) * np.array([1, 1, 1, 0.02, 0.02, 0.03]) for _ in range(3)]
+    scene = Scene(rng, masses, [(0, -1), (1, 0), (2, 1), (0, -1), (2, -1)])
+    scene.restitution[:] = rng.choice([0.0, 0.6, 1.0], 5)
+    scene.settings = scene.settings._replace(pyramid=pyramid, in_step=in_step)
+    scene.before = rng.standard_normal((3, 6)) - [0, 0, 2, 0, 0, 0]
+    scene.velocity = scene.before + (0.0 if in_step else 0.01) * rng.standard_normal((3, 6))
+    impulses, _ = scene.resolve()
+    after = scene.velocity + scene.moved(impulses.wrench)
+    tolerance = 1e-7 * np.abs(scene.J @ scene.before.ravel()).max()
+    assert (scene.J @ after.ravel())[::3].min() >= -tolerance
+    worked = float((impulses.wrench * 0.5 * (scene.before + (scene.before if in_step else scene.velocity))).sum())
+    worked += float((impulses.wrench * 0.5 * scene.moved(impulses.wrench)).sum())
+    assert worked <= 1e-7 * scene.kinetic(scene.before)
+    if in_step:
+        assert scene.kinetic(after) <= scene.kinetic(scene.before) * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_elastic_impact_at_one_point_keeps_the_energy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scene = Scene(rng, [BALL, (0.1, 0.1, 0.1, 0.01, 0.02, 0.03)], [(1, 0)])
+    scene.restitution[:], scene.friction[:] = 1.0, 0.0
+    v = rng.standard_normal((2, 6))
+    scene.before = -v * np.sign((scene.J @ v.ravel())[0])
+    scene.velocity = scene.before
+    v = scene.before + scene.moved(scene.resolve()[0].wrench)
+    assert scene.kinetic(v) == pytest.approx(scene.kinetic(scene.before))
+    np.testing.assert_allclose((scene.J @ v.ravel())[0], -(scene.J @ scene.before.ravel())[0])
+
+
+def test_bodies_get_the_wrench_of_forces_at_points() -> None:
+    """The same force on both, opposed; `last_force` has it for the step after, by candidate."""
+    rng = np.random.default_rng(1)
+    scene = Scene(rng, [BALL] * 2, [(1, 0), (0, -1), (1, -1)])
+    scene.velocity = rng.standard_normal((2, 6)) - [0, 0, 3, 0, 0, 0]
+    impulses, _ = scene.resolve()
+    wrench = np.zeros((2, 6))
+    for c in range(3):
+        for body, sign in ((scene.points.a[c], 1.0), (scene.points.b[c], -1.0)):
+            if body >= 0:
+                T = scene.placement[body]
+                force = sign * T[:3, :3].T @ impulses.force[c]
+                lever = T[:3, :3].T @ (scene.points.point[c] - T[:3, 3])
+                wrench[body] += np.concatenate([force, np.cross(lever, force)])
+    np.testing.assert_allclose(impulses.wrench, wrench, atol=1e-12)
+    keep_impulses(impulses, np.arange(len(impulses.force)), len(impulses.force))
+    np.testing.assert_array_equal(impulses.last_force, impulses.force)
+
+
+# ---- the displacement
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_displacement_is_the_least_that_leaves_no_overlap(seed: int) -> None:
+    """min dᵀ M d of all with N d + gap + slop >= 0, by non-negative least squares (Lawson and Hanson 1974, chapter 23)."""
+    rng = np.random.default_rng(seed)
+    scene = Scene(rng, [BALL, np.multiply(BALL, 0.05)], [(0, -1), (1, 0), (0, -1), (1, -1)][: 2 + seed % 3])
+    scene.settings = scene.settings._replace(slop=1e-6)
+    scene.points.gap[:] = rng.uniform(-1e-2, 2e-3, scene.k)
+    scene.points.gap[0] = -5e-3
+    impulses, report = scene.resolve()
+    assert report.parting == MOST_PUSHED
+    d, N = scene.moved(impulses.push).ravel(), scene.J[::3]
+    left = N @ d + scene.points.gap + scene.settings.slop
+    assert left.min() >= -0.2 * scene.settings.slop
+    root, h = np.sqrt(scene.inertia.ravel()), -1e3 * (scene.points.gap + scene.settings.slop)
+    E, unit = np.vstack([(N / root).T, h]), np.append(np.zeros(len(root)), 1.0)
+    r = E @ nnls(E, unit)[0] - unit
+    np.testing.assert_allclose(1e3 * root * d, -r[:-1] / r[-1], atol=1e-2 * np.abs(h).max())
+
+
+def test_what_bounces_parts_by_itself() -> None:
+    """It leaves faster than it is deep: no displacement on top; a slower one gets the rest."""
+    for e, rest in ((1.0, 0.0), (0.0, 1.9e-3)):
+        ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
+        ball.restitution[:], ball.points.gap[:] = e, -2e-3
+        ball.before[0, 2] = ball.velocity[0, 2] = -3.0
+        impulses, report = ball.resolve()
+        assert report.parting == MOST_PUSHED
+        np.testing.assert_allclose(ball.moved(impulses.push)[0, 2], rest, atol=1e-9)
+
+
+@pytest.mark.parametrize(("gap", "parting"), [(0.0, 0.0), (-0.9e-4, 0.0), (-1.1e-4, MOST_PUSHED), (1e-3, 0.0)])
+def test_overlap_up_to_the_slop_is_left_alone(gap: float, parting: float) -> None:
+    ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
+    ball.points.gap[:], ball.velocity[0, 2] = gap, -1.0
+    impulses, report = ball.resolve()
+    assert report.parting == parting
+    assert impulses.push.any() == (parting > 0.0)
+
+
+def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushed() -> None:
+    """The second joint has a limit and dry friction; both have inertia 0.5 and are not coupled."""
+    rows = joint_rows(np.arange(2), np.array([0.0, 0.0]), np.full(2, np.inf), np.array([0.0, 7.0]), STEP)
+    given = ContactModel(
+        np.zeros(0, np.int64), np.zeros(0), np.zeros(0), rows, ContactSettings(STEP, 0.01, 1e-4, 0.01, 1e-12, False, False)
+    )
+    gap = np.array([-0.3, -5e-4, np.inf])
+    speed = np.array([0.0, -1e-2, -1e-2])
+    kinematics = ContactKinematics(np.zeros((0, 4, 4)), np.zeros((0, 6)), gap, speed, np.zeros((0, 6)), speed)
+    delassus = BodyDelassus(2.0 * np.eye(2), np.zeros(1, np.int64))
+    impulses = ContactImpulses.of_sizes(0, 0, 2, 0, 3)
+    no_points = ContactPoints(*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0))
+    report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2), -1.0)
+    assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP
+    np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=1e-9)
+    np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
+
+
+# ---- a step's chain of problems
+
+
+def test_the_problem_after_impulses_has_what_they_leave() -> None:
+    """Velocities A f + b, and of the bounds what is left."""
+    rng = np.random.default_rng(0)
+    J = rng.standard_normal((5, 5))
+    p = Problem(J @ J.T, rng.standard_normal(5), np.array([0.5]), np.array([0.0, -2.0]), np.array([np.inf, 2.0]))
+    f = rng.random(5)
+    after = problem_after(p, f, impulse_work(2, 3))
+    np.testing.assert_allclose(after.b, p.A @ f + p.b)
+    np.testing.assert_allclose([after.lower, after.upper], [[-f[3], -2.0 - f[4]], [np.inf, 2.0 - f[4]]])
+    assert after.A is p.A and after.mu is p.mu

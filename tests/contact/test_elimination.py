@@ -73,20 +73,23 @@ def test_what_is_not_positive_definite_is_said() -> None:
     assert not solved(np.full((2, 2), np.nan), np.ones(2), 2)[0]
 
 
-def transpose_in(x: Array, m: int, n: int, result: Array) -> None:
-    matrix = as_matrix(x, m, n)
-    for i in range(m):
-        for j in range(n):
-            result[j, i] = matrix[i, j]
+def write_through_view(numbers: Any, rows: int, columns: int) -> float:
+    """Change a number by a matrix that is a view of it, and return the last number of the matrix."""
+    matrix = as_matrix(numbers, rows, columns)
     matrix[1, 0] = -1.0
+    return float(matrix[rows - 1, columns - 1])
+
+
+def subtract(numbers: Any, factors: Any) -> None:
+    subtract_multiples(numbers, 3, 20, 17, 16, factors)
 
 
 def test_matrices_are_views() -> None:
     """The same in Python and compiled."""
-    for function in (transpose_in, compiled(transpose_in)):
-        numbers, result = np.arange(7.0), np.zeros((3, 2))
-        function(numbers, 2, 3, result)
-        np.testing.assert_array_equal(result.T, [[0, 1, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(as_matrix(np.arange(7.0), 2, 3), [[0, 1, 2], [3, 4, 5]])
+    for function in (write_through_view, compiled(write_through_view)):
+        numbers = np.arange(7.0)
+        assert function(numbers, 2, 3) == 5.0
         np.testing.assert_array_equal(numbers, [0, 1, 2, -1, 4, 5, 6])
 
 

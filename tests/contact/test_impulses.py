@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from featherweight.contact import impulses
 from featherweight.contact.cones import solve_by_cones
-from featherweight.contact.impulses import Problem, of_arrays, solver_work
+from featherweight.contact.impulses import of_arrays, solver_work
+from featherweight.contact.laws import Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity

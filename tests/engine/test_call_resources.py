@@ -193,8 +193,6 @@ def test_nothing_outside_the_arrays_is_touched(
 
 @pytest.mark.parametrize("execution", ["traced", "rolled"])
 def test_threads_of_the_caller_may_race_from_the_first_call_on(execution: str) -> None:
-    if execution == "rolled":
-        pytest.importorskip("numba")
     args, batch = arguments(), arguments((50,))
     reference = CompiledFunction(SEVERAL, "traced")
     wanted, wanted_batch, loaded = reference(*args), reference(*batch), reference(*args, load=np.ones(3))
@@ -244,8 +242,6 @@ def test_a_forked_child_goes_on(one: CompiledFunction[Any]) -> None:
 
 @pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])
 def test_pickles_are_the_function_before_and_after_its_first_call(execution: str) -> None:
-    if execution == "rolled":
-        pytest.importorskip("numba")
     f = CompiledFunction(SEVERAL, execution)
     before = pickle.loads(pickle.dumps(f))
     wanted = f(*arguments())

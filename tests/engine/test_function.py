@@ -263,14 +263,6 @@ def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.Mon
     assert swinging(50, "auto").operations == swinging(50).operations
 
 
-def test_without_numba_a_large_robot_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "featherweight.engine.backends.rolled", None)
-    for f, words in ((swinging(4, "rolled"), "was asked for"), (swinging(50, "auto"), "robot of this size")):
-        monkeypatch.setattr("featherweight.engine.traced.NODE_BUDGET", 20)
-        with pytest.raises(ImportError, match=rf"swing: .*{words}.*pip install .*\[rolled\]"):
-            f(np.zeros(f.program.inputs[0].shape), np.zeros(f.program.inputs[1].shape))
-
-
 @pytest.fixture(params=[16, 32])
 def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Vectors of other processors, in bytes."""
@@ -337,8 +329,6 @@ def inverses(x: Any, out: Any) -> None:
 
 @pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])
 def test_division_by_zero_gives_infinity_and_nan_in_every_execution(execution: str) -> None:
-    if execution == "rolled":
-        pytest.importorskip("numba")
     f = CompiledFunction(KernelProgram("inverses", inverses, (), (Input("x", (2,)),), (Output("out", (2,)),)), execution)
     np.testing.assert_array_equal(f([0.0, 2.0]), [np.inf, 0.5])
     np.testing.assert_array_equal(f([[0.0, 0.0], [1.0, -0.0], [2.0, 4.0]]), [[np.nan] * 2, [-np.inf] * 2, [1.0, 0.75]])
@@ -346,8 +336,6 @@ def test_division_by_zero_gives_infinity_and_nan_in_every_execution(execution: s
 
 @pytest.mark.parametrize("execution", ["traced", "interpreted", "rolled"])
 def test_results_of_single_precision_are_the_same_in_arrays_of_double(execution: str) -> None:
-    if execution == "rolled":
-        pytest.importorskip("numba")
     f = swinging(3, execution)
     x, y = np.random.default_rng(0).standard_normal((2, 5, 3)).astype(np.float32)
     out = np.zeros((5, 3))

@@ -128,8 +128,6 @@ def taped(tape: Any, x: Any, out: Any) -> None:
 
 @pytest.mark.parametrize("execution", ["interpreted", "traced", "rolled"])
 def test_a_tape_runs_as_what_it_recorded_in_all_executions(execution: str) -> None:
-    if execution == "rolled":
-        pytest.importorskip("numba")
     program = KernelProgram("taped", taped, (TAPE,), (Input("x", (3,)),), (Output("out", (10,)),))
     f = CompiledFunction(program, execution)
     assert f.operations == count(trace(everything, [3]))

@@ -26,8 +26,6 @@ EXECUTIONS = ("traced", "interpreted", "rolled")
 
 @pytest.fixture(params=EXECUTIONS)
 def execution(request: pytest.FixtureRequest) -> str:
-    if request.param == "rolled":
-        pytest.importorskip("numba")
     return str(request.param)
 
 
@@ -175,11 +173,11 @@ def test_one_function_gives_what_each_gives(execution: str, batch: tuple[int, ..
     every_name = (
         n for n, f in robot.functions.items() if f.nout == 1 and {a.name for a in f.program.inputs} <= {*"qva", "tau"}
     )
-    names = ("mass_matrix", "bias_force") if execution == "rolled" else tuple(every_name)  # Numba takes its time
+    names = tuple(every_name)
     every = tuple(robot.functions[name] for name in names)
     whole = robot.together(*every)
     values = state(robot, batch, dtype)
-    assert [a.name for a in whole.program.inputs] == ["q", "v", "a", "tau"][: 2 if execution == "rolled" else 4]
+    assert [a.name for a in whole.program.inputs] == ["q", "v", "a", "tau"]
     results = whole(**given(whole, values))
     assert results._fields == names
     scale = 1e4 * np.finfo(dtype).eps  # the same operations, fused into others' sums in another order

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import itertools
 from collections.abc import Sequence
 
@@ -266,11 +265,6 @@ def shrub_robot(execution: str) -> fw.Robot:
 
 @pytest.fixture(params=["traced", "rolled"])
 def execution(request: pytest.FixtureRequest) -> str:
-    if request.param == "rolled":
-        try:
-            importlib.import_module("featherweight.engine.backends.rolled")
-        except ImportError:
-            pytest.skip("the rolled execution needs Numba")
     return str(request.param)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,11 +24,6 @@ ROUNDING = 1e-12
 
 @pytest.fixture(params=EXECUTIONS)
 def execution(request: pytest.FixtureRequest) -> str:
-    if request.param == "rolled":
-        try:
-            importlib.import_module("featherweight.engine.backends.rolled")
-        except ImportError:
-            pytest.skip("the rolled execution needs Numba")
     return str(request.param)
 
 
@@ -96,7 +90,7 @@ def test_frames_agree_with_plain_python(name: str, execution: str, reference: st
 
 
 def test_relative_frames_agree_with_plain_python(execution: str) -> None:
-    """Rates of Jacobians: Numba takes its time, and theirs have all parts of the others."""
+    """Rates of Jacobians, which have all parts of the others."""
     robot, plain = example("kinova", execution), example("kinova", "interpreted")
     q, v, _ = random_states(robot, STATES)
     frames, other = watched_frames(robot), robot.bodies[2].name

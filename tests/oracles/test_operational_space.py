@@ -391,7 +391,7 @@ ROLLED = {
     },
     "any rows": {"jacobian": "", "delassus": "", "constrained_dynamics": ""},
 }
-"""What Numba compiles, which takes seconds each: by one algorithm or all. The loops of the others are parts of these, or of
+"""What is compiled with its loops: by one algorithm or all. The loops of the others are parts of these, or of
 Delassus matrices."""
 
 
@@ -400,7 +400,6 @@ Delassus matrices."""
 @pytest.mark.parametrize("execution", ["traced", "rolled"])
 def test_executions_agree(execution: str, kind: str, what: str) -> None:
     if execution == "rolled":
-        pytest.importorskip("numba")
         if what not in ROLLED[kind]:
             pytest.skip("its loops are parts of what is compiled for another function")
     if (what, kind) in (("stabilization", "any rows"), ("delassus", "contacts")):

@@ -4,7 +4,7 @@
 
 One robot of each file format, one with rotors, and one simulation. Functions of robots have the same bits wherever a product
 and a sum are one instruction, so that a hash stands for them. Other lines have nine digits: MuJoCo's compiler computes numbers
-of its files, derivatives use as many lanes as the processor has, and LLVM fuses other operations of Numba's loops.
+of its files, derivatives use as many lanes as the processor has, and steps of simulations sum in another order.
 """
 
 from __future__ import annotations

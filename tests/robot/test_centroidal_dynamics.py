@@ -158,7 +158,7 @@ def test_static_torque_with_loops(name: str) -> None:
 
 
 def test_executions() -> None:
-    """A tree with every kind of joint and two roots; Numba takes its time, for what has the most loops only."""
+    """A tree with every kind of joint and two roots, for what has the most loops."""
     kinds = ("revolute", "prismatic", "spherical", "floating", "planar")
     made = random_tree(7, seed=4, joint_types=kinds, masses=(0.3, 3.0))
     robot, plain, rolled = (fw.build(made, execution=e) for e in ("auto", "interpreted", "rolled"))

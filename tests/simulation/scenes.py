@@ -18,7 +18,7 @@ FREE, PLANAR = fw.JointType.FLOATING, fw.JointType.PLANAR
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DOWN, NO_GRAVITY = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
 G = 9.81
-NOTHING: dict[str, Any] = {"joint_limits": False, "joint_friction": False, "joint_passive": False}
+NOTHING: dict[str, Any] = {"joints": fw.JointOptions(limits=False, friction=False, passive=False)}
 
 
 def solid_box(mass: float, sides: Sequence[float]) -> fw.Inertia:

@@ -80,8 +80,8 @@ def thrown(count: int = COUNT) -> tuple[Array, Array]:
 
 def on_ground(robot: fw.Robot, integrator: str = "semi-implicit", **more: Any) -> fw.Simulation:
     return fw.Simulation(
-        robot, H, integrator, spheres=corners("body0", SIDES), ground=fw.Plane(), friction=0.5,
-        max_penetration=1.0, **more,
+        robot, H, integrator, spheres=corners("body0", SIDES), ground=fw.Plane(),
+        contact=fw.ContactOptions(friction=0.5, max_penetration=1.0), **more,
     )  # fmt: skip
 
 

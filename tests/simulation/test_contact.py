@@ -17,7 +17,7 @@ import featherweight as fw
 import featherweight.engine.backends.llvm.backend
 import featherweight.engine.loops.compiled_functions
 import featherweight.engine.loops.kernels
-from featherweight.contact.contact_problem import MOST_LATE
+from featherweight.contact.laws import MOST_LATE
 from featherweight.model.types import WORLD
 from oracles.robots import path
 from oracles.states import Array
@@ -55,7 +55,7 @@ def slid(angle: float, friction: float, *, heading: float = 0.0, pyramid: bool =
     robot = free_bodies(solid_box(2.0, SIDES))
     sim = fw.Simulation(
         robot, H, q=pose(R.apply([0.0, 0.0, 0.05]), R), spheres=corners("body0", SIDES), ground=plane,
-        friction=friction, pyramid=pyramid,
+        contact=fw.ContactOptions(friction=friction, pyramid=pyramid),
     )  # fmt: skip
     sim.run(duration, every=10**6)
     return np.asarray(R.inv().apply(sim.q[:3].copy())) - [0.0, 0.0, 0.05]
@@ -111,7 +111,7 @@ def test_friction_of_two_surfaces(body: float | None, ground: float | None, expe
         v=[3.0, 0, 0, 0, 0, 0],
         spheres=feet,
         ground=fw.Plane(friction=ground),
-        friction=0.25,
+        contact=fw.ContactOptions(friction=0.25),
     )
     sim.run(0.1, every=1000)
     assert sim.v[0] == pytest.approx(3.0 - 0.1 * expected * G, abs=1e-7)
@@ -124,7 +124,13 @@ def test_restitution_of_two_surfaces(ball: float | None, ground: float | None, e
     robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
     sphere, plane = fw.ContactSphere("body0", 0.1, restitution=ball), fw.Plane(restitution=ground)
     sim = fw.Simulation(
-        robot, H, q=pose((0, 0, 0.1)), v=[0, 0, -2.0, 0, 0, 0], spheres=[sphere], ground=plane, restitution=0.25
+        robot,
+        H,
+        q=pose((0, 0, 0.1)),
+        v=[0, 0, -2.0, 0, 0, 0],
+        spheres=[sphere],
+        ground=plane,
+        contact=fw.ContactOptions(restitution=0.25),
     )
     sim.step()
     assert sim.v[2] == pytest.approx(2.0 * expected, abs=1e-7)
@@ -136,7 +142,7 @@ def test_a_ball_bounces_to_the_square_of_its_restitution(e: float) -> None:
     h = 5e-4
     sim = fw.Simulation(
         free_bodies(solid_ball(1.0, 0.1)), h, q=pose((0, 0, 1.1)), spheres=[fw.ContactSphere("body0", 0.1)],
-        ground=fw.Plane(), restitution=e,
+        ground=fw.Plane(), contact=fw.ContactOptions(restitution=e),
     )  # fmt: skip
     motion = sim.run(2.4)
     z, v = motion.q[:, 2] - 0.1, motion.v[:, 2]
@@ -156,7 +162,13 @@ def test_a_ball_that_loses_nothing_bounces_for_ever(integrator: str, h: float, s
     it, but for the solver's 1e-8 of the speed at each of the impacts."""
     robot = free_bodies(solid_ball(1.0, 0.1))
     sim = fw.Simulation(
-        robot, h, integrator, q=pose((0, 0, 1.1)), spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), restitution=1.0
+        robot,
+        h,
+        integrator,
+        q=pose((0, 0, 1.1)),
+        spheres=[fw.ContactSphere("body0", 0.1)],
+        ground=fw.Plane(),
+        contact=fw.ContactOptions(restitution=1.0),
     )
     motion = sim.run(30.0)
     fall = G * (motion.q[:, 2] - 0.1) + 0.5 * motion.v[:, 2] ** 2
@@ -177,7 +189,7 @@ def test_a_ball_under_a_ceiling_gains_nothing(e: float) -> None:
         v=[0, 0, 5.0, 0, 0, 0],
         spheres=[fw.ContactSphere("body0", 0.1)],
         ground=ceiling,
-        restitution=e,
+        contact=fw.ContactOptions(restitution=e),
     )
     motion = sim.run(0.15)
     height = sim.energy()
@@ -193,7 +205,7 @@ def test_slow_contacts_do_not_bounce() -> None:
     for speed, after in ((0.009, 0.0), (0.011, 0.011)):
         sim = fw.Simulation(
             robot, H, q=pose((0, 0, 0.1)), v=[0, 0, -speed, 0, 0, 0], spheres=[fw.ContactSphere("body0", 0.1)],
-            ground=fw.Plane(), restitution=1.0,
+            ground=fw.Plane(), contact=fw.ContactOptions(restitution=1.0),
         )  # fmt: skip
         sim.step()
         assert sim.v[2] == pytest.approx(after, abs=1e-9)
@@ -204,7 +216,12 @@ def test_a_ball_rolls_down_with_five_sevenths_of_gravity() -> None:
     plane, R = tilted(0.25)
     robot = free_bodies(solid_ball(1.0, 0.1))
     sim = fw.Simulation(
-        robot, H, q=pose(R.apply([0, 0, 0.1])), spheres=[fw.ContactSphere("body0", 0.1)], ground=plane, friction=0.5
+        robot,
+        H,
+        q=pose(R.apply([0, 0, 0.1])),
+        spheres=[fw.ContactSphere("body0", 0.1)],
+        ground=plane,
+        contact=fw.ContactOptions(friction=0.5),
     )
     sim.run(0.5)
     down, normal = R.apply([1.0, 0.0, 0.0]), R.apply([0.0, 0.0, 1.0])
@@ -221,7 +238,7 @@ def test_a_ball_without_friction_does_not_turn() -> None:
     plane, R = tilted(0.25)
     sim = fw.Simulation(
         free_bodies(solid_ball(1.0, 0.1)), H, q=pose(R.apply([0, 0, 0.1])), spheres=[fw.ContactSphere("body0", 0.1)],
-        ground=plane, friction=0.0,
+        ground=plane, contact=fw.ContactOptions(friction=0.0),
     )  # fmt: skip
     sim.run(0.5, every=1000)
     np.testing.assert_allclose(sim.v[3:], 0.0, atol=1e-12)
@@ -239,7 +256,7 @@ def test_two_balls_collide(e: float) -> None:
     v = np.zeros(12)
     v[0], v[6] = 2.0, -0.5
     spheres = [fw.ContactSphere("body0", 0.1), fw.ContactSphere("body1", 0.1)]
-    sim = fw.Simulation(robot, H, q=q, v=v, spheres=spheres, pairs=[(0, 1)], restitution=e)
+    sim = fw.Simulation(robot, H, q=q, v=v, spheres=spheres, pairs=[(0, 1)], contact=fw.ContactOptions(restitution=e))
     sim.step()
     assert sim.v[6] - sim.v[0] == pytest.approx(e * 2.5, abs=1e-7)
     assert sim.v[0] + 3.0 * sim.v[6] == pytest.approx(0.5, abs=1e-9)
@@ -261,7 +278,7 @@ def test_a_stack_of_ten_boxes_rests() -> None:
         if k:
             pairs += [(8 * k + i, 8 * (k - 1) + 4 + i) for i in range(4)]
     q = np.concatenate([pose((0.0, 0.0, 0.1 + 0.2 * k)) for k in range(10)])
-    sim = fw.Simulation(robot, H, q=q, spheres=spheres, pairs=pairs, ground=fw.Plane(), friction=0.5)
+    sim = fw.Simulation(robot, H, q=q, spheres=spheres, pairs=pairs, ground=fw.Plane(), contact=fw.ContactOptions(friction=0.5))
     sim.run(0.5, every=1000)
     assert np.abs(sim.v).max() < 1e-6
     np.testing.assert_allclose(sim.q, q, atol=2e-6)  # twice the slop
@@ -329,7 +346,7 @@ def test_laws_hold_for_a_box_thrown_on_the_ground(seed: int) -> None:
     turn = Rotation.random(random_state=seed)
     q, v = pose((0.0, 0.0, 0.25), turn), np.concatenate([turn.inv().apply([2.0, 1.0, -1.0]), 3.0 * rng.standard_normal(3)])
     feet = corners("body0", SIDES)
-    sim = fw.Simulation(robot, H, q=q, v=v, spheres=feet, ground=fw.Plane(), friction=0.4)
+    sim = fw.Simulation(robot, H, q=q, v=v, spheres=feet, ground=fw.Plane(), contact=fw.ContactOptions(friction=0.4))
     touched = 0
     for _ in range(500):
         q, v, before = sim.q, sim.v, momentum(robot, sim.q, sim.v)
@@ -367,7 +384,15 @@ def test_laws_hold_for_a_humanoid_on_its_feet() -> None:
     soles = ("left_sole_link", "right_sole_link")
     feet = [fw.ContactPoint(sole, (x, y, 0.0)) for sole in soles for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
     q[2] -= robot.frame_placement("left_sole_link")(q)[2, 3]
-    sim = fw.Simulation(robot, H, q=q, spheres=feet, ground=fw.Plane(), joint_friction=False, friction=0.7)
+    sim = fw.Simulation(
+        robot,
+        H,
+        q=q,
+        spheres=feet,
+        ground=fw.Plane(),
+        joints=fw.JointOptions(friction=False),
+        contact=fw.ContactOptions(friction=0.7),
+    )
     goal, stiffness = q.copy(), 4000.0 * np.diagonal(robot.mass_matrix(q)).copy()
     stiffness[:6] = 0.0
     weight, carried = robot.mass * G, []
@@ -411,7 +436,15 @@ def test_a_slope_of_heights_is_a_plane() -> None:
     spheres = [dataclasses.replace(s, radius=0.02) for s in corners("body0", SIDES)]
     on = []
     for ground in (plane, field):
-        sim = fw.Simulation(robot, H, q=start, v=[0.5, 0.2, 0, 2.0, 1.0, 0], spheres=spheres, ground=ground, friction=0.3)
+        sim = fw.Simulation(
+            robot,
+            H,
+            q=start,
+            v=[0.5, 0.2, 0, 2.0, 1.0, 0],
+            spheres=spheres,
+            ground=ground,
+            contact=fw.ContactOptions(friction=0.3),
+        )
         sim.run(0.3, every=1000)
         on.append(np.concatenate([sim.q, sim.v]))
     np.testing.assert_allclose(on[1], on[0], atol=1e-7)
@@ -442,7 +475,12 @@ def test_a_block_comes_to_rest_in_a_bowl() -> None:
     field = fw.HeightField(0.5 * (x[:, None] ** 2 + x[None, :] ** 2), (-1.0, 1.0), (-1.0, 1.0))
     robot = free_bodies(solid_box(2.0, (0.1, 0.1, 0.1)))
     sim = fw.Simulation(
-        robot, H, q=pose((0.5, 0.1, 0.25)), spheres=corners("body0", (0.1, 0.1, 0.1)), ground=field, friction=0.3
+        robot,
+        H,
+        q=pose((0.5, 0.1, 0.25)),
+        spheres=corners("body0", (0.1, 0.1, 0.1)),
+        ground=field,
+        contact=fw.ContactOptions(friction=0.3),
     )
     first = sim.energy()
     sim.run(2.5, every=10**4)
@@ -460,7 +498,9 @@ def test_a_block_comes_to_rest_in_a_bowl() -> None:
 def test_contacts_that_come_and_go_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A box that hops on from one to eight corners, after one step in the air and one on the ground."""
     robot = free_bodies(solid_box(2.0, SIDES))
-    make = functools.partial(fw.Simulation, robot, H, spheres=corners("body0", SIDES), ground=fw.Plane(), restitution=0.3)
+    make = functools.partial(
+        fw.Simulation, robot, H, spheres=corners("body0", SIDES), ground=fw.Plane(), contact=fw.ContactOptions(restitution=0.3)
+    )
     sim = make(q=pose((0, 0, 0.3)))
     sim.step()
     sim.reset(pose((0, 0, 0.05)))
@@ -473,7 +513,7 @@ def test_contacts_that_come_and_go_compile_nothing(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(featherweight.engine.backends.llvm.backend, "compile_object", refuse)
     for module in (featherweight.engine.loops.kernels, featherweight.engine.loops.compiled_functions):
-        monkeypatch.setattr(module, "compile_optimized", refuse)
+        monkeypatch.setattr(module, "compile_loops", refuse)
     sim.reset(pose((0, 0, 0.35), Rotation.from_rotvec([0.4, 0.5, 0.1])), np.array([0.5, 0, 0, 1.0, 2.0, 0.3]))
     sets = set()
     for _ in range(1500):
@@ -541,8 +581,8 @@ def test_contacts_bring_no_energy_and_let_nothing_approach(
         if spheres[i].frame != spheres[j].frame and apart[i, j] > 0.0 and radii[i] + radii[j] > 0.0
     ]  # fmt: skip
     sim = fw.Simulation(
-        robot, H, q=q, v=v, spheres=spheres, pairs=pairs, ground=ground, friction=friction, restitution=restitution,
-        pyramid=pyramid, joint_limits=False, max_penetration=10.0,
+        robot, H, q=q, v=v, spheres=spheres, pairs=pairs, ground=ground, joints=fw.JointOptions(limits=False),
+        contact=fw.ContactOptions(friction=friction, restitution=restitution, pyramid=pyramid, max_penetration=10.0),
     )  # fmt: skip
     for _ in range(6):
         q, v = sim.q, sim.v

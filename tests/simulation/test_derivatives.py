@@ -32,7 +32,13 @@ from simulation.scenes import (
 
 H = 1e-3
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
-TIGHT: dict[str, Any] = {"tolerance": 1e-13}  # differences of steps over 1e-6 see what the solver leaves
+
+
+def tight(**more: Any) -> fw.ContactOptions:
+    """Differences of steps over 1e-6 see what the solver leaves."""
+    return fw.ContactOptions(tolerance=1e-13, **more)
+
+
 TURN = Rotation.from_rotvec([0.3, -0.2, 0.5])
 
 
@@ -118,7 +124,7 @@ def test_joints_of_all_kinds(integrator: str) -> None:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_loop_with_springs_and_dampers(integrator: str) -> None:
     robot, rng = fw.build(with_springs(MECHANISMS["geared"]())), np.random.default_rng(2)
-    sim = fw.Simulation(robot, 0.01, integrator, joint_limits=False, joint_friction=False)
+    sim = fw.Simulation(robot, 0.01, integrator, joints=fw.JointOptions(limits=False, friction=False))
     agreed(sim, robot.random_configuration(1), rng.standard_normal(robot.nv), rng.standard_normal(robot.nv))
 
 
@@ -149,7 +155,7 @@ def ball_on_a_slope(gap: float, velocity: Any, integrator: str = "semi-implicit"
     robot, center = free_bodies(solid_ball(2.0, 0.1)), np.array([0.01, 0.0, 0.02])
     plane = fw.Plane(normal=(0.2, 0.1, 1.0))
     spheres = [fw.ContactSphere("body0", 0.1, tuple(center))]
-    sim = fw.Simulation(robot, H, integrator, spheres=spheres, ground=plane, **TIGHT, **how)
+    sim = fw.Simulation(robot, H, integrator, spheres=spheres, ground=plane, contact=tight(**how))
     q = pose((0.1 + gap) * np.array(plane.normal) - TURN.apply(center), TURN)
     v = np.concatenate([TURN.inv().apply(velocity[:3]), velocity[3:]])
     return agreed(sim, q, v, np.array([0.1, 0.2, 0.3, 0.01, 0.02, 0.03]))
@@ -185,7 +191,7 @@ def test_restitution_that_friction_would_make_gain_energy() -> None:
     rebound = []
     for restitution in (0.9, 0.95):
         spheres = [fw.ContactPoint("body0", tuple(tip))]
-        sim = fw.Simulation(rod, H, spheres=spheres, ground=fw.Plane(), friction=0.9, restitution=restitution, **TIGHT)
+        sim = fw.Simulation(rod, H, spheres=spheres, ground=fw.Plane(), contact=tight(friction=0.9, restitution=restitution))
         v = [0.8, 1.7, -3.3, -0.8, -2.9, -0.5]
         agreed(sim, pose(np.array([0.0, 0.0, 1e-4]) - turn.apply(tip), turn), v)
         rebound.append(sim.v)
@@ -195,7 +201,7 @@ def test_restitution_that_friction_would_make_gain_energy() -> None:
 def box_on_the_ground(height: float, v: Any, lean: float = 0.0, small: float = 1e-7, **how: Any) -> StepDerivatives:
     robot = free_bodies(solid_box(3.0, (0.4, 0.3, 0.2)))
     spheres = corners("body0", (0.4, 0.3, 0.2))
-    sim = fw.Simulation(robot, H, spheres=spheres, ground=fw.Plane(), **TIGHT, **how)
+    sim = fw.Simulation(robot, H, spheres=spheres, ground=fw.Plane(), contact=tight(**how))
     q = pose((0.0, 0.0, 0.1 + height), Rotation.from_rotvec([lean, 0.7 * lean, 0.3]))
     return agreed(sim, q, np.array(v, dtype=float), small=small)
 
@@ -221,14 +227,16 @@ def test_overlap_that_is_not_parted_for_the_sake_of_energy() -> None:
     q, v = robot.random_configuration(rng), 10.0 * rng.standard_normal(robot.nv)
     ground = fw.Plane((0.0, 0.0, robot.frame_placement(last)(q)[2, 3] - 0.04))
     agreed(
-        fw.Simulation(robot, H, spheres=[fw.ContactSphere(last, 0.05)], ground=ground, friction=0.0, **TIGHT, **NOTHING), q, v
+        fw.Simulation(robot, H, spheres=[fw.ContactSphere(last, 0.05)], ground=ground, contact=tight(friction=0.0), **NOTHING),
+        q,
+        v,
     )
 
 
 def test_a_ball_that_came_to_rest_is_held() -> None:
     """Its gap is zero but for rounding, which does not tell: what overlaps a little stays where it is."""
     robot = free_bodies(solid_ball(2.0, 0.1))
-    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), friction=0.5, **TIGHT)
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=tight(friction=0.5))
     sim.reset(pose((0.0, 0.0, 0.1005)))
     for _ in range(20):
         sim.step()
@@ -245,7 +253,9 @@ def test_edges_are_doubtful() -> None:
     where = ("the point on 'body0'",)
 
     def doubtful(z: float, v: Any, **how: Any) -> tuple[str, ...]:
-        sim = fw.Simulation(robot, H, spheres=corners("body0", (0.4, 0.3, 0.2)), ground=fw.Plane(), **how)
+        sim = fw.Simulation(
+            robot, H, spheres=corners("body0", (0.4, 0.3, 0.2)), ground=fw.Plane(), contact=fw.ContactOptions(**how)
+        )
         sim.reset(pose((0.0, 0.0, 0.1 + z)), np.array(v, dtype=float))
         return sim.derivatives().doubtful
 
@@ -261,7 +271,7 @@ def test_a_ball_on_heights() -> None:
     """On a face, an edge between triangles, a vertex and two faces of a valley; nothing is smooth where these meet."""
     roof = fw.HeightField([[0.0, 0.1, 0.0], [0.0, 0.2, 0.0], [0.0, 0.1, 0.0]], (-1.0, 1.0), (-1.0, 1.0))
     robot, r = free_bodies(solid_ball(2.0, 0.1)), 0.09999
-    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=roof, friction=0.2, **TIGHT)
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=roof, contact=tight(friction=0.2))
     v = np.array([0.3, 0.1, -0.9, 0.2, 0.1, 0.3])
     face = np.array([0.1, 0.1, 1.0]) / np.sqrt(1.02)  # of the triangle with the middle, (1, 0) and (1, 1)
     for place in (
@@ -274,7 +284,7 @@ def test_a_ball_on_heights() -> None:
     assert len(sim.derivatives().doubtful) == 1
 
     valley = fw.HeightField([[0.3, 0.0, 0.3], [0.3, 0.0, 0.3]], (-1.0, 1.0), (-1.0, 1.0))
-    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=valley, friction=0.2, **TIGHT)
+    sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=valley, contact=tight(friction=0.2))
     assert agreed(sim, pose((0.1, 1e-6, r * np.sqrt(1.09)), TURN), v).doubtful == ()
     assert len(sim.contacts()[0]) == 2
 
@@ -282,7 +292,7 @@ def test_a_ball_on_heights() -> None:
 def test_two_balls() -> None:
     two = free_bodies(solid_ball(2.0, 0.1), solid_ball(1.0, 0.2))
     spheres = [fw.ContactSphere("body0", 0.1, (0.01, 0.0, 0.0)), fw.ContactSphere("body1", 0.2)]
-    sim = fw.Simulation(two, H, spheres=spheres, pairs=[(0, 1)], friction=0.3, **TIGHT)
+    sim = fw.Simulation(two, H, spheres=spheres, pairs=[(0, 1)], contact=tight(friction=0.3))
     way = np.array([0.3, 0.5, 0.7]) / np.linalg.norm([0.3, 0.5, 0.7])
     q = np.concatenate([pose(-TURN.apply([0.01, 0.0, 0.0]), TURN), pose(0.2999 * way)])
     v = np.concatenate([TURN.inv().apply(0.5 * way), [0.1, 0.0, 0.0], [0.2, 0.3, 0.1, 1.0, 0.0, 0.5]])
@@ -293,7 +303,7 @@ def test_two_balls() -> None:
 
 
 def test_limits_and_dry_friction() -> None:
-    sim = fw.Simulation(cart(2.0, friction=3.0, lower=-0.5, upper=0.5, damping=0.2), H, **TIGHT)
+    sim = fw.Simulation(cart(2.0, friction=3.0, lower=-0.5, upper=0.5, damping=0.2), H, contact=tight())
     force = np.array([0.5])
     assert agreed(sim, [0.1], [1.0], force).A[1, 1] > 0.99  # slides
     np.testing.assert_allclose(agreed(sim, [0.1], [0.0], force).A, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)  # is held
@@ -306,15 +316,17 @@ def test_limits_friction_and_contacts_of_a_loop() -> None:
     q = np.array(closed(MECHANISMS["four_bar"]()).close([0.4, 1.0, 1.2]))
     base = with_springs(MECHANISMS["four_bar"](), joint1={"friction": 0.5}, joint3={"friction": 0.5})
     robot = closed(base)
-    agreed(fw.Simulation(robot, H, **TIGHT), q, [0.7], np.array([0.3]))
+    agreed(fw.Simulation(robot, H, contact=tight()), q, [0.7], np.array([0.3]))
     way = np.sign(robot.spanning_velocity(q, np.ones(1))[2])
     for beyond in (1e-4, -2e-4):  # before the limit of a joint that follows, and past it
         bounded = with_springs(MECHANISMS["four_bar"](), joint3={"lower": -9.0, "upper": float(q[2]) + beyond})
-        agreed(fw.Simulation(fw.build(bounded), H, **TIGHT), q, [0.7 * way], np.array([0.3]))
+        agreed(fw.Simulation(fw.build(bounded), H, contact=tight()), q, [0.7 * way], np.array([0.3]))
     tip = robot.frame_placement("link2")(q) @ np.array([0.3, 0.0, 0.0, 1.0])
     down = np.sign(robot.frame_velocity("link2", "world")(q, np.ones(1))[1])
     ground = fw.Plane(tip[:3] - [0.0, 5e-5, 0.0], (0.0, 1.0, 0.2))
-    sim = fw.Simulation(robot, H, spheres=[fw.ContactPoint("link2", (0.3, 0.0, 0.0))], ground=ground, friction=0.1, **TIGHT)
+    sim = fw.Simulation(
+        robot, H, spheres=[fw.ContactPoint("link2", (0.3, 0.0, 0.0))], ground=ground, contact=tight(friction=0.1)
+    )
     agreed(sim, q, [-0.7 * down], np.array([0.3]))
     assert len(sim.contacts()[0]) == 1
 
@@ -323,7 +335,7 @@ def test_limits_friction_and_contacts_of_a_loop() -> None:
 def test_a_quadruped_on_its_feet(integrator: str) -> None:
     robot, legs, rng = fw.build(mini_cheetah()), ("FR", "FL", "HR", "HL"), np.random.default_rng(1)
     feet = [fw.ContactPoint(f"{leg}_knee_link", (0.0, 0.0, -0.2)) for leg in legs]
-    sim = fw.Simulation(robot, H, integrator, spheres=feet, ground=fw.Plane(), friction=0.6, **TIGHT)
+    sim = fw.Simulation(robot, H, integrator, spheres=feet, ground=fw.Plane(), contact=tight(friction=0.6))
     q, v = robot.neutral(), 0.02 * rng.standard_normal(robot.nv)
     places = {j.name: j.q_slice for j in robot.joints}
     for leg in legs:
@@ -341,7 +353,7 @@ def test_a_quadruped_on_its_feet(integrator: str) -> None:
 def test_many_robots_have_those_of_each_and_go_on_as_they_would() -> None:
     robot, rng = free_bodies(solid_ball(2.0, 0.1)), np.random.default_rng(4)
     sim, alone = (
-        fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), **TIGHT) for _ in range(2)
+        fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane(), contact=tight()) for _ in range(2)
     )
     q = np.stack([pose((0.0, 0.0, 0.1 + gap), TURN) for gap in (1e-4, -1e-4, 0.5)])
     v, tau = rng.standard_normal((3, 6)), rng.standard_normal((3, 6))

@@ -27,7 +27,7 @@ from oracles.trees import tree
 from simulation.scenes import HINGE, SLIDE, X, Y, Z, cart, solid_ball
 
 INTEGRATORS = ("semi-implicit", "rk4")
-FREE_FLIGHT = {"shapes": False, "joint_limits": False, "joint_friction": False}
+FREE_FLIGHT: dict[str, Any] = {"shapes": False, "joints": fw.JointOptions(limits=False, friction=False)}
 
 
 @pytest.fixture(autouse=True)
@@ -205,10 +205,15 @@ def refused(sim: fw.Simulation, message: str, error: type[Exception] = NotImplem
 
 def test_what_acts_beside_joint_forces_is_refused_by_name() -> None:
     limited = cart(lower=-1.0, upper=1.0)
-    refused(fw.Simulation(limited, 1e-3), r"leave out what acts \(Simulation\(..., joint_limits=False\)\), or roll out on this")
+    refused(
+        fw.Simulation(limited, 1e-3),
+        r"leave out what acts \(Simulation\(..., joints=featherweight.JointOptions\(limits=False\)\)\), or roll out on this",
+    )
     touching = fw.Simulation(limited, 1e-3, ground=fw.Plane(), spheres=[fw.ContactSphere("cart", 0.05, (0.0, 0.0, 1.0))])
-    refused(touching, r"\(Simulation\(..., shapes=False and no spheres, joint_limits=False\)\)")
-    refused(fw.Simulation(cart(friction=0.1), 1e-3), r"\(Simulation\(..., joint_friction=False\)\)")
+    refused(touching, r"\(Simulation\(..., shapes=False and no spheres, joints=featherweight.JointOptions\(limits=False\)\)\)")
+    refused(
+        fw.Simulation(cart(friction=0.1), 1e-3), r"\(Simulation\(..., joints=featherweight.JointOptions\(friction=False\)\)\)"
+    )
 
 
 def test_robots_and_steps_that_devices_do_not_have() -> None:

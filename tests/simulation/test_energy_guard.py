@@ -29,7 +29,7 @@ def scene(number: str) -> fw.Simulation:
     return fw.Simulation(
         fw.build(fw.describe(bodies, joints)), made["step"], q=made["q"], v=made["v"],
         spheres=[fw.ContactSphere(frame, radius, tuple(center)) for frame, radius, center in made["spheres"]],
-        ground=fw.Plane(point=tuple(made["ground"])), friction=made["friction"],
+        ground=fw.Plane(point=tuple(made["ground"])), contact=fw.ContactOptions(friction=made["friction"]),
     )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_bodies_that_parting_would_speed_up_are_not_parted() -> None:
         for every in (1, 5):
             sim = fw.Simulation(
                 robot, 1e-4, q=q, v=v, spheres=[fw.ContactSphere(last, 0.05)], ground=fw.Plane((0, 0, low + 0.01)),
-                friction=0.0, joint_limits=False,
+                contact=fw.ContactOptions(friction=0.0), joints=fw.JointOptions(limits=False),
             )  # fmt: skip
             before = robot.kinetic_energy(q, v)
             sim.run(5e-4, every=every)
@@ -148,7 +148,12 @@ def test_falling_and_lifting_are_no_gain() -> None:
     body = fw.Body("box", TUMBLING)
     robot = fw.build(fw.describe([body], [fw.Joint("free", FREE, WORLD, "box")]))
     sim = fw.Simulation(
-        robot, 1e-2, v=[3.0, 0, 0, 0, 0, 0], spheres=[fw.ContactSphere("box", 0.1)], ground=fw.Plane(), friction=0.0
+        robot,
+        1e-2,
+        v=[3.0, 0, 0, 0, 0, 0],
+        spheres=[fw.ContactSphere("box", 0.1)],
+        ground=fw.Plane(),
+        contact=fw.ContactOptions(friction=0.0),
     )
     sim.q = [0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0]
     sim.run(0.1, every=5)

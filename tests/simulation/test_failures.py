@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.names import MOVED_KEYWORDS
 from featherweight.robots.linkages import four_bar, four_bar_configuration
 from oracles.mechanisms import closed
 from simulation.scenes import NO_GRAVITY, Y, corners, free_bodies, pendulum, pose, solid_ball, solid_box
@@ -93,7 +95,7 @@ def test_deep_penetration_is_refused() -> None:
     with pytest.raises(fw.SimulationError, match=r"at t = 0 s: the sphere on 'body0' is 0\.12 m deep in the ground"):
         sim.step()
     np.testing.assert_array_equal(sim.q, pose((0, 0, -0.02)))
-    sim = ball(-0.02, max_penetration=0.2)
+    sim = ball(-0.02, contact=fw.ContactOptions(max_penetration=0.2))
     sim.step()
     assert sim.q[2] > 0.0
 
@@ -140,7 +142,7 @@ def spinning_chain(integrator: str = "semi-implicit") -> fw.Simulation:
     robot = fw.build(fw.generators.chain(5))
     return fw.Simulation(
         robot, H, integrator, v=[3e160] * 5, spheres=[fw.ContactSphere("body4", 0.05)], ground=fw.Plane(point=(0, 0, -9)),
-        joint_limits=False,
+        joints=fw.JointOptions(limits=False),
     )  # fmt: skip
 
 
@@ -206,10 +208,6 @@ BOX = (0.2, 0.3, 0.1)
         ({"step": math.nan}, "step must be a positive"),
         ({"step": math.inf}, "step must be a positive"),
         ({"integrator": "euler"}, "integrator must be one of semi-implicit, rk4, midpoint"),
-        ({"restitution": 2.0}, "restitution of the simulation must be between 0 and 1"),
-        ({"restitution": math.nan}, "restitution of the simulation"),
-        ({"friction": -0.1}, "friction of the simulation must be zero or more"),
-        ({"friction": math.inf}, "friction of the simulation"),
         ({"spheres": [fw.ContactSphere("nowhere", 0.1)], "ground": fw.Plane()}, "no frame 'nowhere'"),
         ({"spheres": [fw.ContactSphere("body0", 0.1)], "pairs": [(0, 1)]}, "pairs must name two of the 1 spheres"),
         ({"spheres": [fw.ContactSphere("body0", 0.1)], "pairs": [(0, 0)]}, "pairs must name two of the 1 spheres"),
@@ -222,10 +220,6 @@ BOX = (0.2, 0.3, 0.1)
         ({"v": np.full(6, math.inf)}, "v must be finite"),
         ({"actuators": [fw.Actuator("motor", "free0")]}, "motor.*free0.*no joint with a coordinate"),
         ({"actuators": [fw.Actuator("motor", "nothing")]}, "motor.*nothing"),
-        ({"margin": -1.0}, "margin"),
-        ({"slop": -1.0}, "slop"),
-        ({"tolerance": 0.0}, "tolerance"),
-        ({"max_penetration": math.nan}, "max_penetration"),
     ],
 )
 def test_arguments_of_a_simulation_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
@@ -249,13 +243,67 @@ UNTURNED = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
         ({"pairs": [("body0", "body1")]}, "pairs must be pairs of numbers"),
         ({"actuators": ["motor"]}, "actuators must be a list of Actuator.* it has 'motor'"),
         ({"shapes": "all"}, "shapes must be True or False; got 'all'"),
-        ({"pyramid": 4}, "pyramid must be True or False; got 4"),
-        ({"joint_friction": "no"}, "joint_friction must be True or False"),
+        ({"contact": {"friction": 0.5}}, r"contact must be featherweight\.ContactOptions\(\.\.\.\); got {'friction': 0\.5}"),
+        ({"contact": None}, "contact must be featherweight"),
+        ({"joints": False}, r"joints must be featherweight\.JointOptions\(\.\.\.\); got False"),
     ],
 )
 def test_arguments_of_another_kind_say_what_they_must_be(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         fw.Simulation(free_bodies(BALL), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "error", "message"),
+    [
+        (fw.ContactOptions, {"restitution": 2.0}, ValueError, "restitution of ContactOptions must be between 0 and 1"),
+        (fw.ContactOptions, {"restitution": math.nan}, ValueError, "restitution of ContactOptions"),
+        (fw.ContactOptions, {"friction": -0.1}, ValueError, "friction of ContactOptions must be zero or more"),
+        (fw.ContactOptions, {"friction": math.inf}, ValueError, "friction of ContactOptions"),
+        (fw.ContactOptions, {"margin": -1.0}, ValueError, "margin must be zero or more"),
+        (fw.ContactOptions, {"slop": -1.0}, ValueError, "slop must be zero or more"),
+        (fw.ContactOptions, {"bounce": "high"}, ValueError, "bounce must be zero or more"),
+        (fw.ContactOptions, {"tolerance": 0.0}, ValueError, "tolerance must be between 0 and 1"),
+        (fw.ContactOptions, {"max_penetration": math.nan}, ValueError, "max_penetration must be zero or more"),
+        (fw.ContactOptions, {"pyramid": 4}, TypeError, "pyramid must be True or False; got 4"),
+        (fw.ContactOptions, {"delassus": 4}, TypeError, "delassus must be the name of an algorithm or a function; got 4"),
+        (fw.JointOptions, {"limits": "some"}, ValueError, r"limits must be True, False or 'all' .* got 'some'"),
+        (fw.JointOptions, {"friction": "no"}, TypeError, "friction must be True or False"),
+        (fw.JointOptions, {"passive": 1.0}, TypeError, "passive must be True or False"),
+    ],
+)
+def test_options_that_make_no_sense(options: Any, arguments: dict[str, Any], error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        options(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"friction": 0.5}, "Simulation has no argument 'friction'; write contact=featherweight.ContactOptions(friction=0.5)"),
+        (
+            {"joint_limits": False, "joint_friction": False},
+            "Simulation has no argument 'joint_limits' or 'joint_friction'; write "
+            "joints=featherweight.JointOptions(limits=False, friction=False)",
+        ),
+        (
+            {"delassus": np.eye, "joint_passive": False},
+            "Simulation has no argument 'delassus' or 'joint_passive'; write "
+            "contact=featherweight.ContactOptions(delassus=...), joints=featherweight.JointOptions(passive=False)",
+        ),
+    ],
+)
+def test_arguments_that_are_fields_of_options_now_say_what_to_write(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        fw.Simulation(free_bodies(BALL), **arguments)
+    assert str(caught.value) == message
+
+
+def test_all_arguments_that_moved_are_fields_of_options() -> None:
+    fields = {f.name for f in dataclasses.fields(fw.ContactOptions)}, {f.name for f in dataclasses.fields(fw.JointOptions)}
+    for place, field in MOVED_KEYWORDS.values():
+        assert field in fields["JointOptions" in place]
+    assert {name for _, name in MOVED_KEYWORDS} == fields[0] | {f"joint_{name}" for name in fields[1]}
 
 
 def test_robots_of_another_kind_say_how_to_make_one() -> None:
@@ -531,7 +579,17 @@ def test_an_open_loop_is_refused() -> None:
 
 def test_contacts_without_scipy_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Smooth motion needs none."""
-    kept = ("arguments", "failure", "forces", "integrators", "scene", "simulation", "step", "stepper")  # imported by all
+    kept = (
+        "arguments",
+        "failure",
+        "forces",
+        "integrators",
+        "scene",
+        "simulation",
+        "simulation_options",
+        "step",
+        "stepper",
+    )  # imported by all
     for name in [m for m in sys.modules if m.startswith("featherweight.simulation.")]:
         if name.rpartition(".")[2] not in kept:
             monkeypatch.delitem(sys.modules, name)
@@ -541,6 +599,6 @@ def test_contacts_without_scipy_say_what_to_install(monkeypatch: pytest.MonkeyPa
     smooth.run(0.01, every=5)
     with pytest.raises(ImportError, match=r"pip install .*featherweight\[simulation\]"):
         fw.Simulation(robot, H, spheres=corners("body0", BOX), ground=fw.Plane())
-    with pytest.raises(ImportError, match="joint_limits=False"):
+    with pytest.raises(ImportError, match=r"JointOptions\(limits=False, friction=False\)"):
         fw.Simulation(pendulum(upper=1.0), H)
-    fw.Simulation(pendulum(upper=1.0), H, joint_limits=False).step()
+    fw.Simulation(pendulum(upper=1.0), H, joints=fw.JointOptions(limits=False)).step()

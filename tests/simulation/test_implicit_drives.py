@@ -76,7 +76,7 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
     rng = np.random.default_rng(seed)
     robot = random_tree(seed, effort=(np.inf, 12.0)[seed % 2])
     drives = stiff_drives(robot, -5.0, 8.0)
-    sim = fw.Simulation(robot, H, q=robot.random_configuration(seed), actuators=drives, joint_limits=False)
+    sim = fw.Simulation(robot, H, q=robot.random_configuration(seed), actuators=drives, joints=fw.JointOptions(limits=False))
     at_limits = 0
     for _ in range(30):
         q, v, u = sim.q, sim.v, rng.normal(size=6)
@@ -96,8 +96,8 @@ def test_compiled_steps_are_those_of_numpy(effort: float) -> None:
     for u in np.random.default_rng(0).normal(size=(50, 6)):
         one.step(control=u)
         other.step(control=u)
-        np.testing.assert_array_equal(one.q, other.q)
-        np.testing.assert_array_equal(one.v, other.v)
+        np.testing.assert_allclose(one.q, other.q, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one.v, other.v, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("effort", [np.inf, 3.0])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.contact.contact_solver import RETURN_SPEED
+from featherweight.contact.laws import RETURN_SPEED
 from featherweight.model.types import ModelWarning
 from featherweight.robots.linkages import four_bar, four_bar_configuration
 from featherweight.simulation.joint_limits import FAR
@@ -61,7 +61,7 @@ def test_a_joint_beyond_its_limit_comes_back_at_a_bounded_speed(integrator: str)
 
 def test_one_that_moves_back_by_itself_is_not_pushed() -> None:
     sim = fw.Simulation(pendulum(lower=0.5), H, q=[0.45], v=[2.0])
-    free = fw.Simulation(pendulum(lower=0.5), H, q=[0.45], v=[2.0], joint_limits=False)
+    free = fw.Simulation(pendulum(lower=0.5), H, q=[0.45], v=[2.0], joints=fw.JointOptions(limits=False))
     sim.step()
     free.step()
     np.testing.assert_allclose([sim.q, sim.v], [free.q, free.v], rtol=1e-14)
@@ -134,7 +134,7 @@ def test_a_start_far_beyond_is_refused_however_it_is_given() -> None:
         sim.rollout(np.stack([[0.0, 0.22], far]), steps=3)
     clipped = np.clip(far, robot.lower, robot.upper)
     fw.Simulation(robot, H, q=clipped).step()
-    fw.Simulation(robot, H, q=far, joint_limits=False)
+    fw.Simulation(robot, H, q=far, joints=fw.JointOptions(limits=False))
 
 
 def test_far_is_no_more_than_the_range() -> None:
@@ -242,11 +242,9 @@ def test_equal_limits_hold_a_joint_where_that_is_asked_for() -> None:
     robot = pendulum(lower=0.7, upper=0.7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sim = fw.Simulation(robot, H, q=[0.7], joint_limits="all")
+        sim = fw.Simulation(robot, H, q=[0.7], joints=fw.JointOptions(limits="all"))
     sim.run(0.1, tau=[3.0])
     assert sim.q[0] == pytest.approx(0.7, abs=2e-6)
-    with pytest.raises(ValueError, match=r"joint_limits must be True, False or 'all'"):
-        fw.Simulation(robot, H, joint_limits="some")
 
 
 # --- limits that loops leave out of reach

@@ -50,7 +50,7 @@ def test_springs_are_implicit(stiffness: float) -> None:
 def test_energy_has_that_of_springs() -> None:
     sim = fw.Simulation(cart(2.0, stiffness=7.0, rest=0.3), q=[1.0], v=[2.0])
     assert sim.energy() == pytest.approx(0.5 * 2.0 * 4.0 + 0.5 * 7.0 * 0.49)
-    assert fw.Simulation(sim.robot, q=[1.0], v=[2.0], joint_passive=False).energy() == pytest.approx(4.0)
+    assert fw.Simulation(sim.robot, q=[1.0], v=[2.0], joints=fw.JointOptions(passive=False)).energy() == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize(("integrator", "tolerance"), [("semi-implicit", 3e-2), ("rk4", 1e-9), ("midpoint", 1e-4)])
@@ -87,7 +87,7 @@ def test_damped_joints_of_every_type_lose_energy(damping: float) -> None:
     made = dataclasses.replace(with_each(tree("mixed_8")[0], damping=damping), gravity=NO_GRAVITY)
     robot = fw.build(made)
     x = state(robot, 2, 1.0)
-    sim = fw.Simulation(robot, 1e-2, q=x.q, v=0.2 * x.v, joint_limits=False)
+    sim = fw.Simulation(robot, 1e-2, q=x.q, v=0.2 * x.v, joints=fw.JointOptions(limits=False))
     energy = sim.energy()
     for _ in range(50):
         sim.step()
@@ -177,10 +177,10 @@ def test_a_robot_with_enough_friction_in_its_joints_does_not_sag() -> None:
     robot, held = (fw.build(with_each(tree("roots")[0], friction=f)) for f in (0.0, 1e3))
     q = state(robot, 4).q
     assert np.abs(robot.gravity_force(q)).max() < 500.0
-    sim = fw.Simulation(held, H, q=q, joint_limits=False)
+    sim = fw.Simulation(held, H, q=q, joints=fw.JointOptions(limits=False))
     sim.run(0.02, every=100)
     assert np.abs(sim.v).max() < 1e-9
-    sim = fw.Simulation(held, H, q=q, joint_limits=False, joint_friction=False)
+    sim = fw.Simulation(held, H, q=q, joints=fw.JointOptions(limits=False, friction=False))
     sim.run(0.02, every=100)
     assert np.abs(sim.v).max() > 1e-3
 
@@ -295,7 +295,7 @@ def test_limits_in_loops_hold(name: str) -> None:
 
 def test_limits_can_be_left_out() -> None:
     robot = pendulum(lower=0.5)
-    sim = fw.Simulation(robot, H, q=[0.7], joint_limits=False)
+    sim = fw.Simulation(robot, H, q=[0.7], joints=fw.JointOptions(limits=False))
     sim.run(0.5, every=1000)
     assert sim.q[0] < 0.4
 

@@ -40,7 +40,9 @@ def boxed(integrator: str, step: float, height: float = 0.0, **more: Any) -> fw.
     q = box().neutral()
     q[2] = 0.5 * SIDES[2] + height
     spheres = corners("body0", SIDES)
-    return fw.Simulation(box(), step, integrator, spheres=spheres, ground=fw.Plane(), friction=0.5, **{"q": q} | more)
+    return fw.Simulation(
+        box(), step, integrator, spheres=spheres, ground=fw.Plane(), contact=fw.ContactOptions(friction=0.5), **{"q": q} | more
+    )
 
 
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
@@ -116,7 +118,8 @@ def test_a_leg_stands_where_its_energy_is_least(integrator: str, step: float, se
     robot = leg(not servos)
     drives = [fw.Actuator(name, name, gain=kp, bias=(0.0, -kp, -kd)) for name in ("hip", "knee")] if servos else []
     foot = fw.ContactSphere("shank", FOOT, (0.0, 0.0, -LEG))
-    sim = fw.Simulation(robot, step, integrator, q=standing(STANCE), spheres=[foot], ground=fw.Plane(), friction=0.0,
+    sim = fw.Simulation(robot, step, integrator, q=standing(STANCE), spheres=[foot], ground=fw.Plane(),
+                        contact=fw.ContactOptions(friction=0.0),
                         actuators=drives)  # fmt: skip
     sim.run(4.0, control=STANCE if servos else None, every=10**4)
 

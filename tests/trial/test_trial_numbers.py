@@ -198,7 +198,7 @@ def test_what_solves_with_the_mass_matrix_is_as_good_as_its_condition(rounds: Ro
 
 
 LONG = 500
-ROLLED = float(os.environ.get("TRIAL_MINUTES", "1")) >= 5.0  # Numba takes a minute for the two kernels
+ROLLED = float(os.environ.get("TRIAL_MINUTES", "1")) >= 5.0  # in long trials only
 
 
 @functools.cache
@@ -211,7 +211,6 @@ def long_chain(joint: str, seed: int) -> fw.Robot:
 )
 def test_chains_of_five_hundred_bodies_are_solved(rounds: Rounds, execution: str) -> None:
     if execution == "rolled":
-        pytest.importorskip("numba")
         if not ROLLED:
             pytest.skip("in trials of five minutes and more")
     worst = 0.0

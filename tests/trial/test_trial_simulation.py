@@ -13,7 +13,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from featherweight.contact.contact_solver import MOST_PUSHED, RETURN_SPEED
+from featherweight.contact.contact_solver import MOST_PUSHED
+from featherweight.contact.laws import RETURN_SPEED
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
 from oracles.mechanisms import MECHANISMS
@@ -107,11 +108,13 @@ def random_scene(rng: np.random.Generator) -> Scene | None:
         "spheres": spheres,
         "pairs": pairs,
         "ground": ground,
-        "friction": float(rng.choice([0.0, rng.uniform(0.0, 2.0)])),
-        "restitution": float(rng.choice([0.0, rng.random(), 1.0])),
-        "pyramid": bool(rng.random() < 0.2),
+        "contact": fw.ContactOptions(
+            friction=float(rng.choice([0.0, rng.uniform(0.0, 2.0)])),
+            restitution=float(rng.choice([0.0, rng.random(), 1.0])),
+            pyramid=bool(rng.random() < 0.2),
+        ),
         "integrator": str(rng.choice(["semi-implicit", "rk4", "midpoint"], p=[0.7, 0.15, 0.15])),
-        "joint_limits": bool(rng.random() < 0.5) and not robot.closed,
+        "joints": fw.JointOptions(limits=bool(rng.random() < 0.5) and not robot.closed),
     }
     tau = float(rng.choice([0.0, 1.0, 20.0])) * rng.standard_normal(robot.nv)
     if arguments["integrator"] == "semi-implicit" or rng.random() < 0.5:
@@ -242,7 +245,7 @@ def test_what_lies_on_the_ground_has_no_velocity(rounds: Rounds) -> None:
         spheres = [fw.ContactSphere("body0", 0.0, (a * half[0], b * half[1], -half[2])) for a in (-1, 1) for b in (-1, 1)]
         sim = fw.Simulation(
             robot, float(rng.choice(STEP_SIZES)), str(rng.choice(["semi-implicit", "rk4", "midpoint"])), q=q, spheres=spheres,
-            ground=fw.Plane((0.0, 0.0, 0.0), tuple(normal)), friction=1.0,
+            ground=fw.Plane((0.0, 0.0, 0.0), tuple(normal)), contact=fw.ContactOptions(friction=1.0),
         )  # fmt: skip
         for _ in range(STEPS):
             sim.step()
@@ -260,7 +263,9 @@ def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
             "q": robot.random_configuration(rng),
             "v": float(rng.choice([0.0, 1.0])) * rng.standard_normal(robot.nv),
         }
-        sim = fw.Simulation(robot, float(rng.choice(STEP_SIZES)), **start, actuators=drives, joint_limits=False)
+        sim = fw.Simulation(
+            robot, float(rng.choice(STEP_SIZES)), **start, actuators=drives, joints=fw.JointOptions(limits=False)
+        )
         if not sim.forces.nu:
             continue
         targets = start["q"][sim.forces.drives.at]

@@ -26,7 +26,7 @@ def arm() -> Any:
 
 
 def still(**named: Any) -> Any:
-    return fw.Simulation(arm(), joint_limits=False, joint_friction=False, **named)
+    return fw.Simulation(arm(), joints=fw.JointOptions(limits=False, friction=False), **named)
 
 
 V = np.zeros(7)

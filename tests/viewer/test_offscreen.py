@@ -15,7 +15,6 @@ import featherweight
 from viewer.robots import arm
 
 pytest.importorskip("trimesh")
-pytest.importorskip("numba")
 Image = pytest.importorskip("PIL.Image")
 
 from featherweight.viewer import OffscreenScene, picture, save_film  # noqa: E402
@@ -166,6 +165,6 @@ def test_pictures_need_neither_viser_nor_a_display(tmp_path: Path) -> None:
 
 
 def test_without_their_packages_pictures_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(ImportError, match=r"numba: pip install .*featherweight\[render\]"):
+    monkeypatch.setitem(sys.modules, "trimesh", None)
+    with pytest.raises(ImportError, match=r"trimesh: pip install .*featherweight\[render\]"):
         from featherweight.viewer import save_film as _  # noqa: F401

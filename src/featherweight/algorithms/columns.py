@@ -6,8 +6,6 @@ Forces lie in blocks of LANES, so that a compiler makes vector instructions of t
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..spatial import Force, Mobility, Motion, Vec3
 
 LANES = 8
@@ -19,27 +17,11 @@ def columns(n: int):
     return [[[0.0] * LANES for _ in range(6)] for _ in range(n // LANES + 1)]
 
 
-def _columns_as_array(n):
-    return np.zeros((n // LANES + 1, 6, LANES))
-
-
-columns.rolled = _columns_as_array  # type: ignore[attr-defined]
-
-
 def column_force(Y, k: int) -> Force:
     """The force of column k."""
     a, b, c, f, g, h = Y[k // LANES]
     l = k % LANES
     return Force(Vec3(a[l], b[l], c[l]), Vec3(f[l], g[l], h[l]))
-
-
-def _column_force_of_array(Y, k):
-    y = Y[k // LANES]
-    l = k % LANES
-    return Force(Vec3(y[0, l], y[1, l], y[2, l]), Vec3(y[3, l], y[4, l], y[5, l]))
-
-
-column_force.rolled = _column_force_of_array  # type: ignore[attr-defined]
 
 
 def set_force(Y, k: int, W: Force) -> None:

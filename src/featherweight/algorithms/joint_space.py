@@ -5,8 +5,6 @@ A system is a Tree, or a ClusterTree with its independent velocities. Both have
     parent     the tree on whose paths alone the inertia matrix M has entries
     M, c + g   the inertia matrix, the forces that velocities and gravity need
     J, J' v    the Jacobian of constraint rows, and their accelerations at no acceleration of the joints
-
-The rolled execution sees trees only.
 """
 
 from __future__ import annotations
@@ -46,30 +44,3 @@ def write_row_jacobian(system, rows, q, J) -> None:
 def row_bias(system, rows, q, v):
     """J' v."""
     return kernel_for(system, row_bias_acceleration)(system, rows, q, v)
-
-
-def _mass_matrix_of_tree(tree, q, H):
-    crba(tree, q, H)
-
-
-def _bias_force_of_tree(tree, q, v, tau):
-    bias_force(tree, q, v, tau)
-
-
-def _joint_forces_of_tree(tree, bodies, q, v, qdd, forces, tau):
-    rnea(tree, bodies, q, v, qdd, forces, tau)
-
-
-def _row_jacobian_of_tree(tree, rows, q, J):
-    row_jacobian(tree, rows, q, J)
-
-
-def _row_bias_of_tree(tree, rows, q, v):
-    return row_bias_acceleration(tree, rows, q, v)
-
-
-write_mass_matrix.rolled = _mass_matrix_of_tree  # type: ignore[attr-defined]
-write_bias_force.rolled = _bias_force_of_tree  # type: ignore[attr-defined]
-write_joint_forces.rolled = _joint_forces_of_tree  # type: ignore[attr-defined]
-write_row_jacobian.rolled = _row_jacobian_of_tree  # type: ignore[attr-defined]
-row_bias.rolled = _row_bias_of_tree  # type: ignore[attr-defined]

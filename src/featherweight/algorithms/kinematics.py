@@ -30,8 +30,6 @@ from ..spatial import (
     unit_motion,
 )
 
-# Reading model arrays. The rolled execution, whose arrays are NumPy's, must not make a view for every row that it reads.
-
 
 def vec3(a, j: int) -> Vec3:
     """Row j of an (n, 3) array."""
@@ -52,45 +50,15 @@ def sym3(a, j: int) -> Sym3:
 
 
 def turns(a, j: int):
-    """Row j of an (n, 3, 2) array."""
-    return a[j]
+    """Row j of an (n, 3, 2) array, in tuples."""
+    x, y, z = a[j]
+    return (x[0], x[1]), (y[0], y[1]), (z[0], z[1])
 
 
 def force(a, j: int) -> Force:
     """Row j of an (n, 6) array, torque and force."""
     r = a[j]
     return Force(Vec3(r[0], r[1], r[2]), Vec3(r[3], r[4], r[5]))
-
-
-def _vec3_of_array(a, j):
-    return Vec3(a[j, 0], a[j, 1], a[j, 2])
-
-
-def _mat3_of_array(a, j):
-    return Mat3(
-        Vec3(a[j, 0, 0], a[j, 0, 1], a[j, 0, 2]),
-        Vec3(a[j, 1, 0], a[j, 1, 1], a[j, 1, 2]),
-        Vec3(a[j, 2, 0], a[j, 2, 1], a[j, 2, 2]),
-    )
-
-
-def _sym3_of_array(a, j):
-    return Sym3(a[j, 0], a[j, 1], a[j, 2], a[j, 3], a[j, 4], a[j, 5])
-
-
-def _turns_of_array(a, j):
-    return ((a[j, 0, 0], a[j, 0, 1]), (a[j, 1, 0], a[j, 1, 1]), (a[j, 2, 0], a[j, 2, 1]))
-
-
-def _force_of_array(a, j):
-    return Force(Vec3(a[j, 0], a[j, 1], a[j, 2]), Vec3(a[j, 3], a[j, 4], a[j, 5]))
-
-
-vec3.rolled = _vec3_of_array  # type: ignore[attr-defined]
-mat3.rolled = _mat3_of_array  # type: ignore[attr-defined]
-sym3.rolled = _sym3_of_array  # type: ignore[attr-defined]
-turns.rolled = _turns_of_array  # type: ignore[attr-defined]
-force.rolled = _force_of_array  # type: ignore[attr-defined]
 
 
 def joint_transform(tree: Tree, j: int, q) -> Transform:

@@ -16,7 +16,7 @@ from ..model.types import JointType, ModelError
 from ..robot.build import build
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
-from ..simulation import ContactSphere, Plane, Simulation, SimulationError, Trajectory
+from ..simulation import ContactOptions, ContactSphere, Plane, Simulation, SimulationError, Trajectory
 from ..simulation.compiling import compilation
 from ..simulation.defaults import shapes_have_something_to_touch
 from ..simulation.standins import spheres_of
@@ -52,7 +52,7 @@ def drop_robot(
     description = file.read()
     loaded = _built(with_springs(description, hold), base)
     try:
-        sim, touching = _scene(loaded, step, height, {"friction": friction, "restitution": restitution})
+        sim, touching = _scene(loaded, step, height, ContactOptions(friction=friction, restitution=restitution))
         console.print(f"{loaded.name}: {loaded.nv} degrees of freedom, {touching}")
         _compile(sim, console)
     except (ValueError, SimulationError) as error:
@@ -86,16 +86,16 @@ def _built(description: Description, base: Base | None) -> Robot:
         return build(description, "fixed")
 
 
-def _scene(robot: Robot, step: float, height: float, surface: dict[str, float]) -> tuple[Simulation, str]:
+def _scene(robot: Robot, step: float, height: float, contact: ContactOptions) -> tuple[Simulation, str]:
     """The robot where its file puts it, on the file's floor; or else above a ground, if it flies; and what may touch."""
     if shapes_have_something_to_touch(robot, None):
         start = next((robot.configurations[name] for name in ("home", "qpos0") if name in robot.configurations), None)
         count = len(touching_pairs(robot))
-        return Simulation(robot, step, q=start, **surface), f"{count} pairs of the file's shapes may touch"  # type: ignore[arg-type]
+        return Simulation(robot, step, q=start, contact=contact), f"{count} pairs of the file's shapes may touch"
     spheres = spheres_of(robot) if any(j.type is JointType.FLOATING for j in robot.joints) else []
     ground = Plane() if spheres else None
     q = above_ground(robot, spheres, height)
-    sim = Simulation(robot, step, q=q, spheres=spheres, ground=ground, **surface)  # type: ignore[arg-type]
+    sim = Simulation(robot, step, q=q, spheres=spheres, ground=ground, contact=contact)
     return sim, _what_may_touch(robot, spheres) if spheres else "its base is fixed, and nothing touches"
 
 

@@ -103,13 +103,11 @@ def clusters_table(robot: ClosedRobot) -> Table:
     for heading in ("loops and couplings", "independent joints", "joints that depend on them", "left out"):
         table.add_column(heading, overflow="fold")
     joints = {j.name: j for j in robot.joints}
-    for cluster, names in zip(robot._mechanism.clusters, robot.clusters, strict=True):
-        if cluster.dependent or cluster.followers:
-            independent = [n for n in names if joints[n].v_slice.stop > joints[n].v_slice.start]
-            dependent = [n for n in names if not joints[n].independent]
-            count = robot._loops.redundant(cluster)
-            left_out = f"{count} redundant constraint rows" if count else "–"
-            table.add_row(robot._loops.names(cluster), ", ".join(independent), ", ".join(dependent), left_out)
+    for tied in robot.tied_joints:
+        independent = [n for n in tied.joints if joints[n].v_slice.stop > joints[n].v_slice.start]
+        dependent = [n for n in tied.joints if not joints[n].independent]
+        left_out = f"{tied.redundant} redundant constraint rows" if tied.redundant else "–"
+        table.add_row(tied.constraints, ", ".join(independent), ", ".join(dependent), left_out)
     return table
 
 

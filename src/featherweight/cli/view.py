@@ -64,7 +64,7 @@ def draw_picture(path: Path, robot: Robot, motion: Trajectory | None, ground: fl
         raise ModelError(f"{path}: pictures are .png, {' or '.join(FILMS)} files")
     if kind in FILMS and motion is None:
         raise ModelError(f"{path}: a film needs a --trajectory")
-    from ..viewer import OffscreenScene, save_film, save_picture  # brings Numba
+    from ..viewer import OffscreenScene, save_film, save_picture
     from ..viewer.clock import frames_to_draw
 
     scene = OffscreenScene(robot, ground=ground)

@@ -33,8 +33,7 @@ class CollisionScene(NamedTuple):
     first: Any  # (pairs,) int
     enabled: Any  # (pairs,) bool
     balls: Any  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
-    closed: Any  # None where all pairs are of balls and of a ball and a plane: the other functions are then not compiled
-    hulls: Any  # Hulls, or None where all pairs have closed forms
+    hulls: Any  # Hulls
     fields: Any  # HeightFields
 
 
@@ -66,6 +65,8 @@ class CollisionWork(NamedTuple):
     placement: Any  # (shapes, 12) in the world
     velocity: Any  # (shapes, 3) of middles
     turning: Any  # (shapes,) [rad] of a step
+    ball: Any  # (shapes,) [m] radius of the ball around a shape and its way in a step
+    apart: Any  # (pairs, 3) directions along which shapes were apart; zero where none is known
     found: Any  # (n, 8) point, normal, gap, and number among the pair's candidates
     ends: Any  # (2, 3)
     polygons: Any  # (3, n, 3)
@@ -81,12 +82,14 @@ class CollisionWork(NamedTuple):
 def collision_work(scene: CollisionScene) -> CollisionWork:
     """Room for one thread."""
     shapes = len(scene.kind)
-    corners = int(np.diff(scene.hulls.faces).max(initial=ROUND)) if scene.hulls else ROUND
+    corners = int(np.diff(scene.hulls.faces).max(initial=ROUND))
     balls = int((scene.data[:, 2] - scene.data[:, 1]).max(initial=0))
     return CollisionWork(
         placement=np.zeros((shapes, 12)),
         velocity=np.zeros((shapes, 3)),
         turning=np.zeros(shapes),
+        ball=np.zeros(shapes),
+        apart=np.zeros((len(scene.pair), 3)),
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),

@@ -7,17 +7,25 @@ from typing import Any
 from .convex_shapes import ALIGNED, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, put_face_points
 from .round_contacts import SAME, put
-from .separation import NEVER, gap_of_convex
+from .separation import FAR, NEVER, are_apart, gap_of_convex
 from .triples import inner, times
 
 
-def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
-    """Contacts of shapes a and b with gaps below `reach`."""
+def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
+    """Write the contacts of shapes a and b with gaps below `reach`; how many there are.
+
+    `apart` (3,) is a direction along which the shapes were apart before. Where they still are, nothing else is looked at.
+    """
     one, other = convex_shape(scene, a, work), convex_shape(scene, b, work)
-    gap = gap_of_convex(one, other, scene.radius[a] + scene.radius[b], (reach, NEVER), work)
+    size = scene.radius[a] + scene.radius[b]
+    if are_apart(one, other, size, reach, apart):
+        return 0
+    gap = gap_of_convex(one, other, size, (reach, NEVER), work)
+    x = work.nearest
+    if gap == FAR:
+        apart[0], apart[1], apart[2] = x[6], x[7], x[8]
     if gap >= reach or gap == NEVER:
         return 0
-    x = work.nearest
     n = x[6], x[7], x[8]
     middle = 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
     return with_faces(scene.hulls, (one, other), (middle, n, gap), reach, work)

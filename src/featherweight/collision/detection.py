@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..engine.loops.kernels import compiled
 from .box_contacts import box_box
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
 from .convex_contacts import convex_contacts
@@ -47,15 +46,6 @@ class ContactPoints(NamedTuple):
     gap: Any  # (c,) [m]
 
 
-def points_of(contacts: Any, robot: int, count: int) -> Any:
-    """The first contacts of one robot."""
-    i, k = robot, count
-    return ContactPoints(
-        contacts.candidate[i, :k], contacts.a[i, :k], contacts.b[i, :k], contacts.point[i, :k], contacts.normal[i, :k],
-        contacts.gap[i, :k],
-    )  # fmt: skip
-
-
 def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, contacts: Any, work: Any) -> int:
     """Write the contacts of one robot; how many there are, or -1 if there is no room for them.
 
@@ -70,10 +60,12 @@ def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, cont
         margin = scene.margin[p]  # at which the pair touches
         reach = settings.margin + margin
         a, b = scene.pair[p, 0], scene.pair[p, 1]
+        if scene.kind[b] < PLANE and are_far(work.placement[a], work.placement[b], reach + work.ball[a] + work.ball[b]):
+            continue
         wide = reach + way_in_step(scene, a, b, settings.step, work)
         if not is_near(scene, a, b, wide, work):
             continue
-        found = contacts_of_pair(scene, a, b, wide, work)
+        found = contacts_of_pair(scene, a, b, wide, work, work.apart[p])
         count = keep(scene, p, found, (placement, velocity), (settings.margin, settings.step, margin), contacts, count, work)
         if count < 0:
             return -1
@@ -89,7 +81,7 @@ def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: A
                 P[i] = own[i]
             for i in range(3):
                 work.velocity[g, i] = 0.0
-            work.turning[g] = 0.0
+            work.turning[g], work.ball[g] = 0.0, scene.radius[g]
             continue
         T, v = placement[body], velocity[body]
         for i in range(3):
@@ -98,6 +90,13 @@ def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: A
             P[9 + i] = T[i, 0] * own[9] + T[i, 1] * own[10] + T[i, 2] * own[11] + T[i, 3]
         write_velocity(T, v, position_of(P), work.velocity[g])
         work.turning[g] = step * sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5])
+        work.ball[g] = scene.radius[g] * (1.0 + work.turning[g]) + step * length_of(work.velocity[g])
+
+
+def are_far(PA: Any, PB: Any, reach: float) -> bool:
+    """Whether the middles of two placed shapes are `reach` [m] apart, or farther."""
+    x, y, z = PA[9] - PB[9], PA[10] - PB[10], PA[11] - PB[11]
+    return x * x + y * y + z * z >= reach * reach  # type: ignore[no-any-return]
 
 
 def write_velocity(T: Any, v: Any, x: Any, out: Any) -> None:
@@ -133,39 +132,35 @@ def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
     return inner(apart, apart) < most * most  # type: ignore[no-any-return]
 
 
-def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
+def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
     """Write the contacts of two shapes, the first of which has the lower kind, into `work.found`; how many there are.
 
-    Those with gaps of `reach` [m] and more may be among them, or may not.
+    Those with gaps of `reach` [m] and more may be among them, or may not. `apart` is that of `convex_contacts`.
     """
     one, other = scene.kind[a], scene.kind[b]
     PA, PB, SA, SB, found = work.placement[a], work.placement[b], scene.size[a], scene.size[b], work.found
     if other == HEIGHTS:
-        return contacts_on_heights(scene, scene.closed, a, b, reach, work)
+        return contacts_on_heights(scene, a, b, reach, work)
     if one == SPHERE and other == SPHERE:
         return ball_ball(position_of(PA), SA[0], position_of(PB), SB[0], found, 0)
     if one == SPHERE and other == PLANE:
         return point_plane(position_of(PA), SA[0], PB, found, 0)
-    count = closed_contacts(scene.closed, (one, PA, SA), (other, PB, SB), reach, work)
+    count = closed_contacts((one, PA, SA), (other, PB, SB), reach, work)
     if count >= 0:
         return count
-    return general_contacts(scene, scene.hulls, a, b, reach, work)
+    return general_contacts(scene, a, b, reach, work, apart)
 
 
-def contacts_on_heights(scene: Any, closed: Any, a: int, b: int, reach: float, work: Any) -> int:
+def contacts_on_heights(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
     """Contacts of the balls that stand for a shape with a height field."""
-    if closed is None:  # known when this is compiled
-        return 0
     fields, f = scene.fields, scene.data[b, 0]
     field = fields.heights, fields.grid[f], fields.edges[f]
     balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
     return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work)
 
 
-def closed_contacts(closed: Any, first: Any, second: Any, reach: float, work: Any) -> int:
+def closed_contacts(first: Any, second: Any, reach: float, work: Any) -> int:
     """The contacts of shapes (kind, placement, size) in closed form, -1 where there is none."""
-    if closed is None:  # known when this is compiled, and what follows then left out
-        return 0
     one, PA, SA = first
     other, PB, SB = second
     found = work.found
@@ -206,18 +201,16 @@ def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
     return -1
 
 
-def general_contacts(scene: Any, hulls: Any, a: int, b: int, reach: float, work: Any) -> int:
+def general_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
     """Contacts of a hull and a half space, two boxes, and any other convex shapes."""
-    if hulls is None:  # known when this is compiled
-        return 0
-    PA, PB = work.placement[a], work.placement[b]
+    hulls, PA, PB = scene.hulls, work.placement[a], work.placement[b]
     if scene.kind[b] == PLANE:
         return hull_plane(PA, searched_hull(hulls, scene.data[a]), PB, work.found)
     if scene.kind[a] == BOX and scene.kind[b] == BOX:
         count = box_box(PA, scene.size[a], PB, scene.size[b], reach, work.found, work.polygons)
         if count >= 0:
             return count
-    return convex_contacts(scene, a, b, reach, work)
+    return convex_contacts(scene, a, b, reach, work, apart)
 
 
 def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any, count: int, work: Any) -> int:
@@ -253,14 +246,3 @@ def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any
             contacts.normal[count, x] = -row[3 + x] if flip else row[3 + x]
         count += 1
     return count
-
-
-@compiled
-def find_contacts_of_batch(
-    first: int, stop: int, scene: Any, kinematics: Any, settings: Any, contacts: Any, counts: Any, work: Any
-) -> None:
-    """Contacts of robots first to stop, with a leading axis, and how many each has: -1 without room."""
-    room = contacts.gap.shape[1]
-    for i in range(first, stop):
-        own = points_of(contacts, i, room)
-        counts[i] = find_contacts(scene, kinematics.placement[i], kinematics.velocity[i], settings, own, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 from .closest_points import closest, weighted
@@ -24,8 +25,9 @@ def write_nearest(nearest: Any, x: Any, y: Any, n: Any) -> None:
 def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> float:
     """The gap of two shapes, negative by the depth where they overlap; points and normal are written to `work.nearest`.
 
-    `bounds` are the gap above which none is sought (`FAR` is returned), and one below which any will do: then no points are
-    written. Without volume between them, shapes that touch have no depth: `NEVER` is returned.
+    `bounds` are the gap above which none is sought (`FAR` is returned, with a direction along which the shapes are that far
+    apart in place of the normal), and one below which any will do: then no points are written. Without volume between them,
+    shapes that touch have no depth: `NEVER` is returned.
     """
     most, enough = bounds
     rounding = one.rounding + other.rounding
@@ -34,6 +36,8 @@ def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> 
     core = (size, most + rounding + SLACK * size, max(enough + rounding, 0.0))
     count, distance = closest(one, other, guess, core, work.supports, work.weights)
     if distance >= FAR:
+        v = weighted(work.supports, count, work.weights, 0)
+        write_nearest(work.nearest, v, v, v)
         return FAR
     if distance - rounding <= enough and (distance > 0.0 or count == OVERLAPPING):
         return distance - rounding  # type: ignore[no-any-return]
@@ -51,6 +55,16 @@ def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> 
         x, y = points_of_face(work, f)
     write_nearest(work.nearest, along(x, -one.rounding, n), along(y, other.rounding, n), n)
     return gap  # type: ignore[no-any-return]
+
+
+def are_apart(one: Any, other: Any, size: float, reach: float, direction: Any) -> bool:
+    """Whether the gap of two shapes along a direction, which may be zero, is above what `gap_of_convex` returns for `reach`."""
+    d = direction[0], direction[1], direction[2]
+    square = inner(d, d)
+    if not square > 0.0:
+        return False
+    between = minus(farthest_point(one, times(-1.0, d)), farthest_point(other, d))
+    return inner(d, between) > (reach + one.rounding + other.rounding + 2.0 * SLACK * size) * sqrt(square)  # type: ignore[no-any-return]
 
 
 def points_of_face(work: Any, f: int) -> tuple[Triple, Triple]:

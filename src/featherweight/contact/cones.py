@@ -2,8 +2,8 @@
 
 Newton's method and sweeps may fail where contacts are many times redundant and all must carry just so, as on a robot at rest on
 many points. An interior-point method finds such impulses in some fifteen iterations. Each problem has fixed shifts of the
-normal velocities (`impulses`); those of the next are mu |u_t| of its solution, by `RELAXED` of the difference, since a
-whole one may go to and fro. Where nothing slides the first is the last.
+normal velocities (`laws.normal_shift`); those of the next are the shifts of its solution, by `RELAXED` of the difference,
+since a whole one may go to and fro. Where nothing slides the first is the last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, triu
 
-from .impulses import GOOD, Problem, Solution, natural_residual, solve_problem
+from .contact_problem import find_active_rows, problem_in
+from .contact_solver import finder_of_impulses
+from .impulses import GOOD, Solution, greatest_of, natural_residual, solve_problem
+from .laws import Problem, normal_shift
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -47,9 +50,20 @@ def solve_by_cones(problem: Problem, start: Array, tolerance: float) -> Solution
         if best.residual <= GOOD * tolerance:
             break
         u = (problem.A @ f + problem.b)[: 3 * k].reshape(k, 3)
-        along = np.abs(u[:, 1:]).sum(axis=1) if problem.pyramid else np.hypot(u[:, 1], u[:, 2])
-        shift += RELAXED * (problem.mu * along - shift)
+        shifts = [normal_shift(mu, x, y, problem.pyramid) for mu, (_, x, y) in zip(problem.mu, u, strict=True)]
+        shift += RELAXED * (np.array(shifts) - shift)
     return best
+
+
+def find_impulses_by_cones(model: Any, contacts: int, kinematics: Any, workspace: Any) -> float:
+    """Write the impulses of the problem that a step has left in its workspace; their residual [m/s], or -1 without any."""
+    work = workspace.assembly
+    p = problem_in(work, model.settings.pyramid, contacts, find_active_rows(model, kinematics, work.active))
+    if not (np.isfinite(p.problem.A).all() and np.isfinite(p.problem.b).all()):
+        return -1.0
+    tolerance = model.settings.tolerance * greatest_of(p.problem.b)
+    find = finder_of_impulses(lambda problem, start, tolerance, _: solve_by_cones(problem, start, tolerance))
+    return float(find(p, model.settings.in_step, tolerance, workspace.impulses).residual)
 
 
 def _diagonal(problem: Problem) -> Array:

@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Integers, Vector
+from .contact_settings import ContactSettings
+from .joint_rows import JointRows
 
 
 class ContactModel(NamedTuple):
     """The rows of the bodies that may touch in G (see `contact_problem`), the surfaces of candidates, and joint rows."""
 
-    width: Any  # (bodies,) int, 6 or 3
-    friction: Any  # (candidates,)
-    restitution: Any  # (candidates,)
-    rows: Any  # JointRows
-    settings: Any  # ContactSettings
+    width: Integers  # (bodies,) 6 or 3
+    friction: Vector  # (candidates,)
+    restitution: Vector  # (candidates,)
+    rows: JointRows
+    settings: ContactSettings
+
+
+def limited_rows(lower: Vector, upper: Vector, friction: Vector) -> Integers:
+    """Return the degrees of freedom of all joints (n,) that have limits, or dry friction."""
+    return np.flatnonzero((friction > 0.0) | np.isfinite(lower) | np.isfinite(upper))
+
+
+def joint_rows(at: Integers, lower: Vector, upper: Vector, friction: Vector, step: float) -> JointRows:
+    """Return the rows of `limited_rows`.
+
+    All are by degree of freedom of all joints (n,): the place of its coordinate in q, its limits [rad, m], and dry friction
+    [N m, N], zero where there is none.
+    """
+    dof = limited_rows(lower, upper, friction)
+    each = range(len(dof))
+    below = [k for k in each if np.isfinite(lower[dof[k]])]
+    above = [k for k in each if np.isfinite(upper[dof[k]])]
+    dry = [k for k in each if friction[dof[k]] > 0.0]
+    joint = np.array([*below, *above, *dry], dtype=np.int64)
+    limits, n = len(below) + len(above), len(dry)
+    most = step * friction[dof[dry]]
+    return JointRows(
+        joint=joint,
+        dof=dof[joint].astype(np.int64),
+        at=at[dof[joint]].astype(np.int64),
+        bound=np.concatenate([lower[dof[below]], upper[dof[above]], np.zeros(n)]),
+        sign=np.concatenate([np.ones(len(below)), -np.ones(len(above)), np.ones(n)]),
+        friction=np.concatenate([np.zeros(limits, bool), np.ones(n, bool)]),
+        lower=np.concatenate([np.zeros(limits), -most]),
+        upper=np.concatenate([np.full(limits, np.inf), most]),
+    )

@@ -9,68 +9,80 @@ touch, and nothing is compiled for a set of contacts.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..collision.detection import ContactPoints
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
-from .impulses import Problem
+from .contact_model import ContactModel
 from .joint_rows import is_active
+from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 
-MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
+SideRows = Tensor4  # (contacts, 2, 3, 6), what both bodies have
 
 
 class ContactKinematics(NamedTuple):
-    """Where bodies that may touch and joint rows are, and how fast they would move; of many robots, with a leading axis."""
+    """Where bodies that may touch and joint rows are, and how fast they would move."""
 
-    placement: Any  # (bodies, 4, 4)
-    velocity: Any  # (bodies, 6), linear and angular in the body's axes
-    gap: Any  # (joint rows,)
-    speed: Any  # (joint rows,)
-    velocity_before: Any  # (bodies, 6) at the beginning of the step, where the problem needs it (`ContactStage.looks_back`)
-    speed_before: Any  # (joint rows,)
+    placement: Tensor  # (bodies, 4, 4)
+    velocity: Matrix  # (bodies, 6), linear and angular in the body's axes
+    gap: Vector  # (joint rows,)
+    speed: Vector  # (joint rows,)
+    velocity_before: Matrix  # (bodies, 6) at the beginning of the step, where the problem needs it (`ContactStage.looks_back`)
+    speed_before: Vector  # (joint rows,)
 
 
 class BodyDelassus(NamedTuple):
-    """G, and where the rows of each body begin in it; of many robots, with a leading axis."""
+    """G, and where the rows of each body begin in it."""
 
-    G: Any  # (m, m)
-    begin: Any  # (bodies + 1,) int; the last is where those of joints begin
+    G: Matrix  # (m, m)
+    begin: Integers  # (bodies + 1,) the last is where those of joints begin
 
 
 class ContactImpulses(NamedTuple):
-    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too.
+    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too."""
 
-    Of many robots, with a leading axis.
-    """
+    force: Matrix  # (contacts, 3) in the world
+    wrench: Matrix  # (bodies, 6)
+    joint: Vector  # (joints with limits or friction,)
+    push: Matrix  # (bodies, 6), of the displacement
+    joint_push: Vector
+    impact: Matrix  # (bodies, 6), part of impacts at the beginning, where velocities are of the time of positions
+    joint_impact: Vector
+    last_force: Matrix  # (candidates, 3) in the world, to start from in the next step
+    last_row: Vector  # (joint rows,)
+    kept: Integers  # (contacts,) int, the candidates in `last_force`, of which there are kept_count[0]
+    kept_count: Integers  # (1,) int
+    next_row: Vector  # (joint rows,)
 
-    force: Any  # (contacts, 3) in the world
-    wrench: Any  # (bodies, 6)
-    joint: Any  # (joints with limits or friction,)
-    push: Any  # (bodies, 6), of the displacement
-    joint_push: Any
-    impact: Any  # (bodies, 6), the part of impacts at the beginning of the step, where velocities are of the time of positions
-    joint_impact: Any
-    last_force: Any  # (candidates, 3) in the world, to start from in the next step
-    last_row: Any  # (joint rows,)
-    next_force: Any  # (candidates, 3), the last ones once the step is taken
-    next_row: Any  # (joint rows,)
+    @classmethod
+    def of_sizes(cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int) -> ContactImpulses:
+        """Return impulses of zero, with room for so many contacts."""
+        sixes, each = ((bodies, 6), (joints,)), ((contacts, 3), (candidates, 3), (rows,))
+        wrench, joint, push, joint_push, impact, joint_impact = (np.zeros(shape) for shape in 3 * sixes)
+        force, last_force, last_row = (np.zeros(shape) for shape in each)
+        kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
+        return cls(
+            force, wrench, joint, push, joint_push, impact, joint_impact, last_force, last_row, kept, kept_count, np.zeros(rows)
+        )
 
 
 class AssembledProblem(NamedTuple):
     """One robot's problem, and what its rows are."""
 
-    problem: Any  # Problem
-    approach: Any  # (m,) velocities before impulses, without gaps
-    before: Any  # (m,) velocities at the beginning of the step, where they are needed
-    restitution: Any  # (contacts,), zero for what does not bounce
-    rows: Any  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
-    axes: Any  # (contacts, 3, 3) normal and tangents in the world
-    start: Any  # (m,) impulses of the step before
-    active: Any  # (joint rows that count,) int
+    problem: Problem
+    approach: Vector  # (m,) velocities before impulses, without gaps
+    before: Vector  # (m,) velocities at the beginning of the step, where they are needed
+    law: ContactLaw
+    rows: SideRows  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
+    axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
+    start: Vector  # (m,) impulses of the step before
+    active: Integers  # (joint rows that count,)
 
 
-def write_axes(n: Any, axes: Any) -> None:
+def write_axes(n: Vector, axes: Matrix) -> None:
     """A normal and two tangents, rows of `axes`."""
     x, y, z = n[0], n[1], n[2]
     if abs(x) < 0.9:
@@ -84,7 +96,7 @@ def write_axes(n: Any, axes: Any) -> None:
     axes[2, 0], axes[2, 1], axes[2, 2] = y * tz - z * ty, z * tx - x * tz, x * ty - y * tx
 
 
-def write_rows(axes: Any, point: Any, T: Any, sign: float, rows: Any) -> None:
+def write_rows(axes: Matrix, point: Vector, T: Matrix, sign: float, rows: Matrix) -> None:
     """Rows (3, 6) on the (linear, angular) velocity of a body with placement T, in its axes."""
     dx, dy, dz = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
     px = T[0, 0] * dx + T[1, 0] * dy + T[2, 0] * dz
@@ -99,7 +111,7 @@ def write_rows(axes: Any, point: Any, T: Any, sign: float, rows: Any) -> None:
         rows[k, 3], rows[k, 4], rows[k, 5] = py * z - pz * y, pz * x - px * z, px * y - py * x
 
 
-def body_of(contacts: Any, c: int, side: int) -> int:
+def body_of(contacts: ContactPoints, c: int, side: int) -> int:
     """The body on one side of a contact, -1 for the world."""
     return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
 
@@ -107,34 +119,29 @@ def body_of(contacts: Any, c: int, side: int) -> int:
 class AssemblyWork(NamedTuple):
     """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
 
-    active: Any  # (n,) int
-    rows: Any  # (k, 2, 3, 6)
-    axes: Any  # (k, 3, 3)
-    b: Any  # (m,)
-    approach: Any  # (m,)
-    before: Any  # (m,)
-    start: Any  # (m,)
-    mu: Any  # (k,)
-    restitution: Any  # (k,)
-    lower: Any  # (n,)
-    upper: Any  # (n,)
-    A: Any  # (m m,)
-    half: Any  # (3 columns of G,)
+    active: Integers  # (n,)
+    rows: SideRows  # (k, 2, 3, 6)
+    axes: Tensor  # (k, 3, 3)
+    gap: Vector  # (k + n,)
+    approach: Vector  # (m,)
+    before: Vector  # (m,)
+    start: Vector  # (m,)
+    law: ContactLaw
+    A: Vector  # (m m,)
+    half: Vector  # (3 columns of G,)
 
 
 def assembly_work(contacts: int, rows: int, columns: int) -> AssemblyWork:
     """Room for so many contacts and joint rows, where G has so many columns."""
     m = 3 * contacts + rows
-    b, approach, before, start = np.empty((4, m))
-    mu, restitution = np.empty((2, contacts))
-    lower, upper = np.empty((2, rows))
+    approach, before, start = np.empty((3, m))
     return AssemblyWork(
-        np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), b, approach, before, start, mu,
-        restitution, lower, upper, np.empty(m * m), np.empty(3 * columns),
+        np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + rows),
+        approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
     )  # fmt: skip
 
 
-def find_active_rows(model: Any, kinematics: Any, active: Any) -> int:
+def find_active_rows(model: ContactModel, kinematics: ContactKinematics, active: Integers) -> int:
     """Write the joint rows that would close within the step; how many."""
     rows, settings = model.rows, model.settings
     count = 0
@@ -145,33 +152,34 @@ def find_active_rows(model: Any, kinematics: Any, active: Any) -> int:
     return count
 
 
-def active_rows(model: Any, kinematics: Any) -> Any:
+def active_rows(model: ContactModel, kinematics: ContactKinematics) -> Integers:
     """The joint rows that would close within the step."""
     active = np.empty(len(model.rows.joint), np.int64)
     return active[: find_active_rows(model, kinematics, active)]
 
 
-def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulses: Any, work: Any) -> Any:
+def assembled(
+    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
+    impulses: ContactImpulses, work: AssemblyWork,
+) -> AssembledProblem:  # fmt: skip
     """The problem of one robot, for its contacts and the joint rows that would close within the step.
 
     In the room of `work`, an `AssemblyWork`.
     """
-    settings, joint_rows = model.settings, model.rows
+    settings = model.settings
     n = find_active_rows(model, kinematics, work.active)
     active = work.active[:n]
-    h, k = settings.step, len(contacts.gap)
-    m = 3 * k + n
-    rows, axes, mu, restitution = work.rows[:k], work.axes[:k], work.mu[:k], work.restitution[:k]
-    b, approach, before, start = work.b[:m], work.approach[:m], work.before[:m], work.start[:m]
+    k = len(contacts.gap)
+    p = problem_in(work, settings.pyramid, k, n)
+    rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k):
-        candidate = contacts.candidate[c]
-        mu[c], restitution[c] = model.friction[candidate], model.restitution[candidate]
+        gap[c] = contacts.gap[c]
         write_axes(contacts.normal[c], axes[c])
         for i in range(3):
             at = 3 * c + i
             approach[at] = before[at] = start[at] = 0.0
             for j in range(3):
-                start[at] += axes[c, i, j] * impulses.last_force[candidate, j]
+                start[at] += axes[c, i, j] * impulses.last_force[contacts.candidate[c], j]
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
@@ -180,30 +188,32 @@ def assembled(model: Any, contacts: Any, kinematics: Any, delassus: Any, impulse
                     for j in range(6):
                         approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
                         before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
-        for i in range(3):
-            b[3 * c + i] = approach[3 * c + i]
-        if not before[3 * c] < -settings.bounce:
-            restitution[c] = 0.0
-        later = h * approach[3 * c]
-        if restitution[c] > 0.0 and contacts.gap[c] + 0.5 * later > 0.0 and contacts.gap[c] + later > -MOST_LATE:
-            restitution[c] = 0.0  # it bounces in the step after, which is nearer to when it touches
-            b[3 * c] += MOST_LATE / h
-        if restitution[c] == 0.0:
-            b[3 * c] += max(contacts.gap[c], 0.0) / h
-    lower, upper = work.lower[:n], work.upper[:n]
     for i in range(n):
         r = active[i]
+        gap[k + i] = kinematics.gap[r]
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
-        b[3 * k + i] = kinematics.speed[r] + (0.0 if joint_rows.friction[r] else max(kinematics.gap[r], 0.0) / h)
-        lower[i], upper[i] = joint_rows.lower[r], joint_rows.upper[r]
         start[3 * k + i] = impulses.last_row[r]
-    A = as_matrix(work.A, m, m)
+    write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
+    A = p.problem.A
     write_contact_delassus(model, contacts, rows, active, delassus, work.half, A)
-    problem = Problem(A, b, mu, lower, upper, settings.pyramid)
-    return AssembledProblem(problem, approach, before, restitution, rows, axes, start, active)
+    for i in range(len(A)):
+        A[i, i] += law.compliance[i]
+    return p
 
 
-def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, delassus: Any, room: Any, A: Any) -> None:
+def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledProblem:
+    """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
+    m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
+    problem = Problem(as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid)
+    return AssembledProblem(
+        problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]
+    )
+
+
+def write_contact_delassus(
+    model: ContactModel, contacts: ContactPoints, rows: SideRows, active: Integers, delassus: BodyDelassus, room: Vector,
+    A: Matrix,
+) -> None:  # fmt: skip
     """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G."""
     G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
     count, nr = len(contacts.gap), len(active)
@@ -245,7 +255,7 @@ def write_contact_delassus(model: Any, contacts: Any, rows: Any, active: Any, de
             A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry
 
 
-def add_rows(G: Any, x: int, width: int, rows: Any, c: int, s: int, total: Any) -> None:
+def add_rows(G: Matrix, x: int, width: int, rows: SideRows, c: int, s: int, total: Matrix) -> None:
     """Add a contact's rows, combined of those of a body, from x on in G: written out, since they are so few."""
     for i in range(3):
         for y in range(0, width, 3):
@@ -254,7 +264,7 @@ def add_rows(G: Any, x: int, width: int, rows: Any, c: int, s: int, total: Any) 
                 total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
 
 
-def add_block(rows: Any, d: int, s: int, half: Any, x: int, width: int, A: Any, row: int) -> None:
+def add_block(rows: SideRows, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:
     """Add what a body of contact d has in three rows of A = R G Rᵀ, of which `half` are R G; its rows begin at x."""
     for i in range(3):
         for j in range(3):

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..collision.detection import points_of
-from ..engine.loops.kernels import compiled
+from ..collision.detection import ContactPoints
+from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
 from .contact_problem import BodyDelassus, body_of
 
 
 class InverseFactors(NamedTuple):
-    """What G = J M⁻¹ Jᵀ is made of; of many robots, with a leading axis."""
+    """What G = J M⁻¹ Jᵀ is made of."""
 
-    J: Any  # (m, nv), rows of all bodies that may touch, one body after the other
-    Minv: Any  # (nv, nv)
-    E: Any  # (rows, nv), rows of joints, or none
+    J: Matrix  # (m, nv), rows of all bodies that may touch, one body after the other
+    Minv: Matrix  # (nv, nv)
+    E: Matrix  # (rows, nv), rows of joints, or none
 
 
 class InverseWork(NamedTuple):
     """Room for at most r rows of G, of bodies and joints."""
 
-    touched: Any  # (bodies,) bool
-    rows: Any  # (r, nv)
-    places: Any  # (r, nv) int, where rows are not zero
-    entries: Any  # (r,) int, at how many places
-    half: Any  # (nv,)
+    touched: Booleans  # (bodies,)
+    rows: Matrix  # (r, nv)
+    places: IntegerMatrix  # (r, nv) where rows are not zero
+    entries: Integers  # (r,) at how many places
+    half: Vector  # (nv,)
 
 
 def inverse_work(bodies: int, rows: int, nv: int) -> InverseWork:
@@ -36,7 +36,9 @@ def inverse_work(bodies: int, rows: int, nv: int) -> InverseWork:
     )  # fmt: skip
 
 
-def write_delassus_by_inverse(width: Any, contacts: Any, factors: Any, delassus: Any, work: Any) -> None:
+def write_delassus_by_inverse(
+    width: Integers, contacts: ContactPoints, factors: InverseFactors, delassus: BodyDelassus, work: InverseWork
+) -> None:
     """G of the bodies that touch anything and of the joint rows, and where they begin; `work` is an `InverseWork`."""
     J, E, begin, touched, rows = factors.J, factors.E, delassus.begin, work.touched, work.rows
     bodies, nv = len(width), len(factors.Minv)
@@ -63,7 +65,7 @@ def write_delassus_by_inverse(width: Any, contacts: Any, factors: Any, delassus:
     write_product(size + len(E), factors.Minv, delassus.G, work)
 
 
-def write_product(size: int, Minv: Any, G: Any, work: Any) -> None:
+def write_product(size: int, Minv: Matrix, G: Matrix, work: InverseWork) -> None:
     """rows M⁻¹ rowsᵀ, where most of the entries of a row are zero."""
     rows, entries, places, half = work.rows, work.entries, work.places, work.half
     nv = len(Minv)
@@ -85,18 +87,3 @@ def write_product(size: int, Minv: Any, G: Any, work: Any) -> None:
             for n in range(entries[j]):
                 total += half[places[j, n]] * rows[j, places[j, n]]
             G[i, j] = G[j, i] = total
-
-
-@compiled
-def write_delassus_of_robots(
-    first: int, stop: int, robots: Any, model: Any, state: Any, factors: Any, delassus: Any, work: Any
-) -> None:
-    """That of the robots numbered `robots[first:stop]`, of which `factors` and `delassus` have one after the other.
-
-    `model` is a `ContactModel`, `state` a `ContactState`, `work` an `InverseWork`.
-    """
-    for n in range(first, stop):
-        i = robots[n]
-        own = InverseFactors(factors.J[n], factors.Minv[n], factors.E[n % len(factors.E)])
-        into = BodyDelassus(delassus.G[n], delassus.begin[n])
-        write_delassus_by_inverse(model.width, points_of(state.contacts, i, state.counts[i]), own, into, work)

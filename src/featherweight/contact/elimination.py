@@ -9,10 +9,9 @@ are eliminated at a time: what is left takes that many multiples of rows at once
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import LANES, subtract_multiples
 
 BLOCK = 8  # rows at a time, as `block_factors` writes them out
@@ -23,7 +22,7 @@ def stride_of(size: int) -> int:
     return (size // LANES + 1) * LANES
 
 
-def solve_partly_symmetric(matrix: Any, size: int, symmetric: int, reciprocal: Any, x: Any) -> bool:
+def solve_partly_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal: Vector, x: Vector) -> bool:
     """Write the solution x of `size` equations; the matrix is overwritten.
 
     Of its first `symmetric` rows, what is below the diagonal is not read. False where these are not positive definite.
@@ -55,7 +54,7 @@ def solve_partly_symmetric(matrix: Any, size: int, symmetric: int, reciprocal: A
     return True
 
 
-def factor_rows(matrix: Any, stride: int, first: int, count: int, reciprocal: Any) -> bool:
+def factor_rows(matrix: Vector, stride: int, first: int, count: int, reciprocal: Vector) -> bool:
     """Eliminate some symmetric rows from one another."""
     for p in range(first, first + count):
         pivot = matrix[p * stride + p]
@@ -67,14 +66,14 @@ def factor_rows(matrix: Any, stride: int, first: int, count: int, reciprocal: An
     return True
 
 
-def reduce_by_row(matrix: Any, stride: int, p: int, i: int, factor: float) -> None:
+def reduce_by_row(matrix: Vector, stride: int, p: int, i: int, factor: float) -> None:
     """Row i without `factor` times row p, from the diagonal of the upper of them on."""
     if factor != 0.0:
         begin = min(p, i) // LANES * LANES
         subtract_multiples(matrix, i * stride + begin, p * stride + begin, stride, stride - begin, (factor,))
 
 
-def reduce_by_block(matrix: Any, stride: int, size: int, symmetric: int, k: int, reciprocal: Any) -> None:
+def reduce_by_block(matrix: Vector, stride: int, size: int, symmetric: int, k: int, reciprocal: Vector) -> None:
     """The rows below a block of symmetric ones, without their multiples."""
     source, r = k * stride, reciprocal
     for i in range(k + BLOCK, symmetric):
@@ -100,7 +99,7 @@ def reduce_by_block(matrix: Any, stride: int, size: int, symmetric: int, k: int,
         subtract_multiples(matrix, i * stride + begin, source + begin, stride, stride - begin, factors)
 
 
-def bring_up_pivot(matrix: Any, stride: int, size: int, k: int) -> None:
+def bring_up_pivot(matrix: Vector, stride: int, size: int, k: int) -> None:
     """Swap row k with the one below it whose entry in column k is the greatest."""
     pivot = k
     for i in range(k + 1, size):
@@ -112,6 +111,6 @@ def bring_up_pivot(matrix: Any, stride: int, size: int, k: int) -> None:
             matrix[a], matrix[b] = matrix[b], matrix[a]
 
 
-def room_for_equations(size: int) -> Any:
+def room_for_equations(size: int) -> Vector:
     """Memory for the matrix of at most so many unknowns, and its right side; its numbers are not initialized."""
     return np.empty(size * stride_of(size))

@@ -12,14 +12,16 @@ Impulses of redundant contacts are not unique. The least df is taken; what they 
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from .impulses import Problem
+from .contact_problem import AssembledProblem
+from .laws import Problem
 from .newton import write_residual, write_rho
 
 Array = np.ndarray[Any, np.dtype[Any]]
+ValueAndRates = tuple[Array, Array]  # (m,) and (m, directions)
 
 RANK = 1e-10  # of the greatest singular value
 CONSISTENT = 1e-6  # part of the right side that may be left
@@ -80,25 +82,35 @@ class ImpulseRates:
         return df
 
 
+class RatesOfRows(Protocol):
+    """What the rows of contacts and joints see of motion, in all directions."""
+
+    dbefore: Array  # (m, directions) of velocities at the beginning of the step
+    dapproach: Array  # and at its end, without impulses
+
+    def applied(self, f: Array, df: Array) -> ValueAndRates:
+        """The change of velocities by impulses, A f, and its rates."""
+
+
 def restitution_rates(
-    p: Any, in_step: bool, impulses: tuple[Array, Array], compression: tuple[Array, Array], rates: Any
-) -> Any:
-    """Impulses with those of restitution, and their rates, as `contact_solver.add_restitution` has them.
+    p: AssembledProblem, in_step: bool, impulses: ValueAndRates, compression: ValueAndRates, rates: RatesOfRows
+) -> ValueAndRates:
+    """Impulses with those of restitution, and their rates, as `laws.add_restitution` has them.
 
     `impulses` and `compression` are values and rates; `rates` has `applied` of both to velocities, and those of `before` and
     `approach`.
     """
     (f, df), (g, dg) = impulses, compression
     part = np.zeros(len(f))
-    part[0 : 3 * len(p.restitution) : 3] = p.restitution
+    part[0 : 3 * len(p.law.restitution) : 3] = p.law.restitution
     back, dback = part * g, part[:, None] * dg
     (Af, dAf), (Ab, dAb) = rates.applied(f, df), rates.applied(back, dback)
     mean, dmean = p.before, rates.dbefore
     if not in_step:
         mean, dmean = 0.5 * (p.before + p.approach), 0.5 * (rates.dbefore + rates.dapproach)
-    before, dbefore = f @ (0.5 * Af + mean), df.T @ (0.5 * Af + mean) + (0.5 * dAf + dmean).T @ f
-    first, dfirst = back @ (Af + mean), dback.T @ (Af + mean) + (dAf + dmean).T @ back
-    second, dsecond = 0.5 * back @ Ab, 0.5 * (dback.T @ Ab + dAb.T @ back)
+    before, dbefore = float(f @ (0.5 * Af + mean)), df.T @ (0.5 * Af + mean) + (0.5 * dAf + dmean).T @ f
+    first, dfirst = float(back @ (Af + mean)), dback.T @ (Af + mean) + (dAf + dmean).T @ back
+    second, dsecond = 0.5 * float(back @ Ab), 0.5 * (dback.T @ Ab + dAb.T @ back)
     s, ds = 1.0, np.zeros(df.shape[1])
     if before + first + second > 0.0 and second > 0.0:
         root = sqrt(max(first * first - 4.0 * second * before, 0.0))

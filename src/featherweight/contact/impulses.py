@@ -23,12 +23,14 @@ solved by Newton's method for contacts that give way at first.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import compiled
-from .newton import NEWTON_STEPS, newton_work, project_all, solve_by_newton, write_residual, write_rho
+from .laws import Problem
+from .newton import NEWTON_STEPS, NewtonWork, newton_work, project_all, solve_by_newton, write_residual, write_rho
 from .sweeps import solve_by_sweeps
 
 SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
@@ -40,21 +42,10 @@ GOOD = 1e2  # times the tolerance: where more is left, cones are tried too (`con
 ACCEPTED = 1e5  # times the tolerance, if they do not help: redundant contacts that slide may have no exact solution
 
 
-class Problem(NamedTuple):
-    """Contacts in `mu`, then rows with bounds, of velocities u = A f + b."""
-
-    A: Any  # (m, m)
-    b: Any  # (m,) [m/s, rad/s]
-    mu: Any  # (k,)
-    lower: Any = np.zeros(0)  # (m - 3k,) [N s, N m s]
-    upper: Any = np.zeros(0)
-    pyramid: bool = False
-
-
 class Solution(NamedTuple):
     """Impulses (m,), the natural residual that they leave [m/s], and the work that it took."""
 
-    impulses: Any
+    impulses: Vector
     residual: float
     sweeps: int
     newton_steps: int
@@ -63,12 +54,12 @@ class Solution(NamedTuple):
 class SolverWork(NamedTuple):
     """Room for impulses of at most m unknowns."""
 
-    newton: Any  # NewtonWork
-    f: Any  # (m,) of sweeps
-    newest: Any  # (m,) of Newton's method
-    settled: Any  # (m,) the best of contacts that give way
-    best: Any  # (m,)
-    diagonal: Any  # (m,) of A, while contacts give way
+    newton: NewtonWork
+    f: Vector  # (m,) of sweeps
+    newest: Vector  # (m,) of Newton's method
+    settled: Vector  # (m,) the best of contacts that give way
+    best: Vector  # (m,)
+    diagonal: Vector  # (m,) of A, while contacts give way
 
 
 def solver_work(size: int) -> SolverWork:
@@ -76,7 +67,7 @@ def solver_work(size: int) -> SolverWork:
     return SolverWork(newton_work(size), *np.empty((5, size)))
 
 
-def solve_problem(problem: Problem, start: Any, tolerance: float) -> Solution:
+def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
     """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
     work = solver_work(len(start))
     return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
@@ -88,7 +79,7 @@ def of_arrays(problem: Problem) -> Problem:
     return Problem(np.array(problem.A, float, order="C"), b, mu, lower, upper, problem.pyramid)
 
 
-def solve_in(problem: Any, start: Any, tolerance: float, work: Any) -> Any:
+def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
     """As `solve_problem`, in the room of `work`, where the impulses of the solution stay."""
     m = len(start)
     f, newest, best = work.f[:m], work.newest[:m], work.best[:m]
@@ -121,7 +112,7 @@ def solve_in(problem: Any, start: Any, tolerance: float, work: Any) -> Any:
     return Solution(best, least, swept, steps)
 
 
-def solve_by_continuation(problem: Any, f: Any, tolerance: float, work: Any) -> tuple[float, int]:
+def solve_by_continuation(problem: Problem, f: Vector, tolerance: float, work: SolverWork) -> tuple[float, int]:
     """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles.
 
     Changes f to the best impulses met; the diagonal of A is another one meanwhile.
@@ -153,23 +144,23 @@ def solve_by_continuation(problem: Any, f: Any, tolerance: float, work: Any) -> 
         softness = STIFFER * softness if softness > LAST_SOFTNESS else 0.0
 
 
-def natural_residual(problem: Problem, f: Any) -> float:
+def natural_residual(problem: Problem, f: Vector) -> float:
     """The greatest entry of the natural residual, as a velocity [m/s]."""
     return float(_natural_residual(of_arrays(problem), np.asarray(f, float), newton_work(len(f))))
 
 
-def natural_residual_in(problem: Any, f: Any, work: Any) -> float:
+def natural_residual_in(problem: Problem, f: Vector, work: NewtonWork) -> float:
     """As `natural_residual`, in the room of a `NewtonWork`."""
     write_rho(problem.A, len(problem.mu), work.rho)
     return write_residual(problem, f, work.rho, work.residual, work.slope)
 
 
-def copy_numbers(source: Any, target: Any) -> None:
+def copy_numbers(source: Vector, target: Vector) -> None:
     for i in range(len(target)):
         target[i] = source[i]
 
 
-def greatest_of(b: Any) -> float:
+def greatest_of(b: Vector) -> float:
     worst = 0.0
     for x in b:
         worst = max(worst, abs(x))
@@ -177,7 +168,7 @@ def greatest_of(b: Any) -> float:
 
 
 @compiled
-def solve_in_room(problem: Any, start: Any, tolerance: float, work: Any) -> tuple[float, int, int]:
+def solve_in_room(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> tuple[float, int, int]:
     """As `solve_in`, for callers in Python: the residual, sweeps and Newton steps. The impulses are in `work.best`."""
     solution = solve_in(problem, start, tolerance, work)
     return solution.residual, solution.sweeps, solution.newton_steps

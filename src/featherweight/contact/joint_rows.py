@@ -6,11 +6,12 @@ its impulse pushes. Friction is always there, has no gap, and its impulse lies b
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.kernels import compiled
+from ..engine.loops.array_types import Booleans, Integers, Vector
+from .contact_settings import ContactSettings
 
 JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
 BEYOND = 1e-3  # [rad, m] from which on a joint of a loop must come back; less is the error of steps that turn fast
@@ -20,34 +21,34 @@ LEAST_RETURN = 1e-6  # of the displacement of the joint that moves farthest; les
 class JointRows(NamedTuple):
     """Lower limits, then upper ones, then friction."""
 
-    joint: Any  # (rows,) int, which of the degrees of freedom with limits or friction
-    dof: Any  # (rows,) int, its velocity among those of all joints
-    at: Any  # (rows,) int, the place of its coordinate in q
-    bound: Any  # (rows,) [rad, m] of limits
-    sign: Any  # (rows,) 1.0, or -1.0 for an upper limit
-    friction: Any  # (rows,) bool
-    lower: Any  # (rows,) [N s, N m s], least impulse
-    upper: Any  # (rows,) and greatest
+    joint: Integers  # (rows,) which of the degrees of freedom with limits or friction
+    dof: Integers  # (rows,) its velocity among those of all joints
+    at: Integers  # (rows,) the place of its coordinate in q
+    bound: Vector  # (rows,) [rad, m] of limits
+    sign: Vector  # (rows,) 1.0, or -1.0 for an upper limit
+    friction: Booleans  # (rows,)
+    lower: Vector  # (rows,) [N s, N m s], least impulse
+    upper: Vector  # (rows,) and greatest
 
 
-def write_row_gaps(rows: Any, q: Any, gap: Any) -> None:
+def write_row_gaps(rows: JointRows, q: Vector, gap: Vector) -> None:
     """Gaps (rows,) of one robot, infinite for friction, at q (nq,)."""
     for r in range(len(rows.joint)):
         gap[r] = np.inf if rows.friction[r] else rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
 
 
-def write_row_speeds(rows: Any, velocity: Any, speed: Any) -> None:
+def write_row_speeds(rows: JointRows, velocity: Vector, speed: Vector) -> None:
     """Speeds (rows,) of one robot for velocities (n,) of all joints."""
     for r in range(len(rows.joint)):
         speed[r] = rows.sign[r] * velocity[rows.dof[r]]
 
 
-def is_active(rows: Any, r: int, gap: float, speed: float, settings: Any) -> bool:
+def is_active(rows: JointRows, r: int, gap: float, speed: float, settings: ContactSettings) -> bool:
     """Whether a row counts: friction, or a limit that is near, or would be at the end of the step."""
-    return rows.friction[r] or min(gap, gap + settings.step * speed) < JOINT_MARGIN * settings.margin  # type: ignore[no-any-return]
+    return rows.friction[r] or min(gap, gap + settings.step * speed) < JOINT_MARGIN * settings.margin
 
 
-def any_active(rows: Any, gap: Any, speed: Any, settings: Any) -> bool:
+def any_active(rows: JointRows, gap: Vector, speed: Vector, settings: ContactSettings) -> bool:
     """Whether any row of one robot counts."""
     active = False
     for r in range(len(rows.joint)):
@@ -55,7 +56,7 @@ def any_active(rows: Any, gap: Any, speed: Any, settings: Any) -> bool:
     return active
 
 
-def farthest_beyond(rows: Any, gap: Any) -> int:
+def farthest_beyond(rows: JointRows, gap: Vector) -> int:
     """The row of the limit with the least gap."""
     worst = 0
     for r in range(len(rows.joint)):
@@ -70,24 +71,3 @@ def comes_back(gained: float, expected: float, parting: float) -> bool:
     Where a loop leaves the joint no way to go, nothing is expected, and where it is at a dead centre, nothing is gained.
     """
     return gained > max(0.5 * expected, LEAST_RETURN * parting)
-
-
-@compiled
-def write_gaps(rows: Any, q: Any, gap: Any) -> None:
-    """`write_row_gaps` of many robots."""
-    for i in range(len(q)):
-        write_row_gaps(rows, q[i], gap[i])
-
-
-@compiled
-def write_speeds(rows: Any, velocity: Any, speed: Any) -> None:
-    """`write_row_speeds` of many robots."""
-    for i in range(len(velocity)):
-        write_row_speeds(rows, velocity[i], speed[i])
-
-
-@compiled
-def write_active(rows: Any, gap: Any, speed: Any, settings: Any, active: Any) -> None:
-    """`any_active` of many robots."""
-    for i in range(len(gap)):
-        active[i] = any_active(rows, gap[i], speed[i], settings)

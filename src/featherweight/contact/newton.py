@@ -11,13 +11,14 @@ comes from f - u/rho, so that resting contacts, for which r is linear, are solve
 
 from __future__ import annotations
 
-from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import LANES
 from .elimination import room_for_equations, solve_partly_symmetric
+from .laws import Problem, project
 
 NEWTON_STEPS = 8
 PROXIMAL = 1e-9  # of rho, added to A in r' only: impulses of redundant contacts are not unique
@@ -26,14 +27,14 @@ PROXIMAL = 1e-9  # of rho, added to A in r' only: impulses of redundant contacts
 class NewtonWork(NamedTuple):
     """Room for Newton's method with at most m unknowns, of which the first 3 k are those of contacts."""
 
-    rho: Any  # (m,)
-    residual: Any  # (m,) r(f)
-    slope: Any  # (m, 3, 3) blocks of P', one for a contact or a row with bounds
-    step: Any  # (m,)
-    equations: Any  # what has to be solved for, as `elimination` has it
-    reciprocal: Any  # (m,)
-    solution: Any  # (m,)
-    unknowns: Any  # (m,) int, those in it
+    rho: Vector  # (m,)
+    residual: Vector  # (m,) r(f)
+    slope: Tensor  # (m, 3, 3) blocks of P', one for a contact or a row with bounds
+    step: Vector  # (m,)
+    equations: Vector  # what has to be solved for, as `elimination` has it
+    reciprocal: Vector  # (m,)
+    solution: Vector  # (m,)
+    unknowns: Integers  # (m,) those in it
 
 
 def newton_work(size: int) -> NewtonWork:
@@ -43,7 +44,7 @@ def newton_work(size: int) -> NewtonWork:
     return NewtonWork(rho, residual, np.empty((size, 3, 3)), step, equations, reciprocal, solution, unknowns)
 
 
-def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) -> float:
+def write_residual(problem: Problem, f: Vector, rho: Vector, residual: Vector, slope: Tensor) -> float:
     """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r."""
     A, b, mu, lower, upper = problem.A, problem.b, problem.mu, problem.lower, problem.upper
     k, m = len(mu), len(f)
@@ -64,7 +65,7 @@ def write_residual(problem: Any, f: Any, rho: Any, residual: Any, slope: Any) ->
     return worst
 
 
-def write_product_with(A: Any, f: Any, product: Any) -> None:
+def write_product_with(A: Matrix, f: Vector, product: Vector) -> None:
     """A f, four rows at a time."""
     m = len(f)
     for i in range(0, m - 3, 4):
@@ -82,36 +83,7 @@ def write_product_with(A: Any, f: Any, product: Any) -> None:
         product[i] = t
 
 
-def project(aim: Any, mu: float, pyramid: bool, r: int, slope: Any) -> None:
-    """P of one contact, in place, and its derivative."""
-    for i in range(3):
-        slope[i, 0] = slope[i, 1] = slope[i, 2] = 0.0
-    if not aim[r] > 0.0:
-        aim[r] = aim[r + 1] = aim[r + 2] = 0.0
-        return
-    slope[0, 0] = 1.0
-    most = mu * aim[r]
-    if pyramid:
-        for i in range(1, 3):
-            if abs(aim[r + i]) <= most:
-                slope[i, i] = 1.0
-            else:
-                way = 1.0 if aim[r + i] > 0.0 else -1.0
-                aim[r + i], slope[i, 0] = way * most, way * mu
-        return
-    x, y = aim[r + 1], aim[r + 2]
-    length = sqrt(x * x + y * y)
-    if length <= most:
-        slope[1, 1] = slope[2, 2] = 1.0
-        return
-    x, y, shrink = x / length, y / length, most / length
-    aim[r + 1], aim[r + 2] = most * x, most * y
-    slope[1, 0], slope[2, 0] = mu * x, mu * y
-    slope[1, 1], slope[2, 2] = shrink * (1.0 - x * x), shrink * (1.0 - y * y)
-    slope[1, 2] = slope[2, 1] = -shrink * x * y
-
-
-def project_all(problem: Any, f: Any, slope: Any) -> None:
+def project_all(problem: Problem, f: Vector, slope: Matrix) -> None:
     """P of all impulses, in place; `slope` (3, 3) is room."""
     k = len(problem.mu)
     for c in range(k):
@@ -120,7 +92,7 @@ def project_all(problem: Any, f: Any, slope: Any) -> None:
         f[3 * k + i] = min(max(f[3 * k + i], problem.lower[i]), problem.upper[i])
 
 
-def write_newton_step(A: Any, k: int, work: Any) -> None:
+def write_newton_step(A: Matrix, k: int, work: NewtonWork) -> None:
     """Write the step that makes r zero, were r' constant.
 
     Where P' is zero (open contacts, forces at their bounds), r' is rho, and the step is known; what is left of r' is smaller.
@@ -138,7 +110,7 @@ def write_newton_step(A: Any, k: int, work: Any) -> None:
         step[unknowns[x]] = work.solution[x]
 
 
-def order_unknowns(m: int, k: int, work: Any) -> tuple[int, int]:
+def order_unknowns(m: int, k: int, work: NewtonWork) -> tuple[int, int]:
     """Write which steps have to be solved for, first those in whose rows P' is one: how many of all, and how many of these.
 
     Steps that are known are written.
@@ -167,7 +139,7 @@ def place_of(i: int, k: int) -> tuple[int, int]:
     return (i // 3, i % 3) if i < 3 * k else (i - 2 * k, 0)
 
 
-def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> None:
+def write_equations(A: Matrix, k: int, size: int, symmetric: int, work: NewtonWork) -> None:
     """r' step = r for the unknown steps; of the first `symmetric` rows the upper half."""
     matrix, unknowns, rho, slope, step = work.equations, work.unknowns, work.rho, work.slope, work.step
     m, stride, known = len(A), (size // LANES + 1) * LANES, work.solution  # room for A times the steps that are known
@@ -207,7 +179,7 @@ def write_equations(A: Any, k: int, size: int, symmetric: int, work: Any) -> Non
             matrix[at + y] = 0.0
 
 
-def write_rho(A: Any, k: int, rho: Any) -> None:
+def write_rho(A: Matrix, k: int, rho: Vector) -> None:
     for c in range(k):
         most = max(A[3 * c, 3 * c], A[3 * c + 1, 3 * c + 1], A[3 * c + 2, 3 * c + 2])
         rho[3 * c] = rho[3 * c + 1] = rho[3 * c + 2] = most if most > 0.0 else 1.0
@@ -215,7 +187,7 @@ def write_rho(A: Any, k: int, rho: Any) -> None:
         rho[i] = A[i, i] if A[i, i] > 0.0 else 1.0
 
 
-def solve_by_newton(problem: Any, f: Any, tolerance: float, most: int, work: Any) -> tuple[float, int]:
+def solve_by_newton(problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork) -> tuple[float, int]:
     """Change the impulses f, whether or not they come near: the residual left, and the number of steps, `most` at most.
 
     Steps are whole ones: the residual may grow while contacts change between sticking, sliding and open, and a search along

@@ -14,17 +14,19 @@ What the velocities lacked before these steps, the greatest of a sweep, is the r
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+
+from ..engine.loops.array_types import Vector
+from .laws import Problem, cut_friction, holds
 
 
-def row_velocity(problem: Any, f: Any, r: int) -> float:
+def row_velocity(problem: Problem, f: Vector, r: int) -> float:
     u = 0.0
     for j in range(len(f)):
         u += problem.A[r, j] * f[j]
     return u + problem.b[r]  # type: ignore[no-any-return]
 
 
-def gauss_seidel_sweep(problem: Any, f: Any) -> float:
+def gauss_seidel_sweep(problem: Problem, f: Vector) -> float:
     """One sweep over the contacts and bounded rows of a problem; the residual [m/s] that it found."""
     A, mu, lower, upper = problem.A, problem.mu, problem.lower, problem.upper
     k = len(mu)
@@ -50,7 +52,7 @@ def gauss_seidel_sweep(problem: Any, f: Any) -> float:
     return worst
 
 
-def stick_or_slide(problem: Any, most: float, f: Any, r: int) -> float:
+def stick_or_slide(problem: Problem, most: float, f: Vector, r: int) -> float:
     """Friction of the contact whose normal is row r, at most `most`; the residual found."""
     A, pyramid = problem.A, problem.pyramid
     x, y = f[r + 1], f[r + 2]
@@ -63,20 +65,14 @@ def stick_or_slide(problem: Any, most: float, f: Any, r: int) -> float:
     new_x, new_y = x - u / rho, y - v / rho
     if determinant > 1e-12 * rho * rho:
         stuck_x, stuck_y = x - (q * u - c * v) / determinant, y - (p * v - c * u) / determinant
-        inside = max(abs(stuck_x), abs(stuck_y)) <= most if pyramid else stuck_x**2 + stuck_y**2 <= most * most
-        if inside:
+        if holds(stuck_x, stuck_y, most, pyramid):
             new_x, new_y = stuck_x, stuck_y
-    if pyramid:
-        new_x, new_y = min(max(new_x, -most), most), min(max(new_y, -most), most)
-    else:
-        length = sqrt(new_x * new_x + new_y * new_y)
-        if length > most:
-            new_x, new_y = new_x * most / length, new_y * most / length
+    new_x, new_y = cut_friction(new_x, new_y, most, pyramid)
     f[r + 1], f[r + 2] = new_x, new_y
     return max(abs(new_x - x), abs(new_y - y)) * rho  # type: ignore[no-any-return]
 
 
-def solve_by_sweeps(problem: Any, f: Any, most: int, tolerance: float) -> tuple[int, float]:
+def solve_by_sweeps(problem: Problem, f: Vector, most: int, tolerance: float) -> tuple[int, float]:
     """Sweeps from the impulses f, which are changed, until the residual is below `tolerance`: how many, and what is left."""
     residual = 0.0
     for k in range(most):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,19 @@ from .cache_folder import log, read_file, write_file
 MAGIC = b"featherweight object 2\n"
 
 
+def digest_of_files(folder: Path, files: Iterable[Path]) -> str:
+    """Hash of files in a folder, and of where they are in it."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.relative_to(folder).as_posix().encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
 def _engine_digest() -> str:
     """Hash of every file that makes code of kernels."""
     package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for file in sorted(f for room in ("engine", "spatial") for f in (package / room).rglob("*.py")):
-        digest.update(file.relative_to(package).as_posix().encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return digest_of_files(package, (f for room in ("engine", "spatial") for f in (package / room).rglob("*.py")))
 
 
 ENGINE = _engine_digest()  # when it is imported: files that change later are not what runs
@@ -61,8 +66,11 @@ def kept(make: Callable[[], bytes], *what: Any) -> bytes:
 def read(name: str) -> tuple[dict[str, Any], bytes] | None:
     """Facts and object code of an entry, or None if there is none that is whole."""
     data = None if _mixed else read_file(name)
-    if data is None:
-        return None
+    return None if data is None else unpacked(name, data)
+
+
+def unpacked(name: str, data: bytes) -> tuple[dict[str, Any], bytes] | None:
+    """Facts and object code of what `packed` made under this name, or None if it is damaged."""
     head = len(MAGIC) + 32
     content = data[head:]
     if not data.startswith(MAGIC) or _digest(name, content) != data[len(MAGIC) : head]:
@@ -74,9 +82,14 @@ def read(name: str) -> tuple[dict[str, Any], bytes] | None:
 
 def write(name: str, facts: dict[str, Any], code: bytes) -> None:
     """Keep an entry, if the disk allows."""
-    content = json.dumps(facts).encode() + b"\n" + code
     if not _mixed:
-        write_file(name, MAGIC + _digest(name, content) + content)
+        write_file(name, packed(name, facts, code))
+
+
+def packed(name: str, facts: dict[str, Any], code: bytes) -> bytes:
+    """The file of an entry."""
+    content = json.dumps(facts).encode() + b"\n" + code
+    return MAGIC + _digest(name, content) + content
 
 
 def _digest(name: str, content: bytes) -> bytes:

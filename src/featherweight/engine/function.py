@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 import numpy as np
 
-from ..extras import install_command
 from ..names import missing_attribute, unknown_keyword
 from .ambient_program import AmbientProgram, is_ambient, is_plain
-from .backends import EXECUTIONS, NEEDED, backend
+from .backends import EXECUTIONS, backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
 from .call_arrays import batch_axes, bound, given_results, result_type
@@ -240,13 +239,13 @@ class CompiledFunction(Generic[R]):
     # calling it
 
     def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> R:
-        f = self._meant(named)
+        f = self.chosen(named)
         if f is not self:
             return f(*args, out=out, threads=threads, device=device, **named)
         result: R = self._general(bound(self.program, args, named), out, threads, device)
         return result
 
-    def _meant(self, named: dict[str, Any]) -> CompiledFunction[R]:
+    def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:
         """The function that a call with these named arguments is of: of the algorithm asked for, with the options given.
 
         What says so, and is no argument of that function, is taken out of `named`.
@@ -256,10 +255,10 @@ class CompiledFunction(Generic[R]):
             if algorithm not in self._candidates:
                 known = ", ".join(self._candidates or (self.algorithm,))
                 raise ValueError(f"{self.name}: algorithm must be one of {known}; got {algorithm!r}")
-            return self._candidates[algorithm]._meant(named)
+            return self._candidates[algorithm].chosen(named)
         for option in self.program.options:
             if named.get(option) is not None:
-                return self.variant(option)._meant(named)
+                return self.variant(option).chosen(named)
             named.pop(option, None)
         return self
 
@@ -304,7 +303,7 @@ class CompiledFunction(Generic[R]):
         That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
         the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
         """
-        f = self._meant(named)
+        f = self.chosen(named)
         if f is not self:
             f.tune(*args, **named)
             return
@@ -339,25 +338,21 @@ class CompiledFunction(Generic[R]):
 
     @cached_property
     def _executable(self) -> Executable:
-        """What the back end makes of the program.
+        """What computes for calls from Python.
 
-        Where that has an entry of its own, calls go there: Python looks for `__call__` in an object's class, so from here on
-        this object is the only one of its own class, whose `__call__` is the entry.
+        Where the back end has an entry of its own, calls go there: Python looks for `__call__` in an object's class, so from
+        here on this object is the only one of its own class, whose `__call__` is the entry.
         """
-        try:
-            module = backend(self.execution)
-        except ImportError:
-            if self.execution not in NEEDED:
-                raise
-            reason = "was asked for" if self._asked == self.execution else "is needed for a robot of this size"
-            package, extra = NEEDED[self.execution]
-            needed = f"{package}: {install_command(extra)}"
-            raise ImportError(f"{self.name}: the {self.execution} execution {reason}, and it needs {needed}") from None
-        executable = module.compile(self.program, self._traced)
+        executable = self._made_executable
         entry = executable.entry(self.name, self._result_class, CompiledFunction.__call__.__get__(self))
         if entry is not None:
             self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": entry, "__module__": __name__})
         return executable
+
+    @cached_property
+    def _made_executable(self) -> Executable:
+        """What the back end makes of the program."""
+        return backend(self.execution).compile(self.program, self._traced)
 
     @cached_property
     def _result_class(self) -> type | None:
@@ -368,9 +363,9 @@ class CompiledFunction(Generic[R]):
     @property
     def address(self) -> int | None:
         """Of the machine code `int f(double **arguments)` for one state, the results last, for callers that are compiled too
-        (Numba, C through ctypes); they may drop the GIL. It returns 0, or 1 and NaN as results where memory ends. The code is
-        there as long as this function is. None for a function that is not traced. Raises MemoryError."""
-        return self._executable.address
+        (steps of simulations, C through ctypes); they may drop the GIL. It returns 0, or 1 and NaN as results where memory ends.
+        The code is there as long as this function is. None for a function that is interpreted. Raises MemoryError."""
+        return self._made_executable.address  # an entry for calls from Python is compiled when one comes
 
 
 DIVISION = 8  # multiplications that a division or a root takes the time of

@@ -3,7 +3,7 @@
 A kernel's name says nothing of its content, nor does its file: what it calls may lie in other files, or in none. So the
 bytecode and constants of a kernel are hashed, and those of all that their names lead to: functions with their defaults and
 closures, classes with their bases, methods and attributes, modules' members, numbers and arrays. Functions and classes that
-come with Python, NumPy and Numba count by name only. Line numbers and file names do not count, nor does what is on disk: it is
+come with Python and NumPy count by name only. Line numbers and file names do not count, nor does what is on disk: it is
 the code that is loaded which is hashed, each time anew, since modules may be loaded again.
 
 Tables of functions (dictionaries and sets) are not followed: they may be filled as modules are loaded. Where kernels look
@@ -36,7 +36,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 EMPTY = CellType()
-NOT_FOLLOWED = sys.stdlib_module_names | {"numpy", "numba", "llvmlite"}
+NOT_FOLLOWED = sys.stdlib_module_names | {"numpy", "llvmlite"}
 
 
 def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:

@@ -5,6 +5,7 @@ A tape is a constant that kernels call; functions of the user's own reach them s
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class Tape(NamedTuple):
 
 
 def _run_by_branches() -> Any:
-    """`Tape.run` for Numba, which has no table of functions: a branch for each operation of the table."""
+    """`Tape.run` as a kernel with loops, which has no table of functions: a branch for each operation of the table."""
     namespace: dict[str, Any] = {}
     lines = ["def run(tape, inputs):", "    x = [0.0] * len(tape.op)", "    for k in range(len(tape.op)):"]
     lines += ["        op, a, b = tape.op[k], tape.a[k], tape.b[k]"]
@@ -49,7 +50,9 @@ def _run_by_branches() -> Any:
             operands = ", ".join(("x[a]", "x[b]")[: operation.arity])
             lines += [f"        elif op == {number}:", f"            x[k] = {operation.name}({operands})"]
     lines += ["    return [tape.scale[e] * x[tape.node[e]] for e in range(len(tape.node))]"]
-    exec("\n".join(lines), namespace)
+    file, source = f"<branches of {__name__}>", "\n".join(lines)
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # where compilers look for it
+    exec(compile(source, file, "exec"), namespace)
     namespace["run"].__module__ = __name__
     return namespace["run"]
 

@@ -11,7 +11,7 @@ from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.build import build
 from ..robot.robot import Robot
-from ..simulation import Simulation
+from ..simulation import ContactOptions, Simulation
 from ..simulation.overlaps import overlaps
 from .snapshot import HOME, Forces, Links, Snapshot, home_of
 
@@ -38,8 +38,9 @@ class ParallelRobots:
         self.links = Links(description, robot)
         home = home_of(robot)
         self.simulation = Simulation(
-            robot, None, integrator, q=np.tile(home, (robots, 1)), max_penetration=BURIED, on_failure="stop", threads=threads
-        )
+            robot, None, integrator, q=np.tile(home, (robots, 1)), contact=ContactOptions(max_penetration=BURIED),
+            on_failure="stop", threads=threads,
+        )  # fmt: skip
         root = root_without_place(description, robot)
         if root is not None:
             self._lift(home, root)
@@ -76,8 +77,7 @@ class ParallelRobots:
     def advance(self, control: Array, steps: int) -> Array:
         """Take steps under controls (robots, nu); which robots (robots,) could not and have stopped where they were."""
         self.control[:] = control
-        for _ in range(steps):
-            self.simulation.step(control=self.control)
+        self.simulation.step(control=self.control, steps=steps)
         return self.simulation.failed
 
     def snapshot(self, which: Array | slice = slice(None), forces: bool = False) -> Snapshot:

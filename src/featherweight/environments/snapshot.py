@@ -61,10 +61,10 @@ class Links:
             frames.append(Frame(name, name, T))
             masses.append(mass)
             moments.append(tuple(principal.tolist()))
-        constants = self.robot._placements(frames), PrincipalInertias(tuple(masses), tuple(moments))
+        constants = self.robot.placements(frames), PrincipalInertias(tuple(masses), tuple(moments))
         count = len(frames)
         outputs = Output("center", (3,)), Output("inertia", (count, 10)), Output("velocity", (count, 6))
-        return self.robot._bind("about_center_of_mass", about_center_of_mass, ("q", "v"), outputs, constants)
+        return self.robot.bind("about_center_of_mass", about_center_of_mass, ("q", "v"), outputs, constants)
 
 
 class Snapshot:

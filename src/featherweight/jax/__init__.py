@@ -56,7 +56,7 @@ def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:
     function.machine_code  # noqa: B018  # raises where it is not traced
 
     def wrapped(*args: Any, **named: Any) -> Any:
-        f = function._meant(named)
+        f = function.chosen(named)
         pairs = zip(bound(f.program, args, named), f.program.inputs, strict=True)
         arrays = [_array(x, f"{f.name}: {argument.name}") for x, argument in pairs]
         batch_axes(f.program, arrays)  # raises where they do not fit

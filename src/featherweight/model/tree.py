@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 REVOLUTE, PRISMATIC, SPHERICAL, FLOATING, PLANAR, INNER = range(6)
+"""Kinds of joints in all kernels, the only numbering of them; INNER is that of rows after a joint's first."""
 
 
 class Tree(NamedTuple):

@@ -52,7 +52,7 @@ class Centroidal(System):
             *motion_parts(self),
             of_spanning_tree(self, centroidal.centroidal_map, "q", Output("spanning_A", (6, n))),
             of_spanning_tree(self, centroidal_rates.centroidal_map_rate, "qv", Output("spanning_rate", (6, n))),
-            self._bind("projected", of_mechanisms.projected_map_rate, inputs, (Output("map_rate", (6, self.nv)),)).program,
+            self.bind("projected", of_mechanisms.projected_map_rate, inputs, (Output("map_rate", (6, self.nv)),)).program,
         )
         program = ComposedProgram("centroidal_map_rate", parts, ("map_rate",), doc)
         return CompiledFunction(program, self.execution, "projection")
@@ -115,7 +115,7 @@ class Centroidal(System):
         name = member.func.__name__
         self._require_center(name)
         output = Output(name.removeprefix("centroidal_").removeprefix("center_of_mass_"), shape)
-        return self._bind(name, kernel, inputs, (output,), doc=member.func.__doc__, algorithm=algorithm)
+        return self.bind(name, kernel, inputs, (output,), doc=member.func.__doc__, algorithm=algorithm)
 
     def _require_center(self, what: str) -> None:
         """Raise NotDefinedError, a ValueError, where there is no centre of mass."""

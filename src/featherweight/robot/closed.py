@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..algorithms.mechanisms.counterparts import counterpart
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Output
 from ..model.armature import with_armature
+from ..model.description import Description
 from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import MovingJoint
 from ..model.topology import Topology
@@ -35,6 +36,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
     import_module(_module.name)  # so that its kernels are registered
+
+
+class TiedJoints(NamedTuple):
+    """Joints that loops and couplings tie together."""
+
+    joints: tuple[str, ...]  # their names
+    constraints: str  # the names of the loops and couplings
+    redundant: int  # constraint rows that follow from others
 
 
 class ClosedRobot(ClosedConfigurations):
@@ -108,7 +117,7 @@ class ClosedRobot(ClosedConfigurations):
             q += width
         return Named(joints)
 
-    def _proportions(self) -> list[Proportion]:
+    def proportions(self) -> list[Proportion]:
         followers = [f for c in self._mechanism.clusters for f in reversed(c.followers) if len(f.terms) == 1]
         found = [(f, leader, slope, curvature) for f in followers for leader, (slope, *curvature) in f.terms]
         return [Proportion(f.row, leader, slope, f.offset) for f, leader, slope, curvature in found if slope and not curvature]
@@ -118,6 +127,21 @@ class ClosedRobot(ClosedConfigurations):
         bodies = {f.name: f.body for f in reversed(self.model.frames)}  # of links, which come first
         ends = ((loop.predecessor, loop.successor) for loop in self._loops.d.loops)
         return tuple((bodies.get(a or WORLD), bodies.get(b or WORLD)) for a, b in ends)
+
+    @property
+    def description(self) -> Description:
+        """The description with the loops and couplings that the robot was built from."""
+        return self._loops.d
+
+    @property
+    def tied_joints(self) -> tuple[TiedJoints, ...]:
+        """The clusters of more than one joint or with followers, with the loops and couplings that tie them together."""
+        clusters = zip(self._mechanism.clusters, self.clusters, strict=True)
+        return tuple(
+            TiedJoints(names, self._loops.names(c), self._loops.redundant(c))
+            for c, names in clusters
+            if c.dependent or c.followers
+        )
 
     @property
     def _couplings(self) -> tuple[Coupling, ...]:

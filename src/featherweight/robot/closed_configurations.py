@@ -11,15 +11,17 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from ..algorithms.mechanisms import spanning
+from ..algorithms.mechanisms.cluster_tree import ClusterTree
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
 from ..model.editing.notes import warn_caller
-from .closed_steps import ClosedSteps
+from .closed_step_functions import ClosedStepFunctions
 from .closing.assembly import Assembly
-from .closing.loops import FACING_AT_LEAST
+from .closing.loops import FACING_AT_LEAST, Loops
 from .closing.solver import newton_step
+from .robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -30,8 +32,19 @@ ROUNDED_START = 5e-3  # [m, rad] of loops in configurations of files, whose numb
 ATTEMPTS = 100  # to close loops from around a guess
 
 
-class ClosedConfigurations(ClosedSteps):
+class ClosedConfigurations(Robot):
     """What a robot with loops does with configurations; q holds all joints but those that couplings determine."""
+
+    _loops: Loops
+
+    @property
+    def _mechanism(self) -> ClusterTree:
+        """The spanning tree and its clusters."""
+        return self._loops.mechanism
+
+    @cached_property
+    def step_functions(self) -> ClosedStepFunctions:
+        return ClosedStepFunctions(self, self._loops)
 
     @cached_property
     def _coordinates(self) -> Joints:
@@ -179,18 +192,19 @@ class ClosedConfigurations(ClosedSteps):
 
     def _newton(self, q: Array, rows: list[int]) -> tuple[Array, Array]:
         """Configurations after Newton's method with some rows moved, and which of them are closed."""
-        q, done, exact = q.copy(), np.zeros(len(q), dtype=bool), self._exact
+        q, done = q.copy(), np.zeros(len(q), dtype=bool)
+        exact, solved = self.step_functions.closing_tolerance, self.step_functions.solved
         if not self._dependent_rows:
             return q, ~done
         left = np.arange(len(q))
         for _ in range(NEWTON_STEPS):
             phi = self.residual(q[left])
-            good = np.abs(phi[:, self._solved]).max(axis=1) < exact
+            good = np.abs(phi[:, solved]).max(axis=1) < exact
             done[left[good]] = np.abs(phi[good]).max(axis=1, initial=0.0) <= max(exact, self._loops.tolerance)
             left, phi = left[~good], phi[~good]
             if not len(left) or not rows:
                 break
-            step = newton_step(self._closing_matrix(q[left])[:, self._solved][:, :, rows], phi[:, self._solved])
+            step = newton_step(self._closing_matrix(q[left])[:, solved][:, :, rows], phi[:, solved])
             q[left] = self._loops.moved(q[left], rows, step)
         if self._facings:
             done &= (self._facing(q) > FACING_AT_LEAST).all(axis=1)
@@ -198,7 +212,7 @@ class ClosedConfigurations(ClosedSteps):
 
     def opening(self, q: Any) -> Array:
         """How far loops are open (...) at q, beyond what they contradict each other by: [m], or sines of angles."""
-        return np.asarray(np.abs(self.residual(q)[..., self._solved]).max(axis=-1, initial=0.0))
+        return np.asarray(np.abs(self.residual(q)[..., self.step_functions.solved]).max(axis=-1, initial=0.0))
 
     @cached_property
     def integrate(self) -> Callable[..., Array]:  # type: ignore[override]  # loops are closed by what is no one function
@@ -207,7 +221,7 @@ class ClosedConfigurations(ClosedSteps):
         Raises ValueError where they lead into a singular configuration, or beyond what the mechanism reaches. Where there are
         couplings and no loops, a compiled function.
         """
-        return self._closed_step if self._dependent_rows else self._integrate
+        return self._closed_step if self._dependent_rows else self.tangent_step
 
     def _closed_step(self, q: Any, v: Any) -> Array:
         return self.close(self.tangent_step(q, v), attempts=0)
@@ -216,7 +230,7 @@ class ClosedConfigurations(ClosedSteps):
     def tangent_step(self) -> CompiledFunction:
         """Where independent velocities v (nv), held for a unit of time, lead to from q as long as loops do not bend them:
         `close` brings it back, `residual` says how far loops are open."""
-        return self._integrate
+        return self.step_functions.integrate
 
     @cached_property
     def _independent(self) -> list[int]:
@@ -258,7 +272,7 @@ class ClosedConfigurations(ClosedSteps):
     def residual(self) -> CompiledFunction:
         """Function of q: what is left of the constraints of all loops; [m] for points, sines of angles for axes."""
         return self._function(
-            ClosedConfigurations.residual, spanning.residual, ("q",), Output("residual", (self._constraints,))
+            ClosedConfigurations.residual, spanning.residual, ("q",), Output("residual", (self.step_functions.constraints,))
         )
 
     @cached_property
@@ -271,7 +285,7 @@ class ClosedConfigurations(ClosedSteps):
 
     @cached_property
     def _closing_matrix(self) -> CompiledFunction:
-        shape = (self._constraints, len(self.model.tree.parent))
+        shape = (self.step_functions.constraints, len(self.model.tree.parent))
         return self._function(ClosedConfigurations._closing_matrix, spanning.closing_matrix, ("q",), Output("K", shape))
 
     @cached_property

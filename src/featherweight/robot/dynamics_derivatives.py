@@ -67,7 +67,7 @@ class Differentiable(System):
         square = (self.nv, self.nv)
         names = ("da_dq", "da_dv", "da_dtau")
         inputs: list[str | Input] = ["q", "v", *(Input(f"dtau_d{x}", square) for x in BY)]
-        solved = self._bind("solved", by_factors.accelerations_by_factors, inputs, [Output(name, square) for name in names])
+        solved = self.bind("solved", by_factors.accelerations_by_factors, inputs, [Output(name, square) for name in names])
         own = analytic(self.inverse_dynamics_derivatives)
         parts = self.forward_dynamics.alternatives["crba-ltdl"].program, own.program, solved.program
         doc = Differentiable.forward_dynamics_derivatives.__doc__ or ""
@@ -78,7 +78,7 @@ class Differentiable(System):
 def _compared(robot: Differentiable, programs: dict[str, Program], source: CompiledFunction[Any]) -> CompiledFunction[Any]:
     """Programs for derivatives and, unless the source is too large or keeps its loops, forward differentiation of the source,
     which computes one state in any case where its directions fill lanes."""
-    if source.too_large or source.execution == "rolled":
+    if source.execution == "rolled" or source.too_large:
         return cheapest({name: CompiledFunction(program, robot.execution) for name, program in programs.items()})
     forward = source.copy().derivative()
     assert isinstance(forward.program, JacobianProgram)
@@ -103,7 +103,7 @@ def _of_tree(robot: Differentiable, kernel: Callable[..., None], doc: str) -> Pr
     forces, bodies = _forces(robot)
     outputs = [Output(f"dtau_d{x}", (robot.nv, robot.nv)) for x in BY]
     inputs: tuple[str | Input, ...] = (*BY, forces)
-    return robot._bind("inverse_dynamics_derivatives", kernel, inputs, outputs, (bodies,), doc=doc).program
+    return robot.bind("inverse_dynamics_derivatives", kernel, inputs, outputs, (bodies,), doc=doc).program
 
 
 def _of_mechanism(robot: Differentiable, doc: str) -> Program:
@@ -122,11 +122,11 @@ def _of_mechanism(robot: Differentiable, doc: str) -> Program:
         return KernelProgram(kernel.__name__, kernel, (tree, bodies), arguments, outputs)
 
     parts = (
-        robot._bind("expansion", of_mechanisms.expansion, BY, state).program,
-        robot._bind("tangent", spanning.velocity, ("q", "v"), (Output("spanning_q", (n,)),)).program,
+        robot.bind("expansion", of_mechanisms.expansion, BY, state).program,
+        robot.bind("tangent", spanning.velocity, ("q", "v"), (Output("spanning_q", (n,)),)).program,
         of_tree(rnea.rnea, (torque,)),
         of_tree(recursive.rnea_derivatives, square),
-        robot._bind("projection", of_mechanisms.projection, projected, (Output("tau", (robot.nv,)),)).program,
+        robot.bind("projection", of_mechanisms.projection, projected, (Output("tau", (robot.nv,)),)).program,
     )
     chain = ChainRule(robot.inverse_dynamics.program, "", ("q", "v"), parts)
     results = (("dtau_dq", "dtau_dv"), ("dtau_da",))

@@ -31,7 +31,7 @@ class DynamicsTerms(System):
         doc, output = DynamicsTerms.coriolis_matrix.__doc__, Output("C", (self.nv, self.nv))
 
         def candidate(name: str, kernel: Callable[..., None]) -> CompiledFunction:
-            return self._bind("coriolis_matrix", kernel, ("q", "v"), (output,), doc=doc, algorithm=name)
+            return self.bind("coriolis_matrix", kernel, ("q", "v"), (output,), doc=doc, algorithm=name)
 
         return cheapest({name: candidate(name, kernel) for name, kernel in kernels.items()})
 
@@ -45,7 +45,7 @@ class DynamicsTerms(System):
             *motion_parts(self),
             of_spanning_tree(self, coriolis_matrix.coriolis_matrix, "qv", Output("spanning_C", square)),
             of_spanning_tree(self, crba.crba, "q", Output("spanning_M", square)),
-            self._bind("projected", of_mechanisms.projected_coriolis, inputs, (Output("C", (self.nv, self.nv)),)).program,
+            self.bind("projected", of_mechanisms.projected_coriolis, inputs, (Output("C", (self.nv, self.nv)),)).program,
         )
         program = ComposedProgram("coriolis_matrix", parts, ("C",), DynamicsTerms.coriolis_matrix.__doc__ or "")
         return CompiledFunction(program, self.execution, "projection")
@@ -59,7 +59,7 @@ class DynamicsTerms(System):
         forces = Input("external_forces", (len(self.bodies), 6), optional=True)
         bodies = placements(self.model.placed_bodies)
         output, doc = Output("tau", (self.nv,)), DynamicsTerms.static_torque.__doc__
-        return self._bind("static_torque", rnea.static_torque, ("q", forces), (output,), (bodies,), doc=doc)
+        return self.bind("static_torque", rnea.static_torque, ("q", forces), (output,), (bodies,), doc=doc)
 
     @cached_property
     def mechanical_power(self) -> CompiledFunction[Any]:
@@ -69,4 +69,4 @@ class DynamicsTerms(System):
         Of robots with loops, v and tau are those of the independent joints: what constrains the others does no work.
         """
         doc: Any = DynamicsTerms.mechanical_power.__doc__
-        return self._bind("mechanical_power", energy.mechanical_power, ("v", "tau"), (Output("power", ()),), doc=doc)
+        return self.bind("mechanical_power", energy.mechanical_power, ("v", "tau"), (Output("power", ()),), doc=doc)

@@ -158,13 +158,13 @@ class FrameFunctions(System):
         def make() -> CompiledFunction:
             chosen = kernel.in_world if relative_to is None else kernel.relative
             other = GROUND if relative_to is None else relative_to
-            others = (self._placements([other]),) if chosen is kernel.relative else ()
+            others = (self.placements([other]),) if chosen is kernel.relative else ()
             written = () if reference is None else (kernel.written(REFERENCES[reference]),)
             core, count = kernel.core, len(every)
             output = Output(kernel.member.__name__, core if single else (count, *core), (count, *core))
             if core == (4, 4):
                 output = output._replace(along=placement_tangents(count, output.shape[:-2]))
-            more = (self._placements(every), *others, *written)
+            more = (self.placements(every), *others, *written)
             return self._function(kernel.member, chosen, kernel.inputs, output, more)
 
         return self._kept((kernel.member.__name__, single, every, reference, relative_to), make)

@@ -93,7 +93,7 @@ class Identifiable(TwiceDifferentiable):
             tuple(rows[j.name].stop for _, j, _ in columns),
         )
         if joints not in self._extended:
-            self._extended[joints] = self._bind(
+            self._extended[joints] = self.bind(
                 "extended_regressor",
                 regressors.extended_regressor,
                 ("q", "v", "a"),
@@ -119,4 +119,4 @@ class Identifiable(TwiceDifferentiable):
     def _regressor(self, name: str, kernel: Any, inputs: tuple[str, ...], rows: tuple[int, ...] = ()) -> CompiledFunction:
         outputs = (Output("Y" if rows else "y", (*rows, PARAMETERS * len(self.bodies))),)
         bodies = (placements(self.model.placed_bodies),)
-        return self._bind(name, kernel, inputs, outputs, bodies, doc=getattr(Identifiable, name).__doc__)
+        return self.bind(name, kernel, inputs, outputs, bodies, doc=getattr(Identifiable, name).__doc__)

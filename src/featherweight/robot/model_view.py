@@ -124,7 +124,7 @@ class ModelView:
         pairs = zip(self.model.joints, self.joints, strict=True)
         own = {whole.v_slice.start for whole, j in pairs if j.q_slice.stop > j.q_slice.start}
         carried: set[int] = set()
-        for p in reversed(self._proportions()):  # leaders that follow others themselves come first
+        for p in reversed(self.proportions()):  # leaders that follow others themselves come first
             if p.leader in own | carried:
                 carried.add(p.row)
         left_out = left_out_at_joints(self.model.joints, self.joints, carried, self.clusters, self.actuators)
@@ -173,22 +173,25 @@ class ModelView:
 
         Simulations cut joint forces to these.
         """
-        return _read_only(self._of_independent(self._greatest("effort")))
+        return _read_only(self._of_independent(self.row_maximum("effort")))
 
-    def _row_limits(self) -> Bounds:
-        """Lower and upper limits of the tree's rows; infinite ones for joints of several degrees of freedom."""
+    def row_limits(self) -> Bounds:
+        """Lower and upper limits [rad, m] of the tree's rows (n,); infinite ones for joints of several degrees of freedom.
+
+        A joint that others follow in proportion keeps their limits, too.
+        """
         return self._limits_with_followers[0]
 
     @cached_property
     def _limits_with_followers(self) -> tuple[Bounds, tuple[int, ...]]:
-        """`_row_limits`, and the rows of joints that follow one other in proportion, and whose limits are left out because they
+        """`row_limits`, and the rows of joints that follow one other in proportion, and whose limits are left out because they
         would leave their leader no room: files often have limits of followers that nobody has looked at."""
         held = []
         lower, upper = [-math.inf] * self.model.nv, [math.inf] * self.model.nv
         for j in self.model.joints:
             if j.type.nv == 1:
                 lower[j.v_slice.start], upper[j.v_slice.start] = j.lower, j.upper
-        for row, leader, slope, offset in self._proportions():
+        for row, leader, slope, offset in self.proportions():
             ends = sorted(((lower[row] - offset) / slope, (upper[row] - offset) / slope))
             both = max(lower[leader], ends[0]), min(upper[leader], ends[1])
             if both[0] < both[1]:
@@ -199,7 +202,7 @@ class ModelView:
 
     @cached_property
     def _coordinate_limits(self) -> tuple[Array, Array]:
-        by_row = self._row_limits()
+        by_row = self.row_limits()
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
         for j in self.joints:
             row = self.model.joints[j.index].v_slice.start
@@ -208,14 +211,14 @@ class ModelView:
         return lower, upper
 
     def _velocity_limits(self) -> Array:
-        most = self._greatest("velocity")
-        for row, leader, slope, _ in self._proportions():
+        most = self.row_maximum("velocity")
+        for row, leader, slope, _ in self.proportions():
             most[leader] = min(most[leader], most[row] / abs(slope))
         return self._of_independent(most)
 
-    def _greatest(self, what: str) -> Array:
-        """The greatest "effort" or "velocity" of each row of the tree; infinite where the file has none, or 0, by which files
-        mean that they do not know it.
+    def row_maximum(self, what: str) -> Array:
+        """The greatest "effort" or "velocity" (n,) of each row of the tree; infinite where the file has none, or 0, by which
+        files mean that they do not know it.
         """
         values = np.array([getattr(j, what) for j in self.model.joints for _ in range(j.type.nv)], dtype=float)
         return np.where(values > 0.0, values, np.inf)
@@ -228,8 +231,8 @@ class ModelView:
                 own[j.v_slice] = by_row[whole.v_slice][: j.v_slice.stop - j.v_slice.start]
         return own
 
-    def _proportions(self) -> list[Proportion]:
-        """Joints that follow one other, those first that follow others which follow, too."""
+    def proportions(self) -> list[Proportion]:
+        """Joints that follow one other in proportion: those first whose leaders follow others."""
         return []
 
 

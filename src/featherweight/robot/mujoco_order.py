@@ -123,7 +123,7 @@ class MujocoOrder:
     def _spanning(self) -> CompiledFunction[Any]:
         """Coordinates and velocities of all joints, of q and v."""
         outputs = Output("spanning_q", (self.nq,)), Output("spanning_v", (self.nv,))
-        return self.robot._bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
+        return self.robot.bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
 
     @cached_property
     def _coordinates(self) -> Array:

@@ -11,15 +11,13 @@ import numpy as np
 
 from ..algorithms import aba, crba, crba_ltdl, energy, frames, integration, inverse, rnea
 from ..engine.function import CompiledFunction, cheapest
-from ..engine.program import Input, KernelProgram, Output
+from ..engine.program import Input, Output
 from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import Model
-from ..model.tree import FLOATING, INNER, PLANAR
-from ..model.types import JointType
 from .centroidal_dynamics import Centroidal
 from .closing.soundness import require_mass
 from .collision.colliding import Colliding
@@ -30,6 +28,7 @@ from .dynamics_terms import DynamicsTerms
 from .factorization import Factorization, packed_size
 from .frame_functions import FrameFunctions
 from .parametric import Parametric
+from .step_functions import StepFunctions
 from .system import NotDefinedError, declared_functions, placements
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -78,11 +77,12 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
     @cached_property
     def integrate(self) -> CompiledFunction:
         """The configuration (nq) that a velocity v (nv), held for a unit of time, leads to from q."""
-        return self._integrate
+        return self.step_functions.integrate
 
     @cached_property
-    def _integrate(self) -> CompiledFunction:
-        return self._function(Robot.integrate, integration.integrate, ("q", "v"), Output("result", (self.nq,)))
+    def step_functions(self) -> StepFunctions:
+        """The functions that time steps are made of: what simulations call."""
+        return StepFunctions(self)
 
     @cached_property
     def difference(self) -> CompiledFunction:
@@ -92,32 +92,6 @@ class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
         and continuous joints are subtracted, whole turns included.
         """
         return self._function(Robot.difference, integration.difference, ("q0", "q1"), Output("velocity", (self.nv,)))
-
-    @cached_property
-    def _free_velocity(self) -> CompiledFunction:
-        """v + h v' (nv) after a step h [s], in the axes of its start; a is v'."""
-        return self._of_steps(integration.free_velocity, ("v", "a"))
-
-    @cached_property
-    def _carry(self) -> CompiledFunction:
-        """A velocity u (nv) in the axes of a step's start in those of the end, h u and a displacement d (nv) on."""
-        return self._of_steps(integration.carry, ("u", "d"))
-
-    @cached_property
-    def _advance(self) -> CompiledFunction[Any]:
-        """Of q, a velocity u in the axes of a step's start, and a displacement d: q after a step h, and u in the axes there."""
-        outputs = Output("ahead", (self.nq,)), Output("velocity", (self.nv,))
-        return self._bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
-
-    def _of_steps(self, kernel: Any, velocities: Sequence[str]) -> CompiledFunction:
-        turning = [INNER] * self.nv
-        for j in self.joints:
-            if j.type in (JointType.FLOATING, JointType.PLANAR) and j.independent:
-                turning[j.v_slice.start] = FLOATING if j.type is JointType.FLOATING else PLANAR
-        inputs = (*(Input(name, (self.nv,)) for name in velocities), Input("h", ()))
-        outputs = (Output("velocity", (self.nv,)),)
-        program = KernelProgram(kernel.__name__, kernel, (tuple(turning),), inputs, outputs, kernel.__doc__ or "")
-        return CompiledFunction(program, self.execution)
 
     def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
         """Jacobians (..., nv, nv) of `integrate` along velocities, those of the result in its axes: dresult_dq, dresult_dv."""

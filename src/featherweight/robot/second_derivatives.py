@@ -99,7 +99,7 @@ class TwiceDifferentiable(Differentiable):
         n = self.nv
         square = (n, n)
         inverse = Input("da_dtau", square)
-        weigh = self._bind("weights", implicit.weighted, (inverse, Input("a_bar", (n,))), (Output("tau_bar", (n,)),))
+        weigh = self.bind("weights", implicit.weighted, (inverse, Input("a_bar", (n,))), (Output("tau_bar", (n,)),))
         program, pairs = self._curvature
         renamed = {name: f"W_{pair}" for name, pair in pairs.items()}
         curved = ComposedProgram("curved", (program,), tuple(renamed.values()), also=tuple(renamed.items()))
@@ -108,7 +108,7 @@ class TwiceDifferentiable(Differentiable):
 
         def combined(kernel: Any, inputs: Sequence[str], outputs: Sequence[str]) -> Program:
             known = [Input(name, square) for name in inputs]
-            return self._bind(kernel.__name__, kernel, known, [Output(name, square) for name in outputs]).program
+            return self.bind(kernel.__name__, kernel, known, [Output(name, square) for name in outputs]).program
 
         parts = (
             dynamics.program,

@@ -16,9 +16,9 @@ Q, V = "spanning_q", "spanning_v"
 def motion_parts(robot: System) -> tuple[Program, ...]:
     """From q and v: `spanning_q`, `spanning_v`, G with spanning_v = G v, and its rate `G_dot` (n, nv)."""
     n, nv = len(robot.model.tree.parent), robot.nv
-    G = robot._bind("velocity_matrix", spanning.velocity_matrix, ("q",), (Output("G", (n, nv)),)).program
+    G = robot.bind("velocity_matrix", spanning.velocity_matrix, ("q",), (Output("G", (n, nv)),)).program
     return (
-        robot._bind("motion", spanning.motion, ("q", "v"), (Output(Q, (robot.model.nq,)), Output(V, (n,)))).program,
+        robot.bind("motion", spanning.motion, ("q", "v"), (Output(Q, (robot.model.nq,)), Output(V, (n,)))).program,
         G,
         direction((nv,)),
         PushforwardProgram(G),

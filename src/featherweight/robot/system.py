@@ -105,7 +105,7 @@ class System(ModelView):
         """The kernel for this kind of robot, given that for a tree."""
         return kernel
 
-    def _bind(
+    def bind(
         self,
         name: str,
         kernel: Any,
@@ -139,7 +139,7 @@ class System(ModelView):
     ) -> CompiledFunction[Any]:
         """A kernel as a member of a class, which has its name and docstring."""
         function = member.func if isinstance(member, cached_property) else member
-        return self._bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
+        return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
     def _checked(self, name: str, x: Any, n: int) -> Array:
         """Numbers (..., n) in double precision; raises ValueError for another length."""
@@ -183,8 +183,8 @@ class System(ModelView):
         """Where a frame lies on the row of the tree that carries it; raises as `frame` does."""
         return self._found(frame)[1]
 
-    def _placements(self, frames: Sequence[AnyFrame]) -> Placements:
-        """Frames as kernels read them."""
+    def placements(self, frames: Sequence[AnyFrame]) -> Placements:
+        """Where frames lie on the rows of the tree, as kernels read them; raises as `frame` does."""
         return placements([self._placed(frame) for frame in frames])
 
     def _found(self, frame: AnyFrame) -> tuple[ModelFrame, Placed]:

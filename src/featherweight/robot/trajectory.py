@@ -6,7 +6,7 @@ import itertools
 import os
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -169,28 +169,27 @@ def joint_names(robot: System) -> tuple[str, ...]:
 
 
 class Recorder:
-    """States and contacts of a simulation, one in `every`."""
+    """States and contacts of a motion, one in `every`.
 
-    def __init__(self, simulation: Any, every: int) -> None:
+    `state` returns time, q, v, and points and forces of contacts, arrays that nobody changes afterwards.
+    """
+
+    def __init__(self, state: Callable[[], tuple[float, Array, Array, Array, Array]], every: int) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1; got {every}")
-        self._simulation, self._every = simulation, every
-        self._states: list[tuple[float, Array, Array]] = []
-        self._contacts: list[tuple[Array, Array]] = []
-        self.note(0)
+        self._state, self._every = state, every
+        time, q, v, *_ = state()
+        self._states = [(time, q, v, _none(), _none())]  # contacts of a step before do not belong to the motion
 
     def note(self, step: int, last: bool = False) -> None:
         """Record the state after a step, if its turn has come."""
-        if step % self._every and not last:
-            return
-        s = self._simulation
-        self._states.append((s.time, s.q.copy(), s.v.copy()))
-        points, forces, _ = s.contacts() if step else (_none(), _none(), [])
-        self._contacts.append((points, forces))
+        if last or step % self._every == 0:
+            self._states.append(self._state())
 
-    def trajectory(self) -> Trajectory:
-        times, q, v = zip(*self._states, strict=True)
-        first = np.cumsum([0, *(len(points) for points, _ in self._contacts)])
-        points, forces = (np.concatenate(x) for x in zip(*self._contacts, strict=True))
-        robot = self._simulation.robot
-        return Trajectory(np.array(times), np.array(q), np.array(v), first, points, forces, robot.name, joint_names(robot))
+    def trajectory(self, robot: str, joints: tuple[str, ...]) -> Trajectory:
+        """Return the motion of a robot with these joints."""
+        times, q, v, points, forces = zip(*self._states, strict=True)
+        first = np.array([*itertools.accumulate(map(len, points), initial=0)])
+        touched = [k for k, some in enumerate(points) if len(some)]
+        together = (np.concatenate([x[k] for k in touched]) if touched else _none() for x in (points, forces))
+        return Trajectory(np.array(times), np.array(q), np.array(v), first, *together, robot, joints)

@@ -4,5 +4,16 @@ from ..robot.trajectory import Trajectory
 from .failure import SimulationError
 from .scene import ContactPoint, ContactSphere, HeightField, Plane
 from .simulation import Simulation
+from .simulation_options import ContactOptions, JointOptions
 
-__all__ = ["ContactPoint", "ContactSphere", "HeightField", "Plane", "Simulation", "SimulationError", "Trajectory"]
+__all__ = [
+    "ContactOptions",
+    "ContactPoint",
+    "ContactSphere",
+    "HeightField",
+    "JointOptions",
+    "Plane",
+    "Simulation",
+    "SimulationError",
+    "Trajectory",
+]

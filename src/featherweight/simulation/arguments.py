@@ -52,6 +52,11 @@ def check_switches(**switches: Any) -> None:
             raise TypeError(f"{name} must be True or False; got {value!r}")
 
 
+def check_options(name: str, options: Any, kind: type) -> None:
+    if not isinstance(options, kind):
+        raise TypeError(f"{name} must be featherweight.{kind.__name__}(...); got {options!r}")
+
+
 def ground_of(ground: Any) -> Ground | None:
     """The ground as it is given; True is the plane z = 0. Raises TypeError for what is none."""
     if ground is True:

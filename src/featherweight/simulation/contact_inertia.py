@@ -13,6 +13,7 @@ Contacts change from step to step, and code must not be compiled for each set of
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -24,7 +25,6 @@ from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
-from .implicit_drives import WithArmature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -47,9 +47,7 @@ class ContactInertia:
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
         self.function_of_bodies: CompiledFunction[Any] | None = None
         self.function_of_all: CompiledFunction[Any] | None = None
-        self._at_armature = WithArmature(robot)
-        self._room: Array = np.empty(0)
-        self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
+        self._begin_without_sets()
         rows = int(self.begin[-1])
         self.by_sets = not isinstance(algorithm, str)
         if self.contacts and isinstance(algorithm, str):
@@ -62,6 +60,19 @@ class ContactInertia:
             selected = np.eye(robot.nv)[joint_rows]
             self.function_of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
 
+    def _begin_without_sets(self) -> None:
+        self._room = threading.local()
+        self._lock = threading.Lock()
+        self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the sets of contacts seen last, which a copy makes for itself."""
+        return {name: x for name, x in vars(self).items() if name not in ("_room", "_lock", "_sets")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin_without_sets()
+
     @property
     def by_inverse(self) -> bool:
         """Whether bodies that touch take their part of M⁻¹."""
@@ -73,32 +84,17 @@ class ContactInertia:
         rows_alone = len(self.joint_rows) > 0 and self.function_of_all is None
         return rows_alone or (bool(self.contacts) and self.function_of_bodies is None)
 
-    @property
-    def functions(self) -> list[CompiledFunction[Any]]:
-        """The functions that a compiled step calls."""
-        own = [f for f in (self.function_of_bodies, self.function_of_all) if f is not None]
-        if self.takes_inverse:
-            own += [self.robot.inverse_mass_matrix, *([self.jacobian_function] if self.contacts else [])]
-        return own
-
-    def of_bodies(self, q: Array, bodies: Array, armature: Array | None = None) -> tuple[Array, Array]:
-        """G (batch, m, m) and where the rows of each body begin in it; `bodies` (count,) are those that touch anything.
-
-        `armature` (batch, k) is that of the step, where it is not the robot's own.
-        """
-        if not self.contacts:
-            return np.zeros((len(q), 0, 0)), self.begin
-        if not self.by_sets:
-            assert self.function_of_bodies is not None
-            return self._at_armature(self.function_of_bodies, armature, q), self.begin
+    def of_set(self, q: Array, bodies: Array) -> tuple[Array, Array]:
+        """Return G (m, m) of some bodies, by their numbers, at q (nq,), and where the rows of each body begin in it."""
         key = bodies.tobytes()
-        if key not in self._sets:
-            self._sets[key] = self._of_set([self.contacts[b] for b in bodies]), self._begin(bodies)
-            if len(self._sets) > KEPT_SETS:
-                self._sets.popitem(last=False)
-        self._sets.move_to_end(key)
-        function, begin = self._sets[key]
-        return function(q), begin
+        with self._lock:  # threads share the sets
+            if key not in self._sets:
+                self._sets[key] = self._of_set([self.contacts[b] for b in bodies]), self._begin(bodies)
+                if len(self._sets) > KEPT_SETS:
+                    self._sets.popitem(last=False)
+            self._sets.move_to_end(key)
+            function, begin = self._sets[key]
+        return function(q[None])[0], begin
 
     def _of_set(self, contacts: list[BilateralContact]) -> Callable[[Array], Array]:
         if not isinstance(self.algorithm, str):
@@ -108,10 +104,11 @@ class ContactInertia:
         return lambda q: function(q, out=self._room_for(len(q), sum(c.size for c in contacts)))
 
     def _room_for(self, batch: int, m: int) -> Array:
-        """Where G is written: memory that is new to a process takes longer to get than G to compute."""
-        if self._room.size < batch * m * m:
-            self._room = np.empty(batch * m * m)
-        return self._room[: batch * m * m].reshape(batch, m, m)
+        """Return memory of this thread for G: new memory takes longer to get than G to compute."""
+        room: Array = getattr(self._room, "numbers", np.empty(0))
+        if room.size < batch * m * m:
+            room = self._room.numbers = np.empty(batch * m * m)
+        return room[: batch * m * m].reshape(batch, m, m)
 
     def _begin(self, bodies: Array) -> Array:
         begin = np.zeros(len(self.contacts) + 1, np.int64)
@@ -119,24 +116,6 @@ class ContactInertia:
         begin[bodies] = np.cumsum([0, *sizes])[:-1]
         begin[-1] = sum(sizes)
         return begin
-
-    def inverse(self, q: Array, armature: Array | None) -> Array:
-        """The inverse mass matrix (batch, nv, nv)."""
-        inverse: Array = self._at_armature(self.robot.inverse_mass_matrix, armature, q)
-        return inverse
-
-    def of_bodies_and_joints(self, q: Array, armature: Array | None = None) -> tuple[Array, Array] | None:
-        """G of all bodies that may touch and all joint rows, and where they begin, if it has a function of its own."""
-        if self.function_of_all is None:
-            return None
-        return self._at_armature(self.function_of_all, armature, q), self.begin
-
-    def jacobian(self, q: Array) -> Array:
-        """The rows (batch, m, nv) of all bodies that may touch."""
-        if not self.contacts:
-            return np.zeros((len(q), 0, self.robot.nv))
-        J: Array = self.jacobian_function(q)
-        return J
 
     @cached_property
     def jacobian_function(self) -> CompiledFunction:

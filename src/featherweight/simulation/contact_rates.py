@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..collision.collision_scene import PLANE
-from ..collision.detection import points_of
-from ..contact.contact_problem import MOST_LATE, AssembledProblem, active_rows, write_axes
-from ..contact.contact_solver import PUSH_SWEEPS, RETURN_SPEED, finder_of_impulses, impulse_work, is_struck, kinematics_of
+from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
+from ..contact.contact_solver import PUSH_SWEEPS, finder_of_impulses, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, restitution_rates
-from ..contact.impulses import GOOD, Problem, Solution, greatest_of, solve_problem
+from ..contact.impulses import GOOD, Solution, greatest_of, solve_problem
+from ..contact.laws import RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
 from ..contact.sweeps import solve_by_sweeps
 from .force_rates import JointMap
+from .found_step import FoundStep
 from .motion_rates import SmoothMotion
+from .robot_stages import first_contacts
 from .row_rates import BodyRates, side_rates
-from .stepper import Stepper
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -31,19 +32,21 @@ EDGE_OF_GAPS = 1e-3  # of the slop: so near to where what a gap does changes, it
 class ContactRates:
     """Rates of a step of one robot that touches, or has joints near their limits or with dry friction.
 
-    `trial` has taken the step, `motion` has its smooth part, `last` the impulses of the step before on candidates and rows.
+    `found` is the step, and `motion` its smooth part.
     """
 
-    def __init__(self, trial: Stepper, motion: SmoothMotion, dfree: Array, last: tuple[Array, Array]) -> None:
-        self.trial, self.motion, self.stage, self.last = trial, motion, trial.contacts, last
-        self.start, self.h, self.model, state = motion.start, trial.h, trial.contacts.model, trial.contacts.state
-        self.free, self.dfree = trial.free[0], dfree
-        self.count = int(state.counts[0])
-        self.contacts = points_of(state.contacts, 0, self.count)
+    def __init__(self, found: FoundStep, motion: SmoothMotion, dfree: Array) -> None:
+        t, step = found.stages.touching, found.stages.step
+        self.found, self.motion, self.stage = found, motion, found.contacts
+        self.last = t.impulses.last_force, t.impulses.last_row
+        self.start, self.h, self.model = motion.start, found.model.h, t.model
+        self.free, self.dfree = step.free.copy(), dfree
+        self.count = int(t.count[0])
+        self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
-        self.kinematics, self.impulses = kinematics_of(state.kinematics, 0), state.impulses
+        self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
-        self.joints = JointMap(trial.forces, self.start.q, self.start.dq)
+        self.joints = JointMap(found.forces, self.start.q, self.start.dq)
         self.base = motion.dynamics(self.start.q, 0.0 * self.start.v, 0.0 * self.start.v)
         self._locate()
         self._assemble()
@@ -110,12 +113,12 @@ class ContactRates:
                 rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
                 W[s.body] += own @ rows
                 dW[s.body] += np.einsum("r,rkd->kd", own, drows) + rows.T @ down
-        n = len(self.trial.forces.names)
+        n = len(self.found.forces.names)
         e, de = np.zeros(n), np.zeros((n, columns))
         np.add.at(e, self.dof, self.sign * f[3 * self.count :])
         np.add.at(de, self.dof, self.sign[:, None] * df[3 * self.count :])
         tau, dtau = self.joints.forces(e, de)
-        external = np.zeros((len(self.trial.robot.bodies), 6))
+        external = np.zeros((len(self.found.robot.bodies), 6))
         external[self.stage.numbers] = W / self.h
         D = self.motion.dynamics(self.start.q, 0.0 * self.start.v, tau / self.h, external)
         J, Minv = self.bodies.jacobian, self.base.da_dtau
@@ -139,27 +142,20 @@ class ContactRates:
         start[3 * k :] = self.last[1][self.active]
         approach, self.dapproach = self.seen(self.free, self.dfree)
         before, self.dbefore = self.seen(self.start.v, self.start.dv)
-        b, self.db = approach.copy(), self.dapproach.copy()
-        restitution = model.restitution[self.contacts.candidate]
-        restitution = np.where(before[0 : 3 * k : 3] < -model.settings.bounce, restitution, 0.0)
-        later = self.h * approach[0 : 3 * k : 3]
-        waits = (restitution > 0.0) & (self.gap[:k] + 0.5 * later > 0.0) & (self.gap[:k] + later > -MOST_LATE)
-        restitution[waits] = 0.0
-        b[0 : 3 * k : 3] += np.where(waits, MOST_LATE / self.h, 0.0)
-        target = np.concatenate([restitution == 0.0, ~rows.friction[self.active]])
-        self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(b))])
+        law = room_for_law(k, len(self.active))._replace(pyramid=model.settings.pyramid)
+        write_law(model, RowMotion(self.contacts.candidate, self.active, self.gap, approach, before), law)
+        self.db = self.dapproach.copy()
+        target = np.concatenate([law.restitution == 0.0, ~rows.friction[self.active]])
+        self.normals = np.concatenate([np.arange(0, 3 * k, 3), np.arange(3 * k, len(law.bias))])
         for r, i in enumerate(self.normals):
-            if target[r] and self.gap[r] > 0.0:
-                b[i] += self.gap[r] / self.h
-                if self.gap[r] > EDGE_OF_GAPS * model.settings.slop:
-                    self.db[i] += self.dgap[r] / self.h
+            if target[r] and self.gap[r] > EDGE_OF_GAPS * model.settings.slop:
+                self.db[i] += self.dgap[r] / self.h
         F = self._felt_jacobian()
         A = np.ascontiguousarray(F @ self.base.da_dtau @ F.T)
-        lower, upper, mu = rows.lower[self.active], rows.upper[self.active], model.friction[self.contacts.candidate]
-        problem = Problem(A, b, mu, lower, upper, model.settings.pyramid)
-        self.p = AssembledProblem(problem, approach, before, restitution, None, axes, start, self.active)
+        problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid)
+        self.p = AssembledProblem(problem, approach, before, law, np.zeros((0, 2, 3, 6)), axes, start, self.active)
         self.targets = target
-        self.edge = EDGE * model.settings.tolerance * max(greatest_of(b), greatest_of(approach))
+        self.edge = EDGE * model.settings.tolerance * max(greatest_of(law.bias), greatest_of(approach))
 
     def _felt_jacobian(self) -> Array:
         F = np.zeros((3 * self.count, self.E.shape[1]))
@@ -182,9 +178,9 @@ class ContactRates:
         self.doubtful = np.zeros(k + len(self.active), bool)
         self.impact, self.dimpact = np.zeros_like(self.p.start), zero
         struck = settings.in_step and is_struck(p, GOOD * settings.tolerance * greatest_of(p.problem.b))
-        if not (p.restitution.any() or struck):
-            force = self.impulses.force[0, :k]
-            self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[0, self.active]])
+        if not (p.law.restitution.any() or struck):
+            force = self.impulses.force[:k]
+            self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[self.active]])
             self.df = self._rates_of(p.problem, self.f, self.applied(self.f, zero)[1] + self.db)
         else:
             self._solve_with_impacts(zero)
@@ -261,7 +257,7 @@ class ContactRates:
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
         d, dd = self.response(whole, dwhole)
         y, dy = self.joints.velocities(d, dd)
-        j, most = int(np.abs(y).argmax()), float(self.stage.parting[0])
+        j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[4])
         if abs(y[j]) > most:
             shrink = most / abs(y[j])
             dd = shrink * (dd - np.outer(d, dy[j] / y[j]))
@@ -272,5 +268,5 @@ class ContactRates:
         rows = self.model.rows
         touching = [self.stage.names[int(c)] for c in self.contacts.candidate]
         kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]
-        joints = [f"the {kind} of joint {self.trial.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
+        joints = [f"the {kind} of joint {self.found.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
         return [name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt]

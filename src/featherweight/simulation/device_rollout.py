@@ -53,7 +53,7 @@ def _computed(
 def _code(simulation: StateOfRobots) -> RepeatedCode:
     code: RepeatedCode | None = vars(simulation).get("_repeated")
     if code is None:
-        code = vars(simulation)["_repeated"] = RepeatedCode(repeated_step(simulation._stepper))
+        code = vars(simulation)["_repeated"] = RepeatedCode(repeated_step(simulation._model))
     return code
 
 
@@ -68,23 +68,23 @@ def _require_free_flight(simulation: StateOfRobots, given: Arrays) -> None:
     if robot.forward_dynamics.execution != "traced":
         raise NotImplementedError(f"{name} is of robots whose forward_dynamics is traced, and this one's is not; {HERE}")
     if simulation._touching:
-        left_out = ", ".join(_acting(simulation._stepper.contacts))
+        left_out = _leaving_out(simulation._stepper.contacts)
         raise NotImplementedError(f"{name} is in free flight; leave out what acts (Simulation(..., {left_out})), or {HERE}")
     for argument in ("control", "external_forces"):
         if argument in given:
             raise NotImplementedError(f"{name} takes no {argument}; give joint forces tau, or {HERE}")
     if simulation._on_failure != "raise":
         raise NotImplementedError(f"{name} looks for no failures: on_failure must be 'raise'; or {HERE}")
-    if simulation._fleet is not None and simulation._fleet.varied:
+    if any(map(len, simulation._fleet.varied)):
         raise NotImplementedError(f"{name} is of robots alike; call vary() without arguments first, or {HERE}")
 
 
-def _acting(contacts: Any) -> list[str]:
-    """What leaves out what changes velocities, as arguments."""
+def _leaving_out(contacts: Any) -> str:
+    """The arguments of a simulation without what changes velocities here."""
     friction = contacts.rows.friction
-    named = ((contacts.bodies, "shapes=False and no spheres"), ((~friction).any(), "joint_limits=False"),
-             (friction.any(), "joint_friction=False"))  # fmt: skip
-    return [argument for acts, argument in named if acts]
+    fields = [name for name, acts in (("limits", ~friction), ("friction", friction)) if acts.any()]
+    joints = [f"joints=featherweight.JointOptions({', '.join(f'{name}=False' for name in fields)})"] if fields else []
+    return ", ".join([*(["shapes=False and no spheres"] if contacts.bodies else []), *joints])
 
 
 def _of_numpy(simulation: StateOfRobots, given: Arrays) -> tuple[dict[str, Any], np.dtype[Any]]:

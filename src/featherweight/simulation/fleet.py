@@ -1,36 +1,47 @@
-"""Robots alike whose steps are compiled: their states, inputs and contacts, and what happens where a step cannot be taken."""
+"""Robots alike: their states, inputs and contacts, the threads that move them, and what happens where a step is not taken."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Table
+from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
+from .contact_stage import ContactStage
 from .failure import SimulationError
-from .fleet_loop import RUN_ROBOTS, FleetArrays
-from .robot_tables import stages_table
+from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
+from .robot_tables import StagesTable, stages_table
+from .stage_records import (
+    FleetArrays,
+    FleetContacts,
+    FleetFlight,
+    FleetInputs,
+    FleetStates,
+    RobotStages,
+    VariedArrays,
+)  # fmt: skip
+from .step_failures import FailedStep
+from .step_model import StepModel
+from .step_status import NO_ROOM, TAKEN, UNSOLVED
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ROOM = 16  # contacts of a robot, at first
 GRAIN = 4  # robots of a thread's piece, at least
+LANES = 8  # robots from which on free flight is computed side by side
 MOST_STEPS = 1000  # in one call
 FLOAT = np.dtype(np.float64)
-FLAT = (  # that may be there, with two axes
-    "friction", "damping", "stiffness", "lower", "upper", "armature", "own_armature", "middle_armature",
+OF_ADDRESSES = (  # what `_bind` and `_compile` make
+    "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control", "arrays",
 )  # fmt: skip
-OF_ADDRESSES = ("_run", "_alone", "_many", "_tables", "_tau", "_control", "arrays")  # what `_bind` and `_compile` make
-DEEP = ("drives", "parameters", "kept_q", "kept_v")  # and with three
-
-
-def _none() -> dict[str, Array]:
-    """Arrays that are not there."""
-    return {name: np.zeros((0, 0)) for name in FLAT} | {name: np.zeros((0, 0, 0)) for name in DEEP}
 
 
 class Inputs(NamedTuple):
@@ -41,29 +52,23 @@ class Inputs(NamedTuple):
     external: Any = None
 
 
-def can_be_compiled(stepper: Any, contacts: Any) -> bool:
-    """Whether the functions that a step calls are machine code of their own: those that are too large for that keep loops."""
-    robot, inertia = stepper.robot, contacts.inertia
-    if inertia.by_sets or (stepper.looped and robot._closing_step is None):
-        return False
-    return all(f.execution == "traced" for f in (robot.forward_dynamics, *inertia.functions))
-
-
 class Fleet:
     """States q (robots, nq) and v (robots, nv), moved by compiled steps.
 
-    `failed` are those whose step could not be taken: a robot's steps are then taken by `stepper`, one by one, which says why.
+    `failed` are those whose step could not be taken.
     """
 
-    def __init__(self, stepper: Any, contacts: Any, threads: int | None, on_failure: str) -> None:
-        self.stepper, self.contacts, self.threads, self.on_failure = stepper, contacts, threads, on_failure
+    def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
+        self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
+        straight = model.integrator == "semi-implicit" and not model.robot.closed and not model.driven
+        self._may_fly = straight and not touching and model.robot.forward_dynamics.execution == "traced"
         self.room, self._external = ROOM, False
-        self._tables: deque[Table] = deque()
-        self.varied: dict[str, Array] = {}
+        self._tables: deque[StagesTable] = deque()
+        self.varied = VariedArrays.none()
         self.done = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but machine code and tables of addresses, which a copy makes for its own arrays."""
+        """Return everything but machine code and tables of addresses, which a copy makes for its own arrays."""
         return {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES} | {"_ready": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -83,7 +88,7 @@ class Fleet:
         self._leave_out_overlaps()
 
     def _leave_out_overlaps(self) -> None:
-        """Shapes of the file that overlap on the first robot are taken for parts of one, and do not touch."""
+        """Leave out shapes of the file that overlap on the first robot: they are taken for parts of one body."""
         contacts = self.contacts
         if not contacts.touching.drawn.any():
             return
@@ -91,183 +96,188 @@ class Fleet:
         contacts.leave_out(*self.look())
 
     def look(self) -> tuple[Array, Array]:
-        """The candidates (k,) and gaps (k,) of what touches on the first robot where it is now."""
+        """Return the candidates (k,) and gaps (k,) of what touches on the first robot where it is now."""
+        if not self.contacts.bodies:
+            return np.zeros(0, np.int64), np.zeros(0)
         self._compile()
-        a = self.arrays
-        a.count[0, 1] = -1
-        while a.count[0, 1] < 0:
-            a.steps[0] = -1
-            self._run_some(0, 1)
-            if a.count[0, 1] < 0:
-                self._make_room()
-                a = self.arrays
-                a.count[0, 1] = -1
-        a.steps[0] = 1
-        found = a.candidate[0, : a.count[0, 0]].copy(), a.gap[0, : a.count[0, 0]].copy()
-        a.count[0] = 0
+        while not self._work(LOOK, 0, 1):
+            self._make_room()
+        c = self.arrays.contacts
+        found = c.candidate[0, : c.count[0]].copy(), c.gap[0, : c.count[0]].copy()
+        c.count[0] = 0
         return found
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
-        """Robots numbered `which` begin anew, at states (some, ..)."""
-        a = self.arrays
-        a.q[which], a.v[which] = q, v
+        """Begin anew with robots numbered `which`, at states (some, ..)."""
+        states, contacts = self.arrays.states, self.arrays.contacts
+        states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
         self.failed[which] = False
-        for x in (a.last_row, a.report, a.opened, a.count, a.wrench):
+        for x in (states.last_row, states.report, states.opened, contacts.count, contacts.wrench):
             x[which] = 0
 
     def _new_arrays(self, q: Array, v: Array) -> FleetArrays:
-        robots, stepper = len(q), self.stepper
-        contacts, bodies = self.contacts, len(stepper.robot.bodies)
+        robots, model = len(q), self.model
+        contacts, bodies = self.contacts, len(model.robot.bodies)
+        differing = [len(x) for x in self.varied if len(x)]
+        if differing and robots != differing[0]:
+            raise ValueError(
+                f"q is of {robots} robots; vary() was of another number of them: call vary() without arguments first"
+            )
 
         def zeros(*shape: int) -> Array:
             return np.zeros((robots, *shape))
 
-        if self.varied and robots != len(next(iter(self.varied.values()))):
-            raise ValueError(
-                f"q is of {robots} robots; vary() was of another number of them: call vary() without arguments first"
-            )
+        none = np.zeros((0, 0, 0))
         return FleetArrays(
-            **(_none() | self.varied), q=np.array(q, order="C"), v=np.array(v, order="C"), tau=zeros(1, v.shape[1]),
-            control=zeros(1, stepper.forces.nu), external=zeros(1, bodies, 6), given=np.zeros(2, bool),
-            steps=np.ones(2, np.int64), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
-            last_row=zeros(len(contacts.rows.joint)), report=zeros(5), opened=zeros(), count=np.zeros((robots, 2), np.int64),
-            candidate=np.zeros((robots, self.room), np.int64), point=zeros(self.room, 3), gap=zeros(self.room),
-            force=zeros(self.room, 3), wrench=zeros(len(contacts.bodies), 6),
+            FleetStates(
+                q=np.array(q, order="C"), v=np.array(v, order="C"), active=np.ones(robots, bool),
+                taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
+                kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(5), opened=zeros(),
+            ),
+            FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
+            FleetContacts(
+                count=np.zeros(robots, np.int64), candidate=np.zeros((robots, self.room), np.int64),
+                point=zeros(self.room, 3), gap=zeros(self.room), force=zeros(self.room, 3),
+                wrench=zeros(len(contacts.bodies), 6),
+            ),
+            FleetFlight.of_sizes(robots if self._may_fly and robots >= LANES else 0, q.shape[1], v.shape[1]),
+            self.varied,
         )  # fmt: skip
 
     def _bind(self, arrays: FleetArrays) -> None:
         """Work on these arrays."""
         self.arrays = arrays
-        self._tau, self._control = (x[0, 0] if len(x) == 1 else x[:, 0] for x in (arrays.tau, arrays.control))
+        inputs = arrays.inputs
+        self._tau, self._control = (x[0, 0] if len(x) == 1 else x[:, 0] for x in (inputs.tau, inputs.control))
+        robots = len(arrays.states.q)
+        self._tau_shapes, self._control_shapes = ((x.shape, (robots, x.shape[-1])) for x in (self._tau, self._control))
+        self._given = inputs.given
+        self._single = robots == 1
+        self._fails_aloud = robots == 1 and self.on_failure == "raise"
+        self._flies = len(arrays.flight.load) > 0 and not self._differ and self.on_failure == "raise"
         self._ready = False
 
     def _compile(self) -> None:
-        """The machine code for the arrays that there are."""
+        """Get the machine code for the arrays that there are."""
         self._many, one = Table(self.arrays), self._table()
         self._tables.append(one)
-        self._run = RUN_ROBOTS.for_tables(one, self._many)
-        self._alone = one.address, self._many.address, 0, 1
+        self._run = WORK_ON_ROBOTS.for_tables(one, self._many)
+        arguments = one.address, self._many.address, 0, 1
+        self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
+        self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
         self._ready = True
 
-    def _table(self) -> Table:
-        """The stages for one thread."""
+    def _table(self) -> StagesTable:
+        """Return the stages for one thread."""
         try:
             return self._tables.pop()
         except IndexError:
-            return stages_table(self.stepper, self.contacts, self.room, self._external, "parameters" in self.varied)
+            inertias = len(self.varied.parameters) > 0
+            return stages_table(self.model, self.contacts, self.room, self._external, inertias)
+
+    @property
+    def _differ(self) -> bool:
+        """Whether robots differ from one another."""
+        return any(len(x) for x in self.varied)
 
     def vary(self, varied: dict[str, Array]) -> None:
-        """Robots with numbers of their own, by fields of `FleetArrays`."""
-        a = self._home
-        kept = {name: x for name, x in a._asdict().items() if name not in (*FLAT, *DEEP)}
-        if set(varied) != set(self.varied):
+        """Give robots numbers of their own, by fields of `VariedArrays`."""
+        made = VariedArrays.none()._replace(**varied)
+        if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
-        self.varied = varied
-        self._home = FleetArrays(**_none(), **kept)._replace(**varied)
+        self.varied = made
+        self._home = self._home._replace(varied=made)
         self._bind(self._home)
 
     def require_alike(self, what: str) -> None:
         """Raise NotImplementedError for robots that differ."""
-        if self.varied:
+        if self._differ:
             raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not there")
 
     @property
     def q(self) -> Array:
-        q: Array = self._home.q
-        return q
+        """Configurations (robots, nq)."""
+        return self._home.states.q
 
     @property
     def v(self) -> Array:
-        v: Array = self._home.v
-        return v
+        """Velocities (robots, nv)."""
+        return self._home.states.v
 
     def energy(self, q: Array, v: Array) -> Array:
-        """Kinetic, potential and spring energy (robots,) [J], each robot's with its own inertias and stiffness."""
-        robot, forces = self.stepper.robot, self.stepper.forces
+        """Return kinetic, potential and spring energy (robots,) [J], each robot's with its own inertias and stiffness."""
+        robot, forces = self.model.robot, self.model.forces
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
-        if self.stepper.passive:
-            total = total + forces.spring_energy(q, self.varied.get("stiffness"))
+        if self.model.passive:
+            stiffness = self.varied.stiffness
+            total = total + forces.spring_energy(q, stiffness if len(stiffness) else None)
         return np.asarray(total)
 
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:
-        """A function of the robot, at arguments of some robots, each with its own inertias where they differ."""
-        if "parameters" not in self.varied:
+        """Evaluate a function of the robot at arguments of some robots, each with its own inertias where they differ."""
+        if not len(self.varied.parameters):
             return function(*arguments)
-        robot = self.stepper.robot
-        parametric = robot.parametric(function)
-        own = {"parameters": self.varied["parameters"][which], "armature": self.varied["own_armature"][which]}
+        parametric = self.model.robot.parametric(function)
+        own = {"parameters": self.varied.parameters[which], "armature": self.varied.own_armature[which]}
         return parametric(*arguments, *(own[x.name] for x in parametric.program.inputs[len(arguments) :]))
 
     @property
     def opened(self) -> float:
         """The greatest opening of loops before they were closed in the last step."""
-        return float(self._home.opened.max())
+        return float(self._home.states.opened.max())
 
     def put(self, q: Array, v: Array) -> None:
         """Go on from other states."""
-        self._home.q[:], self._home.v[:] = q, v
-
-    def hand_over(self) -> None:
-        """Put `stepper` where the robots are, to start from the same impulses."""
-        a, stepper = self._home, self.stepper
-        stepper.reset(a.q.copy(), a.v.copy())
-        if stepper.contacts is None:
-            return
-        impulses = stepper.contacts.state.impulses
-        impulses.last_row[:] = a.last_row
-        for i in range(len(a.q)):
-            k = int(a.count[i, 0])
-            impulses.last_force[i, a.candidate[i, :k]] = a.force[i, :k]
+        self._home.states.q[:], self._home.states.v[:] = q, v
 
     # what came of the last step
 
     def contact_arrays(self) -> ContactArrays:
-        """Of all robots."""
-        a = self._home
-        return ContactArrays(a.count[:, 0], a.candidate, a.point, a.force)
+        """Return the contacts of all robots."""
+        c = self._home.contacts
+        return ContactArrays(c.count, c.candidate, c.point, c.force)
 
     def contact_wrenches(self) -> Array:
-        """Impulses (robots, nbodies, 6) of contacts on bodies."""
-        wrenches = np.zeros((len(self.q), len(self.stepper.robot.bodies), 6))
-        touched = self._home.count[:, 0] > 0
-        wrenches[:, self.contacts.numbers] = np.where(touched[:, None, None], self._home.wrench, 0.0)
+        """Return impulses (robots, nbodies, 6) of contacts on bodies."""
+        wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self._home.contacts
+        wrenches[:, self.contacts.numbers] = np.where((c.count > 0)[:, None, None], c.wrench, 0.0)
         return wrenches
 
     def row_impulses(self) -> Array:
-        """Impulses (robots, n) of limits and dry friction."""
+        """Return impulses (robots, n) of limits and dry friction."""
         rows = self.contacts.rows
-        impulses = np.zeros((len(self.q), len(self.stepper.robot.model.tree.parent)))
-        np.add.at(impulses.T, rows.dof, (rows.sign * self._home.last_row).T)
+        impulses = np.zeros((len(self.q), len(self.model.robot.model.tree.parent)))
+        np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
         return impulses
 
     def solver_work(self) -> tuple[float, float, float]:
-        """Residual [m/s], sweeps and Newton steps, the most of all robots."""
-        residual, _, sweeps, newton_steps, _ = self._home.report.max(axis=0)
+        """Return residual [m/s], sweeps and Newton steps, the most of all robots."""
+        residual, _, sweeps, newton_steps, _ = self._home.states.report.max(axis=0)
         return residual, sweeps, newton_steps
 
     # steps
 
-    def step(self, tau: Any, control: Any, time: float) -> bool:
-        """Take a step under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
+    def step(self, tau: Any, control: Any, time: float, steps: int = 1) -> bool:
+        """Take steps under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
         if not self._ready:
             self._compile()
-        a = self.arrays
-        for mine, given in ((self._tau, tau), (self._control, control)):
-            if given is None:
-                mine.fill(0.0)
-            elif type(given) is np.ndarray and given.dtype == FLOAT and given.shape in (mine.shape, (len(a.q), mine.shape[-1])):
-                mine[...] = given
-            else:
-                return False
-        a.given[0], a.given[1] = control is not None, False
-        if len(a.q) > 1 or self.on_failure != "raise":
-            self._run_all(1, time)
-            return True
-        a.taken[0] = 0
-        if self._run(*self._alone) != 1:
-            self._run_all(1, time)
+        if tau is None:
+            self._tau.fill(0.0)
+        elif type(tau) is np.ndarray and tau.dtype is FLOAT and tau.shape in self._tau_shapes:
+            self._tau[...] = tau
+        else:
+            return False
+        if control is None:
+            self._given[0] = False
+        elif type(control) is np.ndarray and control.dtype is FLOAT and control.shape in self._control_shapes:
+            self._control[...] = control
+            self._given[0] = True
+        else:
+            return False
+        if not (self._fails_aloud and steps == 1) or self._one_step() != 1:
+            self._run_all(steps, time)
         return True
 
     def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Array, Array]:
@@ -278,27 +288,29 @@ class Fleet:
         then at the state before the step of the first to fail, and `done` says how many steps they took.
         """
         a = self._home
+        states = a.states
         if not keep and inputs.external is None and all(x is None or x.shape[1] == 1 for x in inputs):
-            for mine, x in ((a.tau, inputs.tau), (a.control, inputs.control)):
+            for mine, x in ((a.inputs.tau, inputs.tau), (a.inputs.control, inputs.control)):
                 mine[...] = 0.0 if x is None else x
-            a.given[:] = inputs.control is not None, False
+            a.inputs.given[:] = inputs.control is not None, False
             self._run_all(steps, time)
-            return a.kept_q, a.kept_v
-        kept = 1 + steps // every if keep else 0
-        q, v = np.empty((len(a.q) if keep else 0, kept, a.q.shape[1])), np.empty((len(a.q) if keep else 0, kept, a.v.shape[1]))
+            return states.kept_q, states.kept_v
+        kept, robots = 1 + steps // every if keep else 0, len(states.q) if keep else 0
+        q, v = np.empty((robots, kept, states.q.shape[1])), np.empty((robots, kept, states.v.shape[1]))
         if keep:
-            q[:, 0], v[:, 0] = a.q, a.v
+            q[:, 0], v[:, 0] = states.q, states.v
         if inputs.external is not None and not self._external:
             self._external = True
             self._tables.clear()
-        zeros = Inputs(*(np.zeros((1, 1, *x.shape[2:])) for x in (a.tau, a.control, a.external)))
+        zeros = (np.zeros((1, 1, *x.shape[2:])) for x in a.inputs[:3])
         given = [np.ascontiguousarray(z if x is None else x, np.float64) for x, z in zip(inputs, zeros, strict=True)]
-        self._bind(a._replace(tau=given[0], control=given[1], external=given[2], kept_q=q, kept_v=v))
-        a.given[:], a.steps[1] = (inputs.control is not None, inputs.external is not None), every
+        flags = np.array([inputs.control is not None, inputs.external is not None])
+        self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=FleetInputs(*given, flags)))
+        states.plan[1] = every
         try:
             self._run_all(steps, time)
         finally:
-            a.steps[:] = 1
+            states.plan[:] = 1
             self._bind(self._home)
         return q, v
 
@@ -306,12 +318,16 @@ class Fleet:
         a = self.arrays
         if not self._ready:
             self._compile()
+        self.failures: dict[int, tuple[int, SimulationError]] = {}
+        if self._single:
+            self._run_alone(steps, time)
+            return
         if self.on_failure != "stop":
             self.failed[:] = False
-        self.failures: dict[int, tuple[int, SimulationError]] = {}
         backup = None
-        if self.on_failure == "raise" and len(a.q) > 1:
-            backup = [(x, x.copy()) for x in (a.q, a.v, a.count, a.candidate, a.force, a.last_row)]
+        if self.on_failure == "raise":
+            kept = a.states.q, a.states.v, a.states.last_row, a.contacts.count, a.contacts.candidate, a.contacts.force
+            backup = [(x, x.copy()) for x in kept]
         self._take(steps, time)
         self.done = steps
         if not self.failures or self.on_failure != "raise":
@@ -322,97 +338,178 @@ class Fleet:
             for x, before in backup:
                 x[:] = before
             self._take(self.done, time)
-        raise SimulationError(error.what, error.time, robot, len(a.q)) from None
+        raise SimulationError(error.what, error.time, robot, len(a.states.q)) from None
+
+    def _run_alone(self, steps: int, time: float) -> None:
+        """Take steps of the only robot, some at a time: between them Python sees signals."""
+        states, stop = self.arrays.states, 0
+        self.done = steps
+        if self.on_failure == "stop" and self.failed[0]:
+            return
+        states.taken[0], states.active[0], self.failed[0] = 0, True, False
+        while stop < steps and (not self.failures or self.on_failure == "reset"):
+            stop = min(stop + MOST_STEPS, steps)
+            states.plan[0] = stop
+            if self._alone() != 1:
+                self._go_on(0, stop, time)
+        states.plan[0] = 1
+        if self.failures and self.on_failure == "raise":
+            (self.done, error), self.failed[0] = self.failures[0], False
+            raise SimulationError(error.what, error.time) from None
 
     def _take(self, steps: int, time: float) -> None:
-        """Steps, some at a time: between them Python sees signals."""
-        self.arrays.taken[:] = 0
+        """Take steps, some at a time: between them Python sees signals."""
+        self.arrays.states.taken[:] = 0
+        if self._flies:
+            self._fly(steps, time)
+            return
         for stop in [*range(MOST_STEPS, steps, MOST_STEPS), steps]:
-            a = self.arrays
-            np.logical_not(self.failed, out=a.active)
-            a.steps[0] = stop
-            if self._run_some(0, len(a.q)) == np.count_nonzero(a.active):
+            states = self.arrays.states
+            np.logical_not(self.failed, out=states.active)
+            states.plan[0] = stop
+            if self._work(RUN, 0, len(states.q)) == np.count_nonzero(states.active):
                 continue
-            for i in np.flatnonzero(a.active & (a.taken < stop)):
+            for i in np.flatnonzero(states.active & (states.taken < stop)):
                 self._go_on(int(i), stop, time)
-        self.arrays.steps[0] = 1
+        self.arrays.states.plan[0] = 1
 
-    def _run_some(self, first: int, stop: int) -> int:
-        """Run robots first to stop, on as many threads as that is worth; how many took all of their steps."""
+    def _work(self, work: int, first: int, stop: int) -> int:
+        """Work on robots first to stop, on as many threads as that is worth; how many it succeeds for."""
         done = []
 
         def piece(i: int, j: int) -> None:
             one = self._table()
-            done.append(self._run(one.address, self._many.address, first + i, first + j))
+            done.append(self._run(one.address, self._many.address, first + i, first + j, work))
             self._tables.append(one)
 
         robots = stop - first
         share_out(piece, robots, 1 if robots < 2 * GRAIN else self.threads or processors(), GRAIN)
         return sum(done)
 
-    # where a step cannot be taken
+    def _work_alone(self, work: int, i: int) -> int:
+        """Work on robot i by the last of the tables, which stays the last."""
+        one = self._table()
+        self._tables.append(one)
+        return int(self._run(one.address, self._many.address, i, i + 1, work))
+
+    def _fly(self, steps: int, time: float) -> None:
+        """Take steps in which nothing touches, all robots side by side in the functions of the robot."""
+        a, model = self.arrays, self.model
+        states, flight, robots = a.states, a.flight, len(a.states.q)
+        states.active[:] = True
+        dynamics: Any = model.moving.forward_dynamics
+        for k in range(steps):
+            ready = self._work(BEGIN_FLIGHT, 0, robots)
+            external = {}
+            if a.inputs.given[1]:
+                x = a.inputs.external
+                external["external_forces"] = x[:, min(k, x.shape[1] - 1)]
+            if ready == robots:
+                how: Any = {"threads": self.threads}
+                dynamics(states.q, states.v, flight.load, **external, out=flight.acceleration, **how)
+                model.robot.step_functions.free_velocity(states.v, flight.acceleration, model.h, out=flight.free, **how)
+                out = flight.ahead, flight.end
+                model.robot.step_functions.advance(states.q, flight.free, flight.none, model.h, out=out, **how)
+                ready = self._work(JUDGE_FLIGHT, 0, robots)
+            if ready < robots:
+                i = int(np.flatnonzero(states.status)[0])
+                self.failures[i] = k, self._failure(i, k, time + k * model.h)
+                return
+            self._work(ARRIVE, 0, robots)
+
+    # where a step is not taken
 
     def _go_on(self, i: int, steps: int, time: float) -> None:
-        """The rest of one robot's steps, of which it could not take the next one."""
-        a = self.arrays
-        while a.taken[i] < steps:
-            if a.count[i, 1] < 0:
+        """Take the rest of one robot's steps, of which it could not take the next one."""
+        while (states := self.arrays.states).taken[i] < steps:
+            status = states.status[i]
+            if status == NO_ROOM:
                 self._make_room()
-                a = self.arrays
-            else:
-                k = int(a.taken[i])
-                try:
-                    self._step_slowly(i, k, time + k * self.stepper.h)
-                except SimulationError as error:
-                    self.failed[i] = True
-                    self.failures[i] = k, error
-                    if self.on_failure != "reset":
-                        return
-                    self.reset_some(i, self.start[0][i], self.start[1][i])
-                    self.failed[i] = True
-                a.taken[i] += 1
+            elif status != TAKEN and not (status == UNSOLVED and self._solved_elsewhere(i)):
+                k = int(states.taken[i])
+                error = self._failure(i, k, time + k * self.model.h)
+                self.failed[i] = True
+                self.failures[i] = k, error
+                if self.on_failure != "reset":
+                    return
+                self.reset_some(i, self.start[0][i], self.start[1][i])
+                self.failed[i] = True
+                states.taken[i] += 1
                 self._keep(i)
-            self._run_some(i, i + 1)
+            self._work(RUN, i, i + 1)
 
-    def _step_slowly(self, i: int, k: int, time: float) -> None:
-        """Step k of one robot by `stepper`, which takes it or says what is wrong."""
-        a, stepper = self.arrays, self.stepper
-        if self.varied:
-            raise SimulationError("the step of a robot that differs from the others (vary) cannot be taken", time)
-        tau, control, external = (x[min(i, x.shape[0] - 1), min(k, x.shape[1] - 1)] for x in (a.tau, a.control, a.external))
-        stepper.reset(a.q[i : i + 1].copy(), a.v[i : i + 1].copy())
-        stepper.advance(tau, control if a.given[0] else None, external[None] if a.given[1] else None, time)
-        a.q[i], a.v[i], a.opened[i] = stepper.q[0], stepper.v[0], stepper.opened
-        state = stepper.contacts.state
-        count = int(state.counts[0])
-        if count > self.room:
-            self._make_room(count)
-            a = self.arrays
-        a.count[i] = count, 0
-        for mine, its in ((a.candidate, state.contacts.candidate), (a.point, state.contacts.point),
-                          (a.gap, state.contacts.gap), (a.force, state.impulses.force)):  # fmt: skip
-            mine[i, :count] = its[0, :count]
-        a.wrench[i], a.last_row[i] = state.impulses.wrench[0], state.impulses.last_row[0]
-        a.report[i] = [float(x[0]) for x in state.report]
+    def _failure(self, i: int, k: int, time: float) -> SimulationError:
+        """Attempt step k of robot i again, alone, for the words of its failure."""
+        one, states = self._table(), self.arrays.states
+        plan, active = states.plan[0], states.active[i]
+        states.taken[i], states.plan[0], states.active[i] = k, k + 1, True
+        self._run(one.address, self._many.address, i, i + 1, RUN)
+        states.plan[0], states.active[i] = plan, active
+        failed = FailedStep(self.model, self.contacts, one, time)
+        error = failed.error(int(states.status[i]), i, len(states.q))
+        self._tables.append(one)
+        return error
+
+    def _solved_elsewhere(self, i: int) -> bool:
+        """Take one step of robot i with impulses by `contact.cones`; whether that was possible."""
+        if find_spec("clarabel") is None or find_spec("scipy") is None:
+            return False
+        from ..contact.cones import find_impulses_by_cones
+
+        states, one = self.arrays.states, self._table()
+        plan, before = states.plan[0], int(states.taken[i])
+        states.plan[0] = before + 1
+        self._run(one.address, self._many.address, i, i + 1, RUN)
+        t = one.content.touching
+        t.elsewhere[0] = find_impulses_by_cones(t.model, int(t.count[0]), t.kinematics, t.workspace)
+        self._run(one.address, self._many.address, i, i + 1, RUN)
+        states.plan[0] = plan
+        t.elsewhere[0] = -1.0
+        self._tables.append(one)
+        return int(states.taken[i]) > before
 
     def _keep(self, i: int) -> None:
-        """The state of one robot, where it is one of those that are kept."""
-        a = self.arrays
-        k, every = int(a.taken[i]), int(a.steps[1])
-        if len(a.kept_q) and k % every == 0:
-            a.kept_q[i, k // every], a.kept_v[i, k // every] = a.q[i], a.v[i]
+        """Keep the state of one robot, where it is one of those that are kept."""
+        states = self.arrays.states
+        k, every = int(states.taken[i]), int(states.plan[1])
+        if len(states.kept_q) and k % every == 0:
+            states.kept_q[i, k // every], states.kept_v[i, k // every] = states.q[i], states.v[i]
 
-    def _make_room(self, least: int = 0) -> None:
-        """For more contacts."""
-        a, had = self.arrays, self.room
-        self.room = max(2 * had, least)
+    def _make_room(self) -> None:
+        """Make room for more contacts."""
+        had, contacts = self.room, self.arrays.contacts
+        self.room = 2 * had
         longer = {}
         for name in ("candidate", "point", "gap", "force"):
-            x = getattr(a, name)
+            x = getattr(contacts, name)
             longer[name] = np.zeros((len(x), self.room, *x.shape[2:]), x.dtype)
             longer[name][:, :had] = x
-        a.count[:, 1] = 0
-        self._home = self._home._replace(**longer)
+        contacts = contacts._replace(**longer)
+        self._home = self._home._replace(contacts=contacts)
         self._tables.clear()
-        self._bind(a._replace(**longer))
+        self._bind(self.arrays._replace(contacts=contacts))
         self._compile()
+
+    # derivatives
+
+    @contextmanager
+    def attempt(self, i: int, inputs: Inputs, time: float) -> Iterator[RobotStages]:
+        """Give the stages after the step that robot i would take under inputs of one step; it does not take it.
+
+        Raises SimulationError where the step cannot be taken.
+        """
+        home, row = self._home.inputs, slice(i, i + 1)
+        given = [np.zeros_like(z[:1]) if x is None else x[row] if len(x) > 1 else x for x, z in zip(inputs, home, strict=False)]
+        flags = np.array([inputs.control is not None, False])
+        self._bind(self._home._replace(inputs=FleetInputs(*given, flags)))
+        try:
+            self._compile()
+            while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:
+                self._make_room()
+            one = self._tables[-1]
+            if not done:
+                failed = FailedStep(self.model, self.contacts, one, time)
+                raise failed.error(int(self.arrays.states.status[i]), i, len(self.q))
+            yield one.content
+        finally:
+            self._bind(self._home)

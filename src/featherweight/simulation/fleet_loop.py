@@ -2,150 +2,234 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from math import inf
 
 from ..collision.detection import find_contacts
+from ..contact.contact_solver import forget_forces, keep_force
+from ..engine.loops.array_types import Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine
-from .robot_stages import copy_rows
-from .smooth_motion import clear_rows, copy
-from .step import take_step
+from .energy_guard import SLOW
+from .robot_stages import clear_impulses, judge_end
+from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, greatest, write_load
+from .stage_records import FleetArrays, RobotStages
+from .step import take_step, try_step
+from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
+
+RUN, STEP, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(7)
 
 
-class FleetArrays(NamedTuple):
-    """States and inputs of all robots, and what came of their steps. Inputs may be the same for all robots or all steps."""
-
-    q: Any  # (robots, nq)
-    v: Any  # (robots, nv)
-    tau: Any  # (robots or 1, steps or 1, nv)
-    control: Any  # (robots or 1, steps or 1, nu)
-    external: Any  # (robots or 1, steps or 1, bodies, 6)
-    given: Any  # (2,) bool, whether there are controls, and forces on bodies
-    steps: Any  # (2,) int: how many are to be taken, -1 to look at contacts only; of which one in how many is kept
-    active: Any  # (robots,) bool, those that are to take them
-    taken: Any  # (robots,) int, how many each took: they go on from there
-    kept_q: Any  # (robots, kept, nq), of those that are
-    kept_v: Any
-    last_row: Any  # (robots, joint rows)
-    report: Any  # (robots, 5) of the solver
-    opened: Any  # (robots,) of loops
-    count: Any  # (robots, 2) int: contacts of the last step; -1 where the next one has no room for its own
-    candidate: Any  # (robots, room) int, and the next three: contacts of the last step
-    point: Any
-    gap: Any
-    force: Any
-    wrench: Any  # (robots, bodies, 6) impulses on bodies that may touch
-    friction: Any  # (robots, candidates), and the following, of robots that differ; or of none
-    damping: Any
-    stiffness: Any
-    drives: Any  # (robots, 9, nu)
-    lower: Any  # (robots, rows) of joint rows
-    upper: Any
-    parameters: Any  # (robots, bodies, 10)
-    armature: Any  # (robots, k) with what meets damping and springs
-    own_armature: Any  # (robots, k)
-    middle_armature: Any  # (robots, n)
-
-
-def run_robots(one: Any, many: Any, first: int, stop: int) -> int:
-    """Steps of robots first to stop, by the stages of one; how many robots took all of theirs."""
+def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
+    """Work on robots first to stop, by the stages of one; how many robots this succeeds for."""
     done = 0
-    steps, every = many.steps[0], many.steps[1]
     for i in range(first, stop):
-        if not many.active[i]:
+        if not many.states.active[i]:
             continue
-        load_robot(one, many, i)
-        if steps < 0:
-            look(one, many, i)
-            continue
-        k = many.taken[i]
-        while k < steps:
-            load_inputs(one, many, i, k)
-            if not take_step(one):
-                break
-            store_contacts(one, many, i)
-            k += 1
-            if len(many.kept_q) > 0 and k % every == 0:
-                copy(one.q, many.kept_q[i, k // every])
-                copy(one.v, many.kept_v[i, k // every])
-        many.taken[i] = k
-        store_robot(one, many, i)
-        done += k == steps
+        if work <= STEP:
+            if work == STEP:
+                many.states.taken[i] = 0
+            done += run(one, many, i)
+        elif work == ATTEMPT:
+            done += attempt(one, many, i)
+        elif work == LOOK:
+            done += look(one, many, i)
+        elif work == BEGIN_FLIGHT:
+            done += begin_flight(one, many, i)
+        elif work == JUDGE_FLIGHT:
+            done += judge_flight(one, many, i)
+        else:
+            done += arrive_from_flight(many, i)
     return done
 
 
-def look(one: Any, many: Any, i: int) -> None:
-    """What touches now, with nothing moved."""
-    k = one.kinematics
-    for body in range(len(k.velocity)):
-        for j in range(6):
-            k.velocity[body, j] = 0.0
+def run(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Take the steps of robot i; 1 if it took all of them."""
+    states = many.states
+    load_robot(one, many, i)
+    status, k, steps = TAKEN, states.taken[i], states.plan[0]
+    while k < steps:
+        status = take_step_of(one, many, i, k)
+        if status != TAKEN:
+            break
+        store_contacts(one, many, i)
+        k += 1
+        keep(many, i, k, one.state.q, one.state.v)
+    states.taken[i], states.status[i] = k, status
+    store_robot(one, many, i)
+    return 1 if k == steps else 0
+
+
+def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Find where the next step of robot i leads, and leave everything in the stages; 1 if it can be taken."""
+    load_robot(one, many, i)
+    load_inputs(one, many, i, 0)
+    fit = is_number(one.state.tau) and is_number(one.state.control)
+    status = try_step(one) if fit else NO_NUMBER
+    many.states.status[i] = status
+    return 1 if status == TAKEN else 0
+
+
+def take_step_of(one: RobotStages, many: FleetArrays, i: int, k: int) -> int:
+    """Take step k of robot i."""
+    load_inputs(one, many, i, k)
+    if not (is_number(one.state.tau) and is_number(one.state.control)):
+        return NO_NUMBER
+    return take_step(one)
+
+
+def is_number(x: Vector) -> bool:
+    """Whether all numbers are finite."""
+    finite = True
+    for y in x:
+        finite = finite and abs(y) < inf
+    return finite
+
+
+def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:
+    """Keep the state of robot i after k steps, where it is one of those that are kept."""
+    every = many.states.plan[1]
+    if len(many.states.kept_q) > 0 and k % every == 0:
+        copy(q, many.states.kept_q[i, k // every])
+        copy(v, many.states.kept_v[i, k // every])
+
+
+def look(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Find what touches now, with nothing moved; 1 if there is room for it."""
+    load_robot(one, many, i)
+    t, contacts = one.touching, many.contacts
+    k = t.kinematics
+    clear_rows(k.velocity)
     call_machine(one.calls.placement)
-    found = find_contacts(one.scene, k.placement, k.velocity, one.settings, one.contacts, one.collisions)
-    many.count[i, 0], many.count[i, 1] = max(found, 0), min(found, 0)
+    found = find_contacts(t.scene, k.placement, k.velocity, t.model.settings, t.contacts, t.collisions)
+    contacts.count[i] = max(found, 0)
+    many.states.status[i] = NO_ROOM if found < 0 else TAKEN
     for c in range(found):
-        many.candidate[i, c], many.gap[i, c] = one.contacts.candidate[c], one.contacts.gap[c]
+        contacts.candidate[i, c], contacts.gap[i, c] = t.contacts.candidate[c], t.contacts.gap[c]
+    return 1 if found >= 0 else 0
 
 
-def load_robot(one: Any, many: Any, i: int) -> None:
-    copy(many.q[i], one.q)
-    copy(many.v[i], one.v)
-    for c in range(many.count[i, 0]):
-        copy(many.force[i, c], one.impulses.last_force[many.candidate[i, c]])
-    copy(many.last_row[i], one.impulses.last_row)
-    one.given[0], one.given[1] = many.given[0], many.given[1]
-    if len(many.friction) > 0:
-        copy(many.friction[i], one.friction)
-    if len(many.damping) > 0:
-        copy(many.damping[i], one.springs.damping)
-    if len(many.stiffness) > 0:
-        copy(many.stiffness[i], one.springs.stiffness)
-    if len(many.drives) > 0:
-        copy_rows(many.drives[i], one.drives.values)
-    if len(many.lower) > 0:
-        copy(many.lower[i], one.rows.lower)
-        copy(many.upper[i], one.rows.upper)
-    if len(many.parameters) > 0:
-        copy_rows(many.parameters[i], one.parameters)
-        copy(many.armature[i], one.base_armature)
-        copy(many.armature[i], one.armature)
-        copy(many.own_armature[i], one.own_armature)
-    if len(many.middle_armature) > 0:
-        copy(many.middle_armature[i], one.middle_armature)
+def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
+    """Put the stages where robot i is."""
+    impulses, contacts, own = one.touching.impulses, many.contacts, many.varied
+    copy(many.states.q[i], one.state.q)
+    copy(many.states.v[i], one.state.v)
+    clear_impulses(impulses)
+    forget_forces(impulses)
+    for c in range(contacts.count[i]):
+        keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c])
+    copy(many.states.last_row[i], impulses.last_row)
+    one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
+    if len(own.friction) > 0:
+        copy(own.friction[i], one.touching.model.friction)
+    if len(own.damping) > 0:
+        copy(own.damping[i], one.joints.springs.damping)
+    if len(own.stiffness) > 0:
+        copy(own.stiffness[i], one.joints.springs.stiffness)
+    if len(own.drives) > 0:
+        copy_rows(own.drives[i], one.joints.drives.values)
+    if len(own.lower) > 0:
+        copy(own.lower[i], one.touching.model.rows.lower)
+        copy(own.upper[i], one.touching.model.rows.upper)
+    if len(own.parameters) > 0:
+        copy_rows(own.parameters[i], one.inertias.parameters)
+        copy(own.armature[i], one.inertias.base_armature)
+        copy(own.armature[i], one.inertias.armature)
+        copy(own.own_armature[i], one.inertias.own_armature)
+    if len(own.middle_armature) > 0:
+        copy(own.middle_armature[i], one.joints.middle_armature)
 
 
-def load_inputs(one: Any, many: Any, i: int, k: int) -> None:
-    copy(many.tau[min(i, many.tau.shape[0] - 1), min(k, many.tau.shape[1] - 1)], one.tau)
-    if many.given[0]:
-        copy(many.control[min(i, many.control.shape[0] - 1), min(k, many.control.shape[1] - 1)], one.control)
-    if many.given[1]:
-        external = many.external[min(i, many.external.shape[0] - 1), min(k, many.external.shape[1] - 1)]
-        copy_rows(external, one.external)
-        copy_rows(external, one.forces)
+def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
+    """Set the inputs of step k of robot i."""
+    inputs = many.inputs
+    copy(row_of(inputs.tau, i, k), one.state.tau)
+    if inputs.given[0]:
+        copy(row_of(inputs.control, i, k), one.state.control)
+    if inputs.given[1]:
+        external = inputs.external
+        rows = external[min(i, external.shape[0] - 1), min(k, external.shape[1] - 1)]
+        copy_rows(rows, one.state.external)
+        copy_rows(rows, one.touching.forces)
     else:
-        clear_rows(one.forces)  # where those of an earlier step, and of its contacts, are
+        clear_rows(one.touching.forces)  # where those of an earlier step, and of its contacts, are
 
 
-def store_contacts(one: Any, many: Any, i: int) -> None:
-    """Those of a step that was taken."""
-    many.count[i, 0] = one.count[0]
-    for c in range(one.count[0]):
-        candidate = one.contacts.candidate[c]
-        many.candidate[i, c], many.gap[i, c] = candidate, one.contacts.gap[c]
-        copy(one.contacts.point[c], many.point[i, c])
-        copy(one.impulses.last_force[candidate], many.force[i, c])
-    copy_rows(one.impulses.wrench, many.wrench[i])
+def row_of(inputs: Tensor, i: int, k: int) -> Vector:
+    """Return the numbers of robot i in step k, which may be one for all."""
+    row: Vector = inputs[min(i, inputs.shape[0] - 1), min(k, inputs.shape[1] - 1)]
+    return row
 
 
-def store_robot(one: Any, many: Any, i: int) -> None:
-    """The state after the last step that was taken; the stages are left without impulses to start from."""
-    copy(one.q, many.q[i])
-    copy(one.v, many.v[i])
-    copy(one.impulses.last_row, many.last_row[i])
-    copy(one.report, many.report[i])
-    many.opened[i], many.count[i, 1] = one.opened[0], min(one.count[0], 0)
-    for c in range(many.count[i, 0]):
-        for j in range(3):
-            one.impulses.last_force[many.candidate[i, c], j] = 0.0
+def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
+    """Store the contacts of a step that was taken."""
+    contacts, t = many.contacts, one.touching
+    contacts.count[i] = t.count[0]
+    for c in range(t.count[0]):
+        candidate = t.contacts.candidate[c]
+        contacts.candidate[i, c], contacts.gap[i, c] = candidate, t.contacts.gap[c]
+        copy(t.contacts.point[c], contacts.point[i, c])
+        copy(t.impulses.force[c], contacts.force[i, c])
+    copy_rows(t.impulses.wrench, contacts.wrench[i])
 
 
-RUN_ROBOTS = CompiledLoop(run_robots, numbers=2)
+def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
+    """Store the state after the last step that was taken."""
+    states = many.states
+    copy(one.state.q, states.q[i])
+    copy(one.state.v, states.v[i])
+    copy(one.touching.impulses.last_row, states.last_row[i])
+    copy(one.touching.report, states.report[i])
+    states.opened[i] = one.loops.opened[0]
+
+
+# free flight, in which functions of the robot move many robots side by side
+
+
+def load_state(one: RobotStages, many: FleetArrays, i: int) -> None:
+    """Put the stages where robot i is, with the inputs of its next step."""
+    copy(many.states.q[i], one.state.q)
+    copy(many.states.v[i], one.state.v)
+    one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
+    load_inputs(one, many, i, many.states.taken[i])
+    be_at(one, one.state.q, one.state.v)
+
+
+def begin_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Write the load of robot i; 1 if its inputs are numbers."""
+    load_state(one, many, i)
+    write_load(one, one.numbers.step)
+    copy(one.point.load, many.flight.load[i])
+    fit = is_number(one.state.tau) and is_number(one.state.control)
+    many.states.status[i] = TAKEN if fit else NO_NUMBER
+    return 1 if fit else 0
+
+
+def judge_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Judge the step of robot i; 1 if it may take it."""
+    step, flight = one.step, many.flight
+    if many.states.status[i] != TAKEN:
+        return 0
+    copy(flight.free[i], step.free)
+    copy(flight.free[i], step.after)
+    copy(flight.ahead[i], step.ahead)
+    copy(flight.end[i], step.end)
+    clear(step.displacement)
+    if one.numbers.step * greatest(step.after) > SLOW:  # the guard of energy asks for forces
+        load_state(one, many, i)
+        write_load(one, one.numbers.step)
+        copy(one.point.load, step.load)
+        copy(flight.acceleration[i], step.acceleration)
+    many.states.status[i] = judge_end(one) if is_number(step.after) else NO_VELOCITY
+    return 1 if many.states.status[i] == TAKEN else 0
+
+
+def arrive_from_flight(many: FleetArrays, i: int) -> int:
+    """Take the step of robot i."""
+    states = many.states
+    copy(many.flight.ahead[i], states.q[i])
+    copy(many.flight.end[i], states.v[i])
+    states.taken[i] += 1
+    keep(many, i, states.taken[i], states.q[i], states.v[i])
+    return 1
+
+
+WORK_ON_ROBOTS = CompiledLoop(work_on_robots, numbers=3, what="the time step of simulations, which all robots share")

@@ -78,14 +78,14 @@ class ForcesAtJoints:
             name: np.array([getattr(j, name) for j in robot.model.joints for _ in range(j.type.nv)], dtype=float)
             for name in ("damping", "stiffness", "rest", "friction")
         }
-        self.damping, self.friction, self.effort = each["damping"], each["friction"], robot._greatest("effort")
+        self.damping, self.friction, self.effort = each["damping"], each["friction"], robot.row_maximum("effort")
         self.at = np.full(rows, -1)  # where the coordinate of a row is in q, if it is one
         for whole, j in zip(robot.model.joints, robot.joints, strict=True):
             if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
                 self.at[whole.v_slice.start] = j.q_slice.start
         self._carry_springs(each)
         self.stiffness, self.rest = np.where(self.at >= 0, each["stiffness"], 0.0), each["rest"]
-        lower, upper = robot._row_limits()
+        lower, upper = robot.row_limits()
         self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
         self.smooth = bool(self.damping.any() or self.stiffness.any())
@@ -98,7 +98,7 @@ class ForcesAtJoints:
         """Put the springs of joints that follow one other in proportion on the leaders: 1/2 k (s x + o - r)² is there
         1/2 k s² (x - (r - o) / s)². Two springs on one coordinate are one, but for a constant energy."""
         k, rest = each["stiffness"], each["rest"]
-        for row, leader, slope, offset in self.robot._proportions():
+        for row, leader, slope, offset in self.robot.proportions():
             if k[row]:
                 more = k[row] * slope * slope
                 rest[leader] = (k[leader] * rest[leader] + more * (rest[row] - offset) / slope) / (k[leader] + more)
@@ -109,7 +109,7 @@ class ForcesAtJoints:
         """On the rows of their joints; a drive on a joint that follows one other in proportion is on the leader's, by a longer
         lever. One of the file's whose joint has no such leader drives nothing: `left_out_at_joints` names it."""
         row = {name: r for r, name in reversed(list(enumerate(self.names)))}
-        leaders = {p.row: p for p in self.robot._proportions()}
+        leaders = {p.row: p for p in self.robot.proportions()}
         idle = self.robot.left_out_at_joints.get(DRIVES_OF_FOLLOWERS, ())
         places, numbers = [], []
         for a in self.actuators:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..contact.contact_solver import RETURN_SPEED
+from ..contact.laws import RETURN_SPEED
 from ..model.editing.notes import warn_caller
 from ..robot.robot import Robot
 from .forces import ForcesAtJoints
+from .simulation_options import ALL
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -20,7 +21,6 @@ Gymnasium around a start is 0.1, and normal noise of 0.05 nearly always below 0.
 from 0.26 on, are those of hands, arms and legs that must be bent."""
 ROUNDED = 1e-3  # [rad, m] that files of three digits are beyond, however narrow the range
 SHOWN = 5  # joints in a message
-ALL = "all"  # of limits, also equal ones
 
 
 class JointLimits:
@@ -59,7 +59,8 @@ class JointLimits:
         if refused.any():
             raise ValueError(
                 f"q: beyond joint limits: {self._told_of(x, refused)}. A start may be {FAR:g} rad or m beyond, and not more "
-                f"than the joint's range. Clamp it ({clamping_advice(self._robot)}), or leave limits out (joint_limits=False)"
+                f"than the joint's range. Clamp it ({clamping_advice(self._robot)}), or leave limits out "
+                "(joints=featherweight.JointOptions(limits=False))"
             )
         if not self._told:
             self._told = True

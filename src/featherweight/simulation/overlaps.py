@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,16 +19,8 @@ class Overlap(NamedTuple):
 
 def overlaps(simulation: Simulation) -> list[Overlap]:
     """What overlaps on the first robot as it is now, the deepest first."""
-    stage: Any = simulation._stepper.contacts
-    if stage is None or not stage.bodies:
-        return []
-    fleet = simulation._fleet
-    if fleet is None:
-        stage.detect(simulation._stepper.q, None)
-        count = int(stage.state.counts[0])
-        candidates, gaps = stage.state.contacts.candidate[0, :count], stage.state.contacts.gap[0, :count]
-    else:
-        candidates, gaps = fleet.look()
+    stage = simulation._stage
+    candidates, gaps = simulation._fleet.look()
     order = np.argsort(gaps, kind="stable")
     deepest: dict[str, Overlap] = {}
     for c, gap in zip(candidates[order], gaps[order], strict=True):

@@ -1,24 +1,26 @@
-"""The stages of a step for one robot, as compiled functions see them: all integrators, drives, loops, contacts.
+"""Stages of a step of one robot: all integrators, drives, loops, contacts.
 
-Everything lies in arrays whose places do not change, and functions of the robot are machine code of their own
-(`CompiledFunction.address`), called by address with places they were given once. A step that these stages cannot take
-(something that is not finite, deep overlap, loops that do not close, a solver that does not converge) is left to `Stepper`,
-which takes it or says what is wrong.
+All numbers lie in arrays whose places do not change (`stage_records`). Functions of the robot are machine code of their own,
+called with the places that they were given once. The stages return a status (`step_status`).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from math import inf
 
 from ..collision.detection import ContactPoints, find_contacts
-from ..contact.contact_model import ContactModel
-from ..contact.contact_problem import BodyDelassus
+from ..contact.contact_problem import BodyDelassus, ContactImpulses
 from ..contact.contact_solver import MOST_PUSHED, keep_impulses, resolve
 from ..contact.delassus_by_inverse import write_delassus_by_inverse
-from ..contact.impulses import greatest_of
-from ..contact.joint_rows import BEYOND, any_active, comes_back, farthest_beyond, write_row_gaps, write_row_speeds
+from ..contact.joint_rows import (
+    BEYOND,
+    any_active,
+    comes_back,
+    farthest_beyond,
+    write_row_gaps,
+    write_row_speeds,
+)  # fmt: skip
+from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
@@ -27,391 +29,349 @@ from .smooth_motion import (
     SEMI_IMPLICIT,
     accelerate_held,
     be_at,
+    clear,
     clear_rows,
     close,
     copy,
+    copy_rows,
     energies,
+    greatest,
     integrate_smoothly,
     write_given,
     write_row_velocity,
 )  # fmt: skip
+from .stage_records import RobotStages
+from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
 
 
-class RobotStages(NamedTuple):
-    """One robot, as what `step.take_step` needs."""
-
-    q: Any
-    v: Any
-    tau: Any  # of the user
-    control: Any
-    external: Any  # (bodies, 6) forces of the user
-    given: Any  # (2,) bool, whether there are controls, and forces on bodies
-    numbers: Any  # RobotNumbers
-    arrays: Any  # MotionArrays
-    calls: Any  # CallsOfRobot
-    springs: Any  # Springs
-    drives: Any  # Drives
-    middle_armature: Any  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
-    efforts: Any  # (nv,)
-    joints: Any  # (k, 2) int, floating, spherical and planar joints: kind and first row
-    forces: Any  # (bodies, 6), on all bodies
-    energy: Any  # (2,) [J] kinetic and potential, as functions give them
-    loops: Any  # LoopArrays
-    opened: Any  # (1,) the greatest of them, before loops were closed
-    scene: Any  # CollisionScene
-    width: Any  # this and the next four: ContactModel
-    friction: Any
-    restitution: Any
-    rows: Any
-    settings: Any
-    contacts: Any  # ContactPoints
-    count: Any  # (2,) int: contacts, -1 where there was no room; whether joint rows count
-    kinematics: Any  # ContactKinematics
-    impulses: Any  # ContactImpulses
-    report: Any  # (5,) numbers of SolverReport
-    workspace: Any  # SolverWorkspace
-    inverse_work: Any  # InverseWork
-    collisions: Any  # CollisionWork
-    of_bodies: Any  # BodyDelassus of bodies that may touch
-    with_rows: Any  # BodyDelassus, and of joint rows
-    begin: Any  # in place of theirs, where M⁻¹ gives G of the bodies that touch
-    factors: Any  # InverseFactors
-    factors_of_bodies: Any  # InverseFactors without joint rows
-    bodies: Any  # numbers of those that may touch
-    dofs: Any  # of joints with limits or friction
-    parameters: Any  # (bodies, 10), where functions of the robot take them
-    base_armature: Any  # (k,) with what meets damping and springs at the step's end
-    armature: Any  # (k,) with what meets drives too
-    own_armature: Any  # (k,)
-    driving: Any  # DriveWork
-
-    def move_freely(self) -> None:
-        m = self.arrays
-        for i in range(len(m.displacement)):
-            m.displacement[i] = 0.0
-        integrate_smoothly(self)
-        copy(m.free, m.after)
-
-    def is_finite(self) -> bool:
-        return all_finite(self.arrays.after)
-
-    def detect(self) -> bool:
-        write_row_gaps(self.rows, self.q, self.kinematics.gap)
-        self.count[0] = 0
-        if len(self.bodies) == 0:
-            return True
-        calls, contacts = self.calls, self.contacts
-        call_machine(calls.placement)
-        call_machine(calls.velocity)
-        count = find_contacts(
-            self.scene, self.kinematics.placement, self.kinematics.velocity, self.settings, contacts, self.collisions
-        )
-        self.count[0] = count
-        deepest = 0.0
-        for c in range(count):
-            deepest = max(deepest, -contacts.gap[c])
-        return count >= 0 and deepest <= self.numbers.max_penetration
-
-    def is_touched(self) -> bool:
-        if len(self.rows.joint) == 0:
-            return self.count[0] > 0  # type: ignore[no-any-return]
-        find_near(self)
-        return self.count[1] > 0 or self.count[0] > 0  # type: ignore[no-any-return]
-
-    def resolve(self) -> bool:
-        m, calls, k = self.arrays, self.calls, self.kinematics
-        write_unpushed_acceleration(self)
-        if self.numbers.looks_back:
-            if len(self.bodies) > 0:
-                call_machine(calls.velocity_before)
-            write_row_velocity(self, self.v)
-            write_row_speeds(self.rows, m.row_velocity, k.speed_before)
-        contacts = first_contacts(self.contacts, self.count[0])
-        model = ContactModel(self.width, self.friction, self.restitution, self.rows, self.settings)
-        done = resolve(model, contacts, k, delassus_of(self, contacts), self.impulses, self.workspace)
-        for _ in range(ROUNDS_OF_ALL):
-            if not done.residual <= done.allowed or not drives_pass(self):
-                break
-            done = resolve(model, contacts, k, delassus_of(self, contacts), self.impulses, self.workspace)
-        report = self.report
-        report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.sweeps, done.newton_steps
-        report[4] = done.parting
-        return done.residual <= done.allowed  # type: ignore[no-any-return]
-
-    def overlaps(self) -> bool:
-        return self.report[4] > 0.0  # type: ignore[no-any-return]
-
-    def part(self) -> None:
-        m, h = self.arrays, self.numbers.step
-        write_pushed_acceleration(self, self.impulses.push, self.impulses.joint_push)
-        for i in range(len(m.displacement)):
-            m.displacement[i] = h * (m.pushed[i] - m.unpushed[i])
-        write_row_velocity(self, m.displacement)
-        shrink = min(1.0, self.report[4] / max(greatest_of(m.row_velocity), 1e-300))
-        for i in range(len(m.displacement)):
-            m.displacement[i] *= shrink
-
-    def apply_impulses(self) -> None:
-        m, h, impulses = self.arrays, self.numbers.step, self.impulses
-        if self.numbers.integrator != SEMI_IMPLICIT:
-            write_struck(self)
-        write_pushed_acceleration(self, impulses.wrench, impulses.joint)
-        if self.numbers.integrator == SEMI_IMPLICIT:
-            call_machine(self.calls.pushed_velocity)
-            return
-        for i in range(len(m.after)):
-            m.after[i] = m.free[i] + h * (m.pushed[i] - m.unpushed[i])
-
-    def forget_impulses(self) -> None:
-        clear_impulses(self.impulses)
-        for k in range(5):
-            self.report[k] = 0.0
-
-    def move(self) -> None:
-        m = self.arrays
-        if self.numbers.integrator != SEMI_IMPLICIT:
-            copy(m.after, m.end)
-        write_arrival(self, True)
-        copy(m.x, m.ahead)
-
-    def limits_are_attainable(self) -> bool:
-        m, rows, gap, parting = self.arrays, self.rows, self.kinematics.gap, self.report[4]
-        if not (self.numbers.looped and 0.0 < parting != MOST_PUSHED):
-            return True
-        worst = farthest_beyond(rows, gap)
-        if gap[worst] >= -BEYOND:
-            return True
-        sign, at = rows.sign[worst], rows.at[worst]
-        write_row_velocity(self, m.displacement)
-        expected = sign * m.row_velocity[rows.dof[worst]]
-        write_arrival(self, False)
-        return comes_back(sign * (m.ahead[at] - m.x[at]), expected, parting)
-
-    def is_sound(self) -> bool:
-        m, h = self.arrays, self.numbers.step
-        if not all_finite(m.ahead) or not all_finite(m.end):
-            return False
-        farthest = 0.0
-        for i in range(len(m.after)):
-            farthest = max(farthest, h * abs(m.after[i]), abs(m.displacement[i]))
-        if farthest <= SLOW:
-            return True
-        if farthest > FARTHEST:
-            return False
-        return excess(self) <= 0.0
-
-    def arrive(self) -> None:
-        copy(self.arrays.ahead, self.q)
-        copy(self.arrays.end, self.v)
-        keep_impulses(self.impulses)
+def move_freely(s: RobotStages) -> int:
+    """Find the velocity that forces lead to where nothing touches."""
+    clear(s.step.displacement)
+    status = integrate_smoothly(s)
+    if status != TAKEN:
+        return status
+    copy(s.step.free, s.step.after)
+    return TAKEN if all_finite(s.step.free) else NO_VELOCITY
 
 
-def drives_pass(stages: Any) -> bool:
+def detect(s: RobotStages) -> int:
+    """Find contacts and gaps of joint limits."""
+    t = s.touching
+    write_row_gaps(t.model.rows, s.state.q, t.kinematics.gap)
+    t.count[0] = 0
+    if len(t.bodies) == 0:
+        return TAKEN
+    call_machine(s.calls.placement)
+    call_machine(s.calls.velocity)
+    count = find_contacts(t.scene, t.kinematics.placement, t.kinematics.velocity, t.model.settings, t.contacts, t.collisions)
+    t.count[0] = count
+    if count < 0:
+        return NO_ROOM
+    for c in range(count):
+        if -t.contacts.gap[c] > s.numbers.max_penetration:
+            return TOO_DEEP
+    return TAKEN
+
+
+def is_touched(s: RobotStages) -> bool:
+    """Whether there are contacts, joints near their limits, or dry friction."""
+    t = s.touching
+    if len(t.model.rows.joint) == 0:
+        return t.count[0] > 0
+    find_near(s)
+    return t.count[1] > 0 or t.count[0] > 0
+
+
+def find_near(s: RobotStages) -> None:
+    """Note whether joints with limits or dry friction count at `free`."""
+    k, rows = s.touching.kinematics, s.touching.model.rows
+    write_row_velocity(s, s.step.free)
+    write_row_speeds(rows, s.point.row_velocity, k.speed)
+    s.touching.count[1] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
+
+
+def find_impulses_of_step(s: RobotStages) -> int:
+    """Find impulses that obey the contact law, with drives at their limits as those impulses leave them."""
+    t, k = s.touching, s.touching.kinematics
+    write_unpushed_acceleration(s)
+    if s.numbers.looks_back:
+        if len(t.bodies) > 0:
+            call_machine(s.calls.velocity_before)
+        write_row_velocity(s, s.state.v)
+        write_row_speeds(t.model.rows, s.point.row_velocity, k.speed_before)
+    contacts = first_contacts(t.contacts, t.count[0])
+    done = resolve(t.model, contacts, k, delassus_of(s, contacts), t.impulses, t.workspace, t.elsewhere[0])
+    t.elsewhere[0] = -1.0
+    for _ in range(ROUNDS_OF_ALL):
+        if not done.residual <= done.allowed or not drives_pass(s):
+            break
+        done = resolve(t.model, contacts, k, delassus_of(s, contacts), t.impulses, t.workspace, -1.0)
+    report = t.report
+    report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.sweeps, done.newton_steps
+    report[4] = done.parting
+    return TAKEN if done.residual <= done.allowed else UNSOLVED
+
+
+def drives_pass(s: RobotStages) -> bool:
     """Whether the impulses take drives past their limits or back; `free` is then the velocity with drives as held now."""
-    if not stages.numbers.driven or not stages.given[0]:
+    if not s.numbers.driven or not s.state.given[0]:
         return False
-    m, calls = stages.arrays, stages.calls
-    write_pushed_acceleration(stages, stages.impulses.wrench, stages.impulses.joint)
-    write_row_velocity(stages, m.pushed)
-    if not judge_drives(stages.drives, stages.efforts, m.S, m.row_velocity, stages.driving, False):
+    step, impulses = s.step, s.touching.impulses
+    write_pushed_acceleration(s, impulses.wrench, impulses.joint)
+    write_row_velocity(s, step.pushed)
+    if not judge_drives(s.joints.drives, s.joints.efforts, s.point.S, s.point.row_velocity, s.joints.driving, False):
         return False
-    if stages.given[1]:
-        copy_rows(stages.external, stages.forces)
-    be_at(stages, stages.q, stages.v)
-    accelerate_held(stages)
-    copy(m.accelerated, m.acceleration)
-    copy(m.accelerated, m.unpushed)
-    call_machine(calls.free_velocity)
-    copy(m.free, m.after)
-    if len(stages.bodies) > 0:
-        call_machine(calls.velocity)
-    find_near(stages)
+    if s.state.given[1]:
+        copy_rows(s.state.external, s.touching.forces)
+    be_at(s, s.state.q, s.state.v)
+    accelerate_held(s)
+    copy(s.point.load, step.load)
+    copy(s.point.acceleration, step.acceleration)
+    copy(s.point.acceleration, step.unpushed)
+    call_machine(s.calls.free_velocity)
+    copy(step.free, step.after)
+    if len(s.touching.bodies) > 0:
+        call_machine(s.calls.velocity)
+    find_near(s)
     return True
 
 
-def find_near(stages: Any) -> None:
-    """Whether joints with limits or dry friction count at `free`."""
-    k = stages.kinematics
-    write_row_velocity(stages, stages.arrays.free)
-    write_row_speeds(stages.rows, stages.arrays.row_velocity, k.speed)
-    stages.count[1] = any_active(stages.rows, k.gap, k.speed, stages.settings)
-
-
-def copy_rows(source: Any, target: Any) -> None:
-    for i in range(len(target)):
-        copy(source[i], target[i])
-
-
-def clear_impulses(impulses: Any) -> None:
-    clear_rows(impulses.wrench)
-    clear_rows(impulses.next_force)
-    for i in range(len(impulses.joint)):
-        impulses.joint[i] = 0.0
-    for i in range(len(impulses.next_row)):
-        impulses.next_row[i] = 0.0
-
-
-def all_finite(x: Any) -> bool:
-    """One by one: the compiler may add numbers in any order, and knows that x - x is zero."""
-    finite = True
-    for y in x:
-        finite &= abs(y) < np.inf
-    return finite
-
-
-def first_contacts(contacts: Any, k: int) -> Any:
-    """Those that there are."""
+def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
+    """Return the contacts that there are."""
     c = contacts
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
-def delassus_of(stages: Any, contacts: Any) -> Any:
-    """G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
-    calls, near = stages.calls, stages.count[1] > 0
+def delassus_of(s: RobotStages, contacts: ContactPoints) -> BodyDelassus:
+    """Return G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
+    calls, inertia, near = s.calls, s.touching.inertia, s.touching.count[1] > 0
     if near and calls.delassus_with_rows.address != 0:
         call_machine(calls.delassus_with_rows)
-        return BodyDelassus(stages.with_rows.G, stages.with_rows.begin)
+        return BodyDelassus(inertia.with_rows.G, inertia.with_rows.begin)
     if not near and calls.body_delassus.address != 0:
         call_machine(calls.body_delassus)
-        return BodyDelassus(stages.of_bodies.G, stages.of_bodies.begin)
+        return BodyDelassus(inertia.of_bodies.G, inertia.of_bodies.begin)
+    if not near and calls.delassus_of_touching.address != 0:
+        call_machine(calls.delassus_of_touching)
+        return BodyDelassus(inertia.with_rows.G, inertia.begin)
     if calls.jacobian.address != 0:
         call_machine(calls.jacobian)
     call_machine(calls.inverse_matrix)
-    delassus = BodyDelassus(stages.with_rows.G, stages.begin)
-    own, S = stages.factors, stages.arrays.S
-    if near and stages.numbers.joined:
-        for k in range(len(stages.dofs)):
-            copy(S[stages.dofs[k]], own.E[k])
-    factors = own if near else stages.factors_of_bodies
-    write_delassus_by_inverse(stages.width, contacts, factors, delassus, stages.inverse_work)
+    delassus = BodyDelassus(inertia.with_rows.G, inertia.begin)
+    if near and s.numbers.joined:
+        for k in range(len(s.touching.dofs)):
+            copy(s.point.S[s.touching.dofs[k]], inertia.factors.E[k])
+    factors = inertia.factors if near else inertia.factors_of_bodies
+    write_delassus_by_inverse(s.touching.model.width, contacts, factors, delassus, inertia.work)
     return delassus
 
 
-def write_unpushed_acceleration(stages: Any) -> None:
-    """That of the beginning of the step; with the armature by which impulses are met, which stages of "rk4" have not."""
-    m = stages.arrays
-    copy(m.acceleration, m.unpushed)
-    if stages.numbers.integrator != RK4 or len(stages.middle_armature) == 0:
+def write_unpushed_acceleration(s: RobotStages) -> None:
+    """Write the acceleration at the beginning of the step; with the armature by which impulses are met, which stages of "rk4"
+    have not."""
+    step, forces, external = s.step, s.touching.forces, s.state.external
+    copy(step.acceleration, step.unpushed)
+    if s.numbers.integrator != RK4 or len(s.joints.middle_armature) == 0:
         return
-    for body in range(len(stages.forces)):
+    for body in range(len(forces)):
         for j in range(6):
-            stages.forces[body, j] = stages.external[body, j] if stages.given[1] else 0.0
-    copy(m.load, m.pushed_load)
-    call_machine(stages.calls.dynamics_pushed)
-    copy(m.pushed, m.unpushed)
+            forces[body, j] = external[body, j] if s.state.given[1] else 0.0
+    copy(step.load, step.pushed_load)
+    call_machine(s.calls.dynamics_pushed)
+    copy(step.pushed, step.unpushed)
 
 
-def write_pushed_acceleration(stages: Any, wrench: Any, impulse: Any) -> None:
-    """The acceleration with impulses on bodies and at joints spread over the step."""
-    m, h, forces, dofs = stages.arrays, stages.numbers.step, stages.forces, stages.dofs
-    external = stages.given[1]
-    for k in range(len(stages.bodies)):
-        body = stages.bodies[k]
+def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -> None:
+    """Write the acceleration with impulses on bodies and at joints spread over the step."""
+    step, h, t, dofs = s.step, s.numbers.step, s.touching, s.touching.dofs
+    for k in range(len(t.bodies)):
+        body = t.bodies[k]
         for j in range(6):
-            forces[body, j] = wrench[k, j] / h + (stages.external[body, j] if external else 0.0)
-    copy(m.load, m.pushed_load)
-    if stages.numbers.joined:
+            t.forces[body, j] = wrench[k, j] / h + (s.state.external[body, j] if s.state.given[1] else 0.0)
+    copy(step.load, step.pushed_load)
+    if s.numbers.joined:
         for k in range(len(dofs)):
-            for i in range(len(m.pushed_load)):
-                m.pushed_load[i] += m.S[dofs[k], i] * impulse[k] / h
+            for i in range(len(step.pushed_load)):
+                step.pushed_load[i] += s.point.S[dofs[k], i] * impulse[k] / h
     else:
         for k in range(len(dofs)):
-            m.pushed_load[dofs[k]] += impulse[k] / h
-    call_machine(stages.calls.dynamics_pushed)
+            step.pushed_load[dofs[k]] += impulse[k] / h
+    call_machine(s.calls.dynamics_pushed)
 
 
-def write_struck(stages: Any) -> None:
-    """What impacts at the beginning of the step change of the velocity."""
-    m, h, impulses = stages.arrays, stages.numbers.step, stages.impulses
-    impact = False
-    for i in range(len(m.struck)):
-        m.struck[i] = 0.0
+def part(s: RobotStages) -> None:
+    """Find the displacement that parts what overlaps."""
+    step, h, impulses = s.step, s.numbers.step, s.touching.impulses
+    write_pushed_acceleration(s, impulses.push, impulses.joint_push)
+    for i in range(len(step.displacement)):
+        step.displacement[i] = h * (step.pushed[i] - step.unpushed[i])
+    write_row_velocity(s, step.displacement)
+    shrink = min(1.0, s.touching.report[4] / max(greatest(s.point.row_velocity), 1e-300))
+    for i in range(len(step.displacement)):
+        step.displacement[i] *= shrink
+
+
+def apply_impulses(s: RobotStages) -> None:
+    """Change the velocity by impulses."""
+    step, h, impulses = s.step, s.numbers.step, s.touching.impulses
+    if s.numbers.integrator != SEMI_IMPLICIT:
+        write_struck(s)
+    write_pushed_acceleration(s, impulses.wrench, impulses.joint)
+    if s.numbers.integrator == SEMI_IMPLICIT:
+        call_machine(s.calls.pushed_velocity)
+        return
+    for i in range(len(step.after)):
+        step.after[i] = step.free[i] + h * (step.pushed[i] - step.unpushed[i])
+
+
+def write_struck(s: RobotStages) -> None:
+    """Write the change of velocity by impacts at the beginning of the step."""
+    step, h, impulses = s.step, s.numbers.step, s.touching.impulses
+    impact = greatest(impulses.joint_impact) > 0.0
     for j in range(len(impulses.impact)):
-        for k in range(6):
-            impact |= impulses.impact[j, k] != 0.0
-    for x in impulses.joint_impact:
-        impact |= x != 0.0
+        impact = impact or greatest(impulses.impact[j]) > 0.0
+    clear(step.struck)
     if impact:
-        write_pushed_acceleration(stages, impulses.impact, impulses.joint_impact)
-        for i in range(len(m.struck)):
-            m.struck[i] = h * (m.pushed[i] - m.unpushed[i])
+        write_pushed_acceleration(s, impulses.impact, impulses.joint_impact)
+        for i in range(len(step.struck)):
+            step.struck[i] = h * (step.pushed[i] - step.unpushed[i])
 
 
-def write_arrival(stages: Any, parted: bool) -> None:
-    """Where the velocity leads, with the displacement or without: to `x`, with loops closed, and the velocity there.
+def forget_impulses(s: RobotStages) -> None:
+    """Set impulses to zero, and those to start from in the next step."""
+    clear(s.step.struck)
+    clear_impulses(s.touching.impulses)
+    clear(s.touching.report)
+
+
+def clear_impulses(impulses: ContactImpulses) -> None:
+    """Set impulses of a step to zero."""
+    clear_rows(impulses.wrench)
+    clear(impulses.joint)
+    clear(impulses.next_row)
+
+
+def move(s: RobotStages) -> int:
+    """Find where the velocity and the displacement lead."""
+    if s.numbers.integrator != SEMI_IMPLICIT:
+        copy(s.step.after, s.step.end)
+    status = write_arrival(s, True)
+    copy(s.point.x, s.step.ahead)
+    return status
+
+
+def write_arrival(s: RobotStages, parted: bool) -> int:
+    """Write where the velocity leads, with the displacement or without, to `x`, with loops closed, and the velocity there.
 
     By "rk4" and "midpoint" what is pushed moves at the mean of the velocities after impacts and at the end, which is zero for
     what is at rest.
     """
-    m, calls, numbers = stages.arrays, stages.calls, stages.numbers
+    step, p, numbers = s.step, s.point, s.numbers
     if numbers.integrator == SEMI_IMPLICIT:
-        call_machine(calls.advance if parted else calls.advance_straight)
-        close(stages)
-        return
+        call_machine(s.calls.advance if parted else s.calls.advance_straight)
+        return close(s)
     untouched = True
-    for i in range(len(m.u)):
-        moved = m.displacement[i] if parted else 0.0
-        untouched &= m.after[i] == m.free[i] and moved == 0.0
-        m.u[i] = 0.5 * numbers.step * (stages.v[i] + m.struck[i] + m.after[i]) + moved
+    for i in range(len(p.increment)):
+        moved = step.displacement[i] if parted else 0.0
+        untouched = untouched and step.after[i] == step.free[i] and moved == 0.0
+        p.increment[i] = 0.5 * numbers.step * (s.state.v[i] + step.struck[i] + step.after[i]) + moved
     if untouched:
-        copy(m.smooth, m.x)
-        return
-    call_machine(calls.integrate)
-    close(stages)
+        copy(step.smooth, p.x)
+        return TAKEN
+    call_machine(s.calls.integrate)
+    return close(s)
 
 
-def excess(stages: Any) -> float:
-    """`excess_energy` of the step; bodies stay where they are where to part them would speed them up."""
-    m = stages.arrays
-    kinetic_before, potential_before = energies(stages, stages.q, stages.v)
-    work = greatest_work_from(stages)
-    kinetic, potential = energies(stages, m.ahead, m.end)
-    if is_parted(stages):
-        write_arrival(stages, False)
-        copy(m.x, m.straight)
-        if stages.numbers.integrator != SEMI_IMPLICIT:
-            copy(m.end, m.straight_end)
-        straight, potential = energies(stages, m.straight, m.straight_end)
-        if not excess_of(stages, kinetic_before, kinetic, potential_before, potential, work) <= 0.0:
-            copy(m.straight, m.ahead)
-            copy(m.straight_end, m.end)
+def limits_are_attainable(s: RobotStages) -> bool:
+    """Whether loops let a joint that is beyond its limit come back."""
+    step, rows, gap, parting = s.step, s.touching.model.rows, s.touching.kinematics.gap, s.touching.report[4]
+    if not (s.numbers.looped and 0.0 < parting != MOST_PUSHED):
+        return True
+    worst = farthest_beyond(rows, gap)
+    if gap[worst] >= -BEYOND:
+        return True
+    sign, at = rows.sign[worst], rows.at[worst]
+    write_row_velocity(s, step.displacement)
+    expected = sign * s.point.row_velocity[rows.dof[worst]]
+    if write_arrival(s, False) != TAKEN:
+        return False
+    return comes_back(sign * (step.ahead[at] - s.point.x[at]), expected, parting)
+
+
+def judge_end(s: RobotStages) -> int:
+    """Look whether the end of the step is finite, and no energy came from nowhere (see `energy_guard`)."""
+    step, h = s.step, s.numbers.step
+    if not all_finite(step.ahead) or not all_finite(step.end):
+        return NO_STATE
+    if not limits_are_attainable(s):
+        return LIMIT
+    farthest = max(h * greatest(step.after), greatest(step.displacement))
+    if farthest <= SLOW:
+        return TAKEN
+    if not excess(s) <= 0.0:
+        return GAIN
+    return TOO_FAST if farthest > FARTHEST else TAKEN
+
+
+def arrive(s: RobotStages) -> None:
+    """Go on from the end of the step."""
+    copy(s.step.ahead, s.state.q)
+    copy(s.step.end, s.state.v)
+    keep_impulses(s.touching.impulses, s.touching.contacts.candidate, s.touching.count[0])
+
+
+def all_finite(x: Vector) -> bool:
+    """Whether all numbers are finite."""
+    finite = True
+    for y in x:
+        finite = finite and abs(y) < inf
+    return finite
+
+
+# energy
+
+
+def excess(s: RobotStages) -> float:
+    """Return `excess_energy` of the step; bodies stay where they are where to part them would speed them up."""
+    step = s.step
+    kinetic_before, potential_before = energies(s, s.state.q, s.state.v)
+    work = greatest_work_from(s)
+    kinetic, potential = energies(s, step.ahead, step.end)
+    if greatest(step.displacement) > 0.0:
+        if write_arrival(s, False) != TAKEN:
+            return inf
+        copy(s.point.x, step.straight)
+        if s.numbers.integrator != SEMI_IMPLICIT:
+            copy(step.end, step.straight_end)
+        straight, potential = energies(s, step.straight, step.straight_end)
+        least = s.numbers.least_energy
+        if not excess_energy((kinetic_before, kinetic), (potential_before, potential), work, least) <= 0.0:
+            copy(step.straight, step.ahead)
+            copy(step.straight_end, step.end)
+            clear(step.displacement)
             kinetic = straight
-    return excess_of(stages, kinetic_before, kinetic, potential_before, potential, work)
+    return excess_energy((kinetic_before, kinetic), (potential_before, potential), work, s.numbers.least_energy)
 
 
-def excess_of(
-    stages: Any, kinetic: float, kinetic_after: float, potential: float, potential_after: float, work: float
-) -> float:
-    energies = (kinetic, kinetic_after), (potential, potential_after)
-    return excess_energy(energies[0], energies[1], work, stages.numbers.least_energy)  # type: ignore[no-any-return]
-
-
-def is_parted(stages: Any) -> bool:
-    parted = False
-    for x in stages.arrays.displacement:
-        parted |= x != 0.0
-    return parted
-
-
-def greatest_work_from(stages: Any) -> float:
-    """The most that forces of users and drives may have done in the step [J]."""
-    m, h = stages.arrays, stages.numbers.step
-    be_at(stages, m.ahead, m.end)
-    copy(m.given, m.acting)  # those at the beginning
-    if stages.numbers.integrator != SEMI_IMPLICIT or stages.numbers.driven:
-        write_given(stages)
-    if stages.numbers.driven:
-        copy(m.given, m.acting)  # forces at the beginning would be far greater than those that act
+def greatest_work_from(s: RobotStages) -> float:
+    """Return the most that forces of users and drives may have done in the step [J]."""
+    step, p, h, v = s.step, s.point, s.numbers.step, s.state.v
+    acting = step.acting
+    copy(p.given, acting)  # at the beginning
+    be_at(s, step.ahead, step.end)
+    if s.numbers.integrator != SEMI_IMPLICIT or s.numbers.driven:
+        write_given(s)
+    if s.numbers.driven:
+        copy(p.given, acting)  # forces at the beginning would be far greater than those that act
     work = 0.0
-    for i in range(len(m.given)):
-        at_ends = greatest_work(m.given[i], stages.v[i], m.end[i], h)
-        work += max(at_ends, mean_work((m.acting[i], m.given[i]), stages.v[i], m.end[i], h))
-    if not stages.given[1]:
+    for i in range(len(p.given)):
+        at_ends = greatest_work(p.given[i], v[i], step.end[i], h)
+        work += max(at_ends, mean_work((acting[i], p.given[i]), v[i], step.end[i], h))
+    if not s.state.given[1]:
         return work
-    be_at(stages, stages.q, stages.v)  # what forces on bodies come to at joints
-    copy(m.acceleration, m.accelerated)
-    copy(m.load, m.k2)
-    call_machine(stages.calls.inverse_dynamics)
-    for i in range(len(m.given)):
-        work += greatest_work(m.load[i] - m.k2[i], stages.v[i], m.end[i], h)
+    be_at(s, s.state.q, v)  # what forces on bodies come to at joints
+    copy(step.acceleration, p.acceleration)
+    call_machine(s.calls.inverse_dynamics)
+    for i in range(len(p.given)):
+        work += greatest_work(p.load[i] - step.load[i], v[i], step.end[i], h)
     return work

@@ -1,7 +1,9 @@
-"""The stages of one robot, as a table for compiled functions: its arrays, and its functions' calls."""
+"""The stages of one robot as a table for compiled functions: its arrays, and the calls of its functions."""
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,16 +13,30 @@ from ..collision.detection import ContactPoints
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
 from ..contact.delassus_by_inverse import InverseFactors, inverse_work
-from ..engine.loops.kernels import Table, machine_call
+from ..engine.function import CompiledFunction
+from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact_stage import ContactStage
-from .forces import ForcesAtJoints, Springs
+from .forces import Springs
 from .implicit_drives import drive_work
-from .integrators import KEPT_STEPS
-from .robot_stages import RobotStages
-from .smooth_motion import MIDPOINT, RK4, SEMI_IMPLICIT
-from .stage_arrays import CallsOfRobot, LoopArrays, MotionArrays, RobotNumbers
+from .smooth_motion import INTEGRATORS
+from .stage_records import (
+    CallsOfRobot,
+    ContactInertiaRecord,
+    Inertias,
+    JointForces,
+    LoopArrays,
+    MidpointArrays,
+    RobotNumbers,
+    RobotStages,
+    StateAndInputs,
+    RungeKuttaArrays,
+    StagePoint,
+    StepArrays,
+    TouchingRecord,
+)  # fmt: skip
+from .step_model import StepModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
@@ -32,43 +48,57 @@ OF_MASS = (
     "inverse_matrix",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # which "rk4" calls for the robot as it is
-INTEGRATOR = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
-CONFIGURATIONS = ("x", "smooth", "ahead", "straight", "middle", "closed")
 
 
-def stages_table(stepper: Any, contacts: ContactStage, room: int, external: bool, inertias: bool) -> Table:
-    """The stages of a `Stepper`'s robot, with room for so many contacts, and forces of the user on bodies or without."""
-    robot = stepper.robot
-    m = _motion(robot)
-    arrays = _inputs(robot, stepper.forces) | _contact_arrays(stepper.moving, contacts, room)
-    energy, loops = np.zeros(2), _loops(robot, stepper.looped)
-    functions = _functions(stepper, m, arrays, energy, loops, external)
-    functions |= _contact_calls(stepper, contacts, m, arrays)
-    base = np.array(stepper.moving.armature if inertias or stepper.driven else ())
-    parameters = np.zeros((len(robot.bodies) if inertias else 0, 10))
-    armature, own = base.copy(), base.copy()
-    as_it_is = (*OF_ENERGY, *OF_STAGES) if stepper.integrator == "rk4" else OF_ENERGY
+class StagesTable(Table):
+    """The stages of one robot, and errors of functions that are Python's."""
+
+    content: RobotStages
+
+    def __init__(self, content: RobotStages, calls: dict[str, Any], errors: list[BaseException]) -> None:
+        super().__init__(content)
+        self.kept, self.errors = calls, errors
+
+
+def stages_table(model: StepModel, contacts: ContactStage, room: int, external: bool, inertias: bool) -> StagesTable:
+    """Return the stages of a robot, with room for so many contacts, and forces of the user on bodies or without."""
+    robot = model.robot
+    nq, nv, n = robot.nq, robot.nv, len(robot.model.tree.parent)
+    forces = model.forces
+    base = np.array(model.moving.armature if inertias or model.driven else ())
+    springs = forces.springs if model.passive else NO_SPRINGS
+    stages = RobotStages(
+        numbers=_numbers(model, contacts),
+        state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
+        point=StagePoint.of_sizes(nq, nv, n, bool(robot.closed)),
+        step=StepArrays.of_sizes(nq, nv),
+        rounds=RungeKuttaArrays.of_sizes(nv),
+        midpoint=MidpointArrays.of_sizes(nq, nv),
+        joints=JointForces(
+            _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives), robot.effort_limit.copy(),
+            model.middle_armature.copy(), _curved(robot),
+        ),
+        inertias=Inertias(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
+        loops=_loops(model),
+        touching=_touching(model, contacts, room),
+        calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
+    )  # fmt: skip
+    functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
+    as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
     for name, call in functions.items():
         if inertias and name in as_it_is:
-            functions[name] = with_inertias(robot, call, parameters, own)
-        elif name in OF_MASS and (inertias or stepper.driven):
-            functions[name] = with_inertias(stepper.moving, call, parameters, armature)
-    calls = CallsOfRobot(**{name: machine_call(*call) for name, call in functions.items()})
-    springs = stepper.forces.springs if stepper.passive else NO_SPRINGS
-    stages = RobotStages(
-        **arrays, numbers=_numbers(stepper, contacts), arrays=m, calls=calls, springs=_copies(springs),
-        drives=_copies(stepper.forces.drives), driving=drive_work(robot, stepper.forces.drives),
-        middle_armature=stepper.middle_armature.copy(),
-        efforts=robot.effort_limit.copy(), joints=_curved(robot), energy=energy, loops=loops, opened=np.zeros(1),
-        parameters=parameters, base_armature=base, armature=armature, own_armature=own,
-    )  # fmt: skip
-    table = Table(stages)
-    table.kept = list(functions.values())  # code and arrays live as long
-    return table
+            functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
+        elif name in OF_MASS and (inertias or model.driven):
+            functions[name] = with_inertias(model.moving, call, stages.inertias.parameters, stages.inertias.armature)
+    errors: list[BaseException] = []
+    calls = {name: _call(call, errors) for name, call in functions.items()}
+    calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
+    made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
+    return StagesTable(stages._replace(calls=made), calls, errors)
 
 
 def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) -> Call:
-    """A call of the function of armature, and of inertial parameters if there are any, if it depends on them."""
+    """Return a call of the function of armature, and of inertial parameters if there are any, if it depends on them."""
     function, *arrays = call
     if function is None:
         return call
@@ -81,136 +111,185 @@ def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) 
     return parametric, *inputs, *given
 
 
+# calls
+
+
+def _call(call: Call, errors: list[BaseException]) -> tuple[MachineCall, Any]:
+    """Return a call as machine code, and what has to live as long; a function without machine code is called in Python."""
+    function, *arrays = call
+    if function is None or function.address is not None:
+        return machine_call(function, *arrays), call
+    inputs, outputs = arrays[: len(function.program.inputs)], arrays[len(function.program.inputs) :]
+
+    def evaluate() -> None:
+        results = function(*inputs, threads=1)
+        for array, result in zip(outputs, results if len(outputs) > 1 else (results,), strict=True):
+            array[...] = np.reshape(result, array.shape)
+
+    return python_call(evaluate, outputs, errors)
+
+
+def python_call(evaluate: Callable[[], None], outputs: list[Array], errors: list[BaseException]) -> tuple[MachineCall, Any]:
+    """Return a call of a Python function without arguments, and what has to live as long.
+
+    Where it fails, the results are NaN, and `errors` has the exception: no step is taken with them.
+    """
+
+    def called(_: int) -> int:
+        try:
+            evaluate()
+        except BaseException as error:
+            errors.append(error)
+            for array in outputs:
+                array.fill(np.nan)
+            return 1
+        return 0
+
+    code = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(called)
+    address = ctypes.cast(code, ctypes.c_void_p).value or 0
+    return MachineCall(address, np.zeros(1, np.int64)), code
+
+
+def _delassus_of_touching(contacts: ContactStage, stages: RobotStages, errors: list[BaseException]) -> tuple[MachineCall, Any]:
+    """Return the call of a Delassus matrix that is made for the bodies that touch, or none."""
+    inertia, t, q = contacts.inertia, stages.touching, stages.state.q
+    if not (inertia.by_sets and inertia.contacts):
+        return MachineCall(0, np.zeros(1, np.int64)), None
+
+    def evaluate() -> None:
+        count = int(t.count[0])
+        bodies = np.unique(np.concatenate([t.contacts.a[:count], t.contacts.b[:count]]))
+        G, begin = inertia.of_set(q, bodies[bodies >= 0])
+        t.inertia.with_rows.G[: len(G), : len(G)] = G
+        t.inertia.begin[:] = begin
+
+    return python_call(evaluate, [t.inertia.with_rows.G], errors)
+
+
+# records
+
+
 def _copies(arrays: Any) -> Any:
     return type(arrays)(*(np.array(x, order="C") for x in arrays))
 
 
-def _numbers(stepper: Any, contacts: ContactStage) -> RobotNumbers:
-    robot = stepper.robot
+def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
+    robot = model.robot
     return RobotNumbers(
-        integrator=INTEGRATOR[stepper.integrator],
-        looped=stepper.looped,
+        integrator=INTEGRATORS[model.integrator],
+        looped=model.looped,
         joined=bool(robot.closed),
-        driven=stepper.driven,
+        driven=model.driven,
         looks_back=contacts.looks_back,
-        step=float(stepper.h),
-        closed_at=float(robot._exact) if stepper.looped else 0.0,
+        step=float(model.h),
+        closed_at=float(robot.step_functions.closing_tolerance) if model.looped else 0.0,
         gravity=float(np.linalg.norm(robot.gravity)),
-        least_energy=float(stepper.least_energy),
-        max_penetration=float(stepper.max_penetration),
+        least_energy=float(model.least_energy),
+        max_penetration=float(model.max_penetration),
     )
 
 
-def _motion(robot: Robot) -> MotionArrays:
-    n = len(robot.model.tree.parent)
-    arrays = {name: np.zeros(robot.nq if name in CONFIGURATIONS else robot.nv) for name in MotionArrays._fields}
-    arrays |= {"row_velocity": np.zeros(n), "row_force": np.zeros(n), "S": np.zeros((n if robot.closed else 0, robot.nv))}
-    arrays |= {"steps": np.zeros((KEPT_STEPS, robot.nv)), "weights": np.zeros(KEPT_STEPS)}
-    return MotionArrays(**arrays)
-
-
-def _loops(robot: Robot, looped: bool) -> LoopArrays:
-    if not looped:
-        return LoopArrays(np.zeros(0), np.zeros(0), np.zeros(1))
-    _, *shapes = robot._closing_step.program.outputs  # type: ignore[attr-defined]
-    return LoopArrays(*(np.zeros(x.shape or (1,)) for x in shapes))
-
-
-def _inputs(robot: Robot, forces: ForcesAtJoints) -> dict[str, Any]:
-    bodies = len(robot.bodies)
-    return {
-        "q": robot.neutral(), "v": np.zeros(robot.nv), "tau": np.zeros(robot.nv), "control": np.zeros(forces.nu),
-        "external": np.zeros((bodies, 6)), "forces": np.zeros((bodies, 6)), "given": np.zeros(2, bool),
-    }  # fmt: skip
+def _loops(model: StepModel) -> LoopArrays:
+    shapes: list[Any] = [(0,), (0,), (1,)]
+    if model.looped:
+        _, *outputs = model.robot.step_functions.closing_step.program.outputs  # type: ignore[attr-defined]
+        shapes = [x.shape or (1,) for x in outputs]
+    return LoopArrays(*(np.zeros(shape) for shape in shapes), np.zeros(model.robot.nq), np.zeros(1))
 
 
 def _curved(robot: Robot) -> Array:
-    """Joints whose velocities do not commute; in a loop, rows that move by themselves are no group."""
+    """Return joints whose velocities do not commute; in a loop, rows that move by themselves are no group."""
     whole = [j for j in robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
     return np.array([(CURVED[j.type], j.v_slice.start) for j in whole], np.int64).reshape(-1, 2)
 
 
-def _contact_arrays(robot: Robot, contacts: ContactStage, room: int) -> dict[str, Any]:
-    model, inertia, nv = contacts.model, contacts.inertia, robot.nv
-    candidates, rows = len(contacts.names), len(model.rows.joint)
-    bodies, joints, size = len(contacts.bodies), len(contacts.joint_dofs), int(inertia.begin[-1])
+def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord:
+    model, inertia, nv = stage.model, stage.inertia, step.robot.nv
+    candidates, rows = len(stage.names), len(model.rows.joint)
+    bodies, joints, size = len(stage.bodies), len(stage.joint_dofs), int(inertia.begin[-1])
 
     def matrix(m: int) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy())
 
-    S = np.zeros((1, len(robot.model.tree.parent), nv)) if robot.closed else None  # that of each step is written there
+    S = (
+        np.zeros((1, len(step.robot.model.tree.parent), nv)) if step.robot.closed else None
+    )  # that of each step is written there
     factors = InverseFactors(np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(S)[0], order="C"))
-    return {
-        **_copied(model._asdict()),
-        "scene": contacts.scene,
-        "contacts": ContactPoints(
+    return TouchingRecord(
+        scene=stage.scene,
+        model=model._replace(
+            friction=model.friction.copy(), restitution=model.restitution.copy(), width=model.width.copy(),
+            rows=_copies(model.rows),
+        ),
+        contacts=ContactPoints(
             candidate=np.zeros(room, np.int64), a=np.zeros(room, np.int64), b=np.zeros(room, np.int64),
             point=np.zeros((room, 3)), normal=np.zeros((room, 3)), gap=np.zeros(room),
         ),
-        "count": np.zeros(2, np.int64),
-        "kinematics": ContactKinematics(
+        count=np.zeros(2, np.int64),
+        kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
-        "impulses": ContactImpulses(
-            force=np.zeros((room, 3)), wrench=np.zeros((bodies, 6)), joint=np.zeros(joints), push=np.zeros((bodies, 6)),
-            joint_push=np.zeros(joints), impact=np.zeros((bodies, 6)), joint_impact=np.zeros(joints),
-            last_force=np.zeros((candidates, 3)), last_row=np.zeros(rows),
-            next_force=np.zeros((candidates, 3)), next_row=np.zeros(rows),
+        impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
+        report=np.zeros(5),
+        workspace=solver_workspace(room, rows, size + joints),
+        collisions=collision_work(stage.scene),
+        inertia=ContactInertiaRecord(
+            matrix(size), matrix(size + joints), inertia.begin.copy(), factors, factors._replace(E=np.zeros((0, nv))),
+            inverse_work(bodies, size + joints, nv),
         ),
-        "report": np.zeros(5),
-        "workspace": solver_workspace(room, rows, size + joints),
-        "inverse_work": inverse_work(bodies, size + joints, nv),
-        "collisions": collision_work(contacts.scene),
-        "of_bodies": matrix(size), "with_rows": matrix(size + joints), "begin": inertia.begin.copy(),
-        "factors": factors, "factors_of_bodies": factors._replace(E=np.zeros((0, nv))),
-        "bodies": contacts.numbers, "dofs": contacts.joint_dofs.astype(np.int64),
-    }  # fmt: skip
+        bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
+        elsewhere=np.full(1, -1.0),
+    )  # fmt: skip
 
 
-def _copied(fields: dict[str, Any]) -> dict[str, Any]:
-    """Arrays of a table's own: of robots that differ, each has others in them."""
-    return {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in fields.items()}
-
-
-def _functions(
-    stepper: Any, m: MotionArrays, a: dict[str, Any], energy: Array, loops: LoopArrays, external: bool
-) -> dict[str, Call]:
-    """The calls of `CallsOfRobot`; those that are never made have no function."""
-    robot, moving, h = stepper.robot, stepper.moving, np.array(float(stepper.h))
-    q, v, forces = a["q"], a["v"], a["forces"]
-    staged = robot if stepper.integrator == "rk4" else moving
-    touching = bool(a["bodies"].size or a["dofs"].size)
+def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Call]:
+    """Return calls of the robot's motion; those that are never made have no function."""
+    robot, moving, h = model.robot, model.moving, np.array(float(model.h))
+    p, step, q, v, forces = s.point, s.step, s.state.q, s.state.v, s.touching.forces
+    staged = robot if model.integrator == "rk4" else moving
+    touching = bool(s.touching.bodies.size or s.touching.dofs.size)
     pushed = moving.forward_dynamics.variant("external_forces") if touching else None
     forced = staged.forward_dynamics.variant("external_forces") if external else None
-    smooth = stepper.integrator != "semi-implicit"
+    smooth = model.integrator != "semi-implicit"
+    loops = s.loops
+    closing: Any = robot.step_functions.closing_step if model.looped else None  # type: ignore[attr-defined]
     return {
-        "dynamics": (staged.forward_dynamics, m.x, m.w, m.load, m.accelerated),
-        "dynamics_external": (forced, m.x, m.w, m.load, forces, m.accelerated),
-        "dynamics_pushed": (pushed, m.x, m.w, m.pushed_load, forces, m.pushed),
-        "inverse_dynamics": (staged.inverse_dynamics if external else None, m.x, m.w, m.accelerated, m.load),
-        "free_velocity": (None if smooth else robot._free_velocity, v, m.acceleration, h, m.free),
-        "pushed_velocity": (None if smooth else robot._free_velocity, v, m.pushed, h, m.after),
-        "advance": (None if smooth else robot._advance, q, m.after, m.displacement, h, m.x, m.end),
-        "advance_straight": (None if smooth else robot._advance, q, m.after, m.none, h, m.x, m.straight_end),
-        "integrate": (robot._integrate if smooth else None, q, m.u, m.x),
-        "closing": (robot._closing_step if stepper.looped else None, m.x, m.closed, *loops),
-        "spanning": (robot._spanning_map if robot.closed else None, m.x, m.S),
-        "kinetic": (robot.kinetic_energy, m.x, m.w, energy[:1]),
-        "potential": (robot.potential_energy, m.x, energy[1:]),
+        "dynamics": (staged.forward_dynamics, p.x, p.w, p.load, p.acceleration),
+        "dynamics_external": (forced, p.x, p.w, p.load, forces, p.acceleration),
+        "dynamics_pushed": (pushed, p.x, p.w, step.pushed_load, forces, step.pushed),
+        "inverse_dynamics": (staged.inverse_dynamics if external else None, p.x, p.w, p.acceleration, p.load),
+        "free_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.acceleration, h, step.free),
+        "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.pushed, h, step.after),
+        "advance": (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end),
+        "advance_straight": (
+            None if smooth else robot.step_functions.advance,
+            q,
+            step.after,
+            step.none,
+            h,
+            p.x,
+            step.straight_end,
+        ),
+        "integrate": (robot.step_functions.integrate if smooth else None, q, p.increment, p.x),
+        "closing": (closing, p.x, loops.closed, loops.residual, loops.margins, loops.singularity),
+        "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S),  # type: ignore[attr-defined]
+        "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
+        "potential": (robot.potential_energy, p.x, step.energy[1:]),
     }
 
 
-def _contact_calls(stepper: Any, contacts: ContactStage, m: MotionArrays, a: dict[str, Any]) -> dict[str, Call]:
-    q = a["q"]
-    inertia, k, factors = contacts.inertia, a["kinematics"], a["factors"]
-    by_inverse, bodies = inertia.takes_inverse, bool(contacts.bodies)
+def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) -> dict[str, Call]:
+    q, v, inertia, t = s.state.q, s.state.v, stage.inertia, s.touching
+    k, factors = t.kinematics, t.inertia.factors
+    by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
+    inverse: CompiledFunction | None = model.moving.inverse_mass_matrix if by_inverse else None
     return {
-        "placement": (contacts.body_placements, q, k.placement),
-        "velocity": (contacts.body_velocities, q, m.free, k.velocity),
-        "velocity_before": (contacts.body_velocities if contacts.looks_back else None, q, a["v"], k.velocity_before),
-        "body_delassus": (inertia.function_of_bodies, q, a["of_bodies"].G),
-        "delassus_with_rows": (inertia.function_of_all, q, a["with_rows"].G),
+        "placement": (stage.body_placements, q, k.placement),
+        "velocity": (stage.body_velocities, q, s.step.free, k.velocity),
+        "velocity_before": (stage.body_velocities if stage.looks_back else None, q, v, k.velocity_before),
+        "body_delassus": (None if inertia.by_sets else inertia.function_of_bodies, q, t.inertia.of_bodies.G),
+        "delassus_with_rows": (inertia.function_of_all, q, t.inertia.with_rows.G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
-        "inverse_matrix": (stepper.moving.inverse_mass_matrix if by_inverse else None, q, factors.Minv),
+        "inverse_matrix": (inverse, q, factors.Minv),
     }

@@ -19,7 +19,7 @@ class ContactSphere:
     """A sphere of a robot that may touch the ground and other spheres, and let go of them; a point, if it has no radius.
 
     `center` [m] is in `frame`, a frame's name or a `Frame` of one's own. `friction` (Coulomb's coefficient) and `restitution`
-    (0 to 1) are the simulation's unless given. Raises ValueError for negative or infinite numbers.
+    (0 to 1) are those of `ContactOptions` unless given. Raises ValueError for negative or infinite numbers.
     """
 
     frame: AnyFrame
@@ -118,18 +118,6 @@ class TouchingParts(NamedTuple):
     lower: Array  # (n,) limits that are kept, by degree of freedom of all joints (see `JointLimits`)
     upper: Array
     joint_friction: bool
-
-
-class ContactSettings(NamedTuple):
-    """How a step is taken. Numbers must be floats: for integers Numba would compile everything anew."""
-
-    step: float  # [s]
-    margin: float  # [m] contacts with wider gaps do not count
-    slop: float  # [m] overlap that is left alone
-    bounce: float  # [m/s] approach below which nothing bounces
-    tolerance: float  # of the residual, times the greatest velocity
-    pyramid: bool
-    in_step: bool  # velocities are of the time of positions, not of half a step before: a bounce comes before the motion
 
 
 def check_surface(what: str, friction: float | None, restitution: float | None) -> None:

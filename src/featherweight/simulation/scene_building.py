@@ -157,9 +157,7 @@ def assembled_scene(
         enabled=np.ones(len(ordered), bool),
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
         fields=joined_fields(things),
-        closed=None if all(_kind_of_algorithm(things[i], things[j]) == 0 for i, j, _, _ in ordered) else True,
-        hulls=joined_hulls(things)
-        if any(_kind_of_algorithm(things[i], things[j]) == 2 for i, j, _, _ in ordered) else None,
+        hulls=joined_hulls(things),
     )  # fmt: skip
     owner = np.repeat(np.arange(len(ordered)), candidates)
     friction = [_friction(things[i], things[j], f, parts) for i, j, f, _ in ordered]
@@ -195,15 +193,6 @@ def _candidates(a: ScenePart, b: ScenePart) -> int:
     if a.kind == SPHERE:
         return 1
     return 3 if a.kind == CAPSULE and b.kind in (CAPSULE, BOX) else MOST_POINTS + 1
-
-
-def _kind_of_algorithm(a: ScenePart, b: ScenePart) -> int:
-    """0 for balls, 1 for closed forms, 2 for the general algorithm; of the two the one of the lower kind is first."""
-    if a.kind == SPHERE and b.kind in (SPHERE, PLANE):
-        return 0
-    if b.kind == HEIGHTS or (b.kind == PLANE and a.kind != HULL) or (a.kind == SPHERE and b.kind != HULL):
-        return 1
-    return 1 if a.kind == CAPSULE and b.kind in (CAPSULE, BOX) else 2
 
 
 def _kind(s: ContactSphere) -> str:

@@ -5,30 +5,29 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
-from importlib.util import find_spec
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contact.contact_settings import ContactSettings
 from ..engine.backends.host_arrays import TYPES
-from ..extras import install_command
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import knows_keywords, missing_attribute
-from ..robot.constraints.contact import BilateralContact
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.robot import Robot
-from ..robot.trajectory import Recorder, Trajectory
+from ..robot.trajectory import Recorder, Trajectory, joint_names
 from .arguments import (
     check_choice,
     check_count,
     check_duration,
     check_inputs,
+    check_options,
     check_pairs,
     check_robot,
     check_step,
     check_switches,
-    check_tolerances,
     given_forces,
     ground_of,
     list_of,
@@ -36,26 +35,26 @@ from .arguments import (
     of_robots,
     pairs_of,
 )  # fmt: skip
+from .contact_stage import ContactStage
 from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .failure import SimulationError
-from .fleet import Fleet, Inputs, can_be_compiled
+from .fleet import Fleet, Inputs
 from .forces import ForcesAtJoints
-from .joint_limits import ALL, JointLimits
-from .scene import ContactSettings, ContactSphere, Ground, TouchingParts, check_surface
+from .joint_limits import JointLimits
+from .observers import Observer
+from .scene import ContactSphere, Ground, TouchingParts
+from .simulation_options import ContactOptions, JointOptions
 from .state_of_robots import StateOfRobots
-from .stepper import Stepper
+from .step_model import StepModel
 from .variation import varied_arrays
-
-if TYPE_CHECKING:
-    from ..viewer import Window
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Controller = Callable[[float, Array, Array], Any]
 
-STANDARD_FRICTION = 0.8
+STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
-OF_THIS_PROCESS = ("_windows", "_scene", "_repeated")  # windows, pictures, and code on devices
+OF_THIS_PROCESS = ("_observers", "_pictures", "_repeated")  # windows and other observers, pictures, and code on devices
 
 
 class Simulation(StateOfRobots):
@@ -75,12 +74,11 @@ class Simulation(StateOfRobots):
     touch the `ground`, and `pairs` of them (by their numbers) each other. Shapes of files without rules (URDF) that overlap at
     first never touch. What the file holds that is not simulated is told by a ModelWarning.
 
-    `friction` and `restitution` are those of surfaces that have none of their own; `pyramid` takes friction pyramids for cones.
+    `contact` (`ContactOptions`) has friction and restitution of surfaces without their own, and lengths and tolerances of
+    contacts. `joints` (`JointOptions`) leaves out limits, dry friction, or damping and springs of the robot's joints.
     `actuators` are the robot's unless given, or position drives (`PD`); their controls are an argument of `step`. A
-    semi-implicit step takes their stiffness and damping at its end. Damping, springs, dry friction, limits and efforts of
-    joints are the robot's; `joint_limits`, `joint_friction` and `joint_passive` (damping and springs) leave them out. Lower
-    limits that equal upper ones are ignored, as MuJoCo does, unless `joint_limits` is "all". Loops are closed after each step;
-    `opened` is what was left of their constraints before.
+    semi-implicit step takes their stiffness and damping at its end. Loops are closed after each step; `opened` is what was
+    left of their constraints before.
 
     A start may be beyond a joint's limit by 0.2 rad or m, but not by more than the joint's range, or as far as a configuration
     of the robot's file is, which gives a ModelWarning; a start farther beyond is a ValueError. The joint is held there and
@@ -91,14 +89,9 @@ class Simulation(StateOfRobots):
     takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
 
     Copies (`copy.copy`, `copy.deepcopy`, `pickle`) go on to the same bits from the state they were taken at, and move alone;
-    windows stay with the original.
+    observers (windows, say) stay with the original.
 
-    `delassus` is the algorithm of that name for the matrix that contacts see, or a function of contacts and q (robots, nq).
-    `margin` [m] is the gap from which on contacts are looked at, `slop` [m] an overlap that is left alone (wider ones are
-    pushed apart, without velocity), `bounce` [m/s] an approach below which nothing bounces, `tolerance` the residual
-    that the solver aims at, as a part of the greatest velocity; a step with more than 10⁵ times that left is not taken.
-
-    Nor is a step taken that leads to what is not finite, or that brings energy for which no force has worked, more than 5 %
+    A step is refused that leads to what is not finite, or that brings energy for which no force has worked, more than 5 %
     of the sum of the kinetic energies before and after it (see `energy_guard`): it is too long for the speeds.
     "semi-implicit" takes velocity products as they are at its beginning, which adds some (h w)² of their energy in each step
     to bodies that tumble at w: where h w comes near 0.1 rad, take "rk4" or "midpoint", or a shorter step.
@@ -122,72 +115,52 @@ class Simulation(StateOfRobots):
         pairs: Iterable[tuple[int, int]] = (),
         ground: Ground | bool | None = None,
         shapes: bool | None = None,
-        friction: float = STANDARD_FRICTION,
-        restitution: float = 0.0,
-        pyramid: bool = False,
+        contact: ContactOptions = STANDARD_CONTACT,
+        joints: JointOptions = STANDARD_JOINTS,
         actuators: Sequence[Actuator] | PD | None = None,
-        joint_limits: bool | str = True,
-        joint_friction: bool = True,
-        joint_passive: bool = True,
-        delassus: str | Callable[[list[BilateralContact], Array], Array] = "auto",
-        margin: float = 1e-3,
-        slop: float = 1e-6,
-        bounce: float = 1e-2,
-        tolerance: float = 1e-8,
-        max_penetration: float = 0.1,
         on_failure: str = "raise",
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
-        check_surface("the simulation", friction, restitution)
-        check_tolerances(tolerance, margin=margin, slop=slop, bounce=bounce, max_penetration=max_penetration)
+        check_options("contact", contact, ContactOptions)
+        check_options("joints", joints, JointOptions)
         spheres = list_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
         pairs, ground = pairs_of(pairs), ground_of(ground)
         if isinstance(actuators, PD):
             actuators = actuators.actuators(j for j in robot.joints if j.independent)
         actuators = list_of(Actuator, "actuators", robot.actuators if actuators is None else actuators, "Actuator(...)")
-        check_switches(pyramid=pyramid, joint_friction=joint_friction, joint_passive=joint_passive)
         if shapes is not None:
             check_switches(shapes=shapes)
         check_pairs(pairs, spheres, ground)
         check_choice("on_failure", on_failure, ON_FAILURE)
-        if joint_limits not in (True, False, ALL):
-            raise ValueError(
-                f"joint_limits must be True, False or {ALL!r} (also equal lower and upper ones); got {joint_limits!r}"
-            )
         if shapes is None:
             shapes = not spheres and shapes_have_something_to_touch(robot, ground)
-        warn_of_what_is_left_out(robot, () if joint_limits is True else (EQUAL_LIMITS,))
+        warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
         self.forces = ForcesAtJoints(robot, actuators)
         self.ground, self._on_failure = ground, on_failure
-        self._stepper = Stepper(
-            robot, self.step_size, integrator, self.forces, joint_passive and self.forces.smooth, max_penetration, threads
+        passive = joints.passive and self.forces.smooth
+        self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact.max_penetration)
+        by_name = isinstance(contact.delassus, str)
+        if model.has_drives and not (model.driven and by_name):
+            model.driven = False
+            warn_of_explicit_drives(robot, "it is too large" if by_name else "delassus of ContactOptions is a function")
+        self._limits = limits = JointLimits(robot, self.forces, joints.limits)
+        parts = TouchingParts(
+            spheres, pairs, ground, shapes, contact.friction, contact.restitution, limits.lower, limits.upper,
+            joint_friction=joints.friction and bool(self.forces.friction.any()),
         )  # fmt: skip
-        if self._stepper.has_drives and not (self._stepper.driven and isinstance(delassus, str)):
-            self._stepper.driven = False
-            warn_of_explicit_drives(robot, "it is too large" if isinstance(delassus, str) else "delassus= is a function")
-        self._limits = limits = JointLimits(robot, self.forces, joint_limits)
-        dry_friction = joint_friction and bool(self.forces.friction.any())
-        parts = TouchingParts(spheres, pairs, ground, shapes, friction, restitution, limits.lower, limits.upper, dry_friction)
-        bounce = max(bounce, 2.0 * step * math.hypot(*robot.gravity))
-        lengths = float(step), float(margin), float(slop), float(bounce), float(tolerance)
-        settings = ContactSettings(*lengths, bool(pyramid), in_step=integrator != "semi-implicit")
-        self._touching = bool(spheres or limits.any or dry_friction or shapes)
-        stage = _contact_stage(self._stepper.moving, self.forces, parts, settings, delassus, self._touching)
-        if self._touching:
-            self._stepper.contacts = stage
-        self._fleet = (
-            Fleet(self._stepper, stage, threads, on_failure) if stage and can_be_compiled(self._stepper, stage) else None
-        )
-        if on_failure != "raise" and self._fleet is None:
-            raise ValueError(
-                f"{robot.name}: on_failure={on_failure!r} is for robots whose steps are compiled, and this one's are not: it "
-                f"is too large, delassus= is a function, or packages are missing ({install_command('simulation')})"
-            )
-        self._windows: list[Window] = []
+        settings = ContactSettings(
+            step=float(step), margin=float(contact.margin), slop=float(contact.slop),
+            bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
+            pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
+        )  # fmt: skip
+        self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
+        self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
+        self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
+        self._observers: list[Observer] = []
         self.steps = 0
         self.reset(q, v)
 
@@ -195,11 +168,11 @@ class Simulation(StateOfRobots):
 
     def __getstate__(self) -> dict[str, Any]:
         """All but what belongs to this simulation in this process."""
-        return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_windows": []}
+        return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_observers": []}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Simulation:
         """Return a simulation of the same robot with states of its own; robots and their functions do not change."""
-        memo |= {id(robot): robot for robot in (self.robot, self._stepper.moving)}
+        memo |= {id(robot): robot for robot in (self.robot, self._model.moving)}
         copied = memo[id(self)] = object.__new__(type(self))
         vars(copied).update(copy.deepcopy(self.__getstate__(), memo))
         return copied
@@ -220,11 +193,9 @@ class Simulation(StateOfRobots):
         joint_friction, damping and stiffness (robots, n) of degrees of freedom of all joints, and gains (robots, nu) of
         actuators. What is not given is the robot's again.
 
-        Raises ValueError for wrong shapes, numbers that are not finite or negative factors, and for robots whose steps are not
-        compiled (see `on_failure`).
+        Raises ValueError for wrong shapes, numbers that are not finite or negative factors, and for inertias of robots whose
+        functions are too large to be traced.
         """
-        if self._fleet is None:
-            raise ValueError(f"{self.robot.name}: robots can differ where their steps are compiled, and this one's are not")
         given = {
             "friction": friction,
             "joint_friction": joint_friction,
@@ -232,40 +203,34 @@ class Simulation(StateOfRobots):
             "stiffness": stiffness,
             "gains": gains,
         }
-        if self._compiled is None:
-            q, v = self._stepper.q, self._stepper.v
-            self._fleet.reset(q, v)
-        self._compiled = self._fleet
         self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
 
     # moving
 
-    def step(self, tau: Any = None, control: Any = None, external_forces: Any = None) -> None:
-        """Take one step, with joint forces tau (..., nv), controls (..., nu) of the actuators, and `external_forces`
-        (..., nbodies, 6) on bodies as of `Robot.inverse_dynamics`; none unless given.
+    def step(self, tau: Any = None, control: Any = None, external_forces: Any = None, *, steps: int = 1) -> None:
+        """Take one step, or `steps` of them, with joint forces tau (..., nv), controls (..., nu) of the actuators, and
+        `external_forces` (..., nbodies, 6) on bodies as of `Robot.inverse_dynamics`; none unless given.
 
-        tau is cut to the efforts of the joints. Raises SimulationError where the step cannot be taken; the state is then
+        tau is cut to the efforts of the joints. Raises SimulationError where a step cannot be taken; the state is then
         the one before it.
         """
-        fleet = self._compiled
-        if fleet is None or external_forces is not None or not fleet.step(tau, control, self.time):
-            self._run(1, self._inputs(tau, control, external_forces))
-        self._count(1)
+        fleet = self._fleet
+        if steps != 1:
+            check_count("steps", steps, 1)
+        try:
+            if external_forces is not None or not fleet.step(tau, control, self.time, steps):
+                fleet.run(steps, self.time, self._inputs(tau, control, external_forces))
+        except SimulationError:
+            if steps > 1:
+                self._count(fleet.done)
+            raise
+        self._count(steps)
 
     def _inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
         """Those of a step, as arrays (robots or 1, 1, ...)."""
         sizes = {"tau": (self.robot.nv,), "control": (self.forces.nu,), "external_forces": (len(self.robot.bodies), 6)}
         given = zip(sizes.items(), (tau, control, external), strict=True)
-        return Inputs(*(None if x is None else of_robots(name, x, size, len(self._mover.q)) for (name, size), x in given))
-
-    def _run(self, steps: int, inputs: Inputs) -> None:
-        """Steps under constant inputs."""
-        if self._compiled is None:
-            robots = len(self._stepper.q)
-            now = (None if x is None else np.broadcast_to(x[:, 0], (robots, *x.shape[2:])) for x in inputs)
-            self._stepper.advance(*now, self.time)
-        else:
-            self._compiled.run(steps, self.time, inputs)
+        return Inputs(*(None if x is None else of_robots(name, x, size, len(self._fleet.q)) for (name, size), x in given))
 
     def derivatives(self, tau: Any = None, control: Any = None) -> StepDerivatives:
         """Jacobians of the step that `step` would take from here, which is not taken; of many robots, with a leading axis.
@@ -278,10 +243,8 @@ class Simulation(StateOfRobots):
         of `slop` only. Raises ValueError and SimulationError as `step` does, and NotImplementedError for contacts of
         shapes and for joints of which loops determine a part.
         """
-        if self._compiled is not None:
-            self._compiled.require_alike("derivatives of a step")
-            self._compiled.hand_over()
-        many = step_derivatives(self._stepper, tau, control, self.time)
+        self._fleet.require_alike("derivatives of a step")
+        many = step_derivatives(self._fleet, self._inputs(tau, control, None), self.time)
         return many[0] if self._single else of_all_robots(many)
 
     def _count(self, steps: int) -> None:
@@ -305,7 +268,7 @@ class Simulation(StateOfRobots):
         """
         check_duration(duration, every)
         steps = round(duration / self.step_size)
-        recorder = Recorder(self, every)
+        recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
         done = 0
         while done < steps:
@@ -317,22 +280,29 @@ class Simulation(StateOfRobots):
             else:
                 done += self._steps(min(every - done % every, steps - done), inputs)
             recorder.note(done, last=done == steps)
-            for window in self._open_windows():
-                window.live(self._mover.q[0], *self.contacts()[:2])
-        trajectory = recorder.trajectory()
-        for window in self._open_windows() if self._single else ():
-            window.play(trajectory, start=False)
+            for observer in self._open_observers() if self._observers else ():
+                observer.live(self._fleet.q[0], *self.contacts()[:2])
+        trajectory = recorder.trajectory(self.robot.name, self._joint_names)
+        for observer in self._open_observers() if self._single else ():
+            observer.play(trajectory, start=False)
         return trajectory
+
+    def _recorded(self) -> tuple[float, Array, Array, Array, Array]:
+        """Return time, states, and points and forces of the first robot's contacts."""
+        q, v = self._fleet.q, self._fleet.v
+        _, points, impulses = self._fleet.contact_arrays().of_robot(0)
+        return self.time, *((x[0] if self._single else x).copy() for x in (q, v)), points.copy(), impulses / self.step_size
+
+    @cached_property
+    def _joint_names(self) -> tuple[str, ...]:
+        return joint_names(self.robot)
 
     def _steps(self, steps: int, inputs: Inputs) -> int:
         """Take at least one step and at most `steps`, under constant inputs; how many."""
-        if self._compiled is None:
-            steps = 1
         try:
-            self._run(steps, inputs)
+            self._fleet.run(steps, self.time, inputs)
         except SimulationError:
-            if self._compiled is not None:
-                self._count(self._compiled.done)
+            self._count(self._fleet.done)
             raise
         self._count(steps)
         return steps
@@ -372,44 +342,14 @@ class Simulation(StateOfRobots):
         named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
         steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
         self.reset(q, v)
-        if self._compiled is not None:
-            return self._rolled_out(steps, Inputs(*given), every)
-        kept = 1 + steps // every
-        qs, vs = np.empty((len(q), kept, self.robot.nq)), np.empty((len(q), kept, self.robot.nv))
-        qs[:, 0], vs[:, 0] = self._stepper.q, self._stepper.v
-        for k in range(steps):
-            here = [None if x is None else x[0, k] if len(x) == 1 else x[:, k] for x in given]
-            self.step(*here)
-            if (k + 1) % every == 0:
-                qs[:, (k + 1) // every], vs[:, (k + 1) // every] = self._stepper.q, self._stepper.v
-        return qs, vs
-
-    def _rolled_out(self, steps: int, inputs: Inputs, every: int) -> tuple[Array, Array]:
-        assert self._compiled is not None
         try:
-            states = self._compiled.run(steps, self.time, inputs, every, keep=True)
+            rolled_out = self._fleet.run(steps, self.time, Inputs(*given), every, keep=True)
         except SimulationError:
-            self._count(self._compiled.done)
+            self._count(self._fleet.done)
             raise
         self._count(steps)
-        return states
+        return rolled_out
 
     def __repr__(self) -> str:
-        many = "" if self._single else f", {len(self._mover.q)} robots"
+        many = "" if self._single else f", {len(self._fleet.q)} robots"
         return f"<Simulation of {self.robot.name!r}: t={self.time:g} s, step={self.step_size:g} s, {self.integrator}{many}>"
-
-
-def _contact_stage(
-    robot: Robot, forces: ForcesAtJoints, parts: TouchingParts, settings: ContactSettings, delassus: Any, touching: bool
-) -> Any:
-    """What may touch; nothing may, and None where the packages that it takes are missing."""
-    if find_spec("scipy") is None:
-        if not touching:
-            return None
-        raise ImportError(
-            f"contacts, limits and dry friction of joints need SciPy: {install_command('simulation')} "
-            "(or leave them out: joint_limits=False, joint_friction=False)"
-        )
-    from .contact_stage import ContactStage
-
-    return ContactStage(robot, forces, parts, settings, delassus)

@@ -1,96 +1,230 @@
-"""Motion in which nothing touches, by each integrator, compiled: what `integrators` does for many robots by NumPy.
+"""One step of smooth motion on the configuration manifold: x' = v, v' = a(q, v).
 
-Functions of the robot are called at a configuration x and velocity w within the step (see `robot_stages`).
+    semi-implicit Euler    v+ = v + h a(q, v),  q+ = q exp(h v+)                                               order 1
+    Runge-Kutta 4          in coordinates u of q exp(u), u' = v + [u, v]/2 + [u, [u, v]]/12 (Munthe-Kaas 1998)   order 4
+    implicit midpoint      v+ = v + h a(q exp(h v'/2), v') + g v',  v' = (v + v+)/2,  q+ = q exp(h v')            order 2
+
+The midpoint's g, of the order of h³, makes the energy at the end that at the beginning plus the work of the forces,
+h v' . tau(q', v'), exactly: a discrete gradient (Gonzalez 1996) along the motion. It keeps the rule symmetric in time.
+
+The midpoint rule's equations are solved for v+ by a simplified Newton iteration. Damping d and stiffness k of joints and drives
+are linear in v+, and belong to its matrix: with the armature L = h/2 d + h²/4 k added to M,
+
+    v+ <- v + h (M + L)⁻¹ (tau(q', v') - bias(q', v') + L ((v+ - v) - g v') / h) + g v'
+
+has the same solution, and contracts however stiff joints are. Broyden's method, with the steps kept (Kelley 1995, section 7.3),
+learns the rest: drives at their limits, velocity products, the curvature of potentials.
+
+Functions of the robot are called at a configuration x and velocity w within the step (`StagePoint`). Devices run the same
+kernels (`device_steps`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-from ..contact.impulses import greatest_of
+from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
-from .forces import drive_force, spring_force
+from .forces import ForcesAtJoints, Springs, drive_armature, drive_force, spring_force
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
-from .integrators import (
-    ENERGY_ROUNDS,
-    KEPT_STEPS,
-    LEAST_SLOPE,
-    MIDPOINT_ITERATIONS,
-    SHRUNK,
-    STAGNANT,
-    has_settled,
-    is_a_way,
-)  # fmt: skip
+from .stage_records import KEPT_STEPS, RobotStages
+from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
+INTEGRATORS = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
 MOST_CLOSINGS = 30  # Newton steps that close loops; two do mostly
+RUNGE_KUTTA_ROUNDS = 4
+MIDPOINT_ITERATIONS = 100
+ENERGY_ROUNDS = 30
+ROUNDING = 4e-16  # of velocities and energies
+SHRUNK = 0.9  # of a change before, below which one is less
+STAGNANT = 1e-10, 3  # a change below which one that has not become less for so many iterations is rounding
+AT_BEST = 1e-6, 10  # and where rounding is magnified: by stiffness over a short step, or by a mass matrix of bad condition
+LEAST_SLOPE = 1e-3  # of the equations along a step, below which Broyden's method learns nothing from it
+TURNING = 1e-8  # of the kinetic energy, below which that at the mean velocity is none
+MOST_GAIN = 0.1  # of the mean velocity that corrects the energy: it is some (h w)² of it, w the frequency of a motion
 
 
-def copy(source: Any, target: Any) -> None:
+def middle_armature(forces: ForcesAtJoints, h: float, passive: bool, given: Mapping[str, Array] | None = None) -> Array:
+    """Return L (..., n), the armature of all joints' rows by which the midpoint rule meets damping and stiffness.
+
+    A joint has one armature for all its rows. Joints that loops move have none: the ratio of their velocities to independent
+    ones changes, and with it the armature would bring forces of its own.
+
+    `given` has damping and stiffness (..., n) and drives (..., 9, k) where they are not those of the robot.
+    """
+    given = given or {}
+    damping, stiffness = (given.get(name, getattr(forces, name)) for name in ("damping", "stiffness"))
+    drives = given.get("drives", forces.drives.values)
+    half = 0.5 * h
+    shape = np.broadcast_shapes(damping.shape, stiffness.shape, (*drives.shape[:-2], damping.shape[-1]))
+    L = np.zeros(shape)
+    if passive:
+        L += half * damping + half * half * stiffness
+    of_drives = drive_armature(np.moveaxis(drives, -2, 0), half)
+    for k, row in enumerate(forces.drives.row):
+        L[..., row] += of_drives[..., k]
+    for whole, j in zip(forces.robot.model.joints, forces.robot.joints, strict=True):
+        L[..., whole.v_slice] = L[..., whole.v_slice.start, None] if j.independent else 0.0
+    return L
+
+
+# vectors
+
+
+def copy(source: Vector, target: Vector) -> None:
+    """Copy numbers."""
     for i in range(len(target)):
         target[i] = source[i]
 
 
-def clear_rows(rows: Any) -> None:
+def copy_rows(source: Matrix, target: Matrix) -> None:
+    """Copy rows of numbers."""
+    for i in range(len(target)):
+        copy(source[i], target[i])
+
+
+def clear(numbers: Vector) -> None:
+    """Set numbers to zero."""
+    for i in range(len(numbers)):
+        numbers[i] = 0.0
+
+
+def clear_rows(rows: Matrix) -> None:
+    """Set rows of numbers to zero."""
     for i in range(len(rows)):
-        for j in range(rows.shape[1]):
-            rows[i, j] = 0.0
+        clear(rows[i])
 
 
-def write_row_velocity(stages: Any, v: Any) -> None:
-    """The velocities of all joints for independent ones, with the S that is there."""
-    m = stages.arrays
-    if not stages.numbers.joined:
-        copy(v, m.row_velocity)
+def greatest(numbers: Vector) -> float:
+    """Return the greatest absolute value."""
+    most = 0.0
+    for x in numbers:
+        most = max(most, abs(x))
+    return most
+
+
+def ordered_product(a: Vector, b: Vector) -> float:
+    """Return the product of two vectors, summed in order."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+# forces at x and w
+
+
+def be_at(s: RobotStages, q: Vector, v: Vector) -> None:
+    """Set x and w."""
+    copy(q, s.point.x)
+    copy(v, s.point.w)
+
+
+def write_row_velocity(s: RobotStages, v: Vector) -> None:
+    """Write the velocities of all joints for independent ones, with the S that is there."""
+    p = s.point
+    if not s.numbers.joined:
+        copy(v, p.row_velocity)
         return
-    for r in range(len(m.row_velocity)):
-        total = 0.0
-        for i in range(len(v)):
-            total += m.S[r, i] * v[i]
-        m.row_velocity[r] = total
+    for r in range(len(p.row_velocity)):
+        p.row_velocity[r] = ordered_product(p.S[r], v)
 
 
-def write_carried(stages: Any, force: Any) -> None:
+def write_carried(s: RobotStages, force: Vector) -> None:
     """Write forces of all joints as forces of the independent ones."""
-    carry(stages.arrays.S, stages.arrays.row_force, force)
+    carry(s.point.S, s.point.row_force, force)
 
 
-def write_given(stages: Any) -> None:
-    """The forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
-    m, most, d = stages.arrays, stages.efforts, stages.drives
-    for i in range(len(m.given)):
-        m.given[i] = min(max(stages.tau[i], -most[i]), most[i])
-    if not stages.given[0]:
+def write_given(s: RobotStages) -> None:
+    """Write the forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
+    p, most, d = s.point, s.joints.efforts, s.joints.drives
+    for i in range(len(p.given)):
+        p.given[i] = min(max(s.state.tau[i], -most[i]), most[i])
+    if not s.state.given[0]:
         return
-    write_row_velocity(stages, m.w)
-    for r in range(len(m.row_force)):
-        m.row_force[r] = 0.0
+    write_row_velocity(s, p.w)
+    clear(p.row_force)
     for k in range(len(d.row)):
         x = d.values
         drive = x[0, k], x[1, k], x[2, k], x[3, k], x[4, k], x[5, k], x[6, k], x[7, k], x[8, k]
-        m.row_force[d.row[k]] += drive_force(drive, stages.control[k], m.x[d.at[k]], m.row_velocity[d.row[k]])
-    write_carried(stages, m.u)
-    for i in range(len(m.given)):
-        m.given[i] += min(max(m.u[i], -most[i]), most[i])
+        p.row_force[d.row[k]] += drive_force(drive, s.state.control[k], p.x[d.at[k]], p.row_velocity[d.row[k]])
+    write_carried(s, p.carried)
+    for i in range(len(p.given)):
+        p.given[i] += min(max(p.carried[i], -most[i]), most[i])
 
 
-def add_springs(stages: Any, ahead: float) -> None:
-    """Damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
-    m, s = stages.arrays, stages.springs
-    if len(s.damping) == 0:
+def add_springs(s: RobotStages, ahead: float) -> None:
+    """Add damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
+    p, springs = s.point, s.joints.springs
+    if len(springs.damping) == 0:
         return
-    write_row_velocity(stages, m.w)
-    for r in range(len(s.damping)):
-        m.row_force[r] = spring_force((s.damping[r], s.stiffness[r], s.rest[r]), m.x[s.at[r]], m.row_velocity[r], ahead)
-    write_carried(stages, m.u)
-    for i in range(len(m.load)):
-        m.load[i] += m.u[i]
+    write_row_velocity(s, p.w)
+    for r in range(len(springs.damping)):
+        spring = springs.damping[r], springs.stiffness[r], springs.rest[r]
+        p.row_force[r] = spring_force(spring, p.x[springs.at[r]], p.row_velocity[r], ahead)
+    write_carried(s, p.carried)
+    for i in range(len(p.load)):
+        p.load[i] += p.carried[i]
 
 
-def spring_energy(springs: Any, q: Any) -> float:
+def write_load(s: RobotStages, ahead: float) -> None:
+    """Write all forces at joints at x and w, those of springs where w leads to in `ahead` seconds."""
+    if s.numbers.joined:
+        call_machine(s.calls.spanning)
+    write_given(s)
+    copy(s.point.given, s.point.load)
+    add_springs(s, ahead)
+
+
+def call_dynamics(s: RobotStages) -> None:
+    """Write the acceleration at x and w under the load."""
+    call_machine(s.calls.dynamics_external if s.state.given[1] else s.calls.dynamics)
+
+
+def accelerate(s: RobotStages, ahead: float) -> None:
+    """Write the acceleration at x and w, with springs `ahead` seconds on."""
+    write_load(s, ahead)
+    call_dynamics(s)
+
+
+def accelerate_driven(s: RobotStages) -> None:
+    """Write the acceleration at x and w of a semi-implicit step with drives that have stiffness or damping."""
+    p, j = s.point, s.joints
+    if s.numbers.joined:
+        call_machine(s.calls.spanning)
+    write_row_velocity(s, p.w)
+    begin_drives(j.drives, s.numbers.step, s.state.control, p.x, p.row_velocity, p.S, j.driving)
+    for k in range(MOST_ROUNDS):
+        accelerate_held(s)
+        write_row_velocity(s, p.acceleration)
+        if not judge_drives(j.drives, j.efforts, p.S, p.row_velocity, j.driving, k >= ROUNDS_OF_ALL):
+            return
+
+
+def accelerate_held(s: RobotStages) -> None:
+    """Write the acceleration at x and w with the drives as they are held now."""
+    p, most, work = s.point, s.joints.efforts, s.joints.driving
+    write_driven(s.joints.drives, most, p.S, work, s.inertias.base_armature, s.inertias.armature)
+    for i in range(len(p.given)):
+        p.given[i] = min(max(s.state.tau[i], -most[i]), most[i]) + work.total[i]
+    copy(p.given, p.load)
+    add_springs(s, s.numbers.step)
+    call_dynamics(s)
+
+
+# energies
+
+
+def spring_energy(springs: Springs, q: Vector) -> float:
+    """Return the energy of springs [J]."""
     energy = 0.0
     for r in range(len(springs.damping)):
         stretched = q[springs.at[r]] - springs.rest[r]
@@ -98,151 +232,130 @@ def spring_energy(springs: Any, q: Any) -> float:
     return energy
 
 
-def accelerate(stages: Any, drives_follow: bool, ahead: float) -> None:
-    """The acceleration `accelerated` at x and w."""
-    m, calls = stages.arrays, stages.calls
-    if stages.numbers.joined:
-        call_machine(calls.spanning)
-    if drives_follow:
-        write_given(stages)
-    copy(m.given, m.load)
-    add_springs(stages, ahead)
-    call_machine(calls.dynamics_external if stages.given[1] else calls.dynamics)
+def energies(s: RobotStages, q: Vector, v: Vector) -> tuple[float, float]:
+    """Return the kinetic energy, and that of gravity and springs [J]."""
+    be_at(s, q, v)
+    call_machine(s.calls.kinetic)
+    call_machine(s.calls.potential)
+    energy = s.step.energy
+    return energy[0], energy[1] + spring_energy(s.joints.springs, s.point.x)
 
 
-def accelerate_driven(stages: Any) -> None:
-    """The acceleration `accelerated` at x and w of a semi-implicit step with drives that have stiffness or damping."""
-    m, d, work = stages.arrays, stages.drives, stages.driving
-    if stages.numbers.joined:
-        call_machine(stages.calls.spanning)
-    write_row_velocity(stages, m.w)
-    begin_drives(d, stages.numbers.step, stages.control, m.x, m.row_velocity, m.S, work)
-    for k in range(MOST_ROUNDS):
-        accelerate_held(stages)
-        write_row_velocity(stages, m.accelerated)
-        if not judge_drives(d, stages.efforts, m.S, m.row_velocity, work, k >= ROUNDS_OF_ALL):
-            return
+# configurations
 
 
-def accelerate_held(stages: Any) -> None:
-    """The acceleration `accelerated` at x and w with the drives as they are held now."""
-    m, most, work = stages.arrays, stages.efforts, stages.driving
-    write_driven(stages.drives, most, m.S, work, stages.base_armature, stages.armature)
-    for i in range(len(m.given)):
-        m.given[i] = min(max(stages.tau[i], -most[i]), most[i]) + work.total[i]
-    copy(m.given, m.load)
-    add_springs(stages, stages.numbers.step)
-    call_machine(stages.calls.dynamics_external if stages.given[1] else stages.calls.dynamics)
-
-
-def be_at(stages: Any, q: Any, v: Any) -> None:
-    copy(q, stages.arrays.x)
-    copy(v, stages.arrays.w)
-
-
-def close(stages: Any) -> None:
-    """Close loops at x; NaN where they cannot be closed, so that the step is not taken."""
-    numbers, x = stages.numbers, stages.arrays.x
+def close(s: RobotStages) -> int:
+    """Close loops at x; whether that was possible, as a status."""
+    numbers, x, loops = s.numbers, s.point.x, s.loops
     if not numbers.looped:
-        return
+        return TAKEN
     for k in range(MOST_CLOSINGS):
-        call_machine(stages.calls.closing)
-        widest = 0.0
-        for y in stages.loops.residual:
-            widest = max(widest, abs(y))
+        call_machine(s.calls.closing)
+        widest = greatest(loops.residual)
         if k == 0:
-            stages.opened[0] = widest
+            loops.opened[0] = widest
         if widest < numbers.closed_at:
-            for y in stages.loops.margins:
+            for y in loops.margins:
                 if y < 0.0:
-                    x[0] = np.nan
-            return
-        copy(stages.arrays.closed, x)
-    x[0] = np.nan
+                    return OPEN_LOOPS
+            return TAKEN
+        copy(loops.closed, x)
+    return OPEN_LOOPS
 
 
-def integrate_smoothly(stages: Any) -> None:
-    """`free`, the velocity after the step, `smooth` and `increment`, where it leads, and what impulses are added to: load and
-    acceleration, at the beginning of the step."""
-    m, kind = stages.arrays, stages.numbers.integrator
-    be_at(stages, stages.q, stages.v)
+def go(s: RobotStages) -> int:
+    """Move x from q along `increment`."""
+    call_machine(s.calls.integrate)
+    return close(s)
+
+
+# integrators
+
+
+def integrate_smoothly(s: RobotStages) -> int:
+    """Write the velocity after the step, and load and acceleration at its beginning, to which impulses are added.
+
+    "rk4" and "midpoint" also write where the velocity leads, `smooth`.
+    """
+    p, step, kind = s.point, s.step, s.numbers.integrator
+    be_at(s, s.state.q, s.state.v)
     if kind == SEMI_IMPLICIT:
-        if stages.numbers.driven and stages.given[0]:
-            accelerate_driven(stages)
+        if s.numbers.driven and s.state.given[0]:
+            accelerate_driven(s)
         else:
-            copy(stages.base_armature, stages.armature)
-            accelerate(stages, True, stages.numbers.step)
-        copy(m.accelerated, m.acceleration)
-        call_machine(stages.calls.free_velocity)
-        return
-    accelerate(stages, True, 0.0)
-    copy(m.accelerated, m.acceleration)
-    if kind == RK4:
-        runge_kutta(stages)
-    else:
-        midpoint(stages)
-    be_at(stages, stages.q, stages.v)  # what impulses change is counted from here
-    if stages.numbers.joined:
-        call_machine(stages.calls.spanning)
-    write_given(stages)
-    copy(m.given, m.load)
-    add_springs(stages, 0.0)
+            copy(s.inertias.base_armature, s.inertias.armature)
+            accelerate(s, s.numbers.step)
+        copy(p.load, step.load)
+        copy(p.acceleration, step.acceleration)
+        call_machine(s.calls.free_velocity)
+        return TAKEN
+    accelerate(s, 0.0)
+    copy(p.load, step.load)
+    copy(p.acceleration, step.acceleration)
+    status = runge_kutta(s) if kind == RK4 else midpoint(s)
+    if status != TAKEN:
+        return status
+    be_at(s, s.state.q, s.state.v)  # impulses change the velocity from here
+    write_load(s, 0.0)
+    return TAKEN
 
 
-def go(stages: Any) -> None:
-    """To x from q along `increment`."""
-    m = stages.arrays
-    copy(m.increment, m.u)
-    call_machine(stages.calls.integrate)
-    close(stages)
+def runge_kutta(s: RobotStages) -> int:
+    """Take four rounds from the acceleration at the beginning."""
+    p, r, v = s.point, s.rounds, s.state.v
+    clear(p.increment)
+    clear(r.rates)
+    clear(r.accelerations)
+    for k in range(RUNGE_KUTTA_ROUNDS):
+        if k > 0:
+            accelerate(s, 0.0)
+        write_curved_rate(s.joints.curved, p.increment, p.w, r.rate, r.once, r.twice)
+        results = p.w, p.increment, r.rates, r.accelerations
+        runge_kutta_round(v, p.acceleration, r.rate, r.rates, r.accelerations, runge_kutta_numbers(s.numbers.step, k), results)
+        status = go(s)
+        if status != TAKEN:
+            return status
+    copy(p.x, s.step.smooth)
+    copy(p.w, s.step.free)
+    return TAKEN
 
 
-def runge_kutta(stages: Any) -> None:
-    m, h, v = stages.arrays, stages.numbers.step, stages.v
-    n = len(v)
-    for i in range(n):
-        m.increment[i], m.w[i] = 0.5 * h * v[i], v[i] + 0.5 * h * m.acceleration[i]
-    write_curved_rate(stages, m.k2)
-    go(stages)
-    accelerate(stages, True, 0.0)
-    copy(m.accelerated, m.a2)
-    for i in range(n):
-        m.increment[i], m.w[i] = 0.5 * h * m.k2[i], v[i] + 0.5 * h * m.a2[i]
-    write_curved_rate(stages, m.k3)
-    go(stages)
-    accelerate(stages, True, 0.0)
-    copy(m.accelerated, m.a3)
-    for i in range(n):
-        m.increment[i], m.w[i] = h * m.k3[i], v[i] + h * m.a3[i]
-    write_curved_rate(stages, m.k4)
-    go(stages)
-    accelerate(stages, True, 0.0)
-    for i in range(n):
-        m.increment[i] = h / 6.0 * (v[i] + 2.0 * m.k2[i] + 2.0 * m.k3[i] + m.k4[i])
-        m.free[i] = v[i] + h / 6.0 * (m.acceleration[i] + 2.0 * m.a2[i] + 2.0 * m.a3[i] + m.accelerated[i])
-    go(stages)
-    copy(m.x, m.smooth)
+def runge_kutta_numbers(h: float, k: int) -> tuple[float, float, float]:
+    """Return (α, β, γ) of a round, as `runge_kutta_round` has them."""
+    if k == 3:
+        return 0.0, h / 6.0, 1.0
+    return (h if k == 2 else 0.5 * h), 0.0, (1.0 if k == 0 else 2.0)
 
 
-def write_curved_rate(stages: Any, rate: Any) -> None:
-    """u' = w + [u, w] / 2 + [u, [u, w]] / 12 for the increment u and velocity w."""
-    m = stages.arrays
-    copy(m.w, rate)
-    if len(stages.joints) == 0:
-        return
-    once, twice = m.half, m.twice
-    bracket(stages.joints, m.increment, m.w, once)
-    bracket(stages.joints, m.increment, once, twice)
-    for i in range(len(rate)):
-        rate[i] = rate[i] + 0.5 * once[i] + twice[i] / 12.0
+def runge_kutta_round(w: Any, a: Any, k: Any, K: Any, A: Any, numbers: Any, results: Any) -> None:
+    """Write velocity, increment and sums after a round, from the velocity w at the step's beginning.
+
+    A round with numbers (α, β, γ) adds γ k and γ a to the sums K and A, and goes on at α k + β K from the step's beginning: by
+    half a step, half a step and a step along the rate that it has found, and at last by a sixth of the step along the sum.
+    """
+    velocity, increment, rates, accelerations = results
+    along, of_sum, weight = numbers[0], numbers[1], numbers[2]
+    for i in range(len(w)):
+        rates[i] = K[i] + weight * k[i]
+        accelerations[i] = A[i] + weight * a[i]
+        increment[i] = along * k[i] + of_sum * rates[i]
+        velocity[i] = w[i] + (along * a[i] + of_sum * accelerations[i])
 
 
-def bracket(joints: Any, a: Any, b: Any, result: Any) -> None:
-    """[a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
+def write_curved_rate(joints: Any, u: Any, w: Any, rate: Any, once: Any, twice: Any) -> None:
+    """Write u' = w + [u, w] / 2 + [u, [u, w]] / 12; `once` and `twice` are room for the brackets."""
+    write_brackets(joints, u, w, once)
+    write_brackets(joints, u, once, twice)
+    for i in range(len(w)):
+        rate[i] = w[i] + 0.5 * once[i] + twice[i] / 12.0
+
+
+def write_brackets(joints: Any, a: Any, b: Any, result: Any) -> None:
+    """Write [a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
     for i in range(len(result)):
         result[i] = 0.0
     for k in range(len(joints)):
-        kind, s = joints[k, 0], joints[k, 1]
+        kind, s = joints[k][0], joints[k][1]
         if kind == SPHERICAL:
             add_cross(a, s, b, s, 1.0, result, s)
         elif kind == FLOATING:
@@ -255,136 +368,145 @@ def bracket(joints: Any, a: Any, b: Any, result: Any) -> None:
 
 
 def add_cross(a: Any, i: int, b: Any, j: int, sign: float, result: Any, k: int) -> None:
-    result[k] += sign * (a[i + 1] * b[j + 2] - a[i + 2] * b[j + 1])
-    result[k + 1] += sign * (a[i + 2] * b[j] - a[i] * b[j + 2])
-    result[k + 2] += sign * (a[i] * b[j + 1] - a[i + 1] * b[j])
+    """Add sign times the vector product of a[i:] and b[j:] to result[k:]."""
+    result[k] = result[k] + sign * (a[i + 1] * b[j + 2] - a[i + 2] * b[j + 1])
+    result[k + 1] = result[k + 1] + sign * (a[i + 2] * b[j] - a[i] * b[j + 2])
+    result[k + 2] = result[k + 2] + sign * (a[i] * b[j + 1] - a[i + 1] * b[j])
 
 
-def midpoint(stages: Any) -> None:
-    """As `integrators.midpoint`; NaN where it does not settle."""
-    m, h, v = stages.arrays, stages.numbers.step, stages.v
+def midpoint(s: RobotStages) -> int:
+    """Take a step of the implicit midpoint rule."""
+    p, m, step, h, v = s.point, s.midpoint, s.step, s.numbers.step, s.state.v
     n = len(v)
-    kinetic_before, potential_before = energies(stages, stages.q, v)
+    kinetic_before, potential_before = energies(s, s.state.q, v)
     before = kinetic_before + potential_before
-    after = m.free
+    after = step.free
     for i in range(n):
-        after[i] = v[i] + h * m.acceleration[i]
-    gain, least, waited = 0.0, np.inf, 0
+        after[i] = v[i] + h * step.acceleration[i]
+    gain, least, waited = 0.0, inf, 0
+    step.gain[0] = 0.0
     for _ in range(ENERGY_ROUNDS):
-        if not settle(stages, gain):
-            after[0] = np.nan
-            return
-        power = power_at_middle(stages)
+        status = settle(s, gain)
+        if status != TAKEN:
+            return status
+        power = power_at_middle(s)
         for i in range(n):
-            m.increment[i] = h * m.half[i]
-        go(stages)
-        copy(m.x, m.smooth)
-        kinetic, potential = energies(stages, m.smooth, after)
+            p.increment[i] = h * m.half[i]
+        status = go(s)
+        if status != TAKEN:
+            return status
+        copy(p.x, step.smooth)
+        kinetic, potential = energies(s, step.smooth, after)
         lacking = before + h * power - (kinetic + potential)
         worst = abs(lacking) / (kinetic + kinetic_before + (abs(potential) + abs(potential_before)) + 1e-300)
         waited = 0 if worst < SHRUNK * least else waited + 1
         least = min(least, worst)
-        if has_settled(worst, waited) | (waited >= STAGNANT[1]):
-            return
-        copy(m.smooth, m.x)
-        copy(m.half, m.w)
-        call_machine(stages.calls.kinetic)
-        twice = 2.0 * stages.energy[0]
+        if has_settled(worst, waited) or waited >= STAGNANT[1]:
+            return TAKEN
+        copy(step.smooth, p.x)
+        copy(m.half, p.w)
+        call_machine(s.calls.kinetic)
+        twice = 2.0 * step.energy[0]
         if is_a_way(twice, kinetic + kinetic_before, gain * twice + lacking):
             gain += lacking / twice
+            step.gain[0] = gain
+    return TAKEN
 
 
-def energies(stages: Any, q: Any, v: Any) -> tuple[float, float]:
-    """Kinetic energy, and that of gravity and springs."""
-    be_at(stages, q, v)
-    call_machine(stages.calls.kinetic)
-    call_machine(stages.calls.potential)
-    return stages.energy[0], stages.energy[1] + spring_energy(stages.springs, stages.arrays.x)
+def has_settled(change: float, waited: int) -> bool:
+    """Whether an iteration has come to rounding, after so many without a lesser change."""
+    if change <= ROUNDING:
+        return True
+    return (change < STAGNANT[0] and waited >= STAGNANT[1]) or (change < AT_BEST[0] and waited >= AT_BEST[1])
 
 
-def accelerate_at_middle(stages: Any, gain: float) -> None:
-    """As `Stepper.at_middle`: `accelerated` at x and w under the forces `acting`, and `lag`, which stand for the armature L."""
-    m, h, v = stages.arrays, stages.numbers.step, stages.v
-    if stages.numbers.joined:
-        call_machine(stages.calls.spanning)
-    write_given(stages)
-    copy(m.given, m.load)
-    add_springs(stages, 0.0)
-    copy(m.load, m.acting)
-    if len(stages.middle_armature) > 0:
-        for i in range(len(v)):
-            m.u[i] = (m.free[i] - v[i] - gain * m.half[i]) / h
-        write_row_velocity(stages, m.u)
-        for r in range(len(m.row_force)):
-            m.row_force[r] = stages.middle_armature[r] * m.row_velocity[r]
-        write_carried(stages, m.lag)
-        for i in range(len(v)):
-            m.load[i] += m.lag[i]
-    call_machine(stages.calls.dynamics_external if stages.given[1] else stages.calls.dynamics)
+def is_a_way(twice: float, kinetic: float, lacking: float) -> bool:
+    """Whether the energy that is lacking can be given along the mean velocity; `twice` is twice the energy of that.
+
+    It cannot where a robot turns back, or is at rest: what is lacking there is rounding.
+    """
+    return twice > TURNING * kinetic and abs(lacking) < MOST_GAIN * twice
 
 
-def power_at_middle(stages: Any) -> float:
-    """Of forces other than gravity and springs, at the middle of the step, for what `accelerate_at_middle` has left."""
-    m, s = stages.arrays, stages.springs
-    if stages.given[1]:
-        be_at(stages, m.middle, m.half)
-        call_machine(stages.calls.inverse_dynamics)
-        for i in range(len(m.load)):
-            m.acting[i] = m.load[i] - m.lag[i]
-    write_row_velocity(stages, m.half)
-    power = 0.0
-    for i in range(len(m.load)):
-        power += m.acting[i] * m.half[i]
-    for r in range(len(s.damping)):
-        power += s.stiffness[r] * (m.middle[s.at[r]] - s.rest[r]) * m.row_velocity[r]
-    return power
-
-
-def settle(stages: Any, gain: float) -> bool:
-    """As `integrators.settled`: the velocity `free` at the end for a gain, with `half` and the configuration `middle`."""
-    m, h, v, after = stages.arrays, stages.numbers.step, stages.v, stages.arrays.free
+def settle(s: RobotStages, gain: float) -> int:
+    """Solve for the velocity `free` at the end for a gain, with `half` and the configuration `middle`."""
+    p, m, h, v, after = s.point, s.midpoint, s.numbers.step, s.state.v, s.step.free
     n = len(v)
-    scale = greatest_of(v) + greatest_of(after) + h * max(1.0, stages.numbers.gravity)
-    least, waited = np.inf, 0
+    scale = greatest(v) + greatest(after) + h * max(1.0, s.numbers.gravity)
+    least, waited = inf, 0
     for k in range(MIDPOINT_ITERATIONS):
         for i in range(n):
             m.half[i] = 0.5 * (v[i] + after[i])
-            m.increment[i] = 0.5 * h * m.half[i]
-        go(stages)
-        copy(m.x, m.middle)
-        copy(m.half, m.w)
-        accelerate_at_middle(stages, gain)
+            p.increment[i] = 0.5 * h * m.half[i]
+        status = go(s)
+        if status != TAKEN:
+            return status
+        copy(p.x, m.middle)
+        copy(m.half, p.w)
+        accelerate_at_middle(s, gain)
         change = 0.0
         for i in range(n):
-            m.left[i] = v[i] + h * m.accelerated[i] + gain * m.half[i] - after[i]
-            change = max(change, abs(m.left[i]))
+            m.left[i] = v[i] + h * p.acceleration[i] + gain * m.half[i] - after[i]
+            change = max(change, abs(m.left[i])) if m.left[i] == m.left[i] else nan
         change /= scale
-        if not change < np.inf:
-            return False
+        if not change < inf:
+            return DIVERGED
         waited = 0 if change < SHRUNK * least else waited + 1
         least = min(least, change)
         ended = has_settled(change, waited)
         if not ended:
-            learns = not ((change < STAGNANT[0]) | (waited >= STAGNANT[1]))
+            learns = not (change < STAGNANT[0] or waited >= STAGNANT[1])
             write_quasi_newton_step(m.left, k % KEPT_STEPS, learns, m.steps, m.weights)
         for i in range(n):
             after[i] += m.left[i]
         if ended:
             for i in range(n):
                 m.half[i] = 0.5 * (v[i] + after[i])
-            return True
-    return False
+            return TAKEN
+    return UNSETTLED
 
 
-def write_quasi_newton_step(z: Any, k: int, learns: bool, steps: Any, weights: Any) -> None:
-    """As `integrators.QuasiNewton.next`, in place: from what is left to step k."""
+def accelerate_at_middle(s: RobotStages, gain: float) -> None:
+    """Write the acceleration at x and w under the forces `acting`, and `lag`, which stand for the armature L."""
+    p, m, h, v = s.point, s.midpoint, s.numbers.step, s.state.v
+    write_load(s, 0.0)
+    copy(p.load, m.acting)
+    if len(s.joints.middle_armature) > 0:
+        for i in range(len(v)):
+            p.carried[i] = (s.step.free[i] - v[i] - gain * m.half[i]) / h
+        write_row_velocity(s, p.carried)
+        for r in range(len(p.row_force)):
+            p.row_force[r] = s.joints.middle_armature[r] * p.row_velocity[r]
+        write_carried(s, m.lag)
+        for i in range(len(v)):
+            p.load[i] += m.lag[i]
+    call_dynamics(s)
+
+
+def power_at_middle(s: RobotStages) -> float:
+    """Return the power of forces other than gravity and springs, for what `accelerate_at_middle` has left."""
+    p, m, springs = s.point, s.midpoint, s.joints.springs
+    if s.state.given[1]:
+        be_at(s, m.middle, m.half)
+        call_machine(s.calls.inverse_dynamics)
+        for i in range(len(p.load)):
+            m.acting[i] = p.load[i] - m.lag[i]
+    write_row_velocity(s, m.half)
+    power = ordered_product(m.acting, m.half)
+    for r in range(len(springs.damping)):
+        power += springs.stiffness[r] * (m.middle[springs.at[r]] - springs.rest[r]) * p.row_velocity[r]
+    return power
+
+
+def write_quasi_newton_step(z: Vector, k: int, learns: bool, steps: Matrix, weights: Vector) -> None:
+    """Write step k of Broyden's method over what is left of the equations, z; `learns` says whether the last step counts."""
     for j in range(k - 1):
         part = ordered_product(steps[j], z) * weights[j]
         for i in range(len(z)):
             z[i] += steps[j + 1, i] * part
     if k > 0:
         slope = 1.0 - ordered_product(steps[k - 1], z) * weights[k - 1]
-        if learns & (slope > LEAST_SLOPE):
+        if learns and slope > LEAST_SLOPE:
             for i in range(len(z)):
                 z[i] /= slope
         else:
@@ -392,10 +514,3 @@ def write_quasi_newton_step(z: Any, k: int, learns: bool, steps: Any, weights: A
     copy(z, steps[k])
     square = ordered_product(z, z)
     weights[k] = 1.0 / square if square > 0.0 else 0.0
-
-
-def ordered_product(a: Any, b: Any) -> float:
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total

@@ -14,8 +14,6 @@ from .observations import Observations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LANES = 8  # robots from which on free flight is computed side by side
-
 
 class StateOfRobots(Observations):
     """Time, configurations and velocities of a `Simulation`, and what holds these."""
@@ -24,8 +22,7 @@ class StateOfRobots(Observations):
     time: float  # [s]
     steps: int  # since it began
     _start: float  # [s]
-    _fleet: Fleet | None
-    _compiled: Fleet | None  # `_fleet` where it holds the states
+    _fleet: Fleet
     _touching: bool
     _limits: JointLimits
     _on_failure: str
@@ -54,25 +51,20 @@ class StateOfRobots(Observations):
         self.time, self.steps = float(time), 0
         self._start = self.time
         many = (q[None], v[None]) if self._single else (q, v)
-        # in free flight many robots move side by side, in lanes
-        straight = self.integrator == "semi-implicit" and not self.robot.closed and not self._stepper.driven
-        lanes = straight and not self._touching and len(many[0]) >= LANES
-        alike = self._fleet is None or not self._fleet.varied
-        self._compiled = None if lanes and alike and self._on_failure == "raise" else self._fleet
-        self._mover.reset(*many)
+        self._fleet.reset(*many)
 
     def _reset_some(self, which: Any, q: Array, v: Array) -> None:
-        robots = len(self._mover.q)
+        robots = len(self._fleet.q)
         numbers = chosen_robots(which, robots)
         if q.ndim > 1 and len(q) == robots != len(numbers):
             q, v = q[numbers], v[numbers]
         if q.ndim > 1 and len(q) != len(numbers):
             raise ValueError(f"q and v must be of one robot, of the {len(numbers)} chosen, or of all {robots}; got {len(q)}")
-        self._mover.reset_some(numbers, q, v)
+        self._fleet.reset_some(numbers, q, v)
 
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
         q, v = states(self.robot, default_start(self.robot) if q is None else q, v)
-        if self._stepper.looped:
+        if self._model.looped:
             opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
             if opening > 1e-6:
                 raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
@@ -80,27 +72,22 @@ class StateOfRobots(Observations):
         return q, v
 
     @property
-    def _mover(self) -> Any:
-        """What holds the states: robots whose steps are compiled, or those of `Stepper`."""
-        return self._stepper if self._compiled is None else self._compiled
-
-    @property
     def q(self) -> Array:
         """The configuration, (nq,) or (robots, nq), to be read only; another one may be assigned, as in `reset`."""
-        return self._seen(self._mover.q)
+        return self._seen(self._fleet.q)
 
     @q.setter
     def q(self, q: Any) -> None:
-        self._put(q, self._seen(self._mover.v))
+        self._put(q, self._seen(self._fleet.v))
 
     @property
     def v(self) -> Array:
         """The velocity, (nv,) or (robots, nv), to be read only; another one may be assigned."""
-        return self._seen(self._mover.v)
+        return self._seen(self._fleet.v)
 
     @v.setter
     def v(self, v: Any) -> None:
-        self._put(self._seen(self._mover.q), v)
+        self._put(self._seen(self._fleet.q), v)
 
     def _seen(self, x: Array) -> Array:
         """A state as others see it: what was read stays as it was."""
@@ -113,10 +100,10 @@ class StateOfRobots(Observations):
         q, v = self._checked(q, v)
         if q.shape != self.q.shape:
             raise ValueError(f"q and v must be of as many robots as there are: shapes {self.q.shape} and {self.v.shape}")
-        self._mover.put(*((q[None], v[None]) if self._single else (q, v)))
+        self._fleet.put(*((q[None], v[None]) if self._single else (q, v)))
 
     @property
     def failed(self) -> Array:
         """Which robots (robots,) could not take the last step; with `on_failure` "stop", which have stopped."""
-        failed: Array = self._mover.failed.copy()
+        failed: Array = self._fleet.failed.copy()
         return failed

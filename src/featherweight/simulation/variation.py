@@ -9,14 +9,14 @@ import numpy as np
 
 from ..model.types import JointType
 from .arguments import numbers
-from .integrators import middle_armature
+from .smooth_motion import middle_armature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armature: Any) -> dict[str, Array]:
-    """Fields of `FleetArrays` for factors by name, inertial parameters and armatures; raises as `Simulation.vary` does."""
-    forces, contacts, robots = fleet.stepper.forces, fleet.contacts, len(fleet.q)
+    """Fields of `VariedArrays` for factors by name, inertial parameters and armatures; raises as `Simulation.vary` does."""
+    forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
     n = len(forces.damping)
     sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": forces.nu}
     factor = {name: _factors(name, x, robots, sizes[name]) for name, x in given.items() if x is not None}
@@ -30,7 +30,7 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
             varied[name] = np.where(
                 rows.friction, scale * np.where(rows.friction, getattr(rows, name), 0.0), getattr(rows, name)
             )
-    passive = fleet.stepper.passive
+    passive = fleet.model.passive
     for name in ("damping", "stiffness"):
         if name in factor and passive:
             varied[name] = factor[name] * getattr(forces, name)
@@ -38,8 +38,8 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
         drives = np.tile(forces.drives.values, (robots, 1, 1))
         drives[:, 1:5] *= factor["gains"][:, None]  # gain and bias
         varied["drives"] = drives
-    implicit = passive and fleet.stepper.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
-    if len(fleet.stepper.middle_armature):
+    implicit = passive and fleet.model.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
+    if len(fleet.model.middle_armature):
         implicit = bool({"damping", "stiffness", "drives"} & set(varied))
     if parameters is not None or armature is not None or implicit:
         varied |= _inertias(fleet, parameters, armature, varied)
@@ -57,20 +57,20 @@ def _factors(name: str, x: Any, robots: int, size: int) -> Array:
 
 def _inertias(fleet: Any, parameters: Any, armature: Any, varied: Mapping[str, Array]) -> dict[str, Array]:
     """Inertial parameters, the joints' own armatures, and those with which the step meets stiffness and damping."""
-    stepper, robots = fleet.stepper, len(fleet.q)
-    robot, forces, h = stepper.robot, stepper.forces, stepper.h
+    model, robots = fleet.model, len(fleet.q)
+    robot, forces, h = model.robot, model.forces, model.h
     own = _of_each("armature", robot.armature if armature is None else armature, robot.armature.shape, robots)
     nominal = np.asarray(robot.inertial_parameters)
     bodies = _of_each("parameters", nominal if parameters is None else parameters, nominal.shape, robots)
     moving, more = own, {}
-    rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
-    if len(stepper.middle_armature):
-        L = np.broadcast_to(middle_armature(forces, h, stepper.passive, varied), (robots, len(stepper.middle_armature))).copy()
+    rows = model.armature_rows()
+    if len(model.middle_armature):
+        L = np.broadcast_to(middle_armature(forces, h, model.passive, varied), (robots, len(model.middle_armature))).copy()
         for j in robot.model.joints:
             if j.type is JointType.FLOATING:  # what these have stays as it is
-                L[:, j.v_slice] = stepper.middle_armature[j.v_slice]
+                L[:, j.v_slice] = model.middle_armature[j.v_slice]
         moving, more = own + L[:, rows], {"middle_armature": L}
-    elif stepper.passive and stepper.integrator == "semi-implicit":
+    elif model.passive and model.integrator == "semi-implicit":
         damping, stiffness = (varied.get(name, getattr(forces, name)[None]) for name in ("damping", "stiffness"))
         moving = own + h * damping[:, rows] + h * h * stiffness[:, rows]
     return more | {"parameters": bodies, "own_armature": own, "armature": np.broadcast_to(moving, own.shape)}

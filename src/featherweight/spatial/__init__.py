@@ -1,6 +1,6 @@
 """Spatial vector algebra (Featherstone, *Rigid Body Dynamics Algorithms*, chapter 2) on named tuples of scalars.
 
-A scalar is a float, a traced expression, or a Numba float: the same source serves all three executions. Vectors are
+A scalar is a float, a traced expression, or a float of machine code: the same source serves all three executions. Vectors are
 ordered [angular; linear]. Inertias are stored by their distinct entries, so that symmetry is never computed twice.
 """
 

@@ -21,25 +21,11 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     return x.sin(), x.cos()
 
 
-def _sincos_of_float(x):
-    return math.sin(x), math.cos(x)
-
-
-sincos.rolled = _sincos_of_float  # type: ignore[attr-defined]  # Numba has no traced expressions to tell from floats
-
-
 def sqrt(x: Scalar) -> Scalar:
     """Square root; NaN of a negative number."""
     if isinstance(x, float):
         return math.sqrt(x) if x >= 0.0 else math.nan
     return np.sqrt(x) if isinstance(x, np.ndarray) else x.sqrt()
-
-
-def _sqrt_of_float(x):
-    return math.sqrt(x)
-
-
-sqrt.rolled = _sqrt_of_float  # type: ignore[attr-defined]
 
 
 class Vec3(NamedTuple):

@@ -11,14 +11,17 @@ from ..extras import install_command
 if TYPE_CHECKING:
     from .film import save_film, save_picture
     from .offscreen import OffscreenScene, picture
+    from .simulation_window import view
     from .window import Window
 
-__all__ = ["OffscreenScene", "Window", "picture", "save_film", "save_picture"]
+__all__ = ["OffscreenScene", "Window", "picture", "save_film", "save_picture", "view"]
 
 _WINDOW = ("the window needs", "window", "fast_simplification", "trimesh", "viser")
-_PICTURES = ("pictures need", "render", "fast_simplification", "trimesh", "numba", "PIL")
+_PICTURES = ("pictures need", "render", "fast_simplification", "trimesh", "PIL")
 _MODULES = {
     "Window": ("window", _WINDOW),
+    "view": ("simulation_window", _WINDOW),
+    "SimulationPictures": ("simulation_pictures", _PICTURES),
     "OffscreenScene": ("offscreen", _PICTURES),
     "picture": ("offscreen", _PICTURES),
     "save_film": ("film", _PICTURES),

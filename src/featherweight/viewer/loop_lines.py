@@ -40,7 +40,7 @@ def loop_lines(robot: Robot, placements: dict[str, Array]) -> dict[str, Array]:
 
 def loop_description(robot: Robot) -> Description | None:
     """What a robot with loops or couplings was made from."""
-    return robot._loops.d if isinstance(robot, ClosedRobot) else None
+    return robot.description if isinstance(robot, ClosedRobot) else None
 
 
 def _origins(robot: Robot, link: str | None, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:

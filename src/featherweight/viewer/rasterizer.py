@@ -8,21 +8,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ..engine.loops.kernels import compiled
+
 Array = np.ndarray[Any, np.dtype[Any]]
+Triple = tuple[float, float, float]
 
 AMBIENT, SUN, SHINE, GLOSS = 0.42, 0.75, 0.10, 24.0  # light of the sky, of the sun, its reflections, and their sharpness
-
-
-def _compiled(function: Any) -> Any:
-    """The function as machine code, kept on disk where there is a place for it."""
-    options: Any = dict(_nrt=False, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder that can be written
-        return numba.njit(**options)(function)
 
 
 class PixelView(NamedTuple):
@@ -63,8 +56,8 @@ class LitWorld(NamedTuple):
     reach: float  # how far ground is seen [m]
 
 
-@_compiled
-def place(vertices, normals, bodies, T, points, turned):  # type: ignore[no-untyped-def]
+@compiled
+def place(vertices: Array, normals: Array, bodies: Array, T: Array, points: Array, turned: Array) -> None:
     """Points and normals (n, 3) of bodies at placements T (b, 4, 4)."""
     for i in range(len(vertices)):
         A = T[bodies[i]]
@@ -75,8 +68,8 @@ def place(vertices, normals, bodies, T, points, turned):  # type: ignore[no-unty
             turned[i, r] = A[r, 0] * u + A[r, 1] * v + A[r, 2] * w
 
 
-@_compiled
-def _fill(a, b, c, name, opacity, depth, owner):  # type: ignore[no-untyped-def]
+@compiled
+def _fill(a: Triple, b: Triple, c: Triple, name: int, opacity: float, depth: Array, owner: Array) -> None:
     """Pixels whose middle is in a triangle (corners x, y, depth) and that is nearest there.
 
     Of thin surfaces some are left out, by a fixed pattern.
@@ -103,8 +96,8 @@ def _fill(a, b, c, name, opacity, depth, owner):  # type: ignore[no-untyped-def]
                 owner[i, j] = name
 
 
-@_compiled
-def draw(view, surfaces, seen, depth, owner):  # type: ignore[no-untyped-def]
+@compiled
+def draw(view: PixelView, surfaces: Surfaces, seen: Array, depth: Array, owner: Array) -> None:
     """Fill a depth buffer and, for each pixel, which triangle is in front: robot k's triangle f is k len(faces) + f.
 
     `seen` (n, 3) is workspace.
@@ -139,27 +132,27 @@ def draw(view, surfaces, seen, depth, owner):  # type: ignore[no-untyped-def]
             _fill(first, second, third, name, opacity, depth, owner)
 
 
-@_compiled
-def _flat(a, f, mx, my):  # type: ignore[no-untyped-def]
+@compiled
+def _flat(a: Array, f: float, mx: float, my: float) -> Triple:
     return f * a[0] + mx, f * a[1] + my, -a[2]
 
 
-@_compiled
-def _project(a, f, mx, my):  # type: ignore[no-untyped-def]
+@compiled
+def _project(a: Array, f: float, mx: float, my: float) -> Triple:
     w = 1.0 / a[2]
     return f * a[0] * w + mx, f * a[1] * w + my, w
 
 
-@_compiled
-def _cut(a, b, f, mx, my, near):  # type: ignore[no-untyped-def]
+@compiled
+def _cut(a: Array, b: Array, f: float, mx: float, my: float, near: float) -> Triple:
     """Where a line crosses the near plane, on the screen."""
     t = (near - a[2]) / (b[2] - a[2])
     w = 1.0 / near
     return f * (a[0] + t * (b[0] - a[0])) * w + mx, f * (a[1] + t * (b[1] - a[1])) * w + my, w
 
 
-@_compiled
-def _lit(point, sun, shadow, bias):  # type: ignore[no-untyped-def]
+@compiled
+def _lit(point: Triple, sun: PixelView, shadow: Array, bias: float) -> float:
     """The part of the sun that reaches a point, from the four pixels of the sun's depth buffer about it."""
     R, p = sun.R, sun.p
     x, y, z = point[0] - p[0], point[1] - p[1], point[2] - p[2]
@@ -176,8 +169,8 @@ def _lit(point, sun, shadow, bias):  # type: ignore[no-untyped-def]
     return (1.0 - t) * upper + t * lower
 
 
-@_compiled
-def shade(view, world, depth, owner, bright, picture):  # type: ignore[no-untyped-def]
+@compiled
+def shade(view: PixelView, world: LitWorld, depth: Array, owner: Array, bright: Array, picture: Array) -> None:
     """The picture (height, width, 3) of depth buffers that have some pixels for each of its own.
 
     `bright` are the screen's numbers for light from 0 to 1.
@@ -205,8 +198,8 @@ def shade(view, world, depth, owner, bright, picture):  # type: ignore[no-untype
                 picture[i, j, k] = bright[min(len(bright) - 1, int(light * (len(bright) - 1) / count))]
 
 
-@_compiled
-def _sample(at, name, wide, view, world):  # type: ignore[no-untyped-def]
+@compiled
+def _sample(at: Triple, name: int, wide: int, view: PixelView, world: LitWorld) -> Triple:
     """The light at a place (x, y, 1/z) of the depth buffer, `wide` pixels about it: of a triangle, or what is behind."""
     (column, row, w), planes, sun, sky = at, world.planes, world.sun, world.sky
     R, p = view.R, view.p
@@ -256,13 +249,13 @@ def _sample(at, name, wide, view, world):  # type: ignore[no-untyped-def]
     return hr + clear * (r - hr), hg + clear * (g - hg), hb + clear * (b - hb)
 
 
-@_compiled
-def _between(a, b, t):  # type: ignore[no-untyped-def]
+@compiled
+def _between(a: Array, b: Array, t: float) -> Triple:
     return a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), a[2] + t * (b[2] - a[2])
 
 
-@_compiled
-def _squares(point, direction, width, F, cell):  # type: ignore[no-untyped-def]
+@compiled
+def _squares(point: Triple, direction: Triple, width: float, F: Array, cell: float) -> float:
     """How much of what a pixel sees of a plane is of its second colour, which is `width` [m] wide.
 
     The mean over a rectangle: the pixel is longer where it sees the plane at an angle.
@@ -279,8 +272,8 @@ def _squares(point, direction, width, F, cell):  # type: ignore[no-untyped-def]
     return 0.5 + 0.5 * share
 
 
-@_compiled
-def _normal(point, name, surfaces):  # type: ignore[no-untyped-def]
+@compiled
+def _normal(point: Triple, name: int, surfaces: Surfaces) -> Triple:
     """The unit normal at a point of a triangle, between those of its corners."""
     k, f = name // len(surfaces.faces), surfaces.faces[name % len(surfaces.faces)]
     points, normals = surfaces.points[k], surfaces.normals[k]

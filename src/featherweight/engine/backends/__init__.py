@@ -11,12 +11,10 @@ from .protocol import Backend
 
 BACKENDS = {"traced": ".llvm.backend", "rolled": ".rolled", "interpreted": ".interpreted"}
 EXECUTIONS = ("auto", *BACKENDS)
-NEEDED = {"rolled": ("Numba", "rolled")}
-"""What a back end needs that does not come with this package, and the extra that has it."""
 
 
 def backend(execution: str) -> Backend:
-    """The back end for an execution, imported when it is asked for; raises ImportError where what it needs is not there."""
+    """The back end for an execution, imported when it is asked for."""
     new = f"{__name__}{BACKENDS[execution]}" not in sys.modules
     module = import_module(BACKENDS[execution], __name__)
     if new:

@@ -1,37 +1,29 @@
-"""Kernels with their loops kept, jitted by Numba: one compilation serves every model.
-
-Numba is taught what a kernel uses by following the names in its code: functions of the same package become jitable, and
-the operators and methods of named tuples become overloads.
-"""
+"""Kernels with their loops kept, compiled from their syntax trees: one compilation serves every model."""
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Sequence
+import ctypes
+import math
+from collections.abc import Sequence
 from functools import cached_property
-from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba import types
-from numba.extending import overload, overload_method, register_jitable
 
 from ..derivative_program import OneInLanes
-from ..program import ComposedProgram, FusedProgram, KernelProgram, Program
+from ..loops.rows_of_states import constant_words, rows_code
+from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program
 from ..threads import processors, share_out
 from ..traced import Traced
 from ..waiting import told
 from .host_arrays import Array, HostArrays
 from .interpreted import delivered, rows_of
-
-_OPERATORS = {"__add__": operator.add, "__sub__": operator.sub, "__matmul__": operator.matmul}
-_methods: dict[str, dict[type, Callable[..., Any]]] = {}  # name -> class -> jitable
-_taught: set[Any] = set()
-
+from .llvm.ir import Function, Type
+from .llvm.jit import Code, compile_object, load_object
 
 COLUMN_GRAIN = 200_000  # entries of one matrix that are worth more than one thread
+
+_ROWS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 def compile(program: Program, traced: Traced) -> RolledLoops:
@@ -44,21 +36,25 @@ class RolledLoops(HostArrays):
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._compiled = False  # by Numba, at the first call
-        self._shares: dict[int, list[Callable[..., None]]] = {}  # of columns, one a thread
+        self._shares: dict[int, list[RolledProgram]] = {}  # of columns, one a thread
 
     @cached_property
-    def _run(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-        return rolled_program(self.program)
+    def _rolled(self) -> RolledProgram:
+        with told(self.program.title):
+            return RolledProgram(self.program)
+
+    @property
+    def address(self) -> int | None:  # type: ignore[override]
+        return self._one_state.address("one")
+
+    @cached_property
+    def _one_state(self) -> Code:
+        return load_object(compile_object(self._rolled.write_one_state("one")), "one")
 
     def run(
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
-        if not self._compiled:
-            with told(self.program.title):
-                self._compiled = True
-                return self.run(arrays, batch, dtype, out, threads)
-        rows = rows_of(self.program, arrays, batch)
+        rows = [np.ascontiguousarray(a) for a in rows_of(self.program, arrays, batch)]
         shapes = [(len(rows[0]), *r.shape) for r in self.program.outputs]
         straight = out is not None and all(o.dtype == dtype == np.float64 and o.flags.c_contiguous for o in out)
         straight = straight and not any(np.may_share_memory(o, r) for o in out or () for r in rows)
@@ -73,6 +69,7 @@ class RolledLoops(HostArrays):
 
     def _fill(self, rows: list[Array], results: list[Array], threads: int) -> None:
         states, kernels = len(rows[0]), self.program.kernels
+        arrays = [*rows, *results]
         if (
             len(kernels) == 1
             and kernels[0].part is not None
@@ -80,73 +77,130 @@ class RolledLoops(HostArrays):
             and kernels[0].results[0].size >= COLUMN_GRAIN
         ):
             if threads not in self._shares:
-                self._shares[threads] = [rolled_program(p) for p in kernels[0].shares(threads)]
+                self._shares[threads] = [RolledProgram(p) for p in kernels[0].shares(threads)]
             shares = self._shares[threads]
 
             def run_shares(start: int, stop: int) -> None:
                 for share in shares[start:stop]:
-                    share(rows, results)
+                    share.run(arrays, 0, states)
 
             share_out(run_shares, len(shares), len(shares))
             return
-        run = self._run
-        share_out(lambda i, j: run([a[i:j] for a in rows], [r[i:j] for r in results]), states, threads)
+        rolled = self._rolled
+        share_out(lambda begin, stop: rolled.run(arrays, begin, stop), states, threads)
 
 
-def rolled_program(program: Program) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-    """A function of arrays (states, *core) and of the results, which it fills; it runs without the GIL."""
-    if isinstance(program, FusedProgram):
-        return _one_after_the_other(program)
-    if isinstance(program, ComposedProgram):
-        return _handed_on(program)
-    if isinstance(program, OneInLanes):
-        return rolled_program(program.program)
-    assert isinstance(program, KernelProgram)
-    absent = tuple(k for k, a in enumerate(program.arguments) if not program.takes(a))
-    run = _driver(program.kernel, len(program.constants), len(program.arguments), len(program.results), absent)
-    constants = [_as_arrays(c) for c in program.constants]
-    for constant in constants:
-        _teach_constant(constant)
-    zeros = {k: np.zeros((1, *program.arguments[k].shape)) for k in absent}
+class RolledKernel:
+    """The machine code of a kernel, with the constants of one model."""
 
-    def call(arrays: Sequence[Array], results: Sequence[Array]) -> None:
-        given = iter(arrays)
-        rows = [
-            zeros[k] if k in zeros else np.require(next(given), requirements=("C", "W")) for k in range(len(program.arguments))
-        ]
-        run(*constants, *rows, *(r.reshape(len(r), *o.in_kernel) for r, o in zip(results, program.results, strict=True)))
+    def __init__(self, program: KernelProgram) -> None:
+        absent = [not program.takes(a) for a in program.arguments]
+        constants = [_as_arrays(c) for c in program.constants]
+        zeros = [np.zeros(a.shape) if no else None for a, no in zip(program.arguments, absent, strict=True)]
+        words = [w for c in constants for w in constant_words(c)]
+        for a, zero in zip(program.arguments, zeros, strict=True):
+            place = (0, 8 * a.size) if zero is None else (zero.ctypes.data, 0)
+            words += [*place, *a.shape]
+        for r in program.results:
+            words += [0, 8 * r.size, *r.in_kernel]
+        axes = [len(a.shape) for a in program.arguments], [len(r.in_kernel) for r in program.results]
+        self._code = rows_code(program.kernel, constants, *axes)  # which lives as long, as do the arrays
+        self._words, self._kept = np.array(words, np.int64), (constants, zeros)
+        self.address, self.words = self._code.address("rows"), int(self._words.ctypes.data)
+        self._run = _ROWS(self.address)
 
-    return call
-
-
-def _one_after_the_other(program: FusedProgram) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-    """The parts of a fused program, which share nothing in this execution."""
-    parts = [(rolled_program(p), [a.name for a in p.inputs], len(p.outputs)) for p in program.parts]
-
-    def call(arrays: Sequence[Array], results: Sequence[Array]) -> None:
-        by_name = {a.name: x for a, x in zip(program.inputs, arrays, strict=True)}
-        begin = 0
-        for part, names, count in parts:
-            part([by_name[name] for name in names], results[begin : begin + count])
-            begin += count
-
-    return call
+    def run(self, pointers: Sequence[int], begin: int, stop: int) -> None:
+        """Compute some states, of arrays at addresses. Raises MemoryError."""
+        if self._run(self.words, (ctypes.c_int64 * len(pointers))(*pointers), begin, stop):
+            raise MemoryError("no memory for the lists of a kernel")
 
 
-def _handed_on(program: ComposedProgram) -> Callable[[Sequence[Array], Sequence[Array]], None]:
-    """The parts of a composed program, with arrays for what they hand on."""
-    parts = [(rolled_program(p), [a.name for a in p.inputs], p.outputs) for p in program.parts]
+class Step(NamedTuple):
+    """A kernel, and which arrays it reads and writes."""
 
-    def call(arrays: Sequence[Array], results: Sequence[Array]) -> None:
-        by_name = {a.name: x for a, x in zip(program.inputs, arrays, strict=True)}
-        final = dict(zip(program.results, results, strict=True))
-        for part, names, outputs in parts:
-            made = {y.name: final.get(y.name, np.empty((len(arrays[0]), *y.shape))) for y in outputs}
-            part([by_name[name] for name in names], list(made.values()))
-            by_name |= made
-            by_name |= {other: by_name[name] for name, other in program.also if name in by_name}
+    kernel: RolledKernel
+    arrays: tuple[int, ...]
 
-    return call
+
+class RolledProgram:
+    """A program as kernels that run one after the other, on its inputs, its results, and arrays between."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._between: list[CoreShape] = []
+        inputs, outputs = len(program.inputs), len(program.outputs)
+        self._given = inputs + outputs
+        self._steps = self._steps_of(program, [*range(inputs)], [*range(inputs, self._given)])
+
+    def _steps_of(self, program: Program, read: list[int], written: list[int]) -> list[Step]:
+        if isinstance(program, OneInLanes):
+            return self._steps_of(program.program, read, written)
+        if isinstance(program, KernelProgram):
+            return [Step(RolledKernel(program), (*read, *written))]
+        known = {a.name: k for a, k in zip(program.inputs, read, strict=True)}
+        steps: list[Step] = []
+        if isinstance(program, FusedProgram):
+            left = iter(written)
+            for part in program.parts:
+                steps += self._steps_of(part, [known[a.name] for a in part.inputs], [next(left) for _ in part.outputs])
+            return steps
+        assert isinstance(program, ComposedProgram)
+        final = dict(zip(program.results, written, strict=True))
+        called = {other: name for name, other in program.also}
+        for part in program.parts:
+            made = {y.name: final[y.name] if y.name in final else self._new(y.shape) for y in part.outputs}
+            steps += self._steps_of(part, [known[a.name] for a in part.inputs], [*made.values()])
+            known |= made
+            known |= {other: known[name] for other, name in called.items() if name in known}
+        return steps
+
+    def _new(self, shape: CoreShape) -> int:
+        """An array between steps."""
+        self._between.append(shape)
+        return self._given + len(self._between) - 1
+
+    def run(self, arrays: Sequence[Array], begin: int, stop: int) -> None:
+        """Compute some states, of contiguous arrays (states, *core): inputs, and results."""
+        addresses = [a.ctypes.data for a in arrays]
+        if not self._between:
+            for step in self._steps:
+                step.kernel.run([addresses[k] for k in step.arrays], begin, stop)
+            return
+        between = [np.empty(shape) for shape in self._between]
+        rows = [8 * math.prod(a.shape[1:]) for a in arrays]
+        for i in range(begin, stop):
+            places = [a + i * size for a, size in zip(addresses, rows, strict=True)] + [x.ctypes.data for x in between]
+            for step in self._steps:
+                step.kernel.run([places[k] for k in step.arrays], 0, 1)
+
+    def write_one_state(self, name: str) -> str:
+        """A module with `int name(double **arguments)`, which has the addresses of the kernels and of their constants."""
+        f = Function("i32", name, ["ptr %arguments"], "external", "nounwind")
+        places = [f.load("ptr", "%arguments", k) for k in range(self._given)]
+        sizes = [8 * math.prod(shape) for shape in self._between]
+        room = f.slot("ptr", max(len(s.arrays) for s in self._steps))
+        failed = f.fresh("failed")
+        memory = f.call("ptr", "@malloc", f"i64 {sum(sizes)}") if sizes else "null"
+        if sizes:
+            f.require(f.value(f"icmp ne ptr {memory}, null"), failed)
+        places += [f.at("i8", memory, sum(sizes[:k])) for k in range(len(sizes))]
+        for step in self._steps:
+            for k, place in enumerate(step.arrays):
+                f.store("ptr", places[place], room, k)
+            function = f.cast("inttoptr", "i64", str(step.kernel.address), "ptr")
+            words = f.cast("inttoptr", "i64", str(step.kernel.words), "ptr")
+            ended = f.call("i64", function, f"ptr {words}", f"ptr {room}", "i64 0", "i64 1")
+            f.require(f.equal(ended, 0), failed)
+        f.call("void", "@free", f"ptr {memory}")
+        f.ret("i32", "0")
+        f.label(failed)
+        nan = Type("double", 1).constant(math.nan)
+        for result, output in zip(places[self._given - len(self.program.outputs) :], self.program.outputs, strict=False):
+            with f.loop(output.size) as i:
+                f.store("double", nan, result, i)
+        f.call("void", "@free", f"ptr {memory}")
+        f.ret("i32", "1")
+        return "\n".join(["declare ptr @malloc(i64)", "declare void @free(ptr)", *f.declarations, str(f)])
 
 
 def _as_arrays(constant: Any) -> Any:
@@ -154,111 +208,3 @@ def _as_arrays(constant: Any) -> Any:
     if hasattr(constant, "_fields"):
         return type(constant)(*(_as_arrays(c) for c in constant))
     return np.array(constant) if isinstance(constant, tuple) else constant
-
-
-@functools.cache
-def _driver(
-    kernel: Callable[..., None], constants: int, arguments: int, results: int, absent: tuple[int, ...]
-) -> Callable[..., None]:
-    """The kernel over the rows of its arguments, jitted; those that are absent have one row for all."""
-    _teach(kernel)
-    fixed = [f"c{k}" for k in range(constants)]
-    rows, outs = [f"a{k}" for k in range(arguments)], [f"out{k}" for k in range(results)]
-    each = [f"a{k}[0]" if k in absent else f"a{k}[i]" for k in range(arguments)]
-    result = "out0[i]" if results == 1 else f"({', '.join(f'{o}[i]' for o in outs)})"
-    source = (
-        f"def run({', '.join([*fixed, *rows, *outs])}):\n"
-        f"    for i in range(len(out0)):\n"
-        f"        kernel({', '.join([*fixed, *each, result])})\n"
-    )
-    namespace: dict[str, Any] = {"kernel": kernel}
-    exec(source, namespace)
-    run: Callable[..., None] = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(namespace["run"])
-    return run
-
-
-def _teach_constant(constant: Any) -> None:
-    """Make the classes of named tuples inside a constant known to Numba: their methods may be called."""
-    if hasattr(constant, "_fields"):
-        _teach(type(constant))
-        for field in constant:
-            _teach_constant(field)
-
-
-def _teach(thing: Any) -> None:
-    """Make a function, or the class of a named tuple, known to Numba, and all that it names."""
-    if isinstance(thing, FunctionType):
-        if thing in _taught:
-            return
-        _taught.add(thing)
-        stand_in = getattr(thing, "rolled", None)  # where one source cannot serve all executions
-        if stand_in is None:
-            register_jitable(forceinline=True)(thing)
-        else:
-            overload(thing)(_by_first_argument(thing.__code__.co_argcount, lambda _: register_jitable(stand_in)))
-        _follow(stand_in or thing)
-    elif isinstance(thing, tuple) and hasattr(thing, "_fields"):
-        _teach(type(thing))
-    elif isinstance(thing, type) and issubclass(thing, tuple) and thing not in _taught:
-        _taught.add(thing)
-        for name, method in vars(thing).items():
-            if isinstance(method, FunctionType) and (name in (*_OPERATORS, "__rmul__") or not name.startswith("_")):
-                _teach_method(thing, name, method)
-
-
-def _follow(function: FunctionType) -> None:
-    """Teach what a function's code names, if it is of this package."""
-    package = __name__.partition(".")[0]
-
-    def names(code: CodeType) -> set[str]:
-        return set(code.co_names).union(*(names(c) for c in code.co_consts if isinstance(c, CodeType)))
-
-    for name in sorted(names(function.__code__)):
-        thing = function.__globals__.get(name)
-        module = getattr(thing if isinstance(thing, (FunctionType, type)) else type(thing), "__module__", "")
-        if module.startswith(package):
-            _teach(thing)
-
-
-def _teach_method(cls: type, name: str, method: FunctionType) -> None:
-    """One overload a name serves all classes: two overloads of one name would hide each other."""
-    new = name not in _methods
-    table = _methods.setdefault(name, {})
-    stand_in = getattr(method, "rolled", method)
-    table[cls] = register_jitable(forceinline=stand_in is method)(stand_in)
-    _follow(stand_in)
-    if not new:
-        return
-
-    def pick(t: Any) -> Callable[..., Any] | None:
-        return table.get(getattr(t, "instance_class", None))  # type: ignore[arg-type]
-
-    if name == "__rmul__":
-
-        def scaled(s, a):  # type: ignore[no-untyped-def]  # Numba compares its signature with the implementation's
-            scale = pick(a)
-            if scale is None or not isinstance(s, types.Float):
-                return None
-            return lambda s, a: scale(a, s)
-
-        overload(operator.mul)(scaled)
-        return
-    typed = _by_first_argument(method.__code__.co_argcount, pick)
-    if name in _OPERATORS:
-        overload(_OPERATORS[name])(typed)
-    else:
-        overload_method(types.BaseNamedTuple, name)(typed)
-
-
-def _by_first_argument(count: int, pick: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function of `count` arguments, as Numba wants it, that calls what `pick` finds for the first one's type."""
-    arguments = ", ".join(f"a{k}" for k in range(count))
-    namespace: dict[str, Any] = {"pick": pick}
-    exec(
-        f"def typed({arguments}):\n"
-        f"    found = pick(a0)\n"
-        f"    return None if found is None else (lambda {arguments}: found({arguments}))\n",
-        namespace,
-    )
-    typed: Callable[..., Any] = namespace["typed"]
-    return typed

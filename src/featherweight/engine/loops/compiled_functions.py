@@ -12,18 +12,21 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import cache, sources
-from ..backends.llvm.jit import compile_optimized, host, load_object
-from ..waiting import tell_if_long, told
+from ..backends.llvm.jit import host, load_object
+from ..backends.llvm.python_objects import layouts_known
+from .checked_kernels import Record, is_checked, raise_violation
+from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
-from .loop_writer import ITEMS, words_of, write_entry, write_module
+from .loop_writer import ITEMS, number_types, words_of, write_entry, write_module
 from .planner import Planner
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p)
+NO_MEMORY = "no memory for the lists of a compiled kernel"
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
+_OBJECTS = layouts_known()  # whether machine code reads NumPy's objects itself
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
 
@@ -70,18 +73,11 @@ class CompiledKernel(Generic[P, R]):
 
     def _compiled(self, args: tuple[Any, ...]) -> _Ready:
         types = tuple(map(_checked_type, args))
-        facts: dict[str, Any] = {}
-        digest = sources.digest(self.python, tuple(sorted(_classes(types), key=repr)))
-        name = cache.key("kernel", digest, self.fused, host(), " ".join(map(str, types)))
-        entry = cache.read(name)
-        if entry is None:
-            with told(f"the kernel {self.python.__name__}"):
-                code, result = self._machine_code(types)
-            facts["result"] = result
-            cache.write(name, facts, code)
-        else:
-            facts, code = entry
-        return _Ready(types, facts["result"], code)
+        classes = tuple(sorted(_classes(types), key=repr))
+        what = f"the kernel {self.python.__name__}"
+        text = f"{' '.join(map(str, types))}{' as objects' * _OBJECTS}"
+        kernel = Specialization(self.python, self.fused, text, classes, what, is_checked())
+        return _Ready(types, *code_of(kernel, lambda: self._written(types, kernel.checked)))
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of the parameters, of which `*name` takes the rest."""
@@ -91,13 +87,13 @@ class CompiledKernel(Generic[P, R]):
         count = code.co_argcount
         return (*types[:count], TupleType(types[count:]))
 
-    def _machine_code(self, types: tuple[Type, ...]) -> tuple[bytes, Any]:
+    def _written(self, types: tuple[Type, ...], checked: bool) -> tuple[Facts, str]:
+        """Facts and IR of the module."""
         planner = Planner(self.fused and host().fma)
-        plan = planner.function(self.python, self._fitted(types))  # type: ignore[arg-type]
-        result = _result_shape(self.python, plan.result)
-        lines, kernel = write_module(planner.plan, planner.fused, host().fma)
-        tell_if_long()
-        return compile_optimized("\n".join([*lines, write_entry(planner.plan, kernel, "kernel")])), result
+        plan = planner.kernel(self.python, self._fitted(types))  # type: ignore[arg-type]
+        facts = {"result": _result_shape(self.python, plan.result), "places": planner.plan.places if checked else []}
+        lines, kernel = write_module(planner.plan, planner.fused, host().fma, checked)
+        return facts, "\n".join([*lines, write_entry(planner.plan, kernel, "kernel", _OBJECTS, checked)])
 
 
 def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
@@ -108,34 +104,36 @@ def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
 class _Ready:
     """Machine code for arguments of some types."""
 
-    def __init__(self, types: tuple[Type, ...], result: Any, code: bytes) -> None:
+    def __init__(self, types: tuple[Type, ...], facts: Facts, code: bytes) -> None:
         self._code = load_object(code, "kernel")  # which lives as long
         self._run = _ENTRY(self._code.address("kernel"))
-        self._pack = struct.Struct("=" + "".join(_FORMAT[w] for t in types for w in words_of(t))).pack
-        self._result = result
-        kinds = [*_leaves(result)]
-        self._unpack = struct.Struct("=" + "".join("d" if k == "float" else "q" for k in kinds))
-        self._kinds = kinds
+        words = (("ptr",) if _OBJECTS and isinstance(t, ArrayType) else words_of(t) for t in number_types(types))
+        self._pack = struct.Struct("=" + "".join(_FORMAT[w] for some in words for w in some)).pack
+        self._result, self._places = facts["result"], facts["places"]
+        self._unpack = struct.Struct("=" + "".join("d" if k == "float" else "q" for k in _leaves(self._result)))
 
     def __call__(self, flat: list[Any]) -> Any:
-        if not self._kinds:
-            self._run(self._pack(*flat), None)
-            return None
-        room = ctypes.create_string_buffer(self._unpack.size)
-        self._run(self._pack(*flat), ctypes.addressof(room))
-        values = iter(self._unpack.unpack(room))
-        return _shaped(self._result, values)
+        results = ctypes.create_string_buffer(self._unpack.size) if self._unpack.size else None
+        record = Record() if self._places else None
+        if self._run(self._pack(*flat), results, record):
+            raise MemoryError(NO_MEMORY)
+        if record is not None:
+            raise_violation(record, self._places)
+        return None if results is None else _shaped(self._result, iter(self._unpack.unpack(results)))
 
 
 def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
     """Add what an argument's machine code hangs on to `key`, and its words to `flat`."""
     kind = type(x)
-    if kind is np.ndarray:
+    if kind is np.ndarray or isinstance(x, np.ndarray):
         if not x.flags.c_contiguous:
             raise ValueError("arrays for compiled kernels must be C-contiguous; see numpy.ascontiguousarray")
         key += x.dtype.char, x.ndim
-        flat.append(x.ctypes.data)
-        flat += x.shape
+        if _OBJECTS:
+            flat.append(id(x))  # which is its address
+        else:
+            flat.append(x.ctypes.data)
+            flat += x.shape
     elif kind is float or kind is int or kind is bool:
         key.append(kind)
         flat.append(x)
@@ -145,8 +143,6 @@ def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
             _describe(y, key, flat)
     elif isinstance(x, (np.bool_, np.integer, np.floating)):
         _describe(x.item(), key, flat)
-    elif isinstance(x, np.ndarray):
-        _describe(x.view(np.ndarray), key, flat)
     else:
         key.append(x)
 

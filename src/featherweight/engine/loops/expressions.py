@@ -10,11 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import arithmetic
-from .kernel_sources import Tree, tree_of
+from .annotations import patterns_of, remedy, words
+from .kernel_sources import parameters_of, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .known_functions import KNOWN_FUNCTIONS
-from .plan import ArrayView, Assign, Call, Constant, Do, Field, If, Length, Load, MakeTuple, Pick, Read, Slice, Static
+from .plan import (
+    ArrayView,
+    Assign,
+    Call,
+    Constant,
+    Do,
+    Field,
+    If,
+    Length,
+    Load,
+    MakeTuple,
+    Pick,
+    Read,
+    Slice,
+    Static,
+    WrappedIndex,
+)
 from .planned_functions import Planned, is_stable, item_of
 
 OPERATORS = {
@@ -215,6 +232,8 @@ def whole(p: Planned, index: Any) -> Any:
 
 def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
     """Where `array[node]` is."""
+    if p.specializer.wraps:
+        array = p.bound(array, "array")
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     leading = []
     for k, part in enumerate(parts):
@@ -244,6 +263,8 @@ def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
             if not is_stable(array):
                 p.fail("a negative index of an array without a name; give it one")
             indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
+        elif p.specializer.wraps and not isinstance(x, Constant):
+            indices[k] = WrappedIndex(p.bound(x, "index"), Length(array, k))
     return tuple(indices)
 
 
@@ -456,6 +477,7 @@ def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> A
     if isinstance(function, MethodType):
         return call(p, function.__func__, [Static(function.__self__), *args], named)
     function = getattr(function, "python", function)  # of one that is compiled for Python
+    function = getattr(function, "rolled", function)  # where one source cannot serve all executions
     try:
         known = KNOWN_FUNCTIONS.get(function)
     except TypeError:  # it has no hash
@@ -469,12 +491,14 @@ def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> A
     if not isinstance(function, FunctionType):
         name = getattr(function, "__name__", repr(function))
         p.fail(f"a call of {name!r}; kernels call plain functions, and those of Python and NumPy that the documentation lists")
-    tree = tree_of(function)
-    values = fitted(p, function, tree, args, named)
-    types = tuple(x.type for x in values)
-    plan = p.specializer.function(function, types, p)
-    given = tuple(x for x in values if not isinstance(x.type, StaticType))
-    value = Call(plan, given)
+    return called(p, function, fitted(p, function, args, named))
+
+
+def called(p: Planned, function: FunctionType, values: list[Any]) -> Any:
+    """A call of a plain function with the values of its parameters."""
+    values = annotated(p, function, values)
+    plan = p.specializer.function(function, tuple(x.type for x in values), p)
+    value = Call(plan, tuple(x for x in values if not isinstance(x.type, StaticType)))
     if isinstance(plan.result, StaticType):
         p.statements.append(Do(value))
         return Static(plan.result.value)
@@ -496,43 +520,47 @@ def _made(p: Planned, kind: Any, args: list[Any], named: dict[str, Any]) -> Any:
             if isinstance(defaults[name], np.ndarray):
                 p.fail(f"the default of {kind.__name__}.{name} is an array; give it")
             values[name] = Static(defaults[name])
+    floats = {name for name, x in kind.__annotations__.items() if x in (float, "float")}
+    for name in floats & values.keys():
+        if p.solid(values[name]).type in (INT, BOOL):
+            values[name] = p.as_number(values[name], FLOAT)
     return make_tuple(p, [values[name] for name in kind._fields], kind)
 
 
-def fitted(p: Planned, function: FunctionType, tree: Tree, args: list[Any], named: dict[str, Any]) -> list[Any]:
+def fitted(p: Planned, function: FunctionType, args: list[Any], named: dict[str, Any]) -> list[Any]:
     """The values of a function's parameters, in their order."""
-    a = tree.args
+    a = tree_of(function).args
     if a.kwarg is not None:
         p.fail(f"{function.__qualname__} takes **{a.kwarg.arg}; name its parameters")
-    parameters = [*a.posonlyargs, *a.args]
-    names = [x.arg for x in parameters]
-    defaults = dict(zip(names[len(names) - len(function.__defaults__ or ()) :], function.__defaults__ or (), strict=True))
-    defaults |= function.__kwdefaults__ or {}
-    values = dict(zip(names, args, strict=False))
-    rest = args[len(names) :]
-    every = [*parameters, *a.kwonlyargs]
-    known = {x.arg for x in every}
-    wrong = [name for name in named if name not in known or name in values]
+    parameters = [x.arg for x in (*a.posonlyargs, *a.args)]
+    last = function.__defaults__ or ()
+    defaults = dict(zip(parameters[len(parameters) - len(last) :], last, strict=True)) | (function.__kwdefaults__ or {})
+    values = dict(zip(parameters, args, strict=False))
+    rest = args[len(parameters) :]
+    every = [*parameters, *(x.arg for x in a.kwonlyargs)]
+    wrong = [name for name in named if name not in every or name in values]
     values |= named
-    missing = [x.arg for x in every if x.arg not in values and x.arg not in defaults]
+    missing = [name for name in every if name not in values and name not in defaults]
     if wrong or missing or (rest and a.vararg is None):
-        p.fail(
-            f"{function.__qualname__} takes ({', '.join(x.arg for x in every)}); "
-            f"{len(args)} values and the names {[*named]} are given"
-        )
-    ordered = [annotated(p, x, values[x.arg] if x.arg in values else Static(defaults[x.arg])) for x in every]
-    if a.vararg is not None:
-        ordered.append(p.solid(make_tuple(p, rest)))
-    return ordered
+        p.fail(f"{function.__qualname__} takes ({', '.join(every)}); given are {len(args)} values and {[*named]}")
+    ordered = [p.solid(values[name] if name in values else Static(defaults[name])) for name in every]
+    return [*ordered, p.solid(make_tuple(p, rest))] if a.vararg is not None else ordered
 
 
-def annotated(p: Planned, parameter: ast.arg, value: Any) -> Any:
-    """An argument as its parameter's annotation has it."""
-    value = p.solid(value)
-    wanted = parameter.annotation
-    if isinstance(wanted, ast.Name) and wanted.id == "float" and value.type in (INT, BOOL):
-        return p.as_number(value, FLOAT)
-    return value
+def annotated(p: Planned, function: FunctionType, values: list[Any]) -> list[Any]:
+    """The values of parameters as their annotations have them."""
+    tree = tree_of(function)
+    patterns = patterns_of(function)
+    for k, name in enumerate(parameters_of(tree)):
+        pattern = patterns.get(name)
+        if pattern is None or (tree.args.vararg is not None and name == tree.args.vararg.arg):
+            continue
+        fitting = p.fitted(values[k], pattern)
+        if fitting is None:
+            given = values[k].type
+            p.fail(f"{name!r} of {function.__qualname__} is {words(pattern)}, and {given} is given{remedy(pattern, given)}")
+        values[k] = fitting
+    return values
 
 
 PLANNERS: dict[type, Callable[[Planned, Any], Any]] = {
@@ -541,7 +569,7 @@ PLANNERS: dict[type, Callable[[Planned, Any], Any]] = {
     ast.Call: _call,
 }  # fmt: skip
 UNKNOWN = {
-    ast.List: "a list", ast.ListComp: "a list comprehension", ast.GeneratorExp: "a generator", ast.Dict: "a dictionary",
+    ast.GeneratorExp: "a generator", ast.Dict: "a dictionary",
     ast.Set: "a set", ast.Lambda: "a lambda", ast.JoinedStr: "a formatted string", ast.NamedExpr: ":=", ast.Await: "await",
     ast.Starred: "*", ast.Yield: "yield", ast.DictComp: "a dictionary comprehension", ast.SetComp: "a set comprehension",
 }  # fmt: skip

@@ -27,7 +27,7 @@ def tree_of(function: FunctionType) -> Tree:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     found = _functions("".join(lines)).get((code.co_name, code.co_firstlineno), []) if lines else []
     named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
-    found = [tree for tree in found if _parameters(tree) == named]
+    found = [tree for tree in found if parameters_of(tree) == named]
     if len(found) != 1:
         why = "there are several such functions on this line; put each on its own" if found else "its source was not found"
         raise error(function, code.co_firstlineno, f"{why}; a kernel needs the file it was defined in, unchanged")
@@ -47,7 +47,7 @@ def _functions(source: str) -> dict[tuple[str, int], list[Tree]]:
     return functions
 
 
-def _parameters(tree: Tree) -> tuple[str, ...]:
+def parameters_of(tree: Tree) -> tuple[str, ...]:
     """Names of parameters, in the order of a code object."""
     a = tree.args
     return tuple(x.arg for x in [*a.posonlyargs, *a.args, *a.kwonlyargs, *([a.vararg] if a.vararg else [])])

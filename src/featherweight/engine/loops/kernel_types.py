@@ -23,17 +23,19 @@ RANK = {BOOL: 0, INT: 1, FLOAT: 2}  # a number may become one of a higher rank
 
 
 class ArrayType(NamedTuple):
-    """A C-contiguous array."""
+    """A C-contiguous array; or a list that a kernel makes, whose elements may be tuples of numbers, a word for each number."""
 
-    dtype: str
+    dtype: Any  # NumPy's name of it, or a TupleType
     axes: int
 
     def __str__(self) -> str:
         return f"array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
 
     @property
-    def item(self) -> Number:
-        """What an element is once it is read."""
+    def item(self) -> Any:
+        """The type of an element once it is read."""
+        if isinstance(self.dtype, TupleType):
+            return self.dtype
         return BOOL if self.dtype == "bool" else FLOAT if self.dtype.startswith("float") else INT
 
 
@@ -86,6 +88,11 @@ class StaticType:
 
 Type = Number | ArrayType | TupleType | TableType | StaticType
 NONE = StaticType(None)
+
+
+def dtype_of(item: Type) -> Any:
+    """The elements of an array whose items are of a type."""
+    return {BOOL: "bool", INT: "int64", FLOAT: "float64"}[item] if isinstance(item, Number) else item
 
 
 def same_static(a: Any, b: Any) -> bool:

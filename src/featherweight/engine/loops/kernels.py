@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import cache, sources
-from ..backends.llvm.jit import compile_optimized, host, load_object
-from ..waiting import tell_if_long, told
+from ..backends.llvm.jit import host, load_object
+from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
+from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_tables import Layout, Table
 from .kernel_types import INT, TableType
@@ -29,11 +29,13 @@ __all__ = [
 class CompiledLoop:
     """A function of tables and whole numbers as machine code: `run(*addresses, *numbers)` returns a whole number.
 
-    It is compiled at the first call for tables of a layout, is kept on disk, and runs without the GIL.
+    It is compiled at the first call for tables of a layout, is kept on disk, and runs without the GIL. `what` is for users who
+    wait for that.
     """
 
-    def __init__(self, function: Callable[..., int], numbers: int, fused: bool = True) -> None:
+    def __init__(self, function: Callable[..., int], numbers: int, fused: bool = True, what: str = "") -> None:
         self.function, self.numbers, self.fused = function, numbers, fused
+        self.what = what or f"the kernel {function.__name__}"
         self._loaded: dict[str, Any] = {}
         self._compiling = threading.Lock()
 
@@ -47,27 +49,34 @@ class CompiledLoop:
         return compiled
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
-        digest = sources.digest(self.function, tuple(c for x in layouts for c in x.classes()))
-        what = "loop", digest, self.numbers, self.fused, host(), text
-        code = load_object(cache.kept(lambda: self._compiled(layouts), *what), "loop")
-        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *([ctypes.c_int64] * (len(layouts) + self.numbers)))
-        run: Any = kind(code.address("loop"))
+        classes = tuple(c for x in layouts for c in x.classes())
+        kernel = Specialization(self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked())
+        facts, object_code = code_of(kernel, lambda: self._written(layouts, kernel.checked))
+        code = load_object(object_code, "loop")
+        words = [ctypes.c_int64] * (len(layouts) + self.numbers)
+        run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *words, *[ctypes.c_void_p] * kernel.checked)(code.address("loop"))
         run.code = code  # which lives as long
-        return run
+        return _raising(run, facts["places"]) if kernel.checked else run
 
-    def _compiled(self, layouts: list[Layout]) -> bytes:
-        with told(f"the kernel {self.function.__name__}"):
-            ir = self.llvm_ir(layouts)
-            tell_if_long()
-            return compile_optimized(ir)
-
-    def llvm_ir(self, layouts: list[Layout]) -> str:
-        """The module for tables of these layouts."""
-        fma = host().fma
-        planner = Planner(self.fused and fma)
+    def _written(self, layouts: list[Layout], checked: bool) -> tuple[Facts, str]:
+        """Facts and IR of the module for tables of these layouts. Raises KernelError."""
+        planner = Planner(self.fused and host().fma)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
-        plan = planner.function(self.function, types)  # type: ignore[arg-type]
-        if plan.result != INT:
-            raise KernelError(f"{self.function.__qualname__} returns {plan.result}; a compiled loop returns a whole number")
-        lines, kernel = write_module(planner.plan, planner.fused, fma)
-        return "\n".join([*lines, write_table_entry(planner.plan, kernel, "loop")])
+        kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
+        if kernel.result != INT:
+            raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
+        lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
+        facts = {"places": planner.plan.places if checked else []}
+        return facts, "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
+
+
+def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
+    """A checked function, which raises IndexError and ValueError."""
+
+    def call(*words: int) -> int:
+        record = Record()
+        result: int = run(*words, ctypes.addressof(record))
+        raise_violation(record, places)
+        return result
+
+    return call

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...spatial.elementary import sin_and_cos
 from . import views
 from .arithmetic import binary, truth
 from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, TableType, TupleType
 from .machine_calls import call_machine
-from .plan import Compare, Constant, Field, Length, Numeric, Reshape, Special, Static
+from .plan import Compare, Constant, Field, Length, MakeTuple, Numeric, Reshape, Special, Static
 from .planned_functions import Planned, item_of
 
 Known = Callable[[Planned, list[Any]], Any]
@@ -100,6 +102,16 @@ def conversion(type: Number) -> Known:
     return planned
 
 
+def operation(op: str) -> Known:
+    """A function of `operator`."""
+
+    def planned(p: Planned, args: list[Any]) -> Any:
+        require(p, args, 2, 2, op)
+        return binary(p, op, *args)
+
+    return planned
+
+
 def length(p: Planned, args: list[Any]) -> Any:
     require(p, args, 1, 1, "len")
     (x,) = args
@@ -165,6 +177,30 @@ def tangent(p: Planned, args: list[Any]) -> Any:
     return binary(p, "/", Numeric(FLOAT, "sin", (x,)), Numeric(FLOAT, "cos", (x,)))
 
 
+def is_instance(p: Planned, args: list[Any]) -> Any:
+    """`isinstance`, which is known at compilation: of numbers, arrays, named tuples and tables."""
+    require(p, args, 2, 2, "isinstance")
+    x, classes = args
+    if not isinstance(classes, Static):
+        p.fail("isinstance of a class that is not known at compilation")
+    if isinstance(x, Static):
+        return Static(isinstance(x.value, classes.value))
+    if isinstance(x.type, TableType):
+        kind = x.type.layout.kind
+    elif isinstance(x.type, TupleType):
+        kind = x.type.kind or tuple
+    else:
+        kind = {BOOL: bool, INT: int, FLOAT: float}.get(x.type, np.ndarray)
+    return Static(issubclass(kind, classes.value))
+
+
+def sine_and_cosine(p: Planned, args: list[Any]) -> Any:
+    """`elementary.sin_and_cos`: of machine code within a unit of the last digit."""
+    require(p, args, 1, 1, "sin_and_cos")
+    x = p.bound(p.as_number(number(p, args[0], "sin_and_cos"), FLOAT))
+    return MakeTuple(TupleType((FLOAT, FLOAT)), (Numeric(FLOAT, "sin", (x,)), Numeric(FLOAT, "cos", (x,))))
+
+
 KNOWN_FUNCTIONS: dict[Any, Known] = {
     len: length, min: extreme("min"), max: extreme("max"), abs: absolute, np.abs: absolute, math.fabs: of_float("abs"),
     int: conversion(INT), float: conversion(FLOAT), bool: conversion(BOOL),
@@ -174,6 +210,7 @@ KNOWN_FUNCTIONS: dict[Any, Known] = {
     math.isfinite: of_float("isfinite", BOOL), np.isfinite: of_float("isfinite", BOOL),
     math.isnan: is_nan, np.isnan: is_nan, math.isinf: is_infinite, np.isinf: is_infinite,
     np.minimum: of_two("minimum"), np.maximum: of_two("maximum"),
-    views.as_matrix: matrix, views.subtract_multiples: multiples, call_machine: machine,
+    isinstance: is_instance, sin_and_cos: sine_and_cosine, operator.add: operation("+"), operator.sub: operation("-"),
+    operator.mul: operation("*"), operator.truediv: operation("/"), views.as_matrix: matrix, views.subtract_multiples: multiples, call_machine: machine,
 }  # fmt: skip
 """What plans a call, by the function that is called."""

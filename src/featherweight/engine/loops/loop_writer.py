@@ -7,14 +7,17 @@ of a table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
+from ..backends.llvm.python_objects import DATA, DIMS
 from ..backends.llvm.trig import sincos_ir, sincos_name
+from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
 from .plan import (
+    Allocate,
     ArrayView,
     Assign,
     Binary,
@@ -50,8 +53,22 @@ from .plan import (
     Store,
     TupleItem,
     While,
+    WrappedIndex,
 )  # fmt: skip
 from .views import LANES
+from .workspaces import (
+    ALLOCATE,
+    Mark,
+    begin_workspace,
+    end_workspace,
+    has_failed,
+    holds_arrays,
+    loops_that_release,
+    mark_workspace,
+    release_workspace,
+    that_allocate,
+    workspace_parts,
+)
 
 REAL = MachineType("double", 1)
 WORDS = {BOOL: "i1", INT: "i64", FLOAT: "double"}
@@ -67,7 +84,10 @@ INSTRUCTIONS = {
 }
 TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
+WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # of functions that make lists
 ATTRIBUTES = "nounwind"  # of all functions
+
+INDEX, RANGE, SHAPE, COPY, CONVERSION, DIVISION, LENGTH = range(1, 8)  # tests of checked kernels
 
 Registers = tuple[str, ...]
 Values = dict[int, Registers]  # of variables, by their numbers
@@ -87,6 +107,15 @@ def words_of(type: Type) -> list[str]:
 def bundle(words: Sequence[str]) -> str:
     """The machine type of several words, of which a function returns one."""
     return words[0] if len(words) == 1 else f"{{ {', '.join(words)} }}" if words else "void"
+
+
+def element_kind(type: ArrayType) -> str:
+    """The machine type of an array's elements in memory."""
+    return f"[{len(words_of(type.dtype))} x i64]" if isinstance(type.dtype, TupleType) else ITEMS[type.dtype]
+
+
+def element_bytes(type: ArrayType) -> int:
+    return 8 * len(words_of(type.dtype)) if isinstance(type.dtype, TupleType) else BYTES[ITEMS[type.dtype]]
 
 
 def real(x: float) -> str:
@@ -112,25 +141,33 @@ class OpenLoop:
 class FunctionWriter:
     """Writes one function of a plan."""
 
-    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool) -> None:
-        self.plan, self.names, self.fused_sums = plan, names, fused
+    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool, allocating: set[int], checked: bool) -> None:
+        self.plan, self.names, self.fused_sums, self.allocating, self.checked = plan, names, fused, allocating, checked
+        self.allocates = id(plan) in allocating
+        self.releasing = loops_that_release(plan, allocating) if self.allocates else set()
         self.values: Values = {}
         self.words: dict[int, list[str]] = {}
-        arguments = []
+        arguments = [f"ptr {WORKSPACE}"] * self.allocates + ["ptr %record"] * checked
         for v in plan.parameters:
             registers = tuple(f"%a{v.number}.{k}" for k in range(len(words_of(v.type))))
             arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
             self.values[v.number], self.words[v.number] = registers, words_of(v.type)
-        self.result = words_of(plan.result)
+        self.result = ["i1"] * checked + words_of(plan.result)
         self.f = Function(bundle(self.result), names[id(plan)], arguments, attributes=ATTRIBUTES)
         self.loops: list[OpenLoop] = []
+        self.mark: Mark | None = None  # how much of the workspace was taken before the function
         self.ended = False  # whether the block that is being written has its last instruction
         self.shared: dict[str, None] = {}  # what the module needs beside declarations
 
     def written(self) -> Function:
+        if self.allocates and not holds_arrays(self.plan.result):
+            self.mark = mark_workspace(self.f, WORKSPACE)
         self.block(self.plan.body)
         if not self.ended:
             self.f.line("unreachable")
+        if self.allocates:  # where there is no memory, or a function that was called found none
+            self.f.label(FAILED_BLOCK)
+            self.f.ret(bundle(self.result), "zeroinitializer") if self.result else self.f.ret()
         return self.f
 
     # blocks
@@ -215,12 +252,15 @@ class FunctionWriter:
         if known and not (int(end) - int(begin)) * s.step > 0:
             return
         before = dict(self.values)
+        mark = mark_workspace(f, WORKSPACE) if id(s) in self.releasing else None
         if known:
             f.jump(body)
         else:
             f.branch(f.value(f"icmp {test} i64 {begin}, {end}"), body, done)
             loop.left.append(Edge(f.block, before))
-        entry, mark, heads = self.head(body, s.body)
+        entry, line, heads = self.head(body, s.body)
+        if mark is not None:
+            release_workspace(f, WORKSPACE, mark)
         index, after = f"%{f.fresh('i')}", f"%{f.fresh('j')}"
         self.values[s.index.number] = (index,)
         self.words[s.index.number] = ["i64"]
@@ -237,15 +277,18 @@ class FunctionWriter:
             back = [Edge(f.block, self.values)]
             loop.left.append(back[0])
         phi = f"  {index} = phi i64 " + ", ".join([f"[ {begin}, %{entry} ]", *(f"[ {after}, %{e.block} ]" for e in back)])
-        self.close(mark, heads, entry, back, [phi])
+        self.close(line, heads, entry, back, [phi])
         self.begin(done, loop.left)
 
     def loop_while(self, s: While) -> None:
         f = self.f
         head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
         loop = OpenLoop(head, done)
+        mark = mark_workspace(f, WORKSPACE) if id(s) in self.releasing else None
         f.jump(head)
-        entry, mark, heads = self.head(head, [*s.head, *s.body])
+        entry, line, heads = self.head(head, [*s.head, *s.body])
+        if mark is not None:
+            release_workspace(f, WORKSPACE, mark)
         self.block(s.head)
         if isinstance(s.test, Constant):
             f.jump(body)
@@ -258,7 +301,7 @@ class FunctionWriter:
         self.loops.pop()
         if not self.ended:
             loop.continued.append(self.end(head))
-        self.close(mark, heads, entry, loop.continued, [])
+        self.close(line, heads, entry, loop.continued, [])
         self.begin(done, loop.left)
 
     def rounds(self, s: Rounds) -> None:
@@ -312,26 +355,52 @@ class FunctionWriter:
 
     def give(self, s: Return) -> None:
         f = self.f
-        if isinstance(s.value, Static):
-            f.ret()
-        else:
-            registers = self.registers(s.value)
-            value = registers[0] if registers else ""
-            if len(registers) > 1:
-                value = "poison"
-                for k, (w, r) in enumerate(zip(self.result, registers, strict=True)):
-                    value = f.value(f"insertvalue {bundle(self.result)} {value}, {w} {r}, {k}")
-            f.ret(bundle(self.result), value) if registers else f.ret()
+        registers = (*["false"] * self.checked, *self.registers(s.value))
+        if self.mark is not None:
+            release_workspace(f, WORKSPACE, self.mark)
+        value = registers[0] if registers else ""
+        if len(registers) > 1:
+            value = "poison"
+            for k, (w, r) in enumerate(zip(self.result, registers, strict=True)):
+                value = f.value(f"insertvalue {bundle(self.result)} {value}, {w} {r}, {k}")
+        f.ret(bundle(self.result), value) if registers else f.ret()
         self.ended = True
 
+    # tests of checked kernels
+
+    def require(self, condition: str, what: int, where: int, *values: str) -> None:
+        """Go on where a condition holds; leave the kernel where it does not, with the place and the values in the record."""
+        f = self.f
+        on, failed = f.fresh("on"), f.fresh("failed")
+        f.branch(condition, on, failed, odds=(1_000_000, 1))
+        f.label(failed)
+        for k, x in enumerate((str(what), str(where), *values)):
+            f.store("i64", x, f.at("i64", "%record", k))
+        self.leave_failed()
+        f.label(on)
+
+    def leave_failed(self) -> None:
+        """Return from a function whose kernel is left."""
+        value = "true" if len(self.result) == 1 else f"{{ i1 true, {', '.join(f'{w} poison' for w in self.result[1:])} }}"
+        self.f.ret(bundle(self.result), value)
+
+    def require_index(self, k: str, n: str, where: int) -> None:
+        if self.checked:
+            self.require(self.f.binary("icmp ult", "i64", k, n), INDEX, where, k, n)
+
     def store(self, s: Store) -> None:
-        value = self.registers(s.value)[0]
-        address = self.element(s.array, s.indices)
+        value = self.registers(s.value)
+        address = self.element(s.array, s.indices, s.where)
         self.put(s.array.type.dtype, value, address)
 
-    def put(self, dtype: str, value: str, address: str) -> None:
-        """Write a number to an address."""
-        f, kind = self.f, ITEMS[dtype]
+    def put(self, dtype: Any, registers: Registers, address: str) -> None:
+        """Write a number, or the numbers of a tuple, to an address."""
+        f = self.f
+        if isinstance(dtype, TupleType):
+            for k, (w, r) in enumerate(zip(words_of(dtype), registers, strict=True)):
+                f.store(*(("i64", f.cast("zext", "i1", r, "i64")) if w == "i1" else (w, r)), f.at("i64", address, k), align=8)
+            return
+        (value,), kind = registers, ITEMS[dtype]
         if dtype == "bool":
             value = f.cast("zext", "i1", value, "i8")
         elif kind == "float":
@@ -340,34 +409,43 @@ class FunctionWriter:
             value = f.cast("trunc", "i64", value, kind)
         f.store(kind, value, address)
 
-    def get(self, dtype: str, address: str) -> str:
-        """The number at an address."""
-        f, kind = self.f, ITEMS[dtype]
+    def get(self, dtype: Any, address: str) -> Registers:
+        """The number, or the tuple, at an address."""
+        f = self.f
+        if isinstance(dtype, TupleType):
+            places = [(w, f.at("i64", address, k)) for k, w in enumerate(words_of(dtype))]
+            return tuple(
+                f.cast("trunc", "i64", f.load("i64", a), "i1") if w == "i1" else f.load(w, a, align=8) for w, a in places
+            )
+        kind = ITEMS[dtype]
         value = f.load(kind, address)
         if dtype == "bool":
-            return f.cast("trunc", "i8", value, "i1")
+            return (f.cast("trunc", "i8", value, "i1"),)
         if kind == "float":
-            return f.cast("fpext", "float", value, "double")
+            return (f.cast("fpext", "float", value, "double"),)
         if kind in ("double", "i64"):
-            return value
-        return f.cast("zext" if dtype.startswith("u") else "sext", kind, value, "i64")
+            return (value,)
+        return (f.cast("zext" if dtype.startswith("u") else "sext", kind, value, "i64"),)
 
     def fill(self, s: Fill) -> None:
         data, *shape = self.registers(s.array)
-        (value,) = self.registers(s.value)
-        kind, size = ITEMS[s.array.type.dtype], self.product(shape)
-        if value in (real(0.0), "0", "false"):
-            self.f.clear_bytes(data, self.times(size, BYTES[kind]))
+        value = self.registers(s.value)
+        size = self.product(shape)
+        if all(x in (real(0.0), "0", "false") for x in value):
+            self.f.clear_bytes(data, self.times(size, element_bytes(s.array.type)))
             return
         with self.f.loop(size) as i:
-            self.put(s.array.type.dtype, value, self.f.at(kind, data, i))
+            self.put(s.array.type.dtype, value, self.f.at(element_kind(s.array.type), data, i))
 
     def copy(self, s: CopyArray) -> None:
         data, *shape = self.registers(s.array)
-        source, *_ = self.registers(s.source)
-        kind = ITEMS[s.array.type.dtype]
+        source, *lengths = self.registers(s.source)
+        if self.checked:
+            for n, m in zip(shape, lengths, strict=True):
+                self.require(self.f.equal(n, m), COPY, s.where, m, n)
+        kind, dtype = element_kind(s.array.type), s.array.type.dtype
         with self.f.loop(self.product(shape)) as i:
-            self.f.store(kind, self.f.load(kind, self.f.at(kind, source, i)), self.f.at(kind, data, i))
+            self.put(dtype, self.get(dtype, self.f.at(kind, source, i)), self.f.at(kind, data, i))
 
     def product(self, numbers: Sequence[str]) -> str:
         result = numbers[0]
@@ -407,6 +485,7 @@ class FunctionWriter:
         """By selections: items are few."""
         items = [self.registers(item) for item in x.items]
         (index,) = self.registers(x.index)
+        self.require_index(index, str(len(items)), x.where)
         chosen, words = items[0], words_of(x.type)
         for k, item in enumerate(items[1:], 1):
             c = self.f.equal(index, k)
@@ -432,7 +511,11 @@ class FunctionWriter:
         f = self.f
         (a,), (b,) = self.registers(x.left), self.registers(x.right)
         if x.operator in ("//", "%"):
+            if self.checked and not is_number(b):
+                self.require(f.negation(f.equal(b, 0)), DIVISION, x.where, a)
             return (self.divided(x.operator, a, b),)
+        if x.operator in ("<<", ">>"):
+            b = f.binary("and", "i64", b, 63)
         return (f.binary(INSTRUCTIONS[x.type][x.operator], WORDS[x.type], a, b),)
 
     def divided(self, operator: str, a: str, b: str) -> str:
@@ -444,11 +527,14 @@ class FunctionWriter:
             if operator == "%":
                 return f.add(rest, f.select(negative, b, 0))
             return f.add(f.binary("sdiv", "i64", a, b), f.cast("sext", "i1", negative, "i64"))
-        rest = f.binary("srem", "i64", a, b)
+        special = f.binary("icmp ult", "i64", f.add(b, 1), 2)  # by 0 and -1, for which processors may trap
+        quotient = f.binary("sdiv", "i64", a, f.select(special, 1, b))
+        quotient = f.select(f.equal(b, -1), f.sub(0, a), quotient)
+        rest = f.sub(a, f.mul(quotient, b))
         apart = f.both(f.negation(f.equal(rest, 0)), f.less(f.binary("xor", "i64", rest, b), 0))
         if operator == "%":
             return f.add(rest, f.select(apart, b, 0))
-        return f.sub(f.binary("sdiv", "i64", a, b), f.cast("zext", "i1", apart, "i64"))
+        return f.sub(quotient, f.cast("zext", "i1", apart, "i64"))
 
     def fused(self, x: Fused) -> Registers:
         f = self.f
@@ -485,6 +571,9 @@ class FunctionWriter:
         if x.type == FLOAT:
             return (f.cast("uitofp" if old == BOOL else "sitofp", WORDS[old], a, "double"),)
         if x.type == INT:
+            if self.checked and old == FLOAT:
+                fits = f.value(f"fcmp olt double {f.intrinsic('fabs', REAL, a)}, {real(2.0**63)}")
+                self.require(fits, CONVERSION, x.where, f.cast("bitcast", "double", a, "i64"))
             return (f.cast("zext", "i1", a, "i64") if old == BOOL else self.truncated(a),)
         return (f.value(f"fcmp une double {a}, {real(0.0)}") if old == FLOAT else f.value(f"icmp ne i64 {a}, 0"),)
 
@@ -515,11 +604,18 @@ class FunctionWriter:
             return (f.member("double", both, int(name == "cos")),)
         return (f.intrinsic({"abs": "fabs"}.get(name, name), REAL, a),)
 
-    def element(self, array: Any, indices: Sequence[Any]) -> str:
+    def places(self, shape: Sequence[str], indices: Sequence[Any], where: int) -> list[str]:
+        """Leading indices."""
+        places = [self.registers(i)[0] for i in indices]
+        for k, n in zip(places, shape, strict=False):
+            self.require_index(k, n, where)
+        return places
+
+    def element(self, array: Any, indices: Sequence[Any], where: int) -> str:
         """The address of an element."""
         data, *shape = self.registers(array)
-        places = [self.registers(i)[0] for i in indices]
-        return self.f.at(ITEMS[array.type.dtype], data, self.offset(shape, places))
+        places = self.places(shape, indices, where)
+        return self.f.at(element_kind(array.type), data, self.offset(shape, places))
 
     def offset(self, shape: Sequence[str], places: Sequence[str]) -> str:
         """How many elements of the remaining axes are before leading indices."""
@@ -530,50 +626,91 @@ class FunctionWriter:
         return result
 
     def load(self, x: Load) -> Registers:
-        return (self.get(x.array.type.dtype, self.element(x.array, x.indices)),)
+        return self.get(x.array.type.dtype, self.element(x.array, x.indices, x.where))
 
     def view(self, x: ArrayView) -> Registers:
         data, *shape = self.registers(x.array)
-        places = [self.registers(i)[0] for i in x.indices]
+        places = self.places(shape, x.indices, x.where)
         rest = shape[len(places) :]
         count = self.offset(shape, places)
         count = "0" if count == "0" else self.f.mul(count, self.product(rest))
-        return (self.f.at(ITEMS[x.array.type.dtype], data, count), *rest)
+        return (self.f.at(element_kind(x.array.type), data, count), *rest)
 
     def slice(self, x: Slice) -> Registers:
         f = self.f
         data, first, *rest = self.registers(x.array)
         begin = self.registers(x.begin)[0] if x.begin is not None else "0"
-        end = f.least(self.registers(x.end)[0], first) if x.end is not None else first
+        end = first
+        if x.end is not None:
+            (wanted,) = self.registers(x.end)
+            end = f.least(wanted, first)
+            if self.checked:
+                self.require(f.less(-1, wanted), RANGE, x.where, begin, wanted, first)
+        if self.checked:
+            self.require(f.binary("icmp ule", "i64", begin, first), RANGE, x.where, begin, end, first)
         if begin == "0":
             return (data, end, *rest)
         skipped = self.times(begin, self.product(rest)) if rest else begin
-        return (f.at(ITEMS[x.array.type.dtype], data, skipped), f.sub(end, begin), *rest)
+        return (f.at(element_kind(x.array.type), data, skipped), f.sub(end, f.least(begin, end)), *rest)
 
     def reshape(self, x: Reshape) -> Registers:
-        data, *_ = self.registers(x.array)
-        return (data, *(self.registers(n)[0] for n in x.shape))
+        data, length = self.registers(x.array)
+        shape = [self.registers(n)[0] for n in x.shape]
+        if self.checked:
+            for n in shape:
+                self.require(self.f.less(-1, n), SHAPE, x.where, *shape, length)
+            self.require(self.f.binary("icmp ule", "i64", self.product(shape), length), SHAPE, x.where, *shape, length)
+        return (data, *shape)
+
+    def allocate(self, x: Allocate) -> Registers:
+        f = self.f
+        shape = [self.registers(n)[0] for n in x.shape]
+        size = f.mul(self.product(shape), element_bytes(x.type))
+        data = f.call("ptr", f"@{ALLOCATE}", f"ptr {WORKSPACE}", f"i64 {size}")
+        there = f.fresh("there")
+        f.branch(f.value(f"icmp eq ptr {data}, null"), FAILED_BLOCK, there)
+        f.label(there)
+        return (data, *shape)
+
+    def wrapped(self, x: WrappedIndex) -> Registers:
+        (index,), (length,) = self.registers(x.index), self.registers(x.length)
+        if is_number(index):
+            return (index if int(index) >= 0 else self.f.add(length, index),)
+        return (self.f.select(self.f.less(index, 0), self.f.add(index, length), index),)
 
     def length(self, x: Length) -> Registers:
         return (self.registers(x.array)[1 + x.axis],)
 
     def call(self, x: Call) -> Registers:
-        given = []
+        allocates = id(x.function) in self.allocating
+        given = [f"ptr {WORKSPACE}"] * allocates + ["ptr %record"] * self.checked
         for argument in x.arguments:
             given += [f"{w} {r}" for w, r in zip(words_of(argument.type), self.registers(argument), strict=True)]
-        words = words_of(x.type)
-        value = self.f.call(bundle(words), f"@{self.names[id(x.function)]}", *given)
+        f, words = self.f, ["i1"] * self.checked + words_of(x.type)
+        value = f.call(bundle(words), f"@{self.names[id(x.function)]}", *given)
+        if allocates:
+            there = f.fresh("there")
+            f.branch(has_failed(f, WORKSPACE), FAILED_BLOCK, there)
+            f.label(there)
         if len(words) < 2:
-            return (value,) if words else ()
-        return tuple(self.f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
+            registers = (value,) if words else ()
+        else:
+            registers = tuple(f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
+        if self.checked:
+            failed, on = f.fresh("failed"), f.fresh("on")
+            f.branch(registers[0], failed, on, odds=(1, 1_000_000))
+            f.label(failed)
+            self.leave_failed()
+            f.label(on)
+        return registers[self.checked :]
 
     def special(self, x: Special) -> Registers:
         registers = [self.registers(a) for a in x.arguments]
-        SPECIAL[x.name](self, registers)
+        SPECIAL[x.name](self, registers, x.where)
         return ()
 
 
-def write_machine_call(w: FunctionWriter, arguments: list[Registers]) -> None:
+def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int) -> None:
     """`call_machine`: `int f(double **arguments)` at an address that is not 0."""
     f = w.f
     (address,), (pointers, _) = arguments
@@ -585,11 +722,16 @@ def write_machine_call(w: FunctionWriter, arguments: list[Registers]) -> None:
     f.label(after)
 
 
-def write_multiples(w: FunctionWriter, arguments: list[Registers]) -> None:
+def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -> None:
     """`subtract_multiples`, on vectors: LLVM would not know that rows of one matrix are apart."""
     f, lanes = w.f, MachineType("double", LANES)
-    (data, _), (target,), (source,), (stride,), (length,), *factors = arguments
+    (data, size), (target,), (source,), (stride,), (length,), *factors = arguments
     starts = [f.add(source, f.mul(stride, k)) for k in range(len(factors))]
+    if w.checked:
+        for start in (target, *starts):
+            w.require(f.less(-1, start), RANGE, where, start, f.add(start, length), size)
+            w.require(f.less(f.add(start, length), f.add(size, 1)), RANGE, where, start, f.add(start, length), size)
+        w.require(f.equal(f.binary("and", "i64", length, LANES - 1), 0), LENGTH, where, length)
     spread = [f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES) for (x,) in factors]
     with f.loop(length, step=LANES) as j:
         place = f.at("double", data, f.add(target, j))
@@ -603,7 +745,7 @@ def write_multiples(w: FunctionWriter, arguments: list[Registers]) -> None:
         f.store(lanes.ir, total, place, align=8)
 
 
-SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers]], None]] = {
+SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers], int], None]] = {
     "call_machine": write_machine_call, "subtract_multiples": write_multiples,
 }  # fmt: skip
 W = FunctionWriter
@@ -616,8 +758,8 @@ EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
     Constant: W.constant, Static: W.static, Read: W.read, MakeTuple: W.make_tuple, TupleItem: W.item, Pick: W.pick,
     Field: W.field,
     Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
-    Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Length: W.length, Call: W.call,
-    Special: W.special,
+    Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate,
+    WrappedIndex: W.wrapped, Length: W.length, Call: W.call, Special: W.special,
 }  # fmt: skip
 
 
@@ -643,10 +785,11 @@ def assigned(statements: list[Any]) -> dict[int, None]:
     return found
 
 
-def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
+def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False) -> tuple[list[str], str]:
     """The text of a plan's functions with what they need, and the name of the last of them, the kernel."""
     names = {id(p): f'"{p.name}.{k}"' for k, p in enumerate(plan.functions)}
-    writers = [FunctionWriter(p, names, fused) for p in plan.functions]
+    allocating = that_allocate(plan)
+    writers = [FunctionWriter(p, names, fused, allocating, checked) for p in plan.functions]
     texts: list[str] = []
     declarations: dict[str, None] = {}
     for w in writers:
@@ -657,36 +800,84 @@ def write_module(plan: Plan, fused: bool, fma: bool) -> tuple[list[str], str]:
         made = sincos_ir("double", 1, fma)
         declarations |= dict.fromkeys(made.declarations)
         texts.append(made.definition)
+    if allocating:
+        further, functions = workspace_parts()
+        declarations |= dict.fromkeys(further)
+        texts += functions
     return [*declarations, *texts, "!0 = !{}"], names[id(plan.functions[-1])]
 
 
-def write_entry(plan: Plan, kernel: str, name: str) -> str:
-    """`i64 name(ptr words, ptr results)`: the arguments as words one after the other; the results go to `results`."""
+def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
+    """`i64 name(ptr words, ptr results, ptr record)`: arguments as words one after the other; results go to `results`.
+
+    With `objects`, the word of an array is the address of NumPy's object. It returns 1 where there is no memory for the kernel's lists, else 0.
+    """
     p = plan.functions[-1]
-    f = Function("i64", name, ["ptr %words", "ptr %results"], "external", ATTRIBUTES)
-    given, at = [], 0
-    for v in p.parameters:
-        for w in words_of(v.type):
-            word = f.load("i64" if w == "i1" else w, f.at("i64", "%words", at))
-            given.append(f"{w} {f.cast('trunc', 'i64', word, 'i1') if w == 'i1' else word}")
-            at += 1
-    words = words_of(p.result)
+    f = Function("i64", name, ["ptr %words", "ptr %results", "ptr %record"], "external", ATTRIBUTES)
+    workspace = begin_workspace(f) if id(p) in that_allocate(plan) else ""
+    given = [f"ptr {workspace}"] if workspace else []
+    given += ["ptr %record"] * checked
+    if objects:
+        given += object_words(f, [v.type for v in p.parameters])
+    else:
+        given += argument_words(f, [w for v in p.parameters for w in words_of(v.type)], "%words")
+    words = ["i1"] * checked + words_of(p.result)
     value = f.call(bundle(words), f"@{kernel}", *given)
-    for k, w in enumerate(words):
-        x = value if len(words) == 1 else f.value(f"extractvalue {bundle(words)} {value}, {k}")
+    for k, w in enumerate(words[checked:]):
+        x = value if len(words) == 1 else f.value(f"extractvalue {bundle(words)} {value}, {k + checked}")
         x, w = (f.cast("zext", "i1", x, "i64"), "i64") if w == "i1" else (x, w)
         f.store(w, x, f.at("i64", "%results", k))
-    f.ret("i64", "0")
+    failed = f.cast("zext", "i1", has_failed(f, workspace), "i64") if workspace else "0"
+    if workspace:
+        end_workspace(f, workspace)
+    f.ret("i64", failed)
     return str(f)
 
 
-def write_table_entry(plan: Plan, kernel: str, name: str) -> str:
-    """`i64 name(i64 ...)`: addresses of tables, and whole numbers; a whole number is the result."""
-    p = plan.functions[-1]
-    f = Function("i64", name, [f"i64 %x{k}" for k in range(len(p.parameters))], "external", ATTRIBUTES)
+def object_words(f: Function, types: Sequence[Type]) -> list[str]:
+    """Arguments, with their machine types, from words of which one is an array's object."""
     given = []
+    for k, type in enumerate(number_types(types)):
+        if isinstance(type, ArrayType):
+            array = f.load("ptr", f.at("i64", "%words", k))
+            lengths = f.field("ptr", array, DIMS)
+            given.append(f"ptr {f.field('ptr', array, DATA)}")
+            given += [f"i64 {f.load('i64', lengths, axis)}" for axis in range(type.axes)]
+        else:
+            given += argument_words(f, words_of(type), f.at("i64", "%words", k))
+    return given
+
+
+def number_types(types: Sequence[Type]) -> Iterator[Type]:
+    """The types of numbers and arrays within types."""
+    for type in types:
+        if isinstance(type, TupleType):
+            yield from number_types(type.items)
+        elif words_of(type):
+            yield type
+
+
+def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
+    """Arguments, with their machine types, from words in memory."""
+    given = []
+    for k, w in enumerate(kinds):
+        word = f.load("i64" if w == "i1" else w, f.at("i64", words, k))
+        given.append(f"{w} {f.cast('trunc', 'i64', word, 'i1') if w == 'i1' else word}")
+    return given
+
+
+def write_table_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
+    """`i64 name(i64 ...)`: addresses of tables, and whole numbers, and of the record if `checked`; a whole number results."""
+    p = plan.functions[-1]
+    if id(p) in that_allocate(plan):
+        raise KernelError(f"{p.name}: a loop over tables makes no lists; give it arrays to work in")
+    parameters = [f"i64 %x{k}" for k in range(len(p.parameters))]
+    f = Function("i64", name, [*parameters, *["ptr %record"] * checked], "external", ATTRIBUTES)
+    given = ["ptr %record"] if checked else []
     for k, v in enumerate(p.parameters):
         x = f"%x{k}"
         given.append(f"ptr {f.cast('inttoptr', 'i64', x, 'ptr')}" if isinstance(v.type, TableType) else f"i64 {x}")
-    f.ret("i64", f.call("i64", f"@{kernel}", *given))
+    words = ["i1"] * checked + ["i64"]
+    value = f.call(bundle(words), f"@{kernel}", *given)
+    f.ret("i64", f.value(f"extractvalue {bundle(words)} {value}, 1") if checked else value)
     return str(f)

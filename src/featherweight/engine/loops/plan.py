@@ -188,6 +188,24 @@ class Reshape(NamedTuple):
     where: int
 
 
+class Allocate(NamedTuple):
+    """A new array of some lengths in the workspace of the call, without elements yet."""
+
+    type: Type
+    shape: tuple[Any, ...]
+
+
+class WrappedIndex(NamedTuple):
+    """An index, which counts from the end of an axis where it is negative."""
+
+    index: Any
+    length: Any
+
+    @property
+    def type(self) -> Type:
+        return INT
+
+
 class Length(NamedTuple):
     """The length of an array along an axis."""
 

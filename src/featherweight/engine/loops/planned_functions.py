@@ -8,6 +8,7 @@ import math
 from types import FunctionType
 from typing import Any, NoReturn, Protocol
 
+from .annotations import ItemsPattern, OneOf, Pattern, exact, fits
 from .kernel_sources import error, named_values, tree_of
 from .kernel_types import FLOAT, INT, NONE, Number, StaticType, TupleType, Type, type_of_static, unified
 from .plan import Assign, Constant, Convert, FunctionPlan, Length, MakeTuple, Read, Static, TupleItem, Variable
@@ -30,6 +31,7 @@ class Specializer(Protocol):
     """What plans functions for argument types."""
 
     fused: bool
+    wraps: bool
 
     def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
         """The plan of a function."""
@@ -157,6 +159,23 @@ class Planned:
         if isinstance(value, Constant) and (type != INT or math.isfinite(value.value)):
             return Constant(type, {"bool": bool, "int": int, "float": float}[type.name](value.value))
         return Convert(type, value, self.place() if value.type == FLOAT and type == INT else 0)
+
+    def fitted(self, value: Any, pattern: Pattern | None) -> Any:
+        """A value as an annotation has it, or None where it does not fit."""
+        value = self.solid(value)
+        if not fits(pattern, value.type):
+            return None
+        if isinstance(pattern, OneOf):
+            pattern = exact(pattern, value.type)
+        if isinstance(pattern, Number):
+            return self.as_number(value, pattern)
+        if not isinstance(pattern, ItemsPattern):
+            return value
+        patterns = pattern.items * len(value.type.items) if pattern.repeated else pattern.items
+        if all(not isinstance(x, Number) or x == t for x, t in zip(patterns, value.type.items, strict=True)):
+            return value
+        items = tuple(self.fitted(x, y) for x, y in zip(self.items(value), patterns, strict=True))
+        return MakeTuple(TupleType(tuple(x.type for x in items), value.type.kind), items)
 
     def bound(self, value: Any, wish: str = "value") -> Any:
         """The value in a variable, so that it is evaluated once and here."""

@@ -6,8 +6,9 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from .expressions import expression
-from .kernel_sources import error
+from . import new_lists  # noqa: F401  # which plans lists
+from .expressions import called, expression
+from .kernel_sources import error, parameters_of
 from .kernel_types import NONE, StaticType, Type
 from .plan import FunctionPlan, Plan, Read, Return, Static
 from .planned_functions import Knowledge, Planned, Restart
@@ -17,10 +18,14 @@ MOST_ATTEMPTS = 100  # of a function; each widens a variable
 
 
 class Planner:
-    """Plans functions, and what they call. With `fused`, products in sums are rounded with them (see `arithmetic`)."""
+    """Plans functions, and what they call.
 
-    def __init__(self, fused: bool) -> None:
-        self.fused = fused
+    With `fused`, products in sums are rounded with them (see `arithmetic`). With `wraps`, indices that are negative count from the
+    end; without, only constants do.
+    """
+
+    def __init__(self, fused: bool, wraps: bool = False) -> None:
+        self.fused, self.wraps = fused, wraps
         self.plan = Plan([], [("", 0)])
         self._known: dict[Any, FunctionPlan] = {}
         self._open: set[Any] = set()
@@ -48,6 +53,19 @@ class Planner:
         self.plan.functions.append(plan)
         return plan
 
+    def kernel(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
+        """The plan of a function that Python calls: of arguments of some types, which its annotations may convert."""
+        unwrapped: Any = inspect.unwrap(function)
+        p = Planned(self, unwrapped, types, Knowledge())
+        given = [p.variable(name, type) for name, type in zip(parameters_of(p.tree), types, strict=True)]
+        values = [Static(v.type.value) if isinstance(v.type, StaticType) else Read(v) for v in given]
+        result = called(p, unwrapped, values)
+        plan = FunctionPlan(
+            "kernel", [v for v in given if not isinstance(v.type, StaticType)], result.type, [*p.statements, Return(result)]
+        )
+        self.plan.functions.append(plan)
+        return plan
+
     def _planned(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
         known = Knowledge()
         for _ in range(MOST_ATTEMPTS):
@@ -64,8 +82,7 @@ class Planner:
 
 
 def _attempt(p: Planned, types: tuple[Type, ...]) -> FunctionPlan:
-    a = p.tree.args
-    names = [x.arg for x in [*a.posonlyargs, *a.args, *a.kwonlyargs, *([a.vararg] if a.vararg else [])]]
+    names = parameters_of(p.tree)
     given = [p.variable(name, type) for name, type in zip(names, types, strict=True)]
     for name, v in zip(names, given, strict=True):
         p.assign(name, Static(v.type.value) if isinstance(v.type, StaticType) else Read(v))

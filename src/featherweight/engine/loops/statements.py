@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import arithmetic
+from .annotations import pattern_named, patterns_of, remedy, words
 from .expressions import OPERATORS, ElementPlace, binary, expression, make_tuple, operands, place, read, test, whole
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TupleType, unified
 from .plan import (
@@ -98,10 +99,12 @@ def _return(p: Planned, node: ast.Return) -> None:
 
 def give(p: Planned, value: Any) -> None:
     """Return a value."""
-    value = p.solid(value)
-    wanted = p.tree.returns if isinstance(p.tree, ast.FunctionDef) else None
-    if isinstance(wanted, ast.Name) and wanted.id == "float" and isinstance(value.type, Number):
-        value = p.as_number(value, FLOAT)
+    pattern = patterns_of(p.function).get("return")
+    fitting = p.fitted(value, pattern)
+    if fitting is None:
+        given = p.solid(value).type
+        p.fail(f"the function returns {words(pattern)} by its annotation, and {given} here{remedy(pattern, given)}")
+    value = fitting
     if p.result is None:
         p.result = value.type
     type = unified(p.result, value.type)
@@ -124,10 +127,12 @@ def _assign(p: Planned, node: ast.Assign) -> None:
 
 def _annotated(p: Planned, node: ast.AnnAssign) -> None:
     if node.value is not None:
-        value = expression(p, node.value)
-        if isinstance(node.annotation, ast.Name) and node.annotation.id == "float" and isinstance(p.solid(value).type, Number):
-            value = p.as_number(value, FLOAT)
-        assign(p, node.target, value)
+        value, pattern = expression(p, node.value), pattern_named(ast.unparse(node.annotation), p.function)
+        fitting = p.fitted(value, pattern)
+        if fitting is None:
+            given = p.solid(value).type
+            p.fail(f"the value is {given}, and annotated {words(pattern)}{remedy(pattern, given)}")
+        assign(p, node.target, fitting)
 
 
 def assign(p: Planned, target: ast.expr, value: Any) -> None:
@@ -200,7 +205,10 @@ def write(p: Planned, found: ElementPlace, value: Any) -> None:
             p.fail(f"{value.type} written where {found.type()} is")
         p.statements.append(CopyArray(array, value, p.place()))
         return
-    if not isinstance(value.type, Number):
+    if isinstance(item_type, TupleType) and unified(item_type, value.type) == item_type:
+        p.statements.append(Store(array, found.indices, p.converted(value, item_type), p.place()))
+        return
+    if not isinstance(value.type, Number) or not isinstance(item_type, Number):
         p.fail(f"{value.type} written into an {array.type}")
     if value.type == FLOAT and item_type != FLOAT:
         p.fail(f"a float written into an {array.type}; convert it by int()")

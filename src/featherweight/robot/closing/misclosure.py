@@ -27,7 +27,7 @@ from ...model import configuration
 from ...model.configuration import Coordinates
 from ...model.loop_alignments import ALIGNMENTS
 from ...model.model import MovingJoint
-from ...model.tree import FLOATING, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
+from ...model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from ...model.types import LoopType
 from ...spatial import quaternion_at, sincos
 from ...spatial.lie import angle_over_sine
@@ -170,7 +170,7 @@ class Misclosure:
         while (parents != root).any():
             self._jumps.append(parents)
             parents = parents[parents]
-        self._kinds = {kind: [k for k, r in enumerate(first) if tree.kind[r] == kind] for kind in range(FLOATING + 2)}
+        self._kinds = {kind: [k for k, r in enumerate(first) if tree.kind[r] == kind] for kind in range(INNER)}
 
     def _coordinates(self, own: list[MovingJoint], places: Sequence[int]) -> None:
         """Where each joint's coordinates are, in those of all joints and in those that follow none."""

@@ -62,7 +62,7 @@ class ShapeQueries:
         carriers = [ground if s.body is None else placed[s.body] for s in shapes]
         where = [Placed(c.row, c.pose @ _pose(part.placement)) for c, part in zip(carriers, parts, strict=True)] or [ground]
         output = Output("rows", (len(where), 12))
-        self._place = robot._bind("shape_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
+        self._place = robot.bind("shape_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
         self._moving = list(dict.fromkeys(b for b in self._bodies if b is not None))
         self._carriers = [placed[b] for b in self._moving]
         self._own = threading.local()
@@ -147,7 +147,7 @@ class ShapeQueries:
     def _velocities(self) -> CompiledFunction:
         output = Output("J", (len(self._carriers), 6, self._robot.nv))
         constants = (placements(self._carriers), frames.WORLD)
-        return self._robot._bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
+        return self._robot.bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
 
     # how it is asked
 

@@ -45,9 +45,9 @@ def _slopes(c: Constrained) -> tuple[Program, ...]:
     """The derivatives of the parts of the equations, at the acceleration and the forces that solve them."""
     robot = c.robot
     n, m, size = robot.nv, len(c.kept.K), len(c.every.K)
-    pull = robot._bind("pull", equations.row_forces, ("q", Input("force", (size,))), (Output("pull", (n,)),), (c.every,))
-    seen = robot._bind("seen", equations.row_motion, ("q", "v", "a"), (Output("rows", (m,)),), (c.kept,))
-    jacobian = robot._bind("J", constraint_rows.row_jacobian, ("q",), (Output("J", (m, n)),), (c.kept,))
+    pull = robot.bind("pull", equations.row_forces, ("q", Input("force", (size,))), (Output("pull", (n,)),), (c.every,))
+    seen = robot.bind("seen", equations.row_motion, ("q", "v", "a"), (Output("rows", (m,)),), (c.kept,))
+    jacobian = robot.bind("J", constraint_rows.row_jacobian, ("q",), (Output("J", (m, n)),), (c.kept,))
     slopes: tuple[Program, ...] = (
         analytic(robot.inverse_dynamics_derivatives).program,
         JacobianProgram(pull.program, "", ("q",)),
@@ -63,10 +63,10 @@ def _solved(c: Constrained, results: tuple[str, ...]) -> tuple[Program, ...]:
     rows = [Input(f"drows_d{x}", (m, n)) for x in "qv"]
     targets = [Input(f"dtarget_d{x}", (size, n), optional=True) for x in "qv"]
     R, S = Output("R", (n, 2 * n)), Output("S", (m, 2 * n))
-    moved = c.robot._bind("R", equations.motion_slopes, [square[x] for x in ("dtau_dq", "dtau_dv", "dpull_dq")], (R,))
-    seen = c.robot._bind("S", equations.row_slopes, (*rows, *targets), (S,), (c.reduction,)).program
+    moved = c.robot.bind("R", equations.motion_slopes, [square[x] for x in ("dtau_dq", "dtau_dv", "dpull_dq")], (R,))
+    seen = c.robot.bind("S", equations.row_slopes, (*rows, *targets), (S,), (c.reduction,)).program
     for target in targets if c.target else ():
         seen = seen.given(target.name)
     inputs = square["dtau_da"], Input("J", (m, n)), Input("R", R.shape), Input("S", S.shape)
     outputs = [Output(name, (n if name.startswith("dacceleration") else size, n)) for name in results]
-    return moved.program, seen, c.robot._bind(NAME, equations.solved_constraints, inputs, outputs, (c.reduction,)).program
+    return moved.program, seen, c.robot.bind(NAME, equations.solved_constraints, inputs, outputs, (c.reduction,)).program

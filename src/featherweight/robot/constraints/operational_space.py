@@ -245,7 +245,7 @@ class OperationalSpace:
         doc = OperationalSpace.constrained_dynamics.__doc__ or ""
 
         def candidate(name: str, kernel: Any, first: Any) -> CompiledFunction[ConstrainedDynamics]:
-            return self.robot._bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
+            return self.robot.bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
 
         r, f = recursive, by_factors
         candidates = {}
@@ -273,7 +273,7 @@ class OperationalSpace:
         space, inputs = self._with(self._independence.constraints), (*self._inputs("qv"), Input("restitution", ()))
         out = (Output("velocity", (self.robot.nv,)), Output("impulse", (self.size,)), Output("strain", ()))
         constants, doc = (space._rows.rows, self._independence.reduction), OperationalSpace.impact.__doc__ or ""
-        return self.robot._bind("impact", by_factors.impulse, inputs, out, constants, doc=doc, algorithm="ltl")
+        return self.robot.bind("impact", by_factors.impulse, inputs, out, constants, doc=doc, algorithm="ltl")
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
@@ -326,7 +326,7 @@ class OperationalSpace:
         out = (Output("target", (self.size,)),)
         doc = OperationalSpace.stabilization.__doc__ or ""
         inputs = (*self._inputs("qv"), *given)
-        return self.robot._bind("stabilization", stabilization, inputs, out, constants, doc=doc)
+        return self.robot.bind("stabilization", stabilization, inputs, out, constants, doc=doc)
 
     def _frames(self, what: str) -> Placements:
         if not self.contacts:
@@ -375,7 +375,7 @@ class OperationalSpace:
         self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: Out, algorithm: str = ""
     ) -> CompiledFunction:
         doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
-        return self.robot._bind(name, kernel, self._inputs(inputs), (Output(*out),), tuple(more), doc=doc, algorithm=algorithm)
+        return self.robot.bind(name, kernel, self._inputs(inputs), (Output(*out),), tuple(more), doc=doc, algorithm=algorithm)
 
 
 def _warn_of_strain(strain: Any, what: str) -> None:

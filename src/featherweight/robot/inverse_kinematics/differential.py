@@ -67,7 +67,7 @@ class Differential:
 
     def _set_limits(self, robot: Robot) -> None:
         """Of the columns; those without limits, which are infinite, have any coordinate."""
-        lower, upper = robot._row_limits()
+        lower, upper = robot.row_limits()
         place = {robot.model.joints[j.index].v_slice.start: j.q_slice.start for j in robot.joints if j.type.nv == 1}
         limited = np.array([r in place for r in self._columns])
         self._coordinates = np.array([place.get(r, 0) for r in self._columns])

@@ -72,7 +72,7 @@ class InverseKinematics:
         self.tasks = checked_tasks(tasks)
         self._alone = isinstance(tasks, IkTask)
         self._slots = slots_of(robot, self.tasks)
-        framed = [robot._placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in self.tasks]
+        framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in self.tasks]
         frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))
         self._task_list = TaskList(frames, specs_of(robot, self._slots))
         self._draws = Draws(robot)
@@ -94,7 +94,7 @@ class InverseKinematics:
         """Function of q, flat targets, and caution, 1 or a factor of the damping: the next q, and of q the sum of squares of
         errors over tolerances, at most 1 where all are kept; the squares of those errors; the weighted squares of all, which
         the step is to make less; and the squared step."""
-        settings = StepSettings(*self.robot._row_limits(), SHARE, ADDED, 2 if self._levels > 1 else 1)
+        settings = StepSettings(*self.robot.row_limits(), SHARE, ADDED, 2 if self._levels > 1 else 1)
         caution = Input("caution", ())
         outputs = (Output("ahead", (self.robot.nq,)), *(Output(name, ()) for name in MEASURES))
         return self._function(iteration.iterate, (caution,), outputs, settings)
@@ -109,7 +109,7 @@ class InverseKinematics:
     ) -> CompiledFunction[Any]:
         targets = Input("targets", (self._slots[-1].end,))
         constants = (self._task_list, *more)
-        bound = self.robot._bind(kernel.__name__, kernel, ("q", targets, *inputs), outputs, constants, doc=kernel.__doc__)
+        bound = self.robot.bind(kernel.__name__, kernel, ("q", targets, *inputs), outputs, constants, doc=kernel.__doc__)
         return CompiledFunction(bound.program, "traced") if self.robot.execution == "auto" else bound
 
     def flat_targets(self, targets: Any) -> Array:

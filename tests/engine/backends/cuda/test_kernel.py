@@ -46,7 +46,8 @@ def feet(robot: fw.Robot, kind: str) -> list[Any]:
 
 Functions = Callable[[fw.Robot], list[CompiledFunction[Any]]]
 CASES: dict[str, tuple[Callable[[], fw.Robot], Functions]] = {
-    "tree": (of_a_tree, lambda r: [r.forward_dynamics, r.inverse_mass_matrix, r._integrate, r.difference, r.mass_matrix]),
+    "tree": (of_a_tree, lambda r: [
+        r.forward_dynamics, r.inverse_mass_matrix, r.step_functions.integrate, r.difference, r.mass_matrix]),
     "derivatives": (lambda: fw.build(random_tree(2, seed=1)), lambda r: [
         r.inverse_dynamics.derivative(), r.forward_dynamics.pushforward, r.forward_dynamics.pullback]),
     "panda": (lambda: example("panda"), lambda r: [
@@ -55,7 +56,7 @@ CASES: dict[str, tuple[Callable[[], fw.Robot], Functions]] = {
     "contacts": (lambda: example("panda"), lambda r: [
         r.delassus(feet(r, "surface")), r.delassus(feet(r, "point")), r.operational_space(feet(r, "point")).inertia]),
     "four bars": (lambda: fw.build(robots.four_bar()), lambda r: [
-        r.forward_dynamics, r.inverse_dynamics, r._integrate, r.forward_dynamics.derivative()]),
+        r.forward_dynamics, r.inverse_dynamics, r.step_functions.integrate, r.forward_dynamics.derivative()]),
     "gears": (lambda: fw.build(robots.geared_chain(3)), lambda r: [r.forward_dynamics, r.inverse_dynamics]),
     "one joint": (lambda: fw.build(chain(1, joint="prismatic")), lambda r: [r.forward_dynamics, r.mass_matrix]),
     "a ball": (lambda: fw.build(chain(1, joint="spherical")), lambda r: [r.forward_dynamics, r.inverse_dynamics]),

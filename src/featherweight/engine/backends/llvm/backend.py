@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -44,6 +45,7 @@ class MachineCode(HostArrays):
         self._gufuncs: dict[str, Gufunc] = {}
         self._singles: dict[str, Code] = {}
         self._loops: dict[str, Code] = {}
+        self._publishing = threading.Lock()  # of an entry, or of code that it is to know
 
     def array(self, x: Any, what: str) -> Array:
         a = super().array(x, what)
@@ -55,8 +57,12 @@ class MachineCode(HostArrays):
         if not callable_by_entry(self.program):
             return None
         self._make_entry = lambda precision: Entry(self.program, precision, general, result_class)
-        self._entries["double"] = self._make_entry("double")
-        return self._entries["double"].call
+        entry = self._make_entry("double")
+        with self._publishing:
+            if "double" in self._singles:  # compiled for `address`
+                entry.computes_one(self._singles["double"])
+            self._entries["double"] = entry
+        return entry.call
 
     def _entry(self, precision: str) -> Entry | None:
         """The entry of a precision; that of single precision is made when it is first wanted."""
@@ -73,9 +79,10 @@ class MachineCode(HostArrays):
                 "object", host(), self._traced.identity, "single", precision,
             )  # fmt: skip
             single = load_object(code, "single")
-            if entry := self._entry(precision):  # first: other threads take what is in the table to be ready
-                entry.computes_one(single)
-            self._singles[precision] = single
+            with self._publishing:
+                if entry := self._entry(precision):  # first: other threads take what is in the table to be ready
+                    entry.computes_one(single)
+                self._singles[precision] = single
         return self._singles[precision]
 
     def _emit_single(self, precision: str) -> list[str]:

@@ -63,8 +63,19 @@ def host() -> Host:
 def _machine() -> llvm.TargetMachine:
     """Small code addresses constants relative to the instruction: fewer bytes to fetch, and fetching is the limit."""
     h = host()
-    target = llvm.Target.from_triple(h.triple)
-    return target.create_target_machine(cpu=h.cpu, features=h.features, opt=2, reloc="pic", codemodel="small")
+    return _machine_of(h.triple, h.cpu, h.features)
+
+
+def _machine_of(triple: str, cpu: str, features: str) -> llvm.TargetMachine:
+    target = llvm.Target.from_triple(triple)
+    return target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small")
+
+
+def machine_for(triple: str, cpu: str) -> llvm.TargetMachine:
+    """LLVM's code generator for processors of another kind."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return _machine_of(triple, cpu, "")
 
 
 def compile_object(*modules: str) -> bytes:
@@ -128,13 +139,30 @@ def _parts(joined: bytes) -> list[bytes]:
     return [joined[begin:end] for begin, end in pairwise(ends)]
 
 
-def compile_optimized(ir: str) -> bytes:
-    """Object code of a small module, for which LLVM's optimizations are worth their time."""
-    machine = _machine()
+def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
+    """Object code of a small module, for which LLVM's optimizations are worth their time; for this machine or another."""
+    machine = machine or _machine()
     with parsed(ir, machine) as module:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         builder.getModulePassManager().run(module, builder)
         return _joined([bytes(machine.emit_object(module))])
+
+
+def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
+    """Object code of kernels with loops, for this machine or another: few loops gain by vectors or by being written out.
+
+    Sums keep their order, so hardly any loop could be made of vectors; on steps of simulations, the further optimizations take
+    three times as long and gain nothing that is measured.
+    """
+    machine = machine or _machine()
+    with parsed(ir, machine) as module:
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        options.inlining_threshold = 50
+        options.loop_vectorization = options.slp_vectorization = False
+        options.loop_interleaving = options.loop_unrolling = False
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return _joined([emitted(machine, module)])
 
 
 @contextmanager

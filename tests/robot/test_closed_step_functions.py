@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from featherweight.simulation.integrators import put_straight
 
 import featherweight as fw
 from featherweight.model import configuration
 from featherweight.model.loop_generators import closed_mechanism
 from featherweight.robot.closing.loops import FACING_AT_LEAST
-from featherweight.simulation.integrators import put_straight
 from oracles.mechanisms import MECHANISMS, closed, coupled_across_branches
 
 H = 1e-3  # [s]
@@ -33,8 +33,8 @@ def built(name: str, execution: str = "interpreted") -> fw.ClosedRobot:
 
 def closing_step(robot: fw.ClosedRobot, q: np.ndarray) -> Any:
     """A step of Newton's method towards closed loops, which there are."""
-    assert robot._closing_step is not None
-    return robot._closing_step(q)
+    assert robot.step_functions.closing_step is not None
+    return robot.step_functions.closing_step(q)
 
 
 def state(robot: fw.ClosedRobot, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -52,18 +52,19 @@ def along(robot: fw.ClosedRobot, q: np.ndarray, x: np.ndarray) -> np.ndarray:
 def test_steps_are_those_of_each_joint_along_its_own_velocity(name: str) -> None:
     robot = built(name)
     q, v = state(robot)
-    S = robot._spanning_map(q)
+    steps = robot.step_functions
+    S = steps.spanning_map(q)
     np.testing.assert_allclose(S.T, [robot.spanning_velocity(q, unit) for unit in np.eye(robot.nv)], atol=ROUNDING)
     np.testing.assert_allclose(S @ v, robot.spanning_velocity(q, v), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(robot.tangent_step(q, v), along(robot, q, v), rtol=ROUNDING, atol=ROUNDING)
     d = 0.1 * H * np.ones(robot.nv)
-    ahead, end = robot._advance(q, v, d, H)
+    ahead, end = steps.advance(q, v, d, H)
     straight = put_straight(robot, q, H * v + d, along(robot, q, H * v + d))
     np.testing.assert_allclose(ahead, straight, rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_allclose(end, robot._carry(v, d, H), rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_allclose(robot._integrate_by_map(q, S, v), robot._integrate(q, v), rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_allclose(robot._advance_by_map(q, S, v, d, H).ahead, ahead, rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_array_equal(robot._advance_by_map(q, S, v, d, H).velocity, end)
+    np.testing.assert_allclose(end, steps.carry(v, d, H), rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(steps.integrate_by_map(q, S, v), steps.integrate(q, v), rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_allclose(steps.advance_by_map(q, S, v, d, H).ahead, ahead, rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_array_equal(steps.advance_by_map(q, S, v, d, H).velocity, end)
     whole = configuration.difference(robot._coordinates, q, ahead)
     np.testing.assert_allclose(robot.difference(q, ahead), whole[..., robot._independent], rtol=1e-12, atol=ROUNDING)
 
@@ -76,16 +77,16 @@ LOOPED = [name for name in MECHANISMS if name not in COUPLED]
 def test_newton_s_steps_close_loops_as_close_does(name: str) -> None:
     robot = built(name)
     q, v = state(robot)
-    q, _ = robot._advance(q, v, 0.0 * v, H)
+    q, _ = robot.step_functions.advance(q, v, 0.0 * v, H)
     given = q
     for _ in range(4):
         step = closing_step(robot, q)
         assert np.abs(step.residual).max() == pytest.approx(robot.opening(q), rel=1e-6, abs=ROUNDING)
         assert step.singularity == pytest.approx(robot.singularity(q), rel=1e-9)
-        if np.abs(step.residual).max() < robot._exact:
+        if np.abs(step.residual).max() < robot.step_functions.closing_tolerance:
             break
         q = step.ahead
-    assert robot.opening(q) < robot._exact
+    assert robot.opening(q) < robot.step_functions.closing_tolerance
     np.testing.assert_allclose(q, robot.close(given, attempts=0), rtol=1e-11, atol=1e-11)  # both to 1e-12 of the loops
     assert (step.margins >= 0.0).all()
 
@@ -113,7 +114,7 @@ def test_margins_tell_axes_that_point_the_wrong_way() -> None:
     q = state(robot)[0] + np.random.default_rng(0).uniform(-1.5, 1.5, (200, robot.nq))
     for _ in range(30):
         q = closing_step(robot, q).ahead
-    closed = robot.opening(q) < robot._exact
+    closed = robot.opening(q) < robot.step_functions.closing_tolerance
     margins, cosines = closing_step(robot, q).margins[closed], robot._facing(q)[closed]
     np.testing.assert_array_equal(margins >= 0.0, cosines >= FACING_AT_LEAST)
     assert (margins >= 0.0).any() and not (margins >= 0.0).all()
@@ -126,7 +127,7 @@ def test_margins_tell_constraints_that_contradict_others() -> None:
     steps = [closing_step(r, q) for r in robots]
     assert len(steps[0].residual) < len(robots[0].residual(q)) and (steps[0].margins >= 0.0).all()
     for allowed, step in zip((0.1, 0.2), steps, strict=True):
-        others = np.delete(robots[0].residual(q), robots[0]._solved)
+        others = np.delete(robots[0].residual(q), robots[0].step_functions.solved)
         np.testing.assert_allclose(step.margins[: len(others)], allowed**2 - others**2, atol=ROUNDING)
 
 
@@ -141,7 +142,7 @@ def test_a_step_tells_that_it_is_near_a_singular_configuration() -> None:
 
 @pytest.mark.parametrize("name", COUPLED)
 def test_couplings_cannot_open(name: str) -> None:
-    assert built(name)._closing_step is None
+    assert built(name).step_functions.closing_step is None
 
 
 @pytest.mark.parametrize("mechanism", ["geared", "crank_and_rocker"])
@@ -149,17 +150,17 @@ def test_they_are_machine_code(mechanism: str) -> None:
     robot, same = built(mechanism, "traced"), built(mechanism)
     q, v = state(same)
     arguments_of = {
-        "_spanning_map": [q],
-        "_advance": [q, v, 0.01 * v, np.array(H)],
-        "_closing_step": [q + 0.01],
-        "_integrate": [q, v],
+        "spanning_map": [q],
+        "advance": [q, v, 0.01 * v, np.array(H)],
+        "closing_step": [q + 0.01],
+        "integrate": [q, v],
     }
     for name, arguments in arguments_of.items():
-        function = getattr(robot, name)
+        function = getattr(robot.step_functions, name)
         results = [np.full(y.shape, np.nan) for y in function.program.outputs]
         given = [np.ascontiguousarray(x) for x in arguments]
         pointers = (ctypes.c_void_p * (len(given) + len(results)))(*(x.ctypes.data for x in (*given, *results)))
         assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(function.address)(pointers) == 0
-        expected = getattr(same, name)(*arguments)
+        expected = getattr(same.step_functions, name)(*arguments)
         for found, other in zip(results, expected if len(results) > 1 else [expected], strict=True):
             np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,40 @@
+"""Object code for wheels: compiles the kernels of `FIRST_USES` for all kinds of processors.
+
+    python release/objects.py FOLDER
+
+Run in an environment where the package is installed from the sources that the wheel will have. FOLDER is
+src/featherweight/engine/loops/objects of those sources. Another kernel is shipped if a function that calls it is in `FIRST_USES`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ["FEATHERWEIGHT_CACHE_SIZE"] = "0"  # all kernels are compiled
+
+import first_step
+
+from featherweight.engine.loops import kernel_code, shipped_code
+
+FIRST_USES = (first_step.ball_on_the_ground,)
+
+
+def main(folder: Path) -> None:
+    sizes: dict[str, list[int]] = {}
+
+    def ship(kernel: kernel_code.Specialization, facts: kernel_code.Facts, ir: str) -> None:
+        sizes[kernel.function.__qualname__] = [p.stat().st_size for p in shipped_code.ship(kernel.name, facts, ir, folder)]
+
+    kernel_code.compilation_observers.append(ship)
+    for use in FIRST_USES:
+        use()
+    for name, bytes in sizes.items():
+        print(
+            f"    {name}: {', '.join(f'{b / 1e3:.0f}' for b in bytes)} kB for {', '.join(t.name for t in shipped_code.TARGETS)}"
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,18 @@
+"""How contacts are taken in a step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ContactSettings(NamedTuple):
+    """How a step is taken. Lengths and times must be floats: for integers everything would be compiled anew."""
+
+    step: float  # [s]
+    margin: float  # [m] contacts with wider gaps do not count
+    slop: float  # [m] overlap that is left alone
+    bounce: float  # [m/s] approach below which nothing bounces
+    tolerance: float  # of the residual, times the greatest velocity
+    pyramid: bool
+    in_step: bool  # velocities are of the time of positions, not of half a step before: a bounce comes before the motion
+    law: int = 0  # the number of a law (see `laws`)

@@ -1,0 +1,230 @@
+"""Contact laws: what holds between the impulses and velocities of contacts and joint rows, each law in one record.
+
+With A the Delassus matrix of the rows that count in a step, three for each contact and then those of joints, the impulses f
+leave the velocities A f + v, v without any. A law adds to that its compliance R (diagonal) and a velocity that it aims at:
+
+    u = (A + R) f + b
+    contacts      f_n >= 0,  u_n >= 0,  f_n u_n = 0;  |f_t| <= mu f_n, and friction opposes u_t where it is mu f_n
+    joint rows    lower <= f <= upper;  u = 0 within, u >= 0 at the lower, u <= 0 at the upper bound
+
+A rigid contact has R = 0 and b = v + gap / h: its gap at the end of the step of length h is not negative. A spring k with a
+damper d, taken at the end of the step, f = -h (k (gap + h v') + d v') with v' = A f + v, has R = 1 / (h (h k + d)) and
+b = v + k gap / (h k + d), and stores k gap² / 2.
+
+A further law is a kernel as `write_rigid_law`, a number beside `RIGID`, and a line in `write_law`.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Integers, Matrix, Vector
+from .contact_model import ContactModel
+
+RIGID = 0  # numbers of laws, for `ContactSettings.law`
+
+MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
+RETURN_SPEED = 1.0
+"""[rad/s, m/s] at which a joint beyond its limit is pushed back; no other joint is pushed faster by that. At 1 rad/s the tip
+of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: contacts found before the step see it come."""
+
+
+class Problem(NamedTuple):
+    """What impulses f of contacts, those in `mu`, and then of rows with bounds obey, for velocities u = A f + b."""
+
+    A: Matrix  # (m, m), with the compliance on its diagonal
+    b: Vector  # (m,) [m/s, rad/s]
+    mu: Vector  # (k,)
+    lower: Vector = np.zeros(0)  # (m - 3k,) [N s, N m s]
+    upper: Vector = np.zeros(0)
+    pyramid: bool = False
+
+
+class RowMotion(NamedTuple):
+    """The k contacts and n joint rows of one robot's step, m = 3 k + n, and how they move without impulses."""
+
+    candidate: Integers  # (k,) of contacts
+    active: Integers  # (n,) numbers of joint rows
+    gap: Vector  # (k + n,) [m, rad], infinite for dry friction of joints
+    approach: Vector  # (m,) [m/s, rad/s] velocities after the step
+    before: Vector  # (m,) velocities at the beginning of the step, where they are needed
+
+
+class ContactLaw(NamedTuple):
+    """What the solver reads of a law: of k contacts and n joint rows, m = 3 k + n."""
+
+    bias: Vector  # (m,) b [m/s, rad/s]
+    compliance: Vector  # (m,) R [m/s per N s]
+    friction: Vector  # (k,) mu: bounds friction, and shifts normal velocities (`normal_shift`)
+    lower: Vector  # (n,) [N s, N m s]
+    upper: Vector  # (n,)
+    restitution: Vector  # (k,) part of the normal impulse of an impact that is given once more
+    distance: Vector  # (k + n,) [m, rad] gap that a displacement makes positive; infinite where nothing is parted
+    stiffness: Vector  # (k + n,) [N/m] of the springs that store energy
+    pyramid: bool  # each of two tangential impulses is bounded by itself
+
+
+def room_for_law(contacts: int, rows: int) -> ContactLaw:
+    """Room for so many contacts and joint rows."""
+    m, n = 3 * contacts + rows, contacts + rows
+    bias, compliance = np.empty((2, m))
+    friction, restitution = np.empty((2, contacts))
+    lower, upper = np.empty((2, rows))
+    distance, stiffness = np.empty((2, n))
+    return ContactLaw(bias, compliance, friction, lower, upper, restitution, distance, stiffness, False)
+
+
+def law_in(room: ContactLaw, pyramid: bool, k: int, n: int) -> ContactLaw:
+    """A law of k contacts and n joint rows in the room for more."""
+    m = 3 * k + n
+    return ContactLaw(
+        room.bias[:m], room.compliance[:m], room.friction[:k], room.lower[:n], room.upper[:n], room.restitution[:k],
+        room.distance[: k + n], room.stiffness[: k + n], pyramid,
+    )  # fmt: skip
+
+
+def write_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
+    """Write the law that the settings name."""
+    if model.settings.law == RIGID:
+        write_rigid_law(model, motion, law)
+
+
+def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
+    """Signorini's condition on gaps at the end of the step, Coulomb's friction, and Poisson's restitution."""
+    settings, joint_rows, gap = model.settings, model.rows, motion.gap
+    h, k = settings.step, len(law.friction)
+    for i in range(len(law.bias)):
+        law.bias[i], law.compliance[i] = motion.approach[i], 0.0
+    for i in range(len(law.stiffness)):
+        law.distance[i], law.stiffness[i] = gap[i], 0.0
+    for c in range(k):
+        candidate = motion.candidate[c]
+        law.friction[c], restitution = model.friction[candidate], model.restitution[candidate]
+        if not motion.before[3 * c] < -settings.bounce:
+            restitution = 0.0
+        later = h * motion.approach[3 * c]
+        if restitution > 0.0 and gap[c] + 0.5 * later > 0.0 and gap[c] + later > -MOST_LATE:
+            restitution = 0.0  # it bounces in the step after, which is nearer to when it touches
+            law.bias[3 * c] += MOST_LATE / h
+        if restitution == 0.0:
+            law.bias[3 * c] += max(gap[c], 0.0) / h
+        law.restitution[c] = restitution
+    for i in range(len(law.lower)):
+        r = motion.active[i]
+        law.lower[i], law.upper[i] = joint_rows.lower[r], joint_rows.upper[r]
+        if not joint_rows.friction[r]:
+            law.bias[3 * k + i] += max(gap[k + i], 0.0) / h
+            law.distance[k + i] = max(gap[k + i], -(RETURN_SPEED * h + settings.slop))
+
+
+def stored_energy(law: ContactLaw, gap: Vector) -> float:
+    """The energy [J] of springs at gaps (k + n,), for the energy guard; none of rigid contacts."""
+    total = 0.0
+    for i in range(len(law.stiffness)):
+        if law.stiffness[i] > 0.0:
+            overlap = min(gap[i], 0.0)
+            total += 0.5 * law.stiffness[i] * overlap * overlap
+    return total
+
+
+# ---- Coulomb's cone
+
+
+def normal_shift(mu: float, x: float, y: float, pyramid: bool) -> float:
+    """Return the shift s of the normal velocity at a tangential one (x, y), with which contacts dissipate the most energy.
+
+    The impulses in the cone that minimize fᵀ (A + R) f / 2 + fᵀ (b + s) obey Coulomb's law (de Saxcé and Feng 1998).
+    """
+    return mu * (abs(x) + abs(y)) if pyramid else mu * sqrt(x * x + y * y)
+
+
+def holds(x: float, y: float, most: float, pyramid: bool) -> bool:
+    """Whether friction (x, y) is `most` at most."""
+    return max(abs(x), abs(y)) <= most if pyramid else x**2 + y**2 <= most * most
+
+
+def cut_friction(x: float, y: float, most: float, pyramid: bool) -> tuple[float, float]:
+    """Return the friction nearest to (x, y) that is `most` at most."""
+    if pyramid:
+        return min(max(x, -most), most), min(max(y, -most), most)
+    length = sqrt(x * x + y * y)
+    if length > most:
+        return x * most / length, y * most / length
+    return x, y
+
+
+def project(aim: Vector, mu: float, pyramid: bool, r: int, slope: Matrix) -> None:
+    """Project one contact's impulses, from row r on, in place: f_n >= 0, then |f_t| <= mu f_n; write the derivative (3, 3)."""
+    for i in range(3):
+        slope[i, 0] = slope[i, 1] = slope[i, 2] = 0.0
+    if not aim[r] > 0.0:
+        aim[r] = aim[r + 1] = aim[r + 2] = 0.0
+        return
+    slope[0, 0] = 1.0
+    most = mu * aim[r]
+    if pyramid:
+        for i in range(1, 3):
+            if abs(aim[r + i]) <= most:
+                slope[i, i] = 1.0
+            else:
+                way = 1.0 if aim[r + i] > 0.0 else -1.0
+                aim[r + i], slope[i, 0] = way * most, way * mu
+        return
+    x, y = aim[r + 1], aim[r + 2]
+    length = sqrt(x * x + y * y)
+    if length <= most:
+        slope[1, 1] = slope[2, 2] = 1.0
+        return
+    x, y, shrink = x / length, y / length, most / length
+    aim[r + 1], aim[r + 2] = most * x, most * y
+    slope[1, 0], slope[2, 0] = mu * x, mu * y
+    slope[1, 1], slope[2, 2] = shrink * (1.0 - x * x), shrink * (1.0 - y * y)
+    slope[1, 2] = slope[2, 1] = -shrink * x * y
+
+
+# ---- restitution
+
+
+def bounces(law: ContactLaw) -> bool:
+    """Whether any contact gives back a part of its impulse."""
+    found = False
+    for restitution in law.restitution:
+        found |= restitution != 0.0
+    return found
+
+
+def add_restitution(
+    law: ContactLaw, A: Matrix, velocities: tuple[Vector, Vector], compression: Vector, f: Vector, back: Vector
+) -> None:
+    """Add the impulses of restitution to f, in place: of all contacts the same part less where they would add energy.
+
+    They are written to `back`. A has the compliance on its diagonal; `velocities` are those at the beginning and the end of
+    what the impulses f act in, without them. With friction restitution may add energy (Kane and Levinson 1985). The work of
+    impulses f is fᵀ (u + u') / 2, for the velocities u and u' before and after them.
+    """
+    start, end = velocities
+    m = len(f)
+    for i in range(m):
+        back[i] = 0.0
+    for c in range(len(law.restitution)):
+        back[3 * c] = law.restitution[c] * compression[3 * c]
+    before = first = second = 0.0  # the work: before + s first + s² second, by the part s of `back`
+    for i in range(m):
+        Af = Ab = 0.0
+        for j in range(m):
+            Af += A[i, j] * f[j]
+            Ab += A[i, j] * back[j]
+        Af -= law.compliance[i] * f[i]
+        Ab -= law.compliance[i] * back[i]
+        mean = 0.5 * (start[i] + end[i])
+        before += f[i] * (0.5 * Af + mean)
+        first += back[i] * (Af + mean)
+        second += 0.5 * back[i] * Ab
+    part = 1.0
+    if before + first + second > 0.0 and second > 0.0:
+        part = min(max((sqrt(max(first * first - 4.0 * second * before, 0.0)) - first) / (2.0 * second), 0.0), 1.0)
+    for i in range(m):
+        f[i] += part * back[i]

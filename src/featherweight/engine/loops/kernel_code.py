@@ -1,0 +1,54 @@
+"""Object code of kernels with loops: kept on disk, shipped with the package, or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .. import cache, sources
+from ..backends.llvm.jit import compile_loops, host
+from ..waiting import tell_if_long, told
+from .shipped_code import shipped_entry
+
+Facts = dict[str, Any]  # about a kernel, kept with its code
+
+
+class Specialization(NamedTuple):
+    """A function for parameters of some types."""
+
+    function: Any
+    fused: bool  # whether a b + c is rounded once
+    types: str
+    classes: tuple[type, ...]  # of named tuples among the parameters
+    what: str  # for users who wait for it
+    checked: bool = False  # whether indices are tested
+
+    @property
+    def name(self) -> str:
+        """The function and its types, as every Python names them."""
+        return f"{self.function.__module__}.{self.function.__qualname__} {self.fused} {self.types}"
+
+
+compilation_observers: list[Callable[[Specialization, Facts, str], None]] = []
+"""Called with the facts and the IR of each kernel that this process compiles."""
+
+
+def code_of(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> tuple[Facts, bytes]:
+    """Return facts and object code of a kernel; `write` returns its facts and its IR."""
+    digest = sources.digest(kernel.function, kernel.classes)
+    name = cache.key("kernel", digest, kernel.fused, kernel.checked, host(), kernel.types)
+    entry = cache.read(name)
+    if entry is None:
+        shipped = None if kernel.checked else shipped_entry(kernel.name)
+        entry = shipped or _compiled(kernel, write)
+        cache.write(name, *entry)
+    return entry
+
+
+def _compiled(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> tuple[Facts, bytes]:
+    with told(kernel.what):
+        facts, ir = write()
+        tell_if_long()
+        for observe in compilation_observers:
+            observe(kernel, facts, ir)
+        return facts, compile_loops(ir)

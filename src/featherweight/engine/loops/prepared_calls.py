@@ -1,0 +1,47 @@
+"""Calls of compiled loops whose arguments stay the same, with one argument for ctypes to convert in place of all."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import cache
+from ..backends.llvm.ir import Function
+from ..backends.llvm.jit import Code, compile_object, host, load_object
+
+WORD = 8  # bytes
+
+
+class PreparedCall:
+    """A call of a compiled loop with its arguments; `call()` makes it and returns the loop's whole number."""
+
+    def __init__(self, run: Any, *arguments: int) -> None:
+        self.call: Callable[[], int]
+        if not hasattr(run, "argtypes"):  # a checked kernel, which Python calls
+            self.call = functools.partial(run, *arguments)
+            return
+        address = ctypes.cast(run, ctypes.c_void_p).value
+        self._kept = run, np.array([address, *arguments], np.int64)
+        code = _caller(len(arguments))
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("call"))
+        self._code = code
+        self.call = functools.partial(function, int(self._kept[1].ctypes.data))
+
+
+@functools.cache
+def _caller(count: int) -> Code:
+    """Return `i64 call(i64 words)`, which calls the function at the first word with the words that follow."""
+
+    def compiled() -> bytes:
+        f = Function("i64", "call", ["i64 %words"], linkage="external", attributes="nounwind")
+        words = f.cast("inttoptr", "i64", "%words", "ptr")
+        address, *arguments = (f.load("i64", words, k) for k in range(count + 1))
+        function = f.cast("inttoptr", "i64", address, "ptr")
+        f.ret("i64", f.value(f"call i64 {function}({', '.join(f'i64 {x}' for x in arguments)})"))
+        return compile_object(str(f))
+
+    return load_object(cache.kept(compiled, "prepared call", count, host()), "call")

@@ -1,0 +1,108 @@
+"""Kernels over states: constants, rows of arrays that a kernel reads, and rows that it writes.
+
+The machine code of a kernel is the same for all models: `i64 rows(ptr words, ptr pointers, i64 begin, i64 stop)` computes states
+from `begin` to `stop` - 1. `words` has the constants; and for each array its address, or 0 for the next of `pointers`, the bytes
+from one state to the next, and the lengths of a state's axes. It returns 1 where there is no memory for lists, else 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import cache, sources
+from ..backends.llvm.ir import Function
+from ..backends.llvm.jit import Code, compile_optimized, host, load_object
+from ..waiting import tell_if_long
+from .kernel_sources import KernelError
+from .kernel_types import FLOAT, NONE, ArrayType, StaticType, TupleType, Type, type_of
+from .loop_writer import ATTRIBUTES, argument_words, words_of, write_module
+from .plan import Plan
+from .planner import Planner
+from .workspaces import begin_workspace, end_workspace, has_failed, that_allocate
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def rows_code(kernel: Callable[..., None], constants: Sequence[Any], arguments: Sequence[int], results: Sequence[int]) -> Code:
+    """The machine code of a kernel, kept on disk; arguments and results by their numbers of axes."""
+    types = [type_of(c) for c in constants]
+    types += [ArrayType("float64", axes) if axes else FLOAT for axes in arguments]
+    written: list[Type] = [ArrayType("float64", axes) for axes in results]
+    types.append(written[0] if len(written) == 1 else TupleType(tuple(written)))
+    digest = sources.digest(kernel, tuple(constants))
+    what = "rows", digest, len(constants), host(), " ".join(map(str, types))
+    return load_object(cache.kept(lambda: _compiled(kernel, tuple(types), len(constants)), *what), "rows")
+
+
+def _compiled(kernel: Callable[..., None], types: tuple[Type, ...], constants: int) -> bytes:
+    fma = host().fma
+    planner = Planner(fma, wraps=True)
+    plan = planner.function(kernel, types)  # type: ignore[arg-type]
+    if plan.result != NONE:
+        raise KernelError(f"{kernel.__qualname__} returns {plan.result}; a kernel over states writes into its results")
+    lines, name = write_module(planner.plan, planner.fused, fma)
+    tell_if_long()
+    return compile_optimized("\n".join([*lines, write_rows(planner.plan, name, types[:constants], types[constants:])]))
+
+
+def write_rows(plan: Plan, kernel: str, constants: Sequence[Type], arrays: Sequence[Type]) -> str:
+    """The function `rows`."""
+    f = Function("i64", "rows", ["ptr %words", "ptr %pointers", "i64 %begin", "i64 %stop"], "external", ATTRIBUTES)
+    workspace = begin_workspace(f) if id(plan.functions[-1]) in that_allocate(plan) else ""
+    kinds = [w for t in constants for w in words_of(t)]
+    fixed = [f"ptr {workspace}"] if workspace else []
+    fixed += argument_words(f, kinds, "%words")
+    rows, at, next_pointer = [], len(kinds), "0"
+    for axes in axes_of(arrays):
+        address, stride, *shape = (f.load("i64", "%words", at + k) for k in range(2 + axes))
+        at += 2 + axes
+        given = f.equal(address, 0)
+        pointer = f.load("i64", "%pointers", next_pointer)
+        rows.append((f.select(given, pointer, address), stride, [f"i64 {n}" for n in shape]))
+        next_pointer = f.add(next_pointer, f.cast("zext", "i1", given, "i64"))
+    failed = f.fresh("failed")
+    with f.loop("%stop", "%begin") as i:
+        state = []
+        for address, stride, lengths in rows:
+            pointer = f.cast("inttoptr", "i64", f.add(address, f.mul(i, stride)), "ptr")
+            state += [f"ptr {pointer}", *lengths] if lengths else [f"double {f.load('double', pointer)}"]
+        f.call("void", f"@{kernel}", *fixed, *state)
+        if workspace:
+            f.require(f.negation(has_failed(f, workspace)), failed)
+    for label, result in (("", 0), (failed, 1)) if workspace else (("", 0),):
+        if label:
+            f.label(label)
+        if workspace:
+            end_workspace(f, workspace)
+        f.ret("i64", str(result))
+    return str(f)
+
+
+def axes_of(types: Sequence[Type]) -> Iterator[int]:
+    """How many axes arrays have, one after the other; numbers have none."""
+    for t in types:
+        if isinstance(t, TupleType):
+            yield from axes_of(t.items)
+        else:
+            yield t.axes if isinstance(t, ArrayType) else 0
+
+
+def constant_words(constant: Any) -> Iterator[int]:
+    """A constant in words; its arrays must live as long."""
+    type = type_of(constant)
+    if isinstance(type, StaticType):
+        return
+    if isinstance(constant, tuple):
+        for x in constant:
+            yield from constant_words(x)
+    elif isinstance(constant, np.ndarray):
+        yield constant.ctypes.data
+        yield from constant.shape
+    elif isinstance(constant, (float, np.floating)):
+        yield struct.unpack("<q", struct.pack("<d", constant))[0]
+    else:
+        yield int(constant)

@@ -1,0 +1,100 @@
+"""Compiled functions that take a time step of a robot with loops: along velocities, and closing loops."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.mechanisms import integration, spanning
+from ..algorithms.mechanisms.closing_step import ClosedWithin, closing_step
+from ..algorithms.mechanisms.cluster_tree import constraint_count
+from ..engine.function import CompiledFunction
+from ..engine.program import Input, Output
+from .closing.loops import CLOSED, FACING_AT_LEAST, Loops
+from .step_functions import StepFunctions
+from .system import System
+
+
+class ClosedStepFunctions(StepFunctions):
+    """Steps as a compiled simulation takes them, without Python in between.
+
+    `integrate` is `tangent_step`. The forms `_by_map` are for several steps from one configuration, whose `spanning_map` is
+    then computed once.
+    """
+
+    def __init__(self, robot: System, loops: Loops) -> None:
+        super().__init__(robot)
+        self._loops = loops
+
+    @cached_property
+    def spanning_map(self) -> CompiledFunction:
+        """Function of q: S (n, nv), the velocities of all joints of the spanning tree for those of the independent ones."""
+        output = Output("S", (len(self.robot.model.tree.parent), self.robot.nv))
+        return self.robot._function(ClosedStepFunctions.spanning_map, spanning.velocity_matrix, ("q",), output)
+
+    @cached_property
+    def integrate_by_map(self) -> CompiledFunction:
+        """Function of q, S, v: `integrate`, given the `spanning_map` of q."""
+        inputs, output = ("q", self._map_input, "v"), Output("result", (self.robot.nq,))
+        return self.robot._function(ClosedStepFunctions.integrate_by_map, integration.integrate_by_map, inputs, output)
+
+    @cached_property
+    def advance_by_map(self) -> CompiledFunction[Any]:
+        """Function of q, S, u, d, h: `advance`, given the `spanning_map` of q."""
+        inputs = ("q", self._map_input, "u", "d", Input("h", ()))
+        outputs = Output("ahead", (self.robot.nq,)), Output("velocity", (self.robot.nv,))
+        return self.robot.bind(
+            "advance_by_map", integration.advance_by_map, inputs, outputs, doc=ClosedStepFunctions.advance_by_map.__doc__
+        )
+
+    @property
+    def _map_input(self) -> Input:
+        return Input("S", (len(self.robot.model.tree.parent), self.robot.nv))
+
+    @cached_property
+    def closing_step(self) -> CompiledFunction[Any] | None:
+        """Function of q: q after a step of Newton's method towards closed loops, the independent joints where they are; and, of
+        the q that is given, how far loops are open. None where there are no loops that can open.
+
+        ahead (nq)      where to take the next step from, until the loops are closed at q
+        residual (m)    closed where none is greater than `closing_tolerance`; `opening` is the greatest
+        margins (k)     closed, in the way it was built, where none is negative: of constraints that contradict others, and of
+                        axes that are to point the same way
+        singularity ()  `singularity`; near singular configurations `ahead` may be infinite or NaN
+        """
+        if not any(c.dependent for c in self._loops.mechanism.clusters):
+            return None
+        solved = tuple(map(int, self.solved))
+        facings = sum(len(c.facings) for c in self._loops.mechanism.clusters)
+        within = ClosedWithin(solved, max(self.closing_tolerance, self._loops.tolerance), FACING_AT_LEAST)
+        outputs = (
+            Output("ahead", (self.robot.nq,)),
+            Output("residual", (len(solved),)),
+            Output("margins", (self.constraints - len(solved) + facings,)),
+            Output("singularity", ()),
+        )
+        return self.robot.bind(
+            "closing_step", closing_step, ("q",), outputs, (within,), doc=ClosedStepFunctions.closing_step.__doc__
+        )
+
+    @property
+    def closing_tolerance(self) -> float:
+        """The residual [m, or sines of angles] below which loops are closed to rounding."""
+        return CLOSED * max(1.0, self._loops.size)
+
+    @cached_property
+    def solved(self) -> np.ndarray:
+        """The numbers of the constraints that are closed to rounding: all, but for loops that contradict each other."""
+        solved, first = [np.zeros(0, dtype=np.intp)], 0
+        for c in self._loops.mechanism.clusters:
+            if c.rows in self._loops.assemblies:
+                solved.append(first + self._loops.assemblies[c.rows].solved)
+            first += constraint_count(c)
+        return np.concatenate(solved)
+
+    @cached_property
+    def constraints(self) -> int:
+        """The number of constraint rows of all loops."""
+        return sum(map(constraint_count, self._loops.mechanism.clusters))

@@ -1,0 +1,324 @@
+"""Records of a step: everything that the stages of one robot read and write, and everything that belongs to many robots.
+
+A record is a named tuple of arrays, numbers and further records at fixed places in memory (`engine.loops.Table`). Compiled
+functions see its fields. Each record makes itself from sizes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..collision.collision_scene import CollisionScene, CollisionWork
+from ..collision.detection import ContactPoints
+from ..contact.contact_model import ContactModel
+from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
+from ..contact.contact_solver import SolverWorkspace
+from ..contact.delassus_by_inverse import InverseFactors, InverseWork
+from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
+from ..engine.loops.kernels import MachineCall
+from .forces import Drives, Springs
+from .implicit_drives import DriveWork
+
+KEPT_STEPS = 20
+"""Steps of Broyden's method that the midpoint rule keeps before it begins anew."""
+
+
+class RobotNumbers(NamedTuple):
+    """Numbers of a simulation that never change."""
+
+    integrator: int
+    looped: bool  # loops can open
+    joined: bool  # velocities of all joints follow from those of some, by S
+    driven: bool  # drives have stiffness or damping, which a semi-implicit step takes at its end
+    looks_back: bool  # the contact problem needs the velocities before the step
+    step: float  # [s]
+    closed_at: float  # [m, rad] residual at which loops are closed
+    gravity: float  # [m/s²]
+    least_energy: float  # [J]
+    max_penetration: float  # [m]
+
+
+class StateAndInputs(NamedTuple):
+    """State and inputs of one robot."""
+
+    q: Vector  # (nq,)
+    v: Vector  # (nv,)
+    tau: Vector  # (nv,) joint forces of the user
+    control: Vector  # (nu,)
+    external: Matrix  # (bodies, 6) forces of the user on bodies
+    given: Booleans  # (2,) whether there are controls, and forces on bodies
+
+    @classmethod
+    def of_sizes(cls, q: Vector, nv: int, nu: int, bodies: int) -> StateAndInputs:
+        """Return the state q at rest."""
+        return cls(q.copy(), np.zeros(nv), np.zeros(nv), np.zeros(nu), np.zeros((bodies, 6)), np.zeros(2, bool))
+
+
+class StagePoint(NamedTuple):
+    """A configuration and velocity within the step at which functions of the robot are called, and forces there."""
+
+    x: Vector  # (nq,)
+    w: Vector  # (nv,)
+    given: Vector  # (nv,) forces of the user and of drives
+    load: Vector  # (nv,) those with damping and springs
+    acceleration: Vector  # (nv,)
+    S: Matrix  # (n, nv) velocities of all joints for independent ones; no rows without loops
+    row_velocity: Vector  # (n,) of all joints
+    row_force: Vector  # (n,)
+    carried: Vector  # (nv,) forces of all joints as forces of independent ones
+    increment: Vector  # (nv,) from q to x
+
+    @classmethod
+    def of_sizes(cls, nq: int, nv: int, n: int, joined: bool) -> StagePoint:
+        """Return a point of zeros."""
+        nothing = [np.zeros(nv) for _ in range(4)]
+        S = np.zeros((n if joined else 0, nv))
+        return cls(np.zeros(nq), *nothing, S, np.zeros(n), np.zeros(n), np.zeros(nv), np.zeros(nv))
+
+
+class RungeKuttaArrays(NamedTuple):
+    """Sums of the four rounds of Runge and Kutta's rule."""
+
+    rate: Vector  # (nv,) of the coordinates along the increment
+    rates: Vector  # (nv,) sum of rates with weights
+    accelerations: Vector  # (nv,) sum of accelerations with weights
+    once: Vector  # (nv,) room for brackets
+    twice: Vector
+
+    @classmethod
+    def of_sizes(cls, nv: int) -> RungeKuttaArrays:
+        """Return arrays of zeros."""
+        return cls(*(np.zeros(nv) for _ in cls._fields))
+
+
+class MidpointArrays(NamedTuple):
+    """The iteration of the implicit midpoint rule."""
+
+    middle: Vector  # (nq,)
+    half: Vector  # (nv,) velocity in the middle
+    left: Vector  # (nv,) residual of the equations, and the step that it leads to
+    acting: Vector  # (nv,) forces in the middle
+    lag: Vector  # (nv,) forces that stand for the armature with which damping and stiffness are met
+    steps: Matrix  # (k, nv) of Broyden's method
+    weights: Vector  # (k,)
+
+    @classmethod
+    def of_sizes(cls, nq: int, nv: int) -> MidpointArrays:
+        """Return arrays of zeros."""
+        vectors = [np.zeros(nv) for _ in range(4)]
+        return cls(np.zeros(nq), *vectors, np.zeros((KEPT_STEPS, nv)), np.zeros(KEPT_STEPS))
+
+
+class StepArrays(NamedTuple):
+    """Results of the stages of a step."""
+
+    load: Vector  # (nv,) forces at the beginning, to which impulses are added
+    acceleration: Vector  # (nv,) at the beginning
+    unpushed: Vector  # (nv,) acceleration from which changes by impulses are counted
+    free: Vector  # (nv,) velocity after the step, where nothing touches
+    smooth: Vector  # (nq,) configuration there, by "rk4" and "midpoint"
+    after: Vector  # (nv,) velocity with impulses, in the axes of the start
+    struck: Vector  # (nv,) change of velocity by impacts at the beginning, by "rk4" and "midpoint"
+    displacement: Vector  # (nv,) that parts what overlaps
+    pushed_load: Vector  # (nv,) load with impulses at joints
+    pushed: Vector  # (nv,) acceleration with impulses
+    ahead: Vector  # (nq,) configuration after the step
+    end: Vector  # (nv,) velocity, in the axes of the end
+    none: Vector  # (nv,) no displacement
+    straight: Vector  # (nq,) configuration after the step, if nothing were parted
+    straight_end: Vector  # (nv,)
+    acting: Vector  # (nv,) forces whose work is bounded
+    energy: Vector  # (2,) [J] kinetic and potential, as functions give them
+    gain: Vector  # (1,) of the midpoint rule: part of the velocity that corrects the energy
+
+    @classmethod
+    def of_sizes(cls, nq: int, nv: int) -> StepArrays:
+        """Return arrays of zeros."""
+        sizes = {"smooth": nq, "ahead": nq, "straight": nq, "energy": 2, "gain": 1}
+        return cls(*(np.zeros(sizes.get(name, nv)) for name in cls._fields))
+
+
+class JointForces(NamedTuple):
+    """Forces at joints that follow the state."""
+
+    springs: Springs
+    drives: Drives
+    driving: DriveWork
+    efforts: Vector  # (nv,)
+    middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
+    curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
+
+
+class Inertias(NamedTuple):
+    """Inertias that functions of the robot take as arguments, where robots differ or drives add armature."""
+
+    parameters: Matrix  # (bodies, 10), or no rows
+    base_armature: Vector  # (k,) with what meets damping and springs at the step's end
+    armature: Vector  # (k,) with what meets drives too
+    own_armature: Vector  # (k,)
+
+
+class LoopArrays(NamedTuple):
+    """Results of `closing_step` for loops at x."""
+
+    residual: Vector  # (rows,) how far they are open
+    margins: Vector  # negative where they cannot be closed there
+    singularity: Vector  # (1,)
+    closed: Vector  # (nq,) a configuration after a step of closing loops
+    opened: Vector  # (1,) the greatest residual before loops were closed
+
+
+class ContactInertiaRecord(NamedTuple):
+    """Delassus matrices, by each of the ways to compute them (see `contact_inertia`)."""
+
+    of_bodies: BodyDelassus  # of bodies that may touch
+    with_rows: BodyDelassus  # and of joint rows
+    begin: Integers  # in place of theirs, where M⁻¹ gives G of the bodies that touch
+    factors: InverseFactors
+    factors_of_bodies: InverseFactors  # without joint rows
+    work: InverseWork
+
+
+class TouchingRecord(NamedTuple):
+    """Contacts, joint limits and dry friction of one robot."""
+
+    scene: CollisionScene
+    model: ContactModel
+    contacts: ContactPoints
+    count: Integers  # (2,) contacts, -1 where there was no room; whether joint rows count
+    kinematics: ContactKinematics
+    impulses: ContactImpulses
+    report: Vector  # (5,) numbers of `SolverReport`
+    workspace: SolverWorkspace
+    collisions: CollisionWork
+    inertia: ContactInertiaRecord
+    bodies: Integers  # numbers of the bodies that may touch
+    dofs: Integers  # of joints with limits or friction
+    forces: Matrix  # (bodies, 6) on all bodies
+    elsewhere: Vector  # (1,) [m/s] residual of impulses in `workspace` that were found elsewhere; negative for none
+
+
+class CallsOfRobot(NamedTuple):
+    """Functions of the robot, as machine code with the places of their arguments and results."""
+
+    dynamics: MachineCall  # x, w, load -> acceleration
+    dynamics_external: MachineCall  # with forces of the user on bodies
+    dynamics_pushed: MachineCall  # with those and impulses: x, w, pushed_load, forces -> pushed
+    inverse_dynamics: MachineCall  # x, w, acceleration -> load
+    free_velocity: MachineCall  # v, acceleration -> free
+    pushed_velocity: MachineCall  # v, pushed -> after
+    advance: MachineCall  # q, after, displacement -> x, end
+    advance_straight: MachineCall  # q, after, none -> x, straight_end
+    integrate: MachineCall  # q, increment -> x
+    closing: MachineCall  # x -> LoopArrays
+    spanning: MachineCall  # x -> S
+    kinetic: MachineCall  # x, w -> energy
+    potential: MachineCall  # x -> energy
+    placement: MachineCall  # of bodies that may touch
+    velocity: MachineCall
+    velocity_before: MachineCall
+    body_delassus: MachineCall  # of bodies that may touch
+    delassus_with_rows: MachineCall  # and of joint rows
+    delassus_of_touching: MachineCall  # of the bodies that touch
+    jacobian: MachineCall  # of bodies that may touch
+    inverse_matrix: MachineCall  # of the mass matrix
+
+
+class RobotStages(NamedTuple):
+    """One robot, with everything that its steps need."""
+
+    numbers: RobotNumbers
+    state: StateAndInputs
+    point: StagePoint
+    step: StepArrays
+    rounds: RungeKuttaArrays
+    midpoint: MidpointArrays
+    joints: JointForces
+    inertias: Inertias
+    loops: LoopArrays
+    touching: TouchingRecord
+    calls: CallsOfRobot
+
+
+class FleetStates(NamedTuple):
+    """States of many robots, and how many steps they take."""
+
+    q: Matrix  # (robots, nq)
+    v: Matrix  # (robots, nv)
+    active: Booleans  # (robots,) those that take steps
+    taken: Integers  # (robots,) how many each took
+    status: Integers  # (robots,) why the next step was not taken, as in `step`
+    plan: Integers  # (2,) how many steps are to be taken, -1 to look at contacts only; of how many steps one state is kept
+    kept_q: Tensor  # (robots, kept, nq)
+    kept_v: Tensor  # (robots, kept, nv)
+    last_row: Matrix  # (robots, joint rows) impulses of the last step
+    report: Matrix  # (robots, 5) of the solver
+    opened: Vector  # (robots,) of loops
+
+
+class FleetInputs(NamedTuple):
+    """Inputs of many robots, which may be the same for all robots or all steps."""
+
+    tau: Tensor  # (robots or 1, steps or 1, nv)
+    control: Tensor  # (robots or 1, steps or 1, nu)
+    external: Tensor4  # (robots or 1, steps or 1, bodies, 6)
+    given: Booleans  # (2,) whether there are controls, and forces on bodies
+
+
+class FleetContacts(NamedTuple):
+    """Contacts of the last step of many robots, with room for some of each."""
+
+    count: Integers  # (robots,)
+    candidate: IntegerMatrix  # (robots, room)
+    point: Tensor  # (robots, room, 3)
+    gap: Matrix  # (robots, room)
+    force: Tensor  # (robots, room, 3) impulses
+    wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
+
+
+class FleetFlight(NamedTuple):
+    """A step of many robots in free flight, side by side."""
+
+    load: Matrix  # (robots, nv)
+    acceleration: Matrix  # (robots, nv)
+    free: Matrix  # (robots, nv)
+    none: Matrix  # (robots, nv) no displacement
+    ahead: Matrix  # (robots, nq)
+    end: Matrix  # (robots, nv)
+
+    @classmethod
+    def of_sizes(cls, robots: int, nq: int, nv: int) -> FleetFlight:
+        """Return arrays of zeros."""
+        return cls(*(np.zeros((robots, nq if name == "ahead" else nv)) for name in cls._fields))
+
+
+class VariedArrays(NamedTuple):
+    """Numbers of robots that differ from one another; arrays without rows for those that are alike."""
+
+    friction: Matrix  # (robots, candidates)
+    damping: Matrix  # (robots, n)
+    stiffness: Matrix
+    drives: Tensor  # (robots, 9, nu)
+    lower: Matrix  # (robots, rows) of joint rows
+    upper: Matrix
+    parameters: Tensor  # (robots, bodies, 10)
+    armature: Matrix  # (robots, k) with what meets damping and springs
+    own_armature: Matrix  # (robots, k)
+    middle_armature: Matrix  # (robots, n)
+
+    @classmethod
+    def none(cls) -> VariedArrays:
+        """Return arrays without rows."""
+        return cls(*(np.zeros((0,) * (3 if name in ("drives", "parameters") else 2)) for name in cls._fields))
+
+
+class FleetArrays(NamedTuple):
+    """Many robots alike."""
+
+    states: FleetStates
+    inputs: FleetInputs
+    contacts: FleetContacts
+    flight: FleetFlight
+    varied: VariedArrays

@@ -1,0 +1,47 @@
+"""A simulation's constant part: the robot as the integrator moves it, forces at joints, and bounds of a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model.types import JointType
+from ..robot.robot import Robot
+from .forces import ForcesAtJoints
+from .implicit_drives import has_implicit_drives
+from .smooth_motion import middle_armature
+
+
+class StepModel:
+    """A robot that moves in steps of h seconds by an integrator.
+
+    The armature of `moving` has the damping and stiffness that the step meets implicitly; `middle_armature` (n,) has them for
+    "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step takes drives at its
+    end. A falling body gains `least_energy` [J] in a step.
+    """
+
+    def __init__(
+        self, robot: Robot, h: float, integrator: str, forces: ForcesAtJoints, passive: bool, max_penetration: float
+    ) -> None:
+        self.robot, self.h, self.integrator, self.forces, self.passive = robot, h, integrator, forces, passive
+        self.max_penetration = max_penetration
+        self.moving = robot
+        self.middle_armature = np.zeros(0)
+        if passive and integrator == "semi-implicit":
+            self.moving = robot.with_armature(forces.implicit_armature(h))
+        elif integrator != "semi-implicit" and (more := middle_armature(forces, h, passive)).any():
+            self.middle_armature = more
+            first = {j.name: more[j.v_slice.start] for j in robot.model.joints if more[j.v_slice.start] > 0.0}
+            own = {j.name: j.armature for j in robot.model.joints}
+            self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
+        self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h)
+        self.driven = self.has_drives and robot.forward_dynamics.execution == "traced"
+        self.looped = robot.closed and bool(robot.loop_rows)  # type: ignore[attr-defined]  # couplings cannot open
+        self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
+
+    def joint_of(self, row: int) -> str:
+        """The joint of a velocity (nv,)."""
+        return next(j.name for j in self.robot.joints if j.v_slice.start <= row < j.v_slice.stop)
+
+    def armature_rows(self) -> list[int]:
+        """First rows of the joints that have an armature, in the order of `robot.armature`."""
+        return [j.v_slice.start for j in self.robot.model.joints if j.type is not JointType.FLOATING]

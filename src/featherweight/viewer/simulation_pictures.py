@@ -1,0 +1,37 @@
+"""Pictures of a simulation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..simulation import Simulation
+from .drawn_ground import heights_of, level_of
+from .offscreen import OffscreenScene
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class SimulationPictures:
+    """Pictures of all robots of a simulation beside each other, or of one; the scene is kept until size or robots change."""
+
+    def __init__(self) -> None:
+        self._scene: OffscreenScene | None = None
+
+    def frame(self, simulation: Simulation, size: tuple[int, int], robot: int | None = None) -> Array:
+        """Draw the robots as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height).
+
+        The camera looks at where they are when the first picture is taken. Raises IndexError for a number that no robot has.
+        """
+        q = np.atleast_2d(simulation.q)
+        if robot is not None:
+            q = q[robot][None]
+        if self._scene is None or (self._scene.size, len(self._scene.start)) != (size, len(q)):
+            ground = simulation.ground
+            self._scene = OffscreenScene(simulation.robot, size, q=q, ground="below" if ground is None else level_of(ground))
+            heights = heights_of(ground)
+            if heights is not None:
+                self._scene.add_heights(*heights)
+        picture: Array = self._scene.frame(q)
+        return picture

@@ -1,0 +1,145 @@
+"""Convex hulls of meshes against Qhull's own, and what every polyhedron obeys; farthest vertices against all of them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull, QhullError
+from scipy.spatial.transform import Rotation
+
+from featherweight.collision.hulls import CELLS, FEW, GRID, Hull, cell_of, farthest_vertex, hull_of, searched_hull
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
+RNG = np.random.default_rng(0)
+TURN = Rotation.random(rng=np.random.default_rng(5)).as_matrix()
+
+
+def on_sphere(n: int, seed: int = 0) -> Array:
+    x = np.random.default_rng(seed).standard_normal((n, 3))
+    return np.asarray(x / np.linalg.norm(x, axis=1)[:, None])
+
+
+def prism(n: int) -> Array:
+    angle = 2.0 * np.pi * np.arange(n) / n
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return np.concatenate([np.column_stack([ring, np.full(n, z)]) for z in (-0.3, 0.3)])
+
+
+LATTICE = np.array(list(product(np.linspace(-1.0, 1.0, 4), repeat=3)))
+SHAPES = {  # points, and the vertices, faces and most corners of a face where they are known
+    "tetrahedron": (np.vstack([np.zeros(3), np.eye(3)]), (4, 4, 3)),
+    "cube": (CUBE, (8, 6, 4)),
+    "turned cube, with points within, on its faces and edges": (LATTICE @ TURN.T, (8, 6, 4)),
+    "points that are there twice": (np.repeat(CUBE, 3, axis=0), (8, 6, 4)),
+    "prism with twenty sides": (prism(20) @ TURN.T, (40, 22, 20)),
+    "thin plate": (CUBE * [1.0, 1.0, 1e-5], (8, 6, 4)),
+    "needle": (CUBE * [1.0, 1e-3, 1e-3] @ TURN.T, (8, 6, 4)),
+    "far from the origin": (CUBE + 1e3, (8, 6, 4)),
+    "small": (1e-4 * CUBE, (8, 6, 4)),
+    "ball": (on_sphere(300), (300, None, 3)),
+    "random": (RNG.standard_normal((60, 3)), None),
+}  # fmt: skip
+
+
+def corners_of(hull: Hull, f: int) -> Array:
+    return np.asarray(hull.corners[hull.faces[f] : hull.faces[f + 1]])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_hull_is_a_polyhedron_around_all_points(name: str) -> None:
+    """Faces are plane, convex and turn left seen from outside; no point is beyond; edges are in two faces; Euler holds."""
+    points, known = SHAPES[name]
+    hull = hull_of(points)
+    size = np.ptp(points, axis=0).max()
+    assert set(map(tuple, hull.vertices)) <= set(map(tuple, points))
+    count = len(hull.faces) - 1
+    edges = []
+    for f in range(count):
+        n, face = hull.normals[f], corners_of(hull, f)
+        x = hull.vertices[face]
+        assert np.linalg.norm(n) == pytest.approx(1.0)
+        np.testing.assert_allclose((x - x[0]) @ n, 0.0, atol=1e-9 * size)
+        assert ((points - x[0]) @ n).max() <= 1e-9 * size
+        sides = np.roll(x, -1, axis=0) - x
+        assert (np.cross(sides, np.roll(sides, -1, axis=0)) @ n > 0.0).all()
+        assert np.linalg.norm(sides.sum(axis=0)) < 1e-9 * size
+        edges += list(zip(face, np.roll(face, -1), strict=True))
+    assert len(set(edges)) == len(edges) and {(b, a) for a, b in edges} == set(edges)
+    assert len(hull.vertices) - len(edges) // 2 + count == 2
+    volume = sum(np.linalg.det(hull.vertices[[face[0], face[i], face[i + 1]]] - points.mean(axis=0)) / 6.0
+                 for face in (corners_of(hull, f) for f in range(count)) for i in range(1, len(face) - 1))  # fmt: skip
+    assert volume == pytest.approx(ConvexHull(points).volume, rel=1e-6)
+    if known:
+        vertices, faces, most = known
+        assert len(hull.vertices) == vertices and count in (faces, faces or count)
+        assert np.diff(hull.faces).max() == most
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_neighbours_and_faces_of_vertices_are_those_of_the_faces(name: str) -> None:
+    hull = hull_of(SHAPES[name][0])
+    neighbours: list[set[int]] = [set() for _ in hull.vertices]
+    owned: list[set[int]] = [set() for _ in hull.vertices]
+    for f in range(len(hull.faces) - 1):
+        face = corners_of(hull, f)
+        for a, b in zip(face, np.roll(face, -1), strict=True):
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+            owned[a].add(f)
+    for i in range(len(hull.vertices)):
+        linked, faces = hull.linked[hull.links[i] : hull.links[i + 1]], hull.owned[hull.owners[i] : hull.owners[i + 1]]
+        assert set(linked) >= neighbours[i] and len(set(linked)) == len(linked) >= 3 and i not in linked
+        assert all(owned[i] & owned[j] for j in linked)  # a diagonal of a face may be an edge too
+        assert set(faces) == owned[i] and len(faces) == len(owned[i])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_climbs_begin_at_the_vertex_that_is_farthest_along_the_middle_of_a_cell(name: str) -> None:
+    hull = hull_of(SHAPES[name][0])
+    middle = (np.arange(GRID) + 0.5) * (2.0 / GRID) - 1.0
+    for u, v, axis in product(middle, middle, np.vstack([np.eye(3), -np.eye(3)])):
+        d = axis + u * np.roll(np.abs(axis), 1) + v * np.roll(np.abs(axis), 2)
+        heights = hull.vertices @ d
+        assert heights[hull.starts[cell_of(tuple(d))]] >= heights.max() - 1e-12 * np.abs(heights).max()
+
+
+@pytest.mark.parametrize("points", [CUBE[:4], CUBE[:3], np.column_stack([LATTICE[:, :2], np.zeros(len(LATTICE))])])
+def test_points_without_a_volume_have_no_hull(points: Array) -> None:
+    with pytest.raises(QhullError):
+        hull_of(points)
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "two hulls"])
+def test_the_farthest_vertex_is_that_of_all(name: str) -> None:
+    """Along random directions and those to which whole faces are normal; also where the hull's numbers are not first."""
+    rng = np.random.default_rng(1)
+    points = 3.0 * on_sphere(FEW + 100, 7) if name == "two hulls" else SHAPES[name][0]
+    hull = hull_of(points)
+    first, begin = (5, CELLS) if name == "two hulls" else (0, 0)  # vertices and cells of another hull lie before
+    vertices = np.vstack([np.full((first, 3), 1e9), hull.vertices])
+    links = np.concatenate([np.zeros(first, np.int64), hull.links])
+    starts = np.concatenate([np.zeros(begin, np.int64), hull.starts + first])
+    both = hull._replace(vertices=vertices, links=links, linked=hull.linked + first, starts=starts)
+    found = searched_hull(both, (0, 0, 0, first, len(vertices), 0, 0, begin))
+    normals = hull.normals[rng.permutation(len(hull.normals))[:6]]
+    for d in (*rng.standard_normal((30, 3)), *normals, *np.eye(3), *-np.eye(3), np.zeros(3), 1e-200 * np.ones(3)):
+        best = farthest_vertex(found, d)
+        exact = (hull.vertices @ d).max()
+        assert first <= best < len(vertices)
+        assert vertices[best] @ d >= exact - 1e-12 * np.abs(d).max() * np.abs(hull.vertices).max()
+
+
+def test_directions_have_cells_in_which_they_lie_near_the_middle() -> None:
+    """All cells of both halves are met, and directions in one are at most the diagonal of a cell apart, from the middle out."""
+    d = np.random.default_rng(0).standard_normal((6000, 3))
+    cells = np.array([cell_of(tuple(x)) for x in d])
+    assert set(cells) == set(range(CELLS))
+    assert [cell_of(tuple(1e6 * x)) for x in d[:50]] == cells[:50].tolist()
+    on_cube = d / np.abs(d).max(axis=1)[:, None]
+    for cell in range(0, CELLS, 7):
+        inside = on_cube[cells == cell]
+        assert np.ptp(inside, axis=0).max() <= 2.0 / GRID + 1e-12 and (np.ptp(inside, axis=0) == 0.0).sum() == 1

@@ -1,0 +1,203 @@
+"""The contact problem of one robot against rigid bodies that move: what contacts see, and what their impulses do."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+from scipy.spatial.transform import Rotation
+
+from featherweight.collision.detection import ContactPoints
+from featherweight.contact.contact_model import ContactModel, joint_rows
+from featherweight.contact.contact_problem import (
+    AssembledProblem,
+    BodyDelassus,
+    ContactImpulses,
+    ContactKinematics,
+    active_rows,
+    assembled,
+    assembly_work,
+    body_of,
+    write_axes,
+    write_rows,
+)
+from featherweight.contact.contact_settings import ContactSettings
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CANDIDATES, JOINTS = 9, 3
+SETTINGS = ContactSettings(1e-3, 0.01, 1e-4, 0.01, 1e-10, False, False)
+ROWS = joint_rows(np.arange(JOINTS), np.array([-1.0, -inf, -inf]), np.array([1.0, 2.0, inf]), np.array([0.0, 0.0, 3.0]), 1e-3)
+
+
+@pytest.mark.parametrize(
+    "normal",
+    [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, -1), (0.9, np.sqrt(0.19), 0), (0.9 - 1e-12, 0.1, 0.4), (1, 1e-9, 0)],
+)
+def test_a_normal_and_two_tangents_turn_right(normal: tuple[float, float, float]) -> None:
+    n, axes = np.array(normal, float) / np.linalg.norm(normal), np.empty((3, 3))
+    write_axes(n, axes)
+    np.testing.assert_array_equal(axes[0], n)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-14)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+
+
+def random_placement(rng: np.random.Generator, size: float = 1.0) -> Array:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = Rotation.random(rng=rng).as_matrix(), size * rng.standard_normal(3)
+    return T
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_rows_give_the_velocity_of_the_point_that_a_body_carries(size: float) -> None:
+    """By differences of where the body takes it; a side's sign turns all."""
+    rng = np.random.default_rng(0)
+    T, v, x, axes, rows = (
+        random_placement(rng, size),
+        rng.standard_normal(6),
+        rng.standard_normal(3),
+        np.empty((3, 3)),
+        np.empty((3, 6)),
+    )
+    write_axes(np.array([0.6, 0.0, 0.8]), axes)
+    local = T[:3, :3].T @ (x - T[:3, 3])
+    h = 1e-5
+
+    def carried(t: float) -> Array:
+        R = T[:3, :3] @ Rotation.from_rotvec(t * v[3:]).as_matrix()
+        place: Array = T[:3, 3] + t * T[:3, :3] @ v[:3] + R @ local
+        return place
+
+    moved = (carried(h) - carried(-h)) / (2.0 * h)
+    for sign in (1.0, -1.0):
+        write_rows(axes, x, T, sign, rows)
+        np.testing.assert_allclose(rows @ v, sign * axes @ moved, atol=1e-8 * size + 1e-8)
+
+
+class Touching:
+    """Bodies of six or three rows that touch each other and the world at random, joint rows, and all that is theirs."""
+
+    def __init__(self, rng: np.random.Generator, width: list[int], contacts: int) -> None:
+        n = len(width)
+        self.width, self.contacts = np.array(width), contacts
+        sides = [rng.choice(n + 1, 2, replace=False) for _ in range(contacts)]
+        a, b = (np.array([s[i] for s in sides], np.int64).reshape(-1) for i in (0, 1))
+        a, b = np.where(a == n, b, a), np.where(a == n, -1, b)
+        b[b == n] = -1
+        normals = rng.standard_normal((contacts, 3))
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        self.points = ContactPoints(
+            rng.permutation(CANDIDATES)[:contacts],
+            a,
+            b,
+            rng.standard_normal((contacts, 3)),
+            normals,
+            rng.uniform(-1e-3, 1e-3, contacts),
+        )
+        placement = np.array([random_placement(rng) for _ in width]).reshape(n, 4, 4)
+        for i in np.flatnonzero(self.width == 3):  # its frame is where it may touch
+            here = [c for c in range(contacts) if i in (a[c], b[c])]
+            for c in here:
+                self.points.point[c] = placement[i, :3, 3]
+        v, before = rng.standard_normal((2, n, 6))
+        gap = np.where(ROWS.friction, inf, np.array([1e-4, -1e-3, 0.7, inf][: len(ROWS.joint)]))
+        self.kinematics = ContactKinematics(placement, v, gap, rng.standard_normal(4), before, rng.standard_normal(4))
+        self.model = ContactModel(self.width, rng.random(CANDIDATES), np.zeros(CANDIDATES), ROWS, SETTINGS)
+        size = int(self.width.sum())
+        J = rng.standard_normal((size + JOINTS, size + JOINTS))
+        self.delassus = BodyDelassus(J @ J.T, np.cumsum([0, *width]))
+        self.impulses = ContactImpulses.of_sizes(contacts, n, JOINTS, CANDIDATES, 4)
+        for x in (self.impulses.last_force, self.impulses.last_row):
+            x[:] = rng.standard_normal(x.shape)
+
+    def assembled(self) -> AssembledProblem:
+        work = assembly_work(self.contacts + 1, 4, len(self.delassus.G))
+        for room in (*work.law[:-1], work.approach, work.before, work.start, work.A, work.half, work.gap, work.rows, work.axes):
+            room.fill(np.nan)
+        return assembled(self.model, self.points, self.kinematics, self.delassus, self.impulses, work)
+
+    def map(self, p: AssembledProblem) -> Array:
+        """What rows see of velocities of all bodies and joints: made of exact velocities of points."""
+        k, starts = self.contacts, np.cumsum([0, *self.width])
+        R = np.zeros((len(p.start), len(self.delassus.G)))
+        for c in range(k):
+            for body, sign in ((self.points.a[c], 1.0), (self.points.b[c], -1.0)):
+                if body >= 0:
+                    T = self.kinematics.placement[body]
+                    x, y, z = T[:3, :3].T @ (self.points.point[c] - T[:3, 3])
+                    across = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+                    turned = sign * p.axes[c] @ T[:3, :3] @ np.hstack([np.eye(3), across])
+                    R[3 * c : 3 * c + 3, starts[body] : starts[body + 1]] = turned[:, : self.width[body]]
+        for i, r in enumerate(p.active):
+            R[3 * k + i, starts[-1] + ROWS.joint[r]] = ROWS.sign[r]
+        return R
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("contacts", [0, 1, 6])
+def test_the_problem_is_that_of_rows_on_bodies_and_joints(seed: int, contacts: int) -> None:
+    """A = R G Rᵀ, velocities R v, and the impulses of the step before turned into the axes of contacts."""
+    rng = np.random.default_rng(seed)
+    touching = Touching(rng, [[6], [6, 6], [6, 3, 6]][seed % 3], contacts)
+    p, kinematics = touching.assembled(), touching.kinematics
+    R, k = touching.map(p), contacts
+    np.testing.assert_allclose(p.problem.A, R @ touching.delassus.G @ R.T, atol=1e-12 * np.abs(p.problem.A).max(initial=1.0))
+    np.testing.assert_array_equal(p.problem.A, p.problem.A.T)
+    bodies = int(touching.width.sum())
+    for x, v, speed in ((p.approach, kinematics.velocity, kinematics.speed),
+                        (p.before, kinematics.velocity_before, kinematics.speed_before)):  # fmt: skip
+        whole = np.concatenate([v[i, : touching.width[i]] for i in range(len(v))])
+        np.testing.assert_allclose(x[: 3 * k], R[: 3 * k, :bodies] @ whole, atol=1e-12)
+        np.testing.assert_array_equal(x[3 * k :], speed[p.active])
+    last = touching.impulses.last_force[touching.points.candidate]
+    np.testing.assert_allclose(p.start[: 3 * k], np.einsum("cij,cj->ci", p.axes, last).ravel(), atol=1e-14)
+    np.testing.assert_array_equal(p.start[3 * k :], touching.impulses.last_row[p.active])
+    np.testing.assert_array_equal(p.problem.mu, touching.model.friction[touching.points.candidate])
+
+
+def test_joints_that_are_near_their_limits_or_have_friction_have_rows() -> None:
+    """The third row is of an upper limit that is far."""
+    touching = Touching(np.random.default_rng(0), [6], 1)
+    assert active_rows(touching.model, touching.kinematics).tolist() == [0, 1, 3]
+    p = touching.assembled()
+    assert p.active.tolist() == [0, 1, 3] and len(p.start) == 6
+    np.testing.assert_allclose(p.problem.upper, [inf, inf, 3e-3])
+
+
+def test_a_compliance_is_on_the_diagonal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing else changes; rigid contacts have none."""
+    from featherweight.contact import contact_problem, laws
+
+    touching = Touching(np.random.default_rng(1), [6, 6], 3)
+    rigid = touching.assembled().problem
+
+    def write_soft_law(model: ContactModel, motion: laws.RowMotion, law: laws.ContactLaw) -> None:
+        laws.write_rigid_law(model, motion, law)
+        law.compliance[:] = np.arange(1.0, len(law.compliance) + 1.0)
+
+    monkeypatch.setattr(contact_problem, "write_law", write_soft_law)
+    soft = touching.assembled().problem
+    np.testing.assert_array_equal(soft.A, rigid.A + np.diag(np.arange(1.0, len(rigid.A) + 1.0)))
+    np.testing.assert_array_equal(soft.b, rigid.b)
+
+
+def test_redundant_contacts_leave_a_matrix_of_the_rank_of_the_body() -> None:
+    """Twelve rows on a body with six degrees of freedom; masses in a ratio of 10⁸ between two bodies."""
+    rng = np.random.default_rng(3)
+    touching = Touching(rng, [6], 5)
+    p = touching.assembled()
+    assert np.linalg.matrix_rank(p.problem.A[:15, :15]) == 6
+    light = Touching(rng, [6, 6], 4)
+    G = block_diag(np.eye(6), 1e8 * np.eye(6), np.eye(JOINTS))
+    light.delassus = light.delassus._replace(G=G)
+    p = light.assembled()
+    R = light.map(p)
+    np.testing.assert_allclose(p.problem.A, R @ G @ R.T, rtol=1e-12, atol=1e-4)
+
+
+def test_the_sides_of_a_contact() -> None:
+    points = Touching(np.random.default_rng(0), [6, 6], 4).points
+    for c in range(4):
+        assert (body_of(points, c, 0), body_of(points, c, 1)) == (points.a[c], points.b[c])

@@ -1,0 +1,88 @@
+"""Steps of simulations as plain Python, and by any compilation of the same text.
+
+Tables are at addresses: what has to run as Python makes named tuples of the arrays that are there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from featherweight.engine.loops.kernels import CompiledLoop, Layout, Table
+from featherweight.simulation import fleet
+from featherweight.simulation.fleet_loop import work_on_robots
+
+
+def record_at(layout: Layout, address: int) -> Any:
+    """Return the named tuple of a table at an address: its arrays are those that are there, not copies."""
+    words = (ctypes.c_int64 * layout.words).from_address(address)
+    fields: list[Any] = []
+    for _, inner, at in layout.fields:
+        if isinstance(inner, Layout):
+            fields.append(record_at(inner, address + 8 * at))
+        elif isinstance(inner, tuple):
+            name, axes = inner
+            shape = [words[at + 1 + k] for k in range(axes)]
+            fields.append(array_at(words[at], np.dtype(name), shape))
+        elif inner is None:
+            fields.append(None)
+        else:
+            number = struct.unpack("<d", struct.pack("<q", words[at]))[0] if inner == "float" else words[at]
+            fields.append({"bool": bool, "int": int, "float": float}[inner](number))
+    return layout.kind(*fields)
+
+
+def array_at(address: int, dtype: np.dtype[Any], shape: list[int]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return the C-contiguous array at an address."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    if size == 0:
+        return np.zeros(shape, dtype)
+    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(shape)
+
+
+class PlainLoop:
+    """A function of tables and whole numbers, called as a `CompiledLoop` is, and run by Python."""
+
+    def __init__(self, function: Callable[..., int]) -> None:
+        self.function, self.calls = function, 0
+
+    def for_tables(self, *tables: Table) -> Callable[..., int]:
+        """Return the function of addresses of tables of these layouts, and of the numbers."""
+        layouts = [t.layout for t in tables]
+
+        def run(*words: int) -> int:
+            self.calls += 1
+            contents = [record_at(layout, address) for layout, address in zip(layouts, words, strict=False)]
+            with np.errstate(all="ignore"):  # as machine code has it: infinity and NaN
+                return int(self.function(*contents, *words[len(layouts) :]))
+
+        return run
+
+
+ROUNDED = CompiledLoop(work_on_robots, numbers=3, fused=False)
+"""Machine code in which each operation is rounded, as in Python."""
+
+
+@contextmanager
+def steps_by(loop: Any) -> Iterator[None]:
+    """Within, simulations that begin to step or to look do so by this loop."""
+    kept = fleet.WORK_ON_ROBOTS
+    fleet.WORK_ON_ROBOTS = loop
+    try:
+        yield
+    finally:
+        fleet.WORK_ON_ROBOTS = kept
+
+
+@contextmanager
+def plain_python() -> Iterator[PlainLoop]:
+    """Within, simulations that begin to step or to look do so as plain Python."""
+    loop = PlainLoop(work_on_robots)
+    with steps_by(loop):
+        yield loop
+    assert loop.calls > 0, "nothing ran as plain Python"
