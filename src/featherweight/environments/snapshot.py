@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,25 +12,17 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.description import Description
 from ..model.types import Frame
-from ..robot.qpos_qvel import QposQvel, cross
+from ..robot.qpos_qvel import QposQvel
 from ..robot.robot import Robot
 from ..simulation import Simulation
 from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
 from ..simulation.joint_limits import default_start
+from .contact_forces import Forces
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 HOME = "qpos0"  # among configurations
-
-
-class Forces(NamedTuple):
-    """What acted in the last step: n contacts of all robots together."""
-
-    robot: Array  # (n,) which one touches
-    link: Array  # (n,) and with what, the place among `Links.names`
-    point: Array  # (n, 3) [m] in the world
-    force: Array  # (n, 3) [N] on the link, in the world
 
 
 def home_of(robot: Robot) -> Array:
@@ -80,6 +72,16 @@ class Snapshot:
     ) -> None:  # fmt: skip
         """`of` is the simulation that the robots are in, and which of its robots they are: they may differ by `vary`."""
         self.links, self.q, self.v, self._forces, self._control, self._of = links, q, v, forces, control, of
+        self.terms: dict[Any, Any] = {}  # what tasks keep for terms that share it: see `kept`
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"terms": {}}
+
+    def as_before(self) -> Snapshot:
+        """Return the same instant as steps begin from it: without forces and controls."""
+        found, before = vars(self), Snapshot(self.links, self.q, self.v, of=self._of)
+        vars(before).update({name: found[name] for name in ("qpos", "center_of_mass") if name in found})
+        return before
 
     @cached_property
     def qpos(self) -> Array:
@@ -123,11 +125,8 @@ class Snapshot:
     @cached_property
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
-        f, count = known(self._forces), len(self.links.names)
-        wrench = np.concatenate([cross(f.point - self.center_of_mass[f.robot], f.force), f.force], axis=-1)
-        place = f.robot * count + f.link
-        sums = [np.bincount(place, weights=w, minlength=len(self.q) * count) for w in wrench.T]
-        return np.stack(sums, axis=-1).reshape(len(self.q), count, 6)
+        forces: Forces = known(self._forces)
+        return forces.about(self.center_of_mass, len(self.links.names))
 
     @property
     def qfrc_actuator(self) -> Array:

@@ -93,6 +93,7 @@ class ForcesAtJoints:
         self._sprung = np.flatnonzero(self.stiffness)
         self.actuators = tuple(actuators)
         self.drives = self._of_actuators()
+        self._one_drive_each = len(set(self.drives.row.tolist())) == len(self.drives.row)
 
     def _carry_springs(self, each: dict[str, Array]) -> None:
         """Put the springs of joints that follow one other in proportion on the leaders: 1/2 k (s x + o - r)² is there
@@ -166,8 +167,11 @@ class ForcesAtJoints:
         numbers = self.drives.values if values is None else np.moveaxis(values, 1, 0)
         force = drive_force(numbers, control, self.coordinates(q, rows), rates)
         total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
+        if S is None and self._one_drive_each:
+            total[..., rows] += force
+            return total
         if S is None:
-            for k, r in enumerate(rows):  # two drives may share a joint
+            for k, r in enumerate(rows):  # two drives share a joint
                 total[..., r] += force[..., k]
             return total
         of_rows = np.zeros((*force.shape[:-1], S.shape[-2]))

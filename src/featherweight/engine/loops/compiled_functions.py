@@ -13,6 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from ..backends.llvm.jit import host, load_object
+from ..backends.llvm.python_objects import address_of
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
@@ -129,7 +130,7 @@ def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
         if not x.flags.c_contiguous:
             raise ValueError("arrays for compiled kernels must be C-contiguous; see numpy.ascontiguousarray")
         key += x.dtype.char, x.ndim
-        flat.append(x.ctypes.data)
+        flat.append(address_of(x))
         flat += x.shape
     elif kind is float or kind is int or kind is bool:
         key.append(kind)

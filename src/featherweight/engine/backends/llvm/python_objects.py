@@ -41,6 +41,11 @@ def _word(x: Any, offset: int) -> int:
     return ctypes.c_void_p.from_address(id(x) + offset).value or 0
 
 
+def address_of(x: Any) -> int:
+    """Return the address of an array's numbers; NumPy's own `x.ctypes.data` takes six times as long."""
+    return _word(x, DATA) if layouts_known() else int(x.ctypes.data)
+
+
 @functools.cache
 def layouts_known() -> bool:
     """Whether objects of this Python and this NumPy lie in memory as is said above. Where not, the general call answers."""
