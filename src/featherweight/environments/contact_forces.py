@@ -14,62 +14,43 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Forces(NamedTuple):
-    """What acted in the last step: n contacts of all robots together."""
+    """Contacts of the last step, by robot, and the links that they are on."""
 
-    robot: Array  # (n,) which one touches
-    link: Array  # (n,) and with what, the place among `Links.names`
-    point: Array  # (n, 3) [m] in the world
-    force: Array  # (n, 3) [N] on the link, in the world
+    contacts: ContactArrays
+    links: Array  # (candidates, 2) places among `Links.names`; forces are on the first, -1 is the world
+    step: float  # [s]
 
-    def about(self, centers: Array, links: int) -> Array:
-        """Return their sums (robots, links, 6), torques first, about a centre of each robot (robots, 3)."""
-        total = np.zeros((len(centers), links, 6))
-        if len(self.robot):
-            arrays = (np.ascontiguousarray(x, np.int64) for x in (self.robot, self.link))
-            vectors = (np.ascontiguousarray(x, np.float64) for x in (self.point, self.force, centers))
-            add_wrenches(*arrays, *vectors, total)
+    def about(self, centers: Array, count: int) -> Array:
+        """Return the sums on links (robots, count, 6), torques first, about a centre of each robot (robots, 3)."""
+        total = np.zeros((len(centers), count, 6))
+        if self.contacts.candidate.size:
+            add_wrenches(*self.contacts, self.links, self.step, np.ascontiguousarray(centers, np.float64), total)
         return total
 
 
-def forces_on_links(contacts: ContactArrays, links: Array, step: float) -> Forces:
-    """Return the forces in a step of that length [s], on both links (candidates, 2) of contacts; -1 is the world, left out."""
-    most = 2 * int(np.add.reduce(contacts.counts))
-    found = Forces(np.empty(most, np.int64), np.empty(most, np.int64), np.empty((most, 3)), np.empty((most, 3)))
-    if not most:
-        return found
-    n = share_out_forces(contacts, links, step, found)
-    return Forces(found.robot[:n], found.link[:n], found.point[:n], found.force[:n])
+def forces_now(contacts: ContactArrays, links: Array, step: float) -> Forces:
+    """Return the forces of contacts in arrays of their own, to which no later step writes."""
+    most = int(np.maximum.reduce(contacts.counts))
+    rest = (x[:, :most].copy() for x in (contacts.candidate, contacts.point, contacts.impulse))
+    return Forces(ContactArrays(contacts.counts.copy(), *rest), links, step)
 
 
 @partial(CompiledKernel, fused=False)
-def share_out_forces(contacts: ContactArrays, links: Array, step: float, found: Forces) -> int:
-    """Fill `found` with contacts by robot, the first link of each before the second; how many there are."""
-    n = 0
-    for i in range(len(contacts.counts)):
-        for k in range(contacts.counts[i]):
+def add_wrenches(
+    counts: Array, candidate: Array, point: Array, impulse: Array, links: Array, step: float, centers: Array, total: Array
+) -> None:
+    """Add forces on the first links of contacts, and the opposite ones on the second, to total (robots, links, 6)."""
+    for i in range(len(counts)):
+        for k in range(counts[i]):
+            x, y, z = point[i, k, 0] - centers[i, 0], point[i, k, 1] - centers[i, 1], point[i, k, 2] - centers[i, 2]
             for side in range(2):
-                link = links[contacts.candidate[i, k], side]
+                link, way = links[candidate[i, k], side], 1.0 - 2.0 * side
                 if link < 0:
                     continue
-                found.robot[n], found.link[n] = i, link
-                for r in range(3):
-                    force = contacts.impulse[i, k, r] / step
-                    found.point[n, r] = contacts.point[i, k, r]
-                    found.force[n, r] = force if side == 0 else -force
-                n += 1
-    return n
-
-
-@partial(CompiledKernel, fused=False)
-def add_wrenches(robot: Array, link: Array, point: Array, force: Array, centers: Array, total: Array) -> None:
-    """Add forces to total (robots, links, 6)."""
-    for n in range(len(robot)):
-        i, k = robot[n], link[n]
-        x, y, z = point[n, 0] - centers[i, 0], point[n, 1] - centers[i, 1], point[n, 2] - centers[i, 2]
-        fx, fy, fz = force[n, 0], force[n, 1], force[n, 2]
-        total[i, k, 0] += y * fz - z * fy
-        total[i, k, 1] += z * fx - x * fz
-        total[i, k, 2] += x * fy - y * fx
-        total[i, k, 3] += fx
-        total[i, k, 4] += fy
-        total[i, k, 5] += fz
+                fx, fy, fz = way * (impulse[i, k, 0] / step), way * (impulse[i, k, 1] / step), way * (impulse[i, k, 2] / step)
+                total[i, link, 0] += y * fz - z * fy
+                total[i, link, 1] += z * fx - x * fz
+                total[i, link, 2] += x * fy - y * fx
+                total[i, link, 3] += fx
+                total[i, link, 4] += fy
+                total[i, link, 5] += fz

@@ -13,7 +13,7 @@ from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, Simulation
 from ..simulation.overlaps import overlaps
-from .contact_forces import Forces, forces_on_links
+from .contact_forces import Forces, forces_now
 from .snapshot import HOME, Links, Snapshot, home_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -92,11 +92,11 @@ class ParallelRobots:
         return Snapshot(self.links, q, v, felt, control, (self.simulation, which))
 
     def _forces(self, which: Array | slice) -> Forces:
-        """On both links of contacts, but for the world."""
+        """Contact forces of some robots."""
         contacts = self.simulation.contact_arrays
         if which is not EVERY:
             contacts = contacts.of(which)
-        return forces_on_links(contacts, self._touching_links, self.simulation.step_size)
+        return forces_now(contacts, self._touching_links, self.simulation.step_size)
 
     def _numbers_of_touching_links(self) -> Array:
         """Those of `Simulation.touching_links` (n, 2), by their places among all links, -1 for the world."""

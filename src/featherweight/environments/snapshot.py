@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ..simulation.joint_limits import default_start
 from .contact_forces import Forces
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 
 HOME = "qpos0"  # among configurations
 
@@ -28,6 +30,20 @@ HOME = "qpos0"  # among configurations
 def home_of(robot: Robot) -> Array:
     """The configuration (nq,) around which episodes begin: its description's, or where simulations start."""
     return np.array(robot.configurations[HOME]) if HOME in robot.configurations else default_start(robot)
+
+
+class once(Generic[T]):  # noqa: N801  # as functools.cached_property, whose lock takes longer than some quantities here
+    """An attribute that is computed when it is first asked for."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function, self._name, self.__doc__ = function, function.__name__, function.__doc__
+
+    def __get__(self, owner: Any, kind: type) -> T:
+        if owner is None:
+            return self  # type: ignore[return-value]
+        value: T = self._function(owner)
+        owner.__dict__[self._name] = value
+        return value
 
 
 class Links:
@@ -78,22 +94,24 @@ class Snapshot:
         return vars(self) | {"terms": {}}
 
     def as_before(self) -> Snapshot:
-        """Return the same instant as steps begin from it: without forces and controls."""
-        found, before = vars(self), Snapshot(self.links, self.q, self.v, of=self._of)
-        vars(before).update({name: found[name] for name in ("qpos", "center_of_mass") if name in found})
+        """Return the same instant as steps begin from it: without forces, controls and terms."""
+        found, before = self.__dict__, Snapshot(self.links, self.q, self.v, of=self._of)
+        for name in ("qpos", "center_of_mass"):
+            if name in found:
+                before.__dict__[name] = found[name]
         return before
 
-    @cached_property
+    @once
     def qpos(self) -> Array:
         """(robots, nq) in MuJoCo's order."""
         return self.links.order.qpos(self.q)
 
-    @cached_property
+    @once
     def qvel(self) -> Array:
         """(robots, nv) in MuJoCo's order and frames."""
         return self.links.order.qvel(self.q, self.v)
 
-    @cached_property
+    @once
     def center_of_mass(self) -> Array:
         """(robots, 3)."""
         function = self.links.robot.center_of_mass
@@ -102,7 +120,7 @@ class Snapshot:
         simulation, which = self._of
         return np.asarray(simulation.with_own_inertias(function, self.q, which=which))
 
-    @cached_property
+    @once
     def _about_center_of_mass(self) -> Any:
         if self._varied("parameters") is not None:
             raise NotImplementedError(
@@ -122,7 +140,7 @@ class Snapshot:
         """Velocities (robots, links, 6)."""
         return np.asarray(self._about_center_of_mass.velocity)
 
-    @cached_property
+    @once
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
         forces: Forces = known(self._forces)

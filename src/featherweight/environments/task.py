@@ -18,6 +18,7 @@ from .snapshot import Snapshot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Terms = dict[str, Array]
+VELOCITIES = ("x_velocity", "y_velocity")
 
 
 def kept(method: Callable[..., Array]) -> Callable[..., Array]:
@@ -103,7 +104,8 @@ class Task:
 
     def motion(self, before: Snapshot, after: Snapshot) -> Terms:
         """What else it tells after a step, besides rewards."""
-        return {f"{axis}_velocity": v for axis, v in zip("xy", self.velocity(before, after).T, strict=False)}
+        velocity = self.velocity(before, after)
+        return {name: velocity[:, k] for k, name in enumerate(VELOCITIES[: velocity.shape[1]])}
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class UprightTask(Task):
         return self.healthy_reward * self.healthy(now)
 
     def terminated(self, now: Snapshot) -> Array:
-        return ~self.healthy(now) & self.terminate_when_unhealthy
+        return ~self.healthy(now) if self.terminate_when_unhealthy else super().terminated(now)
 
 
 def inside(x: Array, low: Array | float, high: Array | float) -> Array:

@@ -187,7 +187,8 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         failed = self.robots.advance(actions, task.frame_skip)
         after = self._now()
         self._last = after, self.simulation.revision
-        terms, reward = task.rewards(before, after, actions), np.zeros(self.num_envs)
+        terms = task.rewards(before, after, actions)
+        reward = np.zeros(self.num_envs)
         for x in terms.values():
             reward += x
         told = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
@@ -202,7 +203,12 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     def observation(self, now: Snapshot) -> Array:
         """What the task observes (num_envs, ...), in memory that no snapshot shares."""
         seen = self.task.observation(now)
-        return seen.copy() if seen.base is not None or any(seen is x for x in vars(now).values()) else seen
+        if seen.base is not None:
+            return seen.copy()
+        for x in now.__dict__.values():
+            if seen is x:
+                return seen.copy()
+        return seen
 
     def _with_resets(self, observation: Array, told: Terms, beginning: Array) -> dict[str, Any]:
         """Begin the next episodes where they are to begin now, and put what they begin with into observations; `info`."""
