@@ -55,7 +55,8 @@ class Inputs(NamedTuple):
 class Fleet:
     """States q (robots, nq) and v (robots, nv), moved by compiled steps.
 
-    `failed` are those whose step could not be taken.
+    `failed` are those whose step could not be taken. `revision` is another number after each change of states or of what
+    `vary` gave.
     """
 
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
@@ -66,6 +67,7 @@ class Fleet:
         self._tables: deque[StagesTable] = deque()
         self.varied = VariedArrays.none()
         self.done = 0
+        self.revision = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -81,6 +83,7 @@ class Fleet:
 
     def reset(self, q: Array, v: Array) -> None:
         """Begin at these states."""
+        self.revision += 1
         self.start = q.copy(), v.copy()
         self.failed = np.zeros(len(q), bool)
         self._home = self._new_arrays(q, v)
@@ -109,6 +112,7 @@ class Fleet:
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
         """Begin anew with robots numbered `which`, at states (some, ..)."""
+        self.revision += 1
         states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
@@ -188,6 +192,7 @@ class Fleet:
 
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots numbers of their own, by fields of `VariedArrays`."""
+        self.revision += 1
         made = VariedArrays.none()._replace(**varied)
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
@@ -235,6 +240,7 @@ class Fleet:
 
     def put(self, q: Array, v: Array) -> None:
         """Go on from other states."""
+        self.revision += 1
         self._home.states.q[:], self._home.states.v[:] = q, v
 
     # what came of the last step
@@ -266,6 +272,7 @@ class Fleet:
 
     def step(self, tau: Any, control: Any, time: float, steps: int = 1) -> bool:
         """Take steps under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
+        self.revision += 1
         if not self._ready:
             self.done = 0
             self._compile()
@@ -293,6 +300,7 @@ class Fleet:
         stop before that step, or begin anew where they did. Raises SimulationError if that is to be raised: all robots are
         then at the state before the step of the first to fail, and `done` says how many steps they took.
         """
+        self.revision += 1
         a = self._home
         states = a.states
         self.done = 0
