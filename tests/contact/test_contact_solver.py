@@ -104,7 +104,7 @@ class Scene:
 
     @property
     def J(self) -> Array:
-        """What contacts see (normal, then tangents) of velocities of all bodies."""
+        """The velocities of contacts (normal, then tangents) by those of all bodies."""
         rows, axes = np.zeros((3 * self.k, 6 * self.n)), np.empty((3, 3))
         for c in range(self.k):
             write_axes(self.points.normal[c], axes)

@@ -31,7 +31,7 @@ MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies tha
 
 
 class SolverReport(NamedTuple):
-    """What the solver did for a robot."""
+    """Result of the solver for one robot."""
 
     residual: float  # [m/s]
     allowed: float  # [m/s]; a residual above it is a failure
@@ -88,9 +88,9 @@ def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: Im
     Poisson's restitution: a contact that bounces gives the restitution times its normal impulse of compression once more. That
     is for the velocities of the step's beginning, since forces of a step are none of an impact. Where velocities belong half a
     step before positions (semi-implicit Euler) a ball then leaves as fast as it came, which keeps the energy that such steps
-    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins. What does not bounce but
-    would close within the step at the velocities of its beginning is an impact too: those impulses act for the whole step, and
-    the others, on average, for half of it.
+    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins. A contact that
+    does not bounce, but would close within the step at the velocities of its beginning, is an impact too: its impulses act for
+    the whole step, and the others, on average, for half of it.
     """
     return find_impulses_by(solve_in, p, in_step, tolerance, work)
 
@@ -160,7 +160,7 @@ def is_struck(p: AssembledProblem, least: float) -> bool:
 
 
 def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
-    """That of the velocities at the beginning of the step, with the gaps that count in the step."""
+    """Return the problem for the velocities at the beginning of the step, with the gaps that count in the step."""
     problem = p.problem
     b = work.at_impact[: len(problem.b)]
     for i in range(len(b)):
@@ -288,6 +288,8 @@ def resolve(
     if elsewhere >= 0.0:
         allowed = ACCEPTED * tolerance
         solution = Solution(work.f[: len(p.start)], elsewhere, 0, 0)
+    elif not is_finite(p.problem):  # comparisons of solvers would take NaN for a residual of zero
+        solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
     else:
         solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
@@ -296,6 +298,16 @@ def resolve(
         parting = write_impulses(model, contacts, p, solution.impulses, impulses, work)
         stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap)
     return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting, stored)
+
+
+def is_finite(problem: Problem) -> bool:
+    """Whether all entries of A and b are finite."""
+    finite = True
+    for i in range(len(problem.b)):
+        finite = finite and abs(problem.b[i]) < np.inf
+        for x in problem.A[i]:
+            finite = finite and abs(x) < np.inf
+    return finite
 
 
 def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:

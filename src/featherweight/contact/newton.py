@@ -5,8 +5,8 @@ The natural residual, as a velocity, of impulses f that leave the velocities u =
     r(f) = rho (f - P(f - u/rho))        P the projection on what f may be: f_n >= 0, then |f_t| <= mu f_n; bounds
     r' = rho (1 - P') + P' A             P' is block-diagonal: 0 open, 1 sticking, and in between sliding
 
-rho is the greatest entry on the diagonal of A for each contact (Alart and Curnier 1991). What is open, sticks and slides
-comes from f - u/rho, so that resting contacts, for which r is linear, are solved in a step or two.
+rho is the greatest entry on the diagonal of A for each contact (Alart and Curnier 1991). Whether a contact is open, sticks or
+slides follows from f - u/rho, so that resting contacts, for which r is linear, are solved in a step or two.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def newton_work(size: int) -> NewtonWork:
 
 
 def write_residual(problem: Problem, f: Vector, rho: Vector, residual: Vector, slope: Tensor) -> float:
-    """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r."""
+    """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r, infinity if any is NaN."""
     A, b, mu, lower, upper = problem.A, problem.b, problem.mu, problem.lower, problem.upper
     k, m = len(mu), len(f)
     worst = 0.0
@@ -61,7 +61,7 @@ def write_residual(problem: Problem, f: Vector, rho: Vector, residual: Vector, s
         slope[s, 0, 0], slope[s, 0, 1], slope[s, 0, 2] = 1.0 if residual[i] == aim else 0.0, 0.0, 0.0
     for i in range(m):
         residual[i] = rho[i] * (f[i] - residual[i])
-        worst = max(worst, abs(residual[i]))
+        worst = max(worst, abs(residual[i])) if residual[i] == residual[i] else np.inf
     return worst
 
 

@@ -30,9 +30,9 @@ from .stage_records import (
     MidpointArrays,
     RobotNumbers,
     RobotStages,
-    StateAndInputs,
     RungeKuttaArrays,
     StagePoint,
+    StateAndInputs,
     StepArrays,
     TouchingRecord,
 )  # fmt: skip
