@@ -15,6 +15,7 @@ from numpy._core import _multiarray_umath as _umath  # type: ignore[attr-defined
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _Table = ctypes.POINTER(ctypes.c_void_p)
+_POINTER = ctypes.c_void_p
 
 HEADER = object.__basicsize__
 TYPE = 8  # bytes from an object's address to its class
@@ -43,7 +44,7 @@ def _word(x: Any, offset: int) -> int:
 
 def address_of(x: Any) -> int:
     """Return the address of an array's numbers; NumPy's own `x.ctypes.data` takes six times as long."""
-    return _word(x, DATA) if layouts_known() else int(x.ctypes.data)
+    return (_POINTER.from_address(id(x) + DATA).value or 0) if layouts_known() else int(x.ctypes.data)
 
 
 @functools.cache
