@@ -92,7 +92,7 @@ class QposQvel:
 
 def in_order(x: Array, order: Array | None) -> Array:
     """The last axis in another order, or None for the same."""
-    return np.array(x, np.float64, order="C") if order is None else np.take(x, order, axis=-1)
+    return np.array(x, np.float64, order="C") if order is None else np.take(np.asarray(x, np.float64), order, axis=-1)
 
 
 def rows(x: Array) -> Array:
