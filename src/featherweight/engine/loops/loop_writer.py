@@ -693,7 +693,7 @@ class FunctionWriter:
             f.branch(has_failed(f, WORKSPACE), FAILED_BLOCK, there)
             f.label(there)
         if len(words) < 2:
-            registers = (value,) if words else ()
+            registers: Registers = (value,) if words else ()
         else:
             registers = tuple(f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
         if self.checked:
