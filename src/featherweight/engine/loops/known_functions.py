@@ -211,6 +211,7 @@ KNOWN_FUNCTIONS: dict[Any, Known] = {
     math.isnan: is_nan, np.isnan: is_nan, math.isinf: is_infinite, np.isinf: is_infinite,
     np.minimum: of_two("minimum"), np.maximum: of_two("maximum"),
     isinstance: is_instance, sin_and_cos: sine_and_cosine, operator.add: operation("+"), operator.sub: operation("-"),
-    operator.mul: operation("*"), operator.truediv: operation("/"), views.as_matrix: matrix, views.subtract_multiples: multiples, call_machine: machine,
+    operator.mul: operation("*"), operator.truediv: operation("/"),
+    views.as_matrix: matrix, views.subtract_multiples: multiples, call_machine: machine,
 }  # fmt: skip
 """What plans a call, by the function that is called."""

@@ -647,7 +647,7 @@ class FunctionWriter:
             if self.checked:
                 self.require(f.less(-1, wanted), RANGE, x.where, begin, wanted, first)
         if self.checked:
-            self.require(f.binary("icmp ule", "i64", begin, first), RANGE, x.where, begin, end, first)
+            self.require(f.less(-1, begin), RANGE, x.where, begin, end, first)
         if begin == "0":
             return (data, end, *rest)
         skipped = self.times(begin, self.product(rest)) if rest else begin
@@ -810,7 +810,8 @@ def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False) -> t
 def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
     """`i64 name(ptr words, ptr results, ptr record)`: arguments as words one after the other; results go to `results`.
 
-    With `objects`, the word of an array is the address of NumPy's object. It returns 1 where there is no memory for the kernel's lists, else 0.
+    With `objects`, the word of an array is the address of NumPy's object. The entry returns 1 where there is no memory for the
+    kernel's lists, else 0.
     """
     p = plan.functions[-1]
     f = Function("i64", name, ["ptr %words", "ptr %results", "ptr %record"], "external", ATTRIBUTES)
