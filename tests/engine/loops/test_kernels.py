@@ -172,11 +172,10 @@ def test_products_are_fused_with_sums() -> None:
     differ = 0
     for row in rng.standard_normal((50, 4)):
         a, b, c, d = map(float, row)
-        once = [
-            float(Fraction(s) * Fraction(a) * Fraction(b) + Fraction(t) * Fraction(c)) for s, t in ((1, 1), (-1, 1), (1, -1))
-        ]
-        product = float(Fraction(a) * Fraction(b))
-        pair = [float(Fraction(s) * Fraction(c) * Fraction(d) + Fraction(product)) for s in (1, -1)]
+        x, y, z, w = map(Fraction, (a, b, c, d))
+        once = [float(s * x * y + t * z) for s, t in ((1, 1), (-1, 1), (1, -1))]
+        product = float(x * y)
+        pair = [float(s * z * w + Fraction(product)) for s in (1, -1)]
         assert fused(a, b, c, d) == (once[0], once[0], once[1], once[2], *pair, once[0], once[1])
         assert apart(a, b, c, d) == sums(a, b, c, d)
         differ += fused(a, b, c, d) != apart(a, b, c, d)
@@ -228,7 +227,7 @@ def ranges(n: int, out: Vector) -> int:
         out[0] = i
     last = -1
     for last in range(3):
-        pass
+        count += last
     for i in range(4):
         last += i
         i += 5
@@ -250,7 +249,7 @@ def over_items(values: Vector, matrix: Matrix, point: Any) -> float:
         if k == 1:
             continue
         total += k + x
-    for a, b in zip(point, WEIGHTS):
+    for a, b in zip(point, WEIGHTS, strict=False):
         if a > 1e3:
             break
         total -= a * b
@@ -500,7 +499,7 @@ def recursive(n: int) -> int:
     return 1 if n == 0 else recursive(n - 1)
 
 
-def without_end(x: float) -> float:  # type: ignore[return]
+def without_end(x: float) -> float:  # type: ignore[return]  # noqa: RET503
     if x > 0.0:
         return 1.0
 
@@ -545,6 +544,20 @@ def counted_by_variable(n: int) -> int:
     return total
 
 
+def zipped(a: Any, b: Any) -> float:
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += x * y
+    return total
+
+
+def enumerated(a: Any) -> float:
+    total = 0.0
+    for k, x in enumerate(a, start=1):
+        total += k * x
+    return total
+
+
 REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], int, str]] = [
     (a_list, (1.0,), 1, "a dictionary"),
     (unset, (1.0,), 3, "'y' may have no value here"),
@@ -559,6 +572,8 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], int, str]] = [
     (gives_matrix, (np.zeros((2, 2)),), 1, "'x' of takes_vector is an array of float64 with 1 axis, and array of .* 2 axes"),
     (wrong_result, (1.0,), 1, "returns int by its annotation, and float here"),
     (gives_float, (1.0,), 1, r"'i' of takes_whole is int, and float is given; convert it by int\(\)"),
+    (zipped, ((1.0, 2.0), (1.0,)), 2, "zip of tuples of 2, 1 items"),
+    (enumerated, ((1.0, 2.0),), 2, "enumerate with further arguments"),
     (variable_power, (1.0, 2.0), 1, "write the product out"),
     (counted_by_variable, (2,), 2, "a step that is not a constant; write `while`"),
 ]

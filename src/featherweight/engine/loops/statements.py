@@ -324,7 +324,7 @@ def _for(p: Planned, node: ast.For) -> None:
     elif known is reversed and (inner := _range_within(p, call.args[0])) is not None:  # type: ignore[union-attr]
         _over_range(p, node, inner, True)
     elif known in (enumerate, zip, reversed):
-        _unrolled(p, node, rows_of(p, known, call.args))  # type: ignore[union-attr, arg-type]
+        _unrolled(p, node, rows_of(p, known, call))  # type: ignore[arg-type]
     else:
         values = p.solid(expression(p, node.iter))
         if isinstance(values.type, ArrayType):
@@ -343,10 +343,13 @@ def _range_within(p: Planned, node: ast.expr) -> list[ast.expr] | None:
     return None
 
 
-def rows_of(p: Planned, function: Any, nodes: list[ast.expr]) -> list[Any]:
+def rows_of(p: Planned, function: Any, call: ast.Call) -> list[Any]:
     """The items of enumerate, zip and reversed of tuples."""
+    named = {k.arg: getattr(expression(p, k.value), "value", None) for k in call.keywords}
+    if named.keys() - ({"strict"} if function is zip else set()) or (function is not zip and len(call.args) != 1):
+        p.fail(f"{function.__name__} with further arguments; a kernel has it of tuples alone, and zip with strict")
     columns = []
-    for node in nodes:
+    for node in call.args:
         value = p.solid(expression(p, node))
         if not isinstance(value.type, TupleType):
             p.fail(f"{function.__name__} of {value.type}; it takes tuples, use range(len(...)) for arrays")
@@ -355,6 +358,8 @@ def rows_of(p: Planned, function: Any, nodes: list[ast.expr]) -> list[Any]:
         return columns[0][::-1]
     if function is enumerate:
         columns.insert(0, [Constant(INT, k) for k in range(len(columns[0]))])
+    if named.get("strict") and len({*map(len, columns)}) > 1:
+        p.fail(f"zip of tuples of {', '.join(str(len(x)) for x in columns)} items; strict, it takes tuples of one length")
     return [make_tuple(p, list(row)) for row in zip(*columns, strict=False)]
 
 
