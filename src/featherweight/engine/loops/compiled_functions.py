@@ -41,7 +41,7 @@ class CompiledKernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R], fused: bool = True) -> None:
         self.python, self.fused = function, fused
         functools.update_wrapper(self, function)
-        self._count = function.__code__.co_argcount  # type: ignore[attr-defined]
+        self._count = function.__code__.co_argcount
         self._ready: dict[Any, _Ready] = {}
         self._compiling = threading.Lock()
 
@@ -82,7 +82,7 @@ class CompiledKernel(Generic[P, R]):
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of the parameters, of which `*name` takes the rest."""
-        code: Any = self.python.__code__  # type: ignore[attr-defined]
+        code: Any = self.python.__code__
         if not code.co_flags & inspect.CO_VARARGS:
             return types
         count = code.co_argcount
@@ -123,7 +123,7 @@ class _Ready:
         if self._run(words, results, record):
             raise MemoryError(NO_MEMORY)
         if record is not None:
-            raise_violation(record, self._places)
+            raise_violation([*record], self._places)
         return None if results is None else _shaped(self._result, iter(self._unpack.unpack(results)))
 
 

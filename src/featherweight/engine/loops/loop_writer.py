@@ -262,8 +262,8 @@ class FunctionWriter:
         if mark is not None:
             release_workspace(f, WORKSPACE, mark)
         index, after = f"%{f.fresh('i')}", f"%{f.fresh('j')}"
-        self.values[s.index.number] = (index,)
-        self.words[s.index.number] = ["i64"]
+        self.values[s.counter.number] = (index,)
+        self.words[s.counter.number] = ["i64"]
         self.loops.append(loop)
         self.block(s.body)
         self.loops.pop()
@@ -693,7 +693,7 @@ class FunctionWriter:
             f.branch(has_failed(f, WORKSPACE), FAILED_BLOCK, there)
             f.label(there)
         if len(words) < 2:
-            registers = (value,) if words else ()
+            registers: Registers = (value,) if words else ()
         else:
             registers = tuple(f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
         if self.checked:
