@@ -19,7 +19,6 @@ from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotatio
 
 import featherweight as fw
 from featherweight.collision.detection import ContactPoints, find_contacts
-from featherweight.contact.contact_problem import ContactKinematics
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.engine.loops.kernels import compiled
 
@@ -51,27 +50,26 @@ def random_states(pair: TouchingPair, rng: np.random.Generator) -> Array:
 
 @compiled
 def find_contacts_of_states(
-    stop: int, scene: Any, kinematics: ContactKinematics, settings: ContactSettings, contacts: Any, counts: Any, work: Any
+    stop: int, scene: Any, placement: Any, still: Any, settings: ContactSettings, contacts: Any, counts: Any, work: Any
 ) -> None:
-    """Find the contacts of states 0 to `stop`, and how many each has."""
+    """Find the contacts of states 0 to `stop`, of bodies that do not move, and how many each state has."""
     for i in range(stop):
         own = ContactPoints(
             contacts.candidate[i], contacts.a[i], contacts.b[i], contacts.point[i], contacts.normal[i], contacts.gap[i]
         )
-        counts[i] = find_contacts(scene, kinematics.placement[i], kinematics.velocity[i], settings, own, work)
+        counts[i] = find_contacts(scene, placement[i], still, settings, own, work)
 
 
 def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
     """Least gaps (states,), their normals (states, 3), and the time [us]."""
-    n, none = len(T), np.zeros((len(T), 0))
-    kinematics = ContactKinematics(T, np.zeros((n, 2, 6)), none, none, np.zeros((n, 2, 6)), none)
+    n, still = len(T), np.zeros((2, 6))
     numbers = [np.zeros((n, ROOM), np.int64) for _ in range(3)]
     contacts = ContactPoints(*numbers, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))  # type: ignore[call-arg]
     counts = np.zeros(n, np.int64)
     settings = ContactSettings(1e-3, FAR, 1e-6, 1e-2, 1e-8, False, False)
-    find_contacts_of_states(1, pair.scene, kinematics, settings, contacts, counts, pair.work)
+    find_contacts_of_states(1, pair.scene, T, still, settings, contacts, counts, pair.work)
     begun = time.thread_time()
-    find_contacts_of_states(n, pair.scene, kinematics, settings, contacts, counts, pair.work)
+    find_contacts_of_states(n, pair.scene, T, still, settings, contacts, counts, pair.work)
     wall = time.thread_time() - begun
     gap = np.where(np.arange(ROOM) < counts[:, None], contacts.gap, np.inf)
     best = gap.argmin(axis=1)

@@ -125,7 +125,7 @@ class TouchingPair:
         things = [part_of_shape(one, None), part_of_shape(other, None)]
         scene = assembled_scene(things, [(0, 1, None, 0.0)], NOTHING_ELSE, 0, [True]).scene
         self.shapes = one, other
-        self.scene: CollisionScene = scene._replace(closed=True, hulls=joined_hulls(things))
+        self.scene: CollisionScene = scene._replace(hulls=joined_hulls(things))
         self.work: CollisionWork = collision_work(self.scene)
 
     @staticmethod

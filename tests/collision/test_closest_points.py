@@ -129,7 +129,7 @@ def distance(
 
 
 def least_distance(x: Array, y: Array) -> float:
-    """That of the hulls of two sets of points: weights of both that are not negative, with sums of one."""
+    """The distance of the hulls of two sets of points: weights of both are not negative and have sums of one."""
     scale = 1e5 * max(1.0, float(np.abs(np.vstack([x, y])).max()))
     sums = np.zeros((2, len(x) + len(y)))
     sums[0, : len(x)] = sums[1, len(x) :] = scale

@@ -133,7 +133,7 @@ def test_contacts_lie_midway_and_their_gaps_are_along_the_reference(sign: float)
 
 
 def test_of_many_points_the_deepest_and_the_outermost_are_kept() -> None:
-    """Of a round face with thirty corners, at most eight; the part of its area that they span is that of an octagon."""
+    """A round face with thirty corners keeps at most eight, which span the part of its area that an octagon does."""
     face = polygon(30, 0.9, height=-0.01)
     face[11, 2] -= 1e-3
     found = put(polygon(40, 2.0), face, 1.0, 1.0)

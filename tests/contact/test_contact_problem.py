@@ -119,7 +119,7 @@ class Touching:
         return assembled(self.model, self.points, self.kinematics, self.delassus, self.impulses, work)
 
     def map(self, p: AssembledProblem) -> Array:
-        """What rows see of velocities of all bodies and joints: made of exact velocities of points."""
+        """Return the velocities of rows by those of all bodies and joints, from exact velocities of points."""
         k, starts = self.contacts, np.cumsum([0, *self.width])
         R = np.zeros((len(p.start), len(self.delassus.G)))
         for c in range(k):

@@ -13,12 +13,15 @@ from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
 from featherweight.collision.detection import ContactPoints
+from featherweight.contact.cones import find_impulses_by_cones
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, write_axes
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.contact_solver import (
     MOST_PUSHED,
     SolverReport,
+    SolverWorkspace,
+    forget_forces,
     impulse_work,
     keep_impulses,
     problem_after,
@@ -26,6 +29,7 @@ from featherweight.contact.contact_solver import (
     solver_workspace,
 )
 from featherweight.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
+from featherweight.contact.impulses import GOOD
 from featherweight.contact.joint_rows import JointRows
 from featherweight.contact.laws import RETURN_SPEED, Problem
 
@@ -100,7 +104,7 @@ class Scene:
 
     @property
     def J(self) -> Array:
-        """What contacts see (normal, then tangents) of velocities of all bodies."""
+        """The velocities of contacts (normal, then tangents) by those of all bodies."""
         rows, axes = np.zeros((3 * self.k, 6 * self.n)), np.empty((3, 3))
         for c in range(self.k):
             write_axes(self.points.normal[c], axes)
@@ -112,13 +116,22 @@ class Scene:
                     rows[3 * c : 3 * c + 3, 6 * body : 6 * body + 6] = sign * axes @ R @ np.hstack([np.eye(3), across])
         return rows
 
-    def resolve(self) -> tuple[ContactImpulses, SolverReport]:
-        impulses = ContactImpulses.of_sizes(self.k, self.n, 0, self.k, 0)
+    @property
+    def model(self) -> ContactModel:
+        return ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings)
+
+    @property
+    def kinematics(self) -> ContactKinematics:
         none = np.zeros(0)
-        kinematics = ContactKinematics(self.placement, self.velocity, none, none, self.before, none)
-        given = ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings)
+        return ContactKinematics(self.placement, self.velocity, none, none, self.before, none)
+
+    def resolve(
+        self, workspace: SolverWorkspace | None = None, elsewhere: float = -1.0
+    ) -> tuple[ContactImpulses, SolverReport]:
+        impulses = ContactImpulses.of_sizes(self.k, self.n, 0, self.k, 0)
         delassus = BodyDelassus(np.diag(1.0 / self.inertia.ravel()), 6 * np.arange(self.n + 1))
-        report = resolve(given, self.points, kinematics, delassus, impulses, solver_workspace(self.k, 0, 6 * self.n), -1.0)
+        workspace = workspace or solver_workspace(self.k, 0, 6 * self.n)
+        report = resolve(self.model, self.points, self.kinematics, delassus, impulses, workspace, elsewhere)
         assert report.residual <= report.allowed
         return impulses, report
 
@@ -221,6 +234,10 @@ def test_bodies_get_the_wrench_of_forces_at_points() -> None:
     np.testing.assert_allclose(impulses.wrench, wrench, atol=1e-12)
     keep_impulses(impulses, np.arange(len(impulses.force)), len(impulses.force))
     np.testing.assert_array_equal(impulses.last_force, impulses.force)
+    forget_forces(impulses)
+    assert not impulses.last_force.any() and impulses.kept_count == [0]
+    keep_impulses(impulses, np.array([2]), 1)
+    np.testing.assert_array_equal(impulses.last_force, [[0, 0, 0], [0, 0, 0], impulses.force[0]])
 
 
 # ---- the displacement
@@ -276,14 +293,34 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
     kinematics = ContactKinematics(np.zeros((0, 4, 4)), np.zeros((0, 6)), gap, speed, np.zeros((0, 6)), speed)
     delassus = BodyDelassus(2.0 * np.eye(2), np.zeros(1, np.int64))
     impulses = ContactImpulses.of_sizes(0, 0, 2, 0, 3)
-    no_points = ContactPoints(*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0))
+    no_points = ContactPoints._make([*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0)])
     report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2), -1.0)
-    assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP
+    assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP and report.stored == 0.0
     np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=1e-9)
     np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
 
 
 # ---- a step's chain of problems
+
+
+@pytest.mark.parametrize("in_step", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_chain_of_problems_may_be_solved_by_another_solver(seed: int, in_step: bool) -> None:
+    """By cones the velocities are the same, and impulses that were found so are taken by a step as they are."""
+    rng = np.random.default_rng(seed)
+    scene = Scene(rng, [BALL, np.multiply(BALL, 0.3)], [(0, -1), (1, 0), (1, -1)])
+    scene.restitution[:] = [0.0, 0.7, 0.4]
+    scene.settings = scene.settings._replace(in_step=in_step, tolerance=1e-10)
+    scene.before = rng.standard_normal((2, 6)) - [0, 0, 2, 0, 0, 0]
+    scene.velocity = scene.before - [0, 0, 0.01, 0, 0, 0]
+    workspace = solver_workspace(3, 0, 12)
+    ours, _ = scene.resolve(workspace)
+    workspace.impulses.f.fill(np.nan)
+    left = find_impulses_by_cones(scene.model, 3, scene.kinematics, workspace)
+    taken, report = scene.resolve(workspace, left)
+    assert 0.0 <= report.residual == left <= GOOD * scene.settings.tolerance * 10.0
+    np.testing.assert_allclose(scene.moved(taken.wrench), scene.moved(ours.wrench), atol=1e-6)
+    np.testing.assert_allclose(scene.moved(taken.impact), scene.moved(ours.impact), atol=1e-6)
 
 
 def test_the_problem_after_impulses_has_what_they_leave() -> None:

@@ -14,7 +14,7 @@ from featherweight.contact import contact_problem
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.contact_solver import resolve, solver_workspace
+from featherweight.contact.contact_solver import SolverReport, resolve, solver_workspace
 from featherweight.contact.laws import (
     MOST_LATE,
     RETURN_SPEED,
@@ -112,8 +112,8 @@ def write_spring_law(model: ContactModel, motion: RowMotion, law: ContactLaw) ->
         law.bias[3 * c] = motion.approach[3 * c] + STIFFNESS * motion.gap[c] / (h * STIFFNESS + DAMPING)
 
 
-def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> tuple[Array, float]:
-    """The contact force in the world on a mass point above the ground, free to move at v, and `SolverReport.parting`."""
+def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> tuple[Array, SolverReport]:
+    """The contact force in the world on a mass point above the ground, free to move at v."""
     contact = ContactPoints(np.array([0]), np.array([0]), np.array([-1]), np.array([[0.0, 0.0, height]]),
                             np.array([[0.0, 0.0, 1.0]]), np.array([height]))  # fmt: skip
     T, velocity, none = np.eye(4), np.zeros((1, 6)), np.zeros(0)
@@ -123,7 +123,7 @@ def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> t
     delassus = BodyDelassus(np.eye(3) / mass, np.array([0, 3]))
     report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3), -1.0)
     assert report.residual <= report.allowed
-    return impulses.force[0] / h, float(report.parting)
+    return impulses.force[0] / h, report
 
 
 @pytest.fixture
@@ -138,10 +138,10 @@ def springs(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_force_of_a_spring_with_a_damper(mass: float, height: float, v: float, h: float) -> None:
     """It is that of the overlap and the speed at the end of the step, and nothing else parts what overlaps."""
-    force, parting = force_on_point(mass, height, [0.0, 0.0, v], h, 0.5)
+    force, report = force_on_point(mass, height, [0.0, 0.0, v], h, 0.5)
     after = v + h * force[2] / mass
     np.testing.assert_allclose(force[2], -STIFFNESS * (height + h * after) - DAMPING * after, rtol=1e-9)
-    assert force[2] > 0.0 and parting == 0.0 and not force[:2].any()
+    assert force[2] > 0.0 and report.parting == 0.0 and not force[:2].any()
 
 
 @pytest.mark.usefixtures("springs")
@@ -168,8 +168,11 @@ def test_a_mass_on_a_spring_moves_as_a_damped_oscillator_and_rests_at_its_weight
     energies = []
     for _ in range(400):
         v -= h * g
-        v += h * force_on_point(mass, z, [0.0, 0.0, v], h, 0.0)[0][2] / mass
+        force, report = force_on_point(mass, z, [0.0, 0.0, v], h, 0.0)
+        before = stored_energy(law, np.array([z]))
+        v += h * force[2] / mass
         z += h * v
+        assert report.stored == pytest.approx(stored_energy(law, np.array([z])) - before, abs=1e-12)
         energies.append(0.5 * mass * v * v + mass * g * z + stored_energy(law, np.array([z])))
     t = 400 * h
     exact = -rest - 2.0 * rest * np.exp(-rate * t) * (np.cos(omega * t) + rate / omega * np.sin(omega * t))

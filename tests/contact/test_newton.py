@@ -81,7 +81,7 @@ def test_a_step_solves_the_linear_equations_of_the_derivative(seed: int, pyramid
 
 
 def test_equations_with_a_symmetric_part_come_first() -> None:
-    """What sticks and all normals, then what slides; what is open has its step at once."""
+    """Rows that stick and normals lead, rows that slide follow; open contacts have their step at once."""
     work = newton_work(9)
     work.slope[:] = 0.0
     work.slope[0] = np.eye(3)  # sticks

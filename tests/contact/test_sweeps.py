@@ -96,7 +96,7 @@ def test_friction_of_one_contact_takes_the_most_energy_that_it_may(pyramid: bool
 
 @FRICTION
 def test_a_contact_alone_is_solved_by_coulombs_law(pyramid: bool) -> None:
-    """Of a diagonal block the solution is known: it stops, sticks or slides."""
+    """The solution for a diagonal block is known: it stops, sticks or slides."""
     p = Problem(np.diag([2.0, 0.5, 0.5]), np.array([-4.0, 0.3, -0.4]), np.array([1.0]), pyramid=pyramid)
     f = np.zeros(3)
     assert gauss_seidel_sweep(p, f) == pytest.approx(4.0)

@@ -1,4 +1,4 @@
-"""Rollouts on a device, which is this machine here: the states of a rollout by NumPy, bit for bit."""
+"""Rollouts on a device, which is this machine here: the states of a rollout without one, bit for bit."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from featherweight.engine.backends.cuda.target import NVIDIA
 from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.traced import Traced
 from featherweight.model.generators import chain
-from featherweight.simulation import simulation
+from featherweight.simulation import fleet
 from featherweight.simulation.device_steps import repeated_step
 from oracles.robots import example
 from oracles.trees import tree
+from simulation.plain_python import ROUNDED
 from simulation.scenes import HINGE, SLIDE, X, Y, Z, cart, solid_ball
 
 INTEGRATORS = ("semi-implicit", "rk4")
@@ -32,8 +33,8 @@ FREE_FLIGHT: dict[str, Any] = {"shapes": False, "joints": fw.JointOptions(limits
 
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> HostDevice:
-    """Device 0 is this machine; and on this machine steps are NumPy's, whose operations are rounded one by one."""
-    monkeypatch.setattr(simulation, "can_be_compiled", lambda *_: False)
+    """Device 0 is this machine, whose own steps round operations one by one, as those between functions on a device."""
+    monkeypatch.setattr(fleet, "WORK_ON_ROBOTS", ROUNDED)
     return host_device.install(monkeypatch)
 
 
@@ -270,7 +271,7 @@ def test_the_assembler_takes_the_kernel(integrator: str, tmp_path: Path) -> None
     assembler = tool("ptxas")
     if assembler is None:
         pytest.skip("ptxas is not on this machine")
-    r = repeated_step(free(example("panda"), integrator)._stepper)
+    r = repeated_step(free(example("panda"), integrator)._model)
     traces = [Traced(stage.program, bounded=False).trace for stage in r.stages]
     path = tmp_path / "kernel.ptx"
     path.write_bytes(assembly(emit_repetition(r, traces, Type("double", 1), True, NVIDIA), (9, 0)))

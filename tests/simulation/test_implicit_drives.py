@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -13,9 +14,9 @@ import pytest
 
 import featherweight as fw
 from featherweight.robots import linkages
-from featherweight.simulation import Simulation
 from oracles.robots import ROOT
 from oracles.states import Array
+from simulation.plain_python import ROUNDED, plain_python, steps_by
 
 H = 0.01
 SERVO = """<mujoco><option timestep="0.01" integrator="{integrator}" gravity="0 0 0"/>
@@ -36,14 +37,6 @@ def stiff_drives(robot: fw.Robot, low: float, high: float) -> list[fw.Actuator]:
         for k, j in enumerate(robot.joints)
     ]
     return [*servos, fw.Actuator("motor", robot.joints[0].name, gear=2.0, control=(-1.0, 1.0))]
-
-
-def uncompiled(sim: Simulation) -> Simulation:
-    """The same simulation, in steps of NumPy."""
-    q, v = np.atleast_2d(sim.q).copy(), np.atleast_2d(sim.v).copy()
-    sim._compiled = sim._fleet = None
-    sim._stepper.reset(q, v)
-    return sim
 
 
 def force_at(drives: Any, x: Array, v: Array, u: Array, robot: fw.Robot) -> Array:
@@ -89,15 +82,21 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
 
 
 @pytest.mark.parametrize("effort", [np.inf, 4.0])
-def test_compiled_steps_are_those_of_numpy(effort: float) -> None:
+def test_steps_as_machine_code_have_the_bits_of_plain_python(effort: float) -> None:
+    """Where each operation is rounded; with sums that are fused, to rounding."""
     robot = random_tree(1, effort)
     start: dict[str, Any] = dict(q=robot.random_configuration(1), actuators=stiff_drives(robot, -5.0, 8.0))
-    one, other = fw.Simulation(robot, H, **start), uncompiled(fw.Simulation(robot, H, **start))
-    for u in np.random.default_rng(0).normal(size=(50, 6)):
-        one.step(control=u)
-        other.step(control=u)
-        np.testing.assert_allclose(one.q, other.q, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(one.v, other.v, rtol=1e-12, atol=1e-12)
+    controls, ends = np.random.default_rng(0).normal(size=(50, 6)), []
+    for by in (plain_python(), steps_by(ROUNDED), nullcontext()):
+        with by:
+            sim = fw.Simulation(robot, H, **start)
+            for u in controls:
+                sim.step(control=u)
+            ends.append((sim.q, sim.v))
+    plain, rounded, fused = ends
+    for x, y, z in zip(plain, rounded, fused, strict=True):
+        np.testing.assert_array_equal(x, y)
+        np.testing.assert_allclose(z, x, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("effort", [np.inf, 3.0])
@@ -137,14 +136,13 @@ def test_a_quadruped_stands_by_stiff_drives_at_ten_milliseconds() -> None:
 def test_efforts_hold_while_feet_hit_the_ground() -> None:
     """Impulses of a landing change velocities, and so the forces of drives in the same step."""
     robot, q, angles = standing(0.8)
-    sim = uncompiled(fw.Simulation(robot, H, q=q, ground=fw.Plane(), actuators=fw.PD(80.0, 3.0)))
+    sim = fw.Simulation(robot, H, q=q, ground=fw.Plane(), actuators=fw.PD(80.0, 3.0))
     most, greatest = robot.effort_limit[6:], 0.0
     for _ in range(45):
         v = sim.v
         sim.step(control=angles)
-        assert sim._stepper.driving is not None
-        work = sim._stepper.driving[0]
-        accelerations = (sim._stepper.after[0] - v)[6:] / H
+        stages = sim._fleet._tables[-1].content
+        work, accelerations = stages.joints.driving, (stages.step.after - v)[6:] / H
         force = np.where(work.held[6:] != 0.0, work.held[6:] * most, work.law - work.inertia * accelerations)
         greatest = max(greatest, float((np.abs(force) / most).max()))
     assert greatest == 1.0  # reached, and not passed
@@ -202,12 +200,12 @@ def unstable(time: float, q: Array, v: Array) -> Array:
     return tau
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_a_controller_that_diverges_is_refused(compiled: bool) -> None:
-    sim = fw.Simulation(fw.load(SERVO.format(integrator="Euler")))
-    sim = sim if compiled else uncompiled(sim)
-    with pytest.raises(fw.SimulationError, match=r"joint 'j' moves by .* diverges.*featherweight\.PD"):
-        sim.run(1.0, unstable)
+@pytest.mark.parametrize("by", [nullcontext, plain_python])
+def test_a_controller_that_diverges_is_refused(by: Any) -> None:
+    with by():
+        sim = fw.Simulation(fw.load(SERVO.format(integrator="Euler")))
+        with pytest.raises(fw.SimulationError, match=r"joint 'j' moves by .* diverges.*featherweight\.PD"):
+            sim.run(1.0, unstable)
     assert np.abs(sim.q).max() < 1e3
 
 

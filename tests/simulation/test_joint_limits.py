@@ -20,6 +20,7 @@ from featherweight.robots.linkages import four_bar, four_bar_configuration
 from featherweight.simulation.joint_limits import FAR
 from oracles.mechanisms import closed
 from oracles.states import Array
+from simulation.plain_python import ROUNDED, plain_python, steps_by
 from simulation.scenes import NO_GRAVITY, Y, pendulum
 
 H = 1e-3
@@ -80,7 +81,7 @@ def test_no_joint_is_pushed_faster_and_none_gains_velocity() -> None:
 
 
 def test_all_ways_to_step_come_back_with_the_same_bits() -> None:
-    """The compiled steps one by one, as a run and as a rollout, and the stages by Python."""
+    """One by one, as a run and as a rollout; and as plain Python those of machine code whose operations are rounded."""
     start, steps = np.array([0.57, 0.16]), 30
     sim = fw.Simulation(arm(), H, q=start)
     by_steps = []
@@ -91,11 +92,14 @@ def test_all_ways_to_step_come_back_with_the_same_bits() -> None:
     np.testing.assert_array_equal(run.q[1:], by_steps)
     rolled, _ = sim.rollout(np.stack([start, 0.5 * start + 0.1]), steps=steps)
     np.testing.assert_array_equal(rolled[0, 1:], by_steps)
-    stepper = fw.Simulation(arm(), H, q=start)._stepper
-    stepper.reset(start[None], np.zeros((1, 2)))
-    for k in range(steps):
-        stepper.advance(None, None, None, k * H)
-        np.testing.assert_array_equal(stepper.q[0], by_steps[k])
+    ends = []
+    for by in (plain_python(), steps_by(ROUNDED)):
+        with by:
+            sim = fw.Simulation(arm(), H, q=start)
+            sim.run(steps * H)
+            ends.append(sim.q)
+    np.testing.assert_array_equal(ends[0], ends[1])
+    np.testing.assert_allclose(ends[0], by_steps[-1], rtol=1e-12, atol=1e-12)
 
 
 def test_derivatives_of_a_step_that_comes_back() -> None:

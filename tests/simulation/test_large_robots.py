@@ -34,9 +34,13 @@ def test_limits_dry_friction_and_contacts_without_a_traced_inverse(monkeypatch: 
         large = fw.build(description)
         assert large.forward_dynamics.execution == "traced" and large.inverse_mass_matrix.execution == "rolled"
         kept = moved(fw.Simulation(large, 1e-3, q=q, v=v, **touching))  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="too large"):
-            fw.Simulation(large, 1e-3, q=q, on_failure="stop", **touching)  # type: ignore[arg-type]
+        stopped = fw.Simulation(large, 1e-3, q=np.stack([q, q]), v=v, on_failure="stop", **touching)  # type: ignore[arg-type]
+        stopped.step(np.stack([np.full(LENGTH, np.nan), np.zeros(LENGTH)]))
+        assert stopped.failed.tolist() == [True, False]
+        stopped.run(0.009, every=9)
     expected = moved(fw.Simulation(robot, 1e-3, q=q, v=v, **touching))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(stopped.q[0], q)
+    np.testing.assert_allclose(stopped.q[1], expected[0], rtol=1e-6, atol=1e-8)
     assert len(kept[2]) == 1 and np.abs(kept[3]).max() > 0.0
     for mine, theirs in zip(kept, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-8)

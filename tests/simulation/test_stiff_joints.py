@@ -16,6 +16,7 @@ from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
 from oracles.mechanisms import closed
 from oracles.states import Array
+from simulation.plain_python import ROUNDED, plain_python, steps_by
 from simulation.scenes import FREE, HINGE, NO_GRAVITY, Y, pendulum
 
 KINDS = ("revolute", "continuous", "prismatic", "spherical", "planar")
@@ -66,22 +67,24 @@ def machine(number: int) -> Machine:
 
 @pytest.mark.parametrize("number", range(TREES + 1))
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
-def test_robots_move_as_if_alone_and_as_compiled(number: int, step: float) -> None:
-    """By NumPy in a batch or one by one to the bit; compiled, with sums fused, to 1e-12; closed loops to 1e-11."""
+def test_robots_move_as_if_alone_and_in_plain_python(number: int, step: float) -> None:
+    """To the bit one by one and in a batch; as plain Python to the bit of rounded operations, to rounding of those fused."""
     m = machine(number)
-    sim, stepper = m.simulation(step), m.simulation(step)._stepper
 
-    def moved(some: slice) -> tuple[Array, Array]:
-        stepper.reset(m.q[some].copy(), m.v[some].copy())
-        for k in range(6):
-            stepper.advance(None, m.control[some], None, k * step)
-        return stepper.q, stepper.v
+    def moved(some: slice = slice(None)) -> tuple[Array, Array]:
+        sim = m.simulation(step)
+        sim.reset(m.q[some], m.v[some])
+        sim.run(6 * step, control=m.control[some])
+        return sim.q, sim.v
 
-    sim.reset(m.q, m.v)
-    sim.run(6 * step, control=m.control)
-    together = moved(slice(None))
-    for x, y in zip((sim.q, sim.v), together, strict=True):
-        np.testing.assert_allclose(x, y, rtol=0.0, atol=(1e-11 if m.robot.closed else 1e-12) * max(1.0, np.abs(y).max()))
+    together = moved()
+    with steps_by(ROUNDED):
+        rounded = moved()
+    with plain_python():
+        plain = moved()
+    for x, y, z in zip(plain, rounded, together, strict=True):
+        np.testing.assert_array_equal(x, y)
+        np.testing.assert_allclose(z, x, rtol=0.0, atol=(1e-11 if m.robot.closed else 1e-12) * max(1.0, np.abs(x).max()))
     for i in range(len(m.q)):
         for x, y in zip(moved(slice(i, i + 1)), together, strict=True):
             np.testing.assert_array_equal(x[0], y[i])

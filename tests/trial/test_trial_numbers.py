@@ -19,7 +19,6 @@ What is claimed, and tried here:
 from __future__ import annotations
 
 import functools
-import os
 import warnings
 from typing import Any
 
@@ -198,7 +197,6 @@ def test_what_solves_with_the_mass_matrix_is_as_good_as_its_condition(rounds: Ro
 
 
 LONG = 500
-ROLLED = float(os.environ.get("TRIAL_MINUTES", "1")) >= 5.0  # in long trials only
 
 
 @functools.cache
@@ -206,13 +204,8 @@ def long_chain(joint: str, seed: int) -> fw.Robot:
     return fw.build(fw.generators.chain(LONG, joint=joint, seed=seed), execution="rolled")
 
 
-@pytest.mark.parametrize(
-    "execution", ["interpreted", pytest.param("rolled", marks=pytest.mark.skipif(not ROLLED, reason="long"))]
-)
+@pytest.mark.parametrize("execution", ["interpreted", "rolled"])
 def test_chains_of_five_hundred_bodies_are_solved(rounds: Rounds, execution: str) -> None:
-    if execution == "rolled":
-        if not ROLLED:
-            pytest.skip("in trials of five minutes and more")
     worst = 0.0
     for rng in rounds(0.015):
         robot = long_chain(str(rng.choice(["revolute", "prismatic"])), int(rng.integers(3)))

@@ -14,9 +14,10 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, triu
 
-from .contact_problem import find_active_rows, problem_in
-from .contact_solver import finder_of_impulses
-from .impulses import GOOD, Solution, greatest_of, natural_residual, solve_problem
+from .contact_model import ContactModel
+from .contact_problem import ContactKinematics, find_active_rows, problem_in
+from .contact_solver import SolverWorkspace, find_impulses_by
+from .impulses import GOOD, Solution, SolverWork, greatest_of, natural_residual, solve_problem
 from .laws import Problem, normal_shift
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,15 +56,20 @@ def solve_by_cones(problem: Problem, start: Array, tolerance: float) -> Solution
     return best
 
 
-def find_impulses_by_cones(model: Any, contacts: int, kinematics: Any, workspace: Any) -> float:
+def find_impulses_by_cones(
+    model: ContactModel, contacts: int, kinematics: ContactKinematics, workspace: SolverWorkspace
+) -> float:
     """Write the impulses of the problem that a step has left in its workspace; their residual [m/s], or -1 without any."""
     work = workspace.assembly
     p = problem_in(work, model.settings.pyramid, contacts, find_active_rows(model, kinematics, work.active))
     if not (np.isfinite(p.problem.A).all() and np.isfinite(p.problem.b).all()):
         return -1.0
     tolerance = model.settings.tolerance * greatest_of(p.problem.b)
-    find = finder_of_impulses(lambda problem, start, tolerance, _: solve_by_cones(problem, start, tolerance))
-    return float(find(p, model.settings.in_step, tolerance, workspace.impulses).residual)
+    return float(find_impulses_by(_solve_in, p, model.settings.in_step, tolerance, workspace.impulses).residual)
+
+
+def _solve_in(problem: Problem, start: Array, tolerance: float, _: SolverWork) -> Solution:
+    return solve_by_cones(problem, start, tolerance)
 
 
 def _diagonal(problem: Problem) -> Array:

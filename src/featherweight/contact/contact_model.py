@@ -1,4 +1,4 @@
-"""What may touch on a robot, as arrays for compiled functions."""
+"""Surfaces and joint rows of a robot, as arrays for compiled functions."""
 
 from __future__ import annotations
 

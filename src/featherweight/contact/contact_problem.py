@@ -20,8 +20,6 @@ from .contact_model import ContactModel
 from .joint_rows import is_active
 from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 
-SideRows = Tensor4  # (contacts, 2, 3, 6), what both bodies have
-
 
 class ContactKinematics(NamedTuple):
     """Where bodies that may touch and joint rows are, and how fast they would move."""
@@ -30,7 +28,7 @@ class ContactKinematics(NamedTuple):
     velocity: Matrix  # (bodies, 6), linear and angular in the body's axes
     gap: Vector  # (joint rows,)
     speed: Vector  # (joint rows,)
-    velocity_before: Matrix  # (bodies, 6) at the beginning of the step, where the problem needs it (`ContactStage.looks_back`)
+    velocity_before: Matrix  # (bodies, 6) at the beginning of the step, where the problem needs it
     speed_before: Vector  # (joint rows,)
 
 
@@ -49,24 +47,25 @@ class ContactImpulses(NamedTuple):
     joint: Vector  # (joints with limits or friction,)
     push: Matrix  # (bodies, 6), of the displacement
     joint_push: Vector
-    impact: Matrix  # (bodies, 6), part of impacts at the beginning, where velocities are of the time of positions
+    impact: Matrix  # (bodies, 6), the part of impacts at the beginning, where velocities are of the time of positions
     joint_impact: Vector
     last_force: Matrix  # (candidates, 3) in the world, to start from in the next step
     last_row: Vector  # (joint rows,)
-    kept: Integers  # (contacts,) int, the candidates in `last_force`, of which there are kept_count[0]
-    kept_count: Integers  # (1,) int
+    kept: Integers  # (contacts,) the candidates in `last_force`, of which there are kept_count[0]
+    kept_count: Integers  # (1,)
     next_row: Vector  # (joint rows,)
 
     @classmethod
     def of_sizes(cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int) -> ContactImpulses:
         """Return impulses of zero, with room for so many contacts."""
-        sixes, each = ((bodies, 6), (joints,)), ((contacts, 3), (candidates, 3), (rows,))
-        wrench, joint, push, joint_push, impact, joint_impact = (np.zeros(shape) for shape in 3 * sixes)
-        force, last_force, last_row = (np.zeros(shape) for shape in each)
+        wrench, push, impact = np.zeros((3, bodies, 6))
+        joint, joint_push, joint_impact = np.zeros((3, joints))
+        last_row, next_row = np.zeros((2, rows))
         kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
         return cls(
-            force, wrench, joint, push, joint_push, impact, joint_impact, last_force, last_row, kept, kept_count, np.zeros(rows)
-        )
+            np.zeros((contacts, 3)), wrench, joint, push, joint_push, impact, joint_impact, np.zeros((candidates, 3)), last_row,
+            kept, kept_count, next_row,
+        )  # fmt: skip
 
 
 class AssembledProblem(NamedTuple):
@@ -76,7 +75,7 @@ class AssembledProblem(NamedTuple):
     approach: Vector  # (m,) velocities before impulses, without gaps
     before: Vector  # (m,) velocities at the beginning of the step, where they are needed
     law: ContactLaw
-    rows: SideRows  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
+    rows: Tensor4  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
     axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
     start: Vector  # (m,) impulses of the step before
     active: Integers  # (joint rows that count,)
@@ -120,7 +119,7 @@ class AssemblyWork(NamedTuple):
     """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
 
     active: Integers  # (n,)
-    rows: SideRows  # (k, 2, 3, 6)
+    rows: Tensor4  # (k, 2, 3, 6)
     axes: Tensor  # (k, 3, 3)
     gap: Vector  # (k + n,)
     approach: Vector  # (m,)
@@ -211,7 +210,7 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledPr
 
 
 def write_contact_delassus(
-    model: ContactModel, contacts: ContactPoints, rows: SideRows, active: Integers, delassus: BodyDelassus, room: Vector,
+    model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, delassus: BodyDelassus, room: Vector,
     A: Matrix,
 ) -> None:  # fmt: skip
     """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G."""
@@ -255,7 +254,7 @@ def write_contact_delassus(
             A[k + i, k + j] = joint_rows.sign[r] * joint_rows.sign[t] * entry
 
 
-def add_rows(G: Matrix, x: int, width: int, rows: SideRows, c: int, s: int, total: Matrix) -> None:
+def add_rows(G: Matrix, x: int, width: int, rows: Tensor4, c: int, s: int, total: Matrix) -> None:
     """Add a contact's rows, combined of those of a body, from x on in G: written out, since they are so few."""
     for i in range(3):
         for y in range(0, width, 3):
@@ -264,7 +263,7 @@ def add_rows(G: Matrix, x: int, width: int, rows: SideRows, c: int, s: int, tota
                 total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
 
 
-def add_block(rows: SideRows, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:
+def add_block(rows: Tensor4, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:
     """Add what a body of contact d has in three rows of A = R G Rᵀ, of which `half` are R G; its rows begin at x."""
     for i in range(3):
         for j in range(3):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..collision.detection import ContactPoints
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..engine.loops.array_types import Integers, Matrix, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
 from .contact_model import ContactModel
 from .contact_problem import (
@@ -17,13 +17,12 @@ from .contact_problem import (
     BodyDelassus,
     ContactImpulses,
     ContactKinematics,
-    SideRows,
     assembled,
     assembly_work,
     body_of,
 )  # fmt: skip
 from .impulses import ACCEPTED, GOOD, Solution, SolverWork, copy_numbers, greatest_of, solve_in, solver_work
-from .laws import RETURN_SPEED, Problem, add_restitution, bounces
+from .laws import RETURN_SPEED, Problem, add_restitution, bounces, stored_energy
 from .sweeps import solve_by_sweeps
 
 PUSH_SWEEPS = 200
@@ -32,13 +31,14 @@ MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies tha
 
 
 class SolverReport(NamedTuple):
-    """Work of the solver for one robot."""
+    """Result of the solver for one robot."""
 
     residual: float  # [m/s]
     allowed: float  # [m/s]; a residual above it is a failure
     sweeps: int
     newton_steps: int
     parting: float  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
+    stored: float  # [J] of springs of contacts at the end of the step, beyond that at its beginning
 
 
 class ImpulseWork(NamedTuple):
@@ -88,38 +88,30 @@ def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: Im
     Poisson's restitution: a contact that bounces gives the restitution times its normal impulse of compression once more. That
     is for the velocities of the step's beginning, since forces of a step are none of an impact. Where velocities belong half a
     step before positions (semi-implicit Euler) a ball then leaves as fast as it came, which keeps the energy that such steps
-    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins. What does not bounce but
-    would close within the step at the velocities of its beginning is an impact too: those impulses act for the whole step, and
-    the others, on average, for half of it.
+    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins. A contact that
+    does not bounce, but would close within the step at the velocities of its beginning, is an impact too: its impulses act for
+    the whole step, and the others, on average, for half of it.
     """
+    return find_impulses_by(solve_in, p, in_step, tolerance, work)
+
+
+def find_impulses_by(
+    solve: Callable[[Problem, Vector, float, SolverWork], Solution],
+    p: AssembledProblem,
+    in_step: bool,
+    tolerance: float,
+    work: ImpulseWork,
+) -> Solution:
+    """Return the impulses of `find_impulses` by any solver of problems."""
     first, worst, sweeps, steps = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
     for stage in range(first, LAST + 1):  # the solver is called in one place, since its machine code is long
         if stage == SMOOTH and in_step:
             continue
         problem = problem_of_stage(p, stage, first == IMPACT, in_step, work)
-        solution = solve_in(problem, work.guess[: len(p.start)], tolerance, work.solver)
+        solution = solve(problem, work.guess[: len(p.start)], tolerance, work.solver)
         sweeps, steps, worst = sweeps + solution.sweeps, steps + solution.newton_steps, max(worst, solution.residual)
         take_impulses(stage, solution.impulses, work)
     return Solution(work.f[: len(p.start)], worst, sweeps, steps)
-
-
-def finder_of_impulses(
-    solve: Callable[[Problem, Vector, float, SolverWork], Solution],
-) -> Callable[[AssembledProblem, bool, float, ImpulseWork], Solution]:
-    """Return `find_impulses` by another solver of problems."""
-
-    def find(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
-        first, worst, sweeps, steps = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
-        for stage in range(first, LAST + 1):
-            if stage == SMOOTH and in_step:
-                continue
-            problem = problem_of_stage(p, stage, first == IMPACT, in_step, work)
-            solution = solve(problem, work.guess[: len(p.start)], tolerance, work.solver)
-            sweeps, steps, worst = sweeps + solution.sweeps, steps + solution.newton_steps, max(worst, solution.residual)
-            take_impulses(stage, solution.impulses, work)
-        return Solution(work.f[: len(p.start)], worst, sweeps, steps)
-
-    return find
 
 
 def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> int:
@@ -168,7 +160,7 @@ def is_struck(p: AssembledProblem, least: float) -> bool:
 
 
 def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
-    """That of the velocities at the beginning of the step, with the gaps that count in the step."""
+    """Return the problem for the velocities at the beginning of the step, with the gaps that count in the step."""
     problem = p.problem
     b = work.at_impact[: len(problem.b)]
     for i in range(len(b)):
@@ -212,7 +204,7 @@ def write_impulses(
     return parting
 
 
-def add_wrench(contacts: ContactPoints, c: int, rows: SideRows, f: tuple[float, float, float], wrench: Matrix) -> None:
+def add_wrench(contacts: ContactPoints, c: int, rows: Tensor4, f: tuple[float, float, float], wrench: Matrix) -> None:
     for s in range(2):
         body = body_of(contacts, c, s)
         if body >= 0:
@@ -234,7 +226,7 @@ def write_push(
     for i in range(len(law.distance)):
         r = 3 * i if i < k else 2 * k + i
         if law.distance[i] < np.inf:
-            opening = max(p.approach[r] + applied(p.problem.A, f, r) - law.compliance[r] * f[r], 0.0)
+            opening = max(velocity_after(p, f, r), 0.0)
             pushed[kept], gap[kept], l[kept] = r, law.distance[i] + h * opening + slop, 0.0
             kept += 1
     A = as_matrix(work.solver.newton.equations, kept, kept)
@@ -253,6 +245,21 @@ def write_push(
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
+def velocity_after(p: AssembledProblem, f: Vector, row: int) -> float:
+    """Return the velocity of a row that impulses f leave."""
+    return p.approach[row] + applied(p.problem.A, f, row) - p.law.compliance[row] * f[row]  # type: ignore[no-any-return]
+
+
+def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector) -> float:
+    """Return `SolverReport.stored`; gaps (k + n,) of springs become those at the end of the step."""
+    law, k = p.law, len(p.law.friction)
+    before = stored_energy(law, gap)
+    for i in range(len(law.stiffness)):
+        if law.stiffness[i] > 0.0:
+            gap[i] += step * velocity_after(p, f, 3 * i if i < k else 2 * k + i)
+    return stored_energy(law, gap) - before
+
+
 def applied(A: Matrix, f: Vector, row: int) -> float:
     """A row of A f."""
     total = 0.0
@@ -262,9 +269,14 @@ def applied(A: Matrix, f: Vector, row: int) -> float:
 
 
 def resolve(
-    model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
-    impulses: ContactImpulses, workspace: SolverWorkspace, elsewhere: float,
-) -> SolverReport:  # fmt: skip
+    model: ContactModel,
+    contacts: ContactPoints,
+    kinematics: ContactKinematics,
+    delassus: BodyDelassus,
+    impulses: ContactImpulses,
+    workspace: SolverWorkspace,
+    elsewhere: float,
+) -> SolverReport:
     """Write one robot's impulses, and return the solver's report; `workspace` is a `SolverWorkspace`.
 
     Where `elsewhere` [m/s] is not negative, the workspace has impulses that were found elsewhere, with that residual.
@@ -279,10 +291,11 @@ def resolve(
     else:
         solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
-    parting = 0.0
+    parting = stored = 0.0
     if residual <= allowed:
         parting = write_impulses(model, contacts, p, solution.impulses, impulses, work)
-    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting)
+        stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap)
+    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting, stored)
 
 
 def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:

@@ -12,7 +12,7 @@ from .contact_problem import BodyDelassus, body_of
 
 
 class InverseFactors(NamedTuple):
-    """What G = J M⁻¹ Jᵀ is made of."""
+    """Factors of G = J M⁻¹ Jᵀ."""
 
     J: Matrix  # (m, nv), rows of all bodies that may touch, one body after the other
     Minv: Matrix  # (nv, nv)

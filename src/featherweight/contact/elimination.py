@@ -18,14 +18,14 @@ BLOCK = 8  # rows at a time, as `block_factors` writes them out
 
 
 def stride_of(size: int) -> int:
-    """Of rows for so many unknowns."""
+    """Return the distance between rows for so many unknowns."""
     return (size // LANES + 1) * LANES
 
 
 def solve_partly_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal: Vector, x: Vector) -> bool:
     """Write the solution x of `size` equations; the matrix is overwritten.
 
-    Of its first `symmetric` rows, what is below the diagonal is not read. False where these are not positive definite.
+    Entries of its first `symmetric` rows below the diagonal are not read. False where these rows are not positive definite.
     `reciprocal` is room for as many numbers as x.
     """
     stride = (size // LANES + 1) * LANES

@@ -83,7 +83,7 @@ class ImpulseRates:
 
 
 class RatesOfRows(Protocol):
-    """What the rows of contacts and joints see of motion, in all directions."""
+    """Rates of the velocities of contact and joint rows, in all directions."""
 
     dbefore: Array  # (m, directions) of velocities at the beginning of the step
     dapproach: Array  # and at its end, without impulses

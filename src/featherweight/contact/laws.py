@@ -1,4 +1,4 @@
-"""Contact laws: what holds between the impulses and velocities of contacts and joint rows, each law in one record.
+"""Contact laws relate impulses and velocities of contacts and joint rows; each law is one record.
 
 With A the Delassus matrix of the rows that count in a step, three for each contact and then those of joints, the impulses f
 leave the velocities A f + v, v without any. A law adds to that its compliance R (diagonal) and a velocity that it aims at:
@@ -33,7 +33,7 @@ of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: c
 
 
 class Problem(NamedTuple):
-    """What impulses f of contacts, those in `mu`, and then of rows with bounds obey, for velocities u = A f + b."""
+    """Equations of the impulses f of contacts, as many as `mu`, and then of rows with bounds: velocities u = A f + b."""
 
     A: Matrix  # (m, m), with the compliance on its diagonal
     b: Vector  # (m,) [m/s, rad/s]
@@ -54,7 +54,7 @@ class RowMotion(NamedTuple):
 
 
 class ContactLaw(NamedTuple):
-    """What the solver reads of a law: of k contacts and n joint rows, m = 3 k + n."""
+    """Numbers of a law, as the solver reads them, for k contacts and n joint rows, m = 3 k + n."""
 
     bias: Vector  # (m,) b [m/s, rad/s]
     compliance: Vector  # (m,) R [m/s per N s]

@@ -5,8 +5,8 @@ The natural residual, as a velocity, of impulses f that leave the velocities u =
     r(f) = rho (f - P(f - u/rho))        P the projection on what f may be: f_n >= 0, then |f_t| <= mu f_n; bounds
     r' = rho (1 - P') + P' A             P' is block-diagonal: 0 open, 1 sticking, and in between sliding
 
-rho is the greatest entry on the diagonal of A for each contact (Alart and Curnier 1991). What is open, sticks and slides
-comes from f - u/rho, so that resting contacts, for which r is linear, are solved in a step or two.
+rho is the greatest entry on the diagonal of A for each contact (Alart and Curnier 1991). Whether a contact is open, sticks or
+slides follows from f - u/rho, so that resting contacts, for which r is linear, are solved in a step or two.
 """
 
 from __future__ import annotations

@@ -363,8 +363,8 @@ class CompiledFunction(Generic[R]):
     @property
     def address(self) -> int | None:
         """Of the machine code `int f(double **arguments)` for one state, the results last, for callers that are compiled too
-        (steps of simulations, C through ctypes); they may drop the GIL. It returns 0, or 1 and NaN as results where memory ends.
-        The code is there as long as this function is. None for a function that is interpreted. Raises MemoryError."""
+        (steps of simulations, C by ctypes); they may drop the GIL. It returns 0, or 1 and NaN as results where memory ends. The
+        code is there as long as this function is. None for a function that is interpreted. Raises MemoryError."""
         return self._made_executable.address  # an entry for calls from Python is compiled when one comes
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..engine.backends.llvm.emit import Emitter, Kernel
+from ..engine.backends.llvm.emit import Kernel, KernelStyle, emit_kernel
 from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
 from ..engine.backends.llvm.jit import emitted, parsed
-from ..engine.backends.llvm.lanes import LaneEmitter
+from ..engine.backends.llvm.lanes import emit_lanes
 from ..engine.backends.llvm.trig import sincos_ir
 from .elf import Elf
 from .export_targets import ITEM_BYTES, ExportTarget
@@ -54,13 +54,10 @@ def _kernel(routine: Routine, target: ExportTarget, precision: str) -> Kernel:
     lanes = target.lanes(precision)
     vectors = routine.in_lanes(lanes) if lanes > 1 else None
     sizes = [y.size for y in routine.outputs]
-    emitter = (
-        LaneEmitter(vectors, precision, target.fma)
-        if vectors
-        else Emitter(routine.trace, Type(precision, 1), target.fma, sizes, lanes)
-    )
-    emitter.linkage, emitter.freestanding = "internal", True
-    return emitter.kernel()
+    style = KernelStyle(linkage="internal", freestanding=True)
+    if vectors:
+        return emit_lanes(vectors, precision, target.fma, style)
+    return emit_kernel(routine.trace, Type(precision, 1), target.fma, sizes, lanes, style)
 
 
 def _module(kernel: Kernel, functions: Sequence[Function], target: ExportTarget, type: Type) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..collision.collision_scene import PLANE
 from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
-from ..contact.contact_solver import PUSH_SWEEPS, finder_of_impulses, impulse_work, is_struck
+from ..contact.contact_solver import PUSH_SWEEPS, find_impulses_by, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, restitution_rates
 from ..contact.impulses import GOOD, Solution, greatest_of, solve_problem
 from ..contact.laws import RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
@@ -194,7 +194,7 @@ class ContactRates:
         self.doubtful[:k] |= bouncing & (np.abs(fast) <= self.edge)
 
     def _solve_with_impacts(self, zero: Array) -> None:
-        """The chain of problems of `contact_solver.finder_of_impulses`, each with its rates."""
+        """The chain of problems of `contact_solver.find_impulses`, each with its rates."""
         p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
         solved: list[tuple[Problem, Array]] = []
 
@@ -204,7 +204,7 @@ class ContactRates:
             return solution
 
         tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
-        self.f = finder_of_impulses(solve)(p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
+        self.f = find_impulses_by(solve, p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
         dimpact = self.db - self.dapproach + self.dbefore
         g = solved[0][1]
         dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)

@@ -68,7 +68,7 @@ def _require_free_flight(simulation: StateOfRobots, given: Arrays) -> None:
     if robot.forward_dynamics.execution != "traced":
         raise NotImplementedError(f"{name} is of robots whose forward_dynamics is traced, and this one's is not; {HERE}")
     if simulation._touching:
-        left_out = _leaving_out(simulation._stepper.contacts)
+        left_out = _leaving_out(simulation._stage)
         raise NotImplementedError(f"{name} is in free flight; leave out what acts (Simulation(..., {left_out})), or {HERE}")
     for argument in ("control", "external_forces"):
         if argument in given:

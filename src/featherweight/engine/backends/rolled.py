@@ -15,7 +15,6 @@ from ..loops.rows_of_states import constant_words, rows_code
 from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program
 from ..threads import processors, share_out
 from ..traced import Traced
-from ..waiting import told
 from .host_arrays import Array, HostArrays
 from .interpreted import delivered, rows_of
 from .llvm.ir import Function, Type
@@ -40,8 +39,7 @@ class RolledLoops(HostArrays):
 
     @cached_property
     def _rolled(self) -> RolledProgram:
-        with told(self.program.title):
-            return RolledProgram(self.program)
+        return RolledProgram(self.program)
 
     @property
     def address(self) -> int | None:  # type: ignore[override]
@@ -103,8 +101,7 @@ class RolledKernel:
             words += [*place, *a.shape]
         for r in program.results:
             words += [0, 8 * r.size, *r.in_kernel]
-        axes = [len(a.shape) for a in program.arguments], [len(r.in_kernel) for r in program.results]
-        self._code = rows_code(program.kernel, constants, *axes)  # which lives as long, as do the arrays
+        self._code = rows_code(program, constants)  # which lives as long, as do the arrays
         self._words, self._kept = np.array(words, np.int64), (constants, zeros)
         self.address, self.words = self._code.address("rows"), int(self._words.ctypes.data)
         self._run = _ROWS(self.address)

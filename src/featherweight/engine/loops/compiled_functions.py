@@ -17,7 +17,7 @@ from ..backends.llvm.python_objects import ALIGNED, CONTIGUOUS, layouts_known
 from .checked_kernels import Record, is_checked, raise_violation
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, type_of
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, named_tuples, type_of
 from .loop_writer import ITEMS, number_types, words_of, write_entry, write_module
 from .planner import Planner
 
@@ -74,10 +74,9 @@ class CompiledKernel(Generic[P, R]):
 
     def _compiled(self, args: tuple[Any, ...]) -> _Ready:
         types = tuple(map(_checked_type, args))
-        classes = tuple(sorted(_classes(types), key=repr))
         what = f"the kernel {self.python.__name__}"
         text = f"{' '.join(map(str, types))}{' as objects' * _OBJECTS}"
-        kernel = Specialization(self.python, self.fused, text, classes, what, is_checked())
+        kernel = Specialization(self.python, self.fused, text, named_tuples(types), what, is_checked())
         return _Ready(types, *code_of(kernel, lambda: self._written(types, kernel.checked)))
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
@@ -164,15 +163,6 @@ def _checked_type(x: Any) -> Type:
         for y in x:
             _checked_type(y)
     return type
-
-
-def _classes(types: tuple[Type, ...]) -> set[Any]:
-    """The classes of named tuples in types."""
-    found = set()
-    for t in types:
-        if isinstance(t, TupleType):
-            found |= _classes(t.items) | ({t.kind} if t.kind else set())
-    return found
 
 
 def _result_shape(function: Any, type: Type) -> Any:

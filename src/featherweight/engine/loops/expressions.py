@@ -22,6 +22,7 @@ from .plan import (
     Constant,
     Do,
     Field,
+    FromEnd,
     If,
     Length,
     Load,
@@ -30,7 +31,6 @@ from .plan import (
     Read,
     Slice,
     Static,
-    WrappedIndex,
 )
 from .planned_functions import Planned, is_stable, item_of
 
@@ -263,7 +263,7 @@ def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
                 p.fail("a negative index of an array without a name; give it one")
             indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
         elif p.specializer.wraps and not isinstance(x, Constant):
-            indices[k] = WrappedIndex(p.bound(x, "index"), Length(array, k))
+            indices[k] = FromEnd(p.bound(x, "index"), Length(array, k))
     return tuple(indices)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import cache, sources
-from ..backends.llvm.jit import compile_loops, host
+from ..backends.llvm.jit import compile_loops, compile_optimized, host
 from ..waiting import tell_if_long, told
 from .shipped_code import shipped_entry
 
@@ -22,6 +22,7 @@ class Specialization(NamedTuple):
     classes: tuple[type, ...]  # of named tuples among the parameters
     what: str  # for users who wait for it
     checked: bool = False  # whether indices are tested
+    thorough: bool = False  # whether LLVM's further optimizations are worth their time
 
     @property
     def name(self) -> str:
@@ -51,4 +52,4 @@ def _compiled(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) ->
         tell_if_long()
         for observe in compilation_observers:
             observe(kernel, facts, ir)
-        return facts, compile_loops(ir)
+        return facts, compile_optimized(ir) if kernel.thorough else compile_loops(ir)

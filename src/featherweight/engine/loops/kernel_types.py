@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +89,15 @@ class StaticType:
 
 Type = Number | ArrayType | TupleType | TableType | StaticType
 NONE = StaticType(None)
+
+
+def named_tuples(types: Iterable[Type]) -> tuple[type, ...]:
+    """The classes of named tuples in types."""
+    found: set[type] = set()
+    for t in types:
+        if isinstance(t, TupleType):
+            found |= {*named_tuples(t.items), *([t.kind] if t.kind else [])}
+    return tuple(sorted(found, key=repr))
 
 
 def dtype_of(item: Type) -> Any:

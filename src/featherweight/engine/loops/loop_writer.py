@@ -32,6 +32,7 @@ from .plan import (
     Field,
     Fill,
     For,
+    FromEnd,
     FunctionPlan,
     Fused,
     If,
@@ -53,7 +54,6 @@ from .plan import (
     Store,
     TupleItem,
     While,
-    WrappedIndex,
 )  # fmt: skip
 from .views import LANES
 from .workspaces import (
@@ -672,7 +672,7 @@ class FunctionWriter:
         f.label(there)
         return (data, *shape)
 
-    def wrapped(self, x: WrappedIndex) -> Registers:
+    def from_end(self, x: FromEnd) -> Registers:
         (index,), (length,) = self.registers(x.index), self.registers(x.length)
         if is_number(index):
             return (index if int(index) >= 0 else self.f.add(length, index),)
@@ -759,7 +759,7 @@ EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
     Field: W.field,
     Binary: W.binary, Fused: W.fused, Negative: W.negative, Not: W.opposite, Compare: W.compare, Convert: W.convert,
     Numeric: W.numeric, Load: W.load, ArrayView: W.view, Slice: W.slice, Reshape: W.reshape, Allocate: W.allocate,
-    WrappedIndex: W.wrapped, Length: W.length, Call: W.call, Special: W.special,
+    FromEnd: W.from_end, Length: W.length, Call: W.call, Special: W.special,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .kernel_types import BOOL, FLOAT, INT, Number, StaticType, Type
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, Type
 
 
 class Variable:
@@ -191,11 +191,11 @@ class Reshape(NamedTuple):
 class Allocate(NamedTuple):
     """A new array of some lengths in the workspace of the call, without elements yet."""
 
-    type: Type
+    type: ArrayType
     shape: tuple[Any, ...]
 
 
-class WrappedIndex(NamedTuple):
+class FromEnd(NamedTuple):
     """An index, which counts from the end of an axis where it is negative."""
 
     index: Any

@@ -20,8 +20,8 @@ MOST_ATTEMPTS = 100  # of a function; each widens a variable
 class Planner:
     """Plans functions, and what they call.
 
-    With `fused`, products in sums are rounded with them (see `arithmetic`). With `wraps`, indices that are negative count from the
-    end; without, only constants do.
+    With `fused`, products in sums are rounded with them (see `arithmetic`). With `wraps`, indices that are negative count from
+    the end; without, only constants do.
     """
 
     def __init__(self, fused: bool, wraps: bool = False) -> None:

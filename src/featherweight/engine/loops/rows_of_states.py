@@ -1,8 +1,8 @@
 """Kernels over states: constants, rows of arrays that a kernel reads, and rows that it writes.
 
-The machine code of a kernel is the same for all models: `i64 rows(ptr words, ptr pointers, i64 begin, i64 stop)` computes states
-from `begin` to `stop` - 1. `words` has the constants; and for each array its address, or 0 for the next of `pointers`, the bytes
-from one state to the next, and the lengths of a state's axes. It returns 1 where there is no memory for lists, else 0.
+The machine code of a kernel is the same for all models: `i64 rows(ptr words, ptr pointers, i64 begin, i64 stop)` computes
+states from `begin` to `stop` - 1. `words` has the constants; and for each array its address, 0 for the next of `pointers`, the
+bytes from one state to the next, and the lengths of a state's axes. It returns 1 where there is no memory for lists, else 0.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import cache, sources
 from ..backends.llvm.ir import Function
-from ..backends.llvm.jit import Code, compile_optimized, host, load_object
-from ..waiting import tell_if_long
+from ..backends.llvm.jit import Code, host, load_object
+from ..program import KernelProgram
+from .kernel_code import Specialization, code_of
 from .kernel_sources import KernelError
-from .kernel_types import FLOAT, NONE, ArrayType, StaticType, TupleType, Type, type_of
+from .kernel_types import FLOAT, NONE, ArrayType, StaticType, TupleType, Type, named_tuples, type_of
 from .loop_writer import ATTRIBUTES, argument_words, words_of, write_module
 from .plan import Plan
 from .planner import Planner
@@ -27,26 +27,26 @@ from .workspaces import begin_workspace, end_workspace, has_failed, that_allocat
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def rows_code(kernel: Callable[..., None], constants: Sequence[Any], arguments: Sequence[int], results: Sequence[int]) -> Code:
-    """The machine code of a kernel, kept on disk; arguments and results by their numbers of axes."""
-    types = [type_of(c) for c in constants]
-    types += [ArrayType("float64", axes) if axes else FLOAT for axes in arguments]
-    written: list[Type] = [ArrayType("float64", axes) for axes in results]
+def rows_code(program: KernelProgram, constants: Sequence[Any]) -> Code:
+    """The machine code of a program's kernel, for constants of these types."""
+    types = [*map(type_of, constants), *(ArrayType("float64", len(a.shape)) if a.shape else FLOAT for a in program.arguments)]
+    written: list[Type] = [ArrayType("float64", len(r.in_kernel)) for r in program.results]
     types.append(written[0] if len(written) == 1 else TupleType(tuple(written)))
-    digest = sources.digest(kernel, tuple(constants))
-    what = "rows", digest, len(constants), host(), " ".join(map(str, types))
-    return load_object(cache.kept(lambda: _compiled(kernel, tuple(types), len(constants)), *what), "rows")
+    text = f"over states, {len(constants)} constants: {' '.join(map(str, types))}"
+    kernel = Specialization(program.kernel, True, text, named_tuples(types), program.title, thorough=True)
+    _, code = code_of(kernel, lambda: ({}, _written(program.kernel, tuple(types), len(constants))))
+    return load_object(code, "rows")
 
 
-def _compiled(kernel: Callable[..., None], types: tuple[Type, ...], constants: int) -> bytes:
+def _written(kernel: Callable[..., None], types: tuple[Type, ...], constants: int) -> str:
+    """The module of a kernel."""
     fma = host().fma
     planner = Planner(fma, wraps=True)
     plan = planner.function(kernel, types)  # type: ignore[arg-type]
     if plan.result != NONE:
         raise KernelError(f"{kernel.__qualname__} returns {plan.result}; a kernel over states writes into its results")
-    lines, name = write_module(planner.plan, planner.fused, fma)
-    tell_if_long()
-    return compile_optimized("\n".join([*lines, write_rows(planner.plan, name, types[:constants], types[constants:])]))
+    lines, name = write_module(planner.plan, planner.fused, fma, checked=False)
+    return "\n".join([*lines, write_rows(planner.plan, name, types[:constants], types[constants:])])
 
 
 def write_rows(plan: Plan, kernel: str, constants: Sequence[Type], arrays: Sequence[Type]) -> str:

@@ -105,11 +105,31 @@ class ShapeQueries:
     def distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
         """Return signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3); beyond `within`
         [m] they are infinite and NaN."""
+        try:
+            row, reach, ask, query, distance, points, normal = self._own.distances
+            row[:] = q
+        except NOT_ONE_STATE:
+            return self._distances(q, within)
+        reach[0] = checked_length("within", within)
+        if ask(query) < 0:
+            self._refuse_numbers()
+        return distance.copy(), points.copy(), normal.copy()
+
+    def _distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
+        """The same for any states. This thread may then ask about one state at a time."""
+        if self._address and not hasattr(self._own, "distances"):
+            self._own.distances = self._one_state_distances()
         n, states = self._states(q)
-        pairs, batch, reach = len(self.pairs), np.shape(q)[:-1], np.array([checked_length("within", within)])
-        distance, points, normal = np.empty((n, pairs)), np.empty((n, pairs, 6)), np.empty((n, pairs, 3))
-        self._ask(_DISTANCES, n, {**states, "reach": reach, "distance": distance, "points": points, "normal": normal})
+        batch, reach, results = np.shape(q)[:-1], np.array([checked_length("within", within)]), self._results(n)
+        self._ask(_DISTANCES, n, {**states, "reach": reach, **results})
+        pairs = len(self.pairs)
+        distance, points, normal = results.values()
         return distance.reshape((*batch, pairs)), points.reshape((*batch, pairs, 2, 3)), normal.reshape((*batch, pairs, 3))
+
+    def _results(self, n: int) -> dict[str, Array]:
+        """Room for distances of n states."""
+        pairs = len(self.pairs)
+        return {"distance": np.empty((n, pairs)), "points": np.empty((n, pairs, 6)), "normal": np.empty((n, pairs, 3))}
 
     def jacobian(self, q: Any, pairs: Sequence[CollisionPair], points: Array, normals: Array) -> Array:
         """Return what the distances (..., npairs) of some pairs change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
@@ -155,10 +175,21 @@ class ShapeQueries:
     def _one_state(self) -> tuple[Any, ...]:
         """Return what this thread asks with whether any pair touches in one state: memory for q and for the margin, and the
         kernel with the address of its table."""
-        room, reach = self._room, np.zeros(1)
-        arrays = {"q": room.q[None], "placement": self._unplaced, "reach": reach, "found": np.zeros(1, bool)}
-        question = self._own.of_one_state = _Question(_ANY, self._table, room, arrays)
-        return memoryview(room.q), memoryview(reach), *question.call
+        question = self._own.of_one_state = self._about_one_state(_ANY, {"found": np.zeros(1, bool)})
+        return *question.places, *question.call
+
+    def _one_state_distances(self) -> tuple[Any, ...]:
+        """Return the same for distances, and the memory of the results."""
+        results = self._results(1)
+        question = self._own.of_one_distance = self._about_one_state(_DISTANCES, results)
+        distance, points, normal = (x[0] for x in results.values())
+        return *question.places, *question.call, distance, points.reshape(-1, 2, 3), normal
+
+    def _about_one_state(self, kind: _Kind, results: dict[str, Array]) -> _Question:
+        """Return a question of this thread about the one state in its room."""
+        room = self._room
+        arrays = {"q": room.q[None], "placement": self._unplaced, "reach": np.zeros(1), **results}
+        return _Question(kind, self._table, room, arrays)
 
     @property
     def _unplaced(self) -> Array:
@@ -229,6 +260,11 @@ class _Question:
         self._span, self._arrays = np.array([0, 1], np.int64), arrays
         self._table = Table(kind.table(span=self._span, shapes=shapes, work=room, **arrays))
         self.call = kind.kernel.for_tables(self._table), ctypes.c_int64(self._table.address)
+
+    @property
+    def places(self) -> tuple[memoryview, memoryview]:
+        """Memory of one state, and of the reach."""
+        return memoryview(self._arrays["q"][0]), memoryview(self._arrays["reach"])
 
     def point(self, arrays: dict[str, Array]) -> None:
         """Take other arrays, of the same kinds."""

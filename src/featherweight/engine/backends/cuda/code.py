@@ -195,9 +195,9 @@ class DeviceKernels(ABC):
         key = device.ordinal, precision
         with self._lock:
             if key not in self._loaded:
-                self._loaded[key] = self._kernels(device, precision).chosen()
+                self._loaded[key] = self.kernels(device, precision).chosen()
             return self._loaded[key]
 
     @abstractmethod
-    def _kernels(self, device: Device, precision: str) -> Kernels:
+    def kernels(self, device: Device, precision: str) -> Kernels:
         """The ways to write it."""

@@ -65,10 +65,10 @@ class DeviceCode(DeviceKernels):
 
         with self._lock:
             precision = PRECISIONS[dtype]
-            self._loaded[device.ordinal, precision] = loaded = self._kernels(device, precision).quickest(milliseconds)
+            self._loaded[device.ordinal, precision] = loaded = self.kernels(device, precision).quickest(milliseconds)
         return loaded
 
-    def _kernels(self, device: Device, precision: str) -> Kernels:
+    def kernels(self, device: Device, precision: str) -> Kernels:
         """The ways to write the kernel: those that are compared by their code, then those that a trial compares, too."""
         type, none = Type(precision, 1), (False,) * len(self._sizes)
         staged = self._staged(type, device.shared_bytes)

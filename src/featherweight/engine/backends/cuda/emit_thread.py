@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...trace import Trace
-from ..llvm.emit import Emitter, Kernel
-from ..llvm.ir import Function, Type
+from ..llvm.emit import FEW_ZEROS, Kernel, KernelStyle, write_kernel
+from ..llvm.ir import Type
+from ..straight_plan import PlanOptions, plan_trace
 from .target import OWN
 
 REGISTERS = {"float": 240, "double": 112}  # of 255 words: the assembler wants some for addresses and calls
@@ -33,38 +34,12 @@ def emit_thread(
     assembler; without, values go where `Registers` puts them. The workspace is in the thread's own memory. Without `fma`
     nothing is fused, as NumPy rounds.
     """
-    emitter = _ThreadEmitter(t, type, sizes, spaces, keeps, fma)
-    emitter.name = name
-    return emitter.kernel()
-
-
-class _ThreadEmitter(Emitter):
-    freestanding = True
-
-    def __init__(self, t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool, fma: bool) -> None:
-        bases = [f"%in{k}" for k in range(len(t.inputs))] + [f"%out{k}" for k in range(len(sizes))]
-        self.spaces = dict(zip(bases, spaces, strict=True))
-        super().__init__(t, type, fma, sizes, 1)
-        self.registers = 10**9 if keeps else REGISTERS[type.precision]
-        self.first_room = self.workspace
-
-    def _ordered(self, nodes: Sequence[int]) -> list[int]:
-        """As they were traced: values live for the shortest time then, and other threads fill the waits."""
-        return list(nodes)
-
-    def _part_size(self) -> int:
-        return PART
-
-    def _new_function(self, part: str) -> Function:
-        """Part of the kernel's own code, unless the trace was cut."""
-        attributes = OUTLINED if self.parts > 1 and part.isdecimal() else INLINED
-        return Function("void", f"{self.name}.{part}", self.arguments, "internal", attributes)
-
-    def _space(self, base: str) -> int:
-        return self.spaces.get(base, OWN)
-
-    def _room(self, type: Type) -> str:
-        """Behind the slots of the workspace; functions share it, since what lies there is used in one."""
-        place = self.first_room + len(self.rooms) + sum(map(len, self.free_rooms.values()))
-        self.workspace = max(self.workspace, place + 1)
-        return self.f.at(type.ir, "%ws", place, OWN)
+    bases = [*(f"in{k}" for k in range(len(t.inputs))), *(f"out{k}" for k in range(len(sizes)))]
+    style = KernelStyle(
+        name, "internal", INLINED, OUTLINED, freestanding=True, spaces=dict(zip(bases, spaces, strict=True)), space=OWN,
+        rooms_in_workspace=True,
+    )  # fmt: skip
+    # In trace order values live for the shortest time, and other threads fill the waits.
+    held = None if keeps else REGISTERS[type.precision]
+    options = PlanOptions(fma, PART, ordered=False, registers=held, few_zeros=FEW_ZEROS)
+    return write_kernel(plan_trace(t, sizes, options), type, style)

@@ -44,7 +44,7 @@ class RepeatedCode(DeviceKernels):
     def _traced(self) -> list[Traced]:
         return [Traced(stage.program, bounded=False) for stage in self.repetition.stages]
 
-    def _kernels(self, device: Device, precision: str) -> Kernels:
+    def kernels(self, device: Device, precision: str) -> Kernels:
         identity = hashlib.sha256(repr(self.repetition.identity()).encode()).hexdigest()
         candidates = [self._candidate(Type(precision, 1), keeps) for keeps in (True, False)]
         return Kernels(device, ENTRY, candidates, len(candidates), "repeated", identity, precision)

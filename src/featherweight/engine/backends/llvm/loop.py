@@ -19,7 +19,7 @@ from ...program import CoreShape
 from ...trace import Trace
 from .emit import Kernel, emit_kernel
 from .ir import CACHE_LINE, Function, Type
-from .tiles import IntoLanes, Mover, OutOfLanes, Stream
+from .tiles import Mover, Stream, into_lanes, out_of_lanes
 from .trig import sincos_ir, sincos_name
 
 BLOCKS = 8  # at most, in one run of the kernel
@@ -97,22 +97,22 @@ class Results(NamedTuple):
         return cls(tuple(computed), tuple(constants.values()), slots)
 
 
-def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[IntoLanes]:
+def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[Mover]:
     """What moves the rows of each input, as far as the trace reads them."""
     live: list[list[int]] = [[] for _ in t.inputs]
     for i in t.live:
         if t.graph.op[i] == INPUT:
             live[int(t.graph.a[i])].append(t.graph.b[i])
-    return [IntoLanes(type, shape, str(k), x) for k, (shape, x) in enumerate(zip(shapes, live, strict=False))]
+    return [into_lanes(type, shape, str(k), x) for k, (shape, x) in enumerate(zip(shapes, live, strict=False))]
 
 
-def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: int) -> list[OutOfLanes]:
+def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: int) -> list[Mover]:
     """What moves the rows of each output, whose tags are numbers from `first` on."""
     ends = pairwise(accumulate(map(math.prod, shapes), initial=0))
     slots = [results.slots[begin:end] for begin, end in ends]
     constants = dict(enumerate(results.constants, len(results.values)))
     pairs = enumerate(zip(shapes, slots, strict=True))
-    return [OutOfLanes(type, shape, str(first + k), x, constants) for k, (shape, x) in pairs]
+    return [out_of_lanes(type, shape, str(first + k), x, constants) for k, (shape, x) in pairs]
 
 
 class _Argument(NamedTuple):
@@ -131,9 +131,7 @@ class _Argument(NamedTuple):
 class _Loop:
     """`void @loop(ptr args, ptr dims, ptr steps, ptr data)` under construction."""
 
-    def __init__(
-        self, kernel: Kernel, results: Results, inputs: Sequence[IntoLanes], outputs: Sequence[OutOfLanes], type: Type
-    ) -> None:
+    def __init__(self, kernel: Kernel, results: Results, inputs: Sequence[Mover], outputs: Sequence[Mover], type: Type) -> None:
         self.kernel, self.results, self.type = kernel, results, type
         self.streams = {m.tag: Stream(type, m.size, m.tag) for m in outputs if m.row_bytes >= STREAMED_ROW}
         # vectors of a block in each array of lanes: of an input, of all outputs, and of the kernel's workspace

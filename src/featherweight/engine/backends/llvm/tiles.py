@@ -7,8 +7,8 @@ in a slot; a table says which slot each element comes from, so that symmetric en
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from ...program import CoreShape
 from .ir import CACHE_LINE, Function, Type, Vector
@@ -16,77 +16,92 @@ from .ir import CACHE_LINE, Function, Type, Vector
 LONG_RUN = 4  # tiles that are worth a call to clear them
 
 
-class Mover(ABC):
+def into_lanes(type: Type, shape: CoreShape, tag: str, live: Iterable[int]) -> Mover:
+    """What moves rows of an argument into lanes, but for tiles without one of the `live` elements."""
+    W = type.lanes
+    wanted, whole = {k // W for k in live}, math.prod(shape) // W
+    columns = [tile * W for tile in range(whole) if tile in wanted]
+    return Mover(IntoLanes(type), shape, tag, Tiles(columns if len(columns) < whole else None))
+
+
+def out_of_lanes(type: Type, shape: CoreShape, tag: str, slots: Sequence[int], constants: Mapping[int, float]) -> Mover:
+    """What moves rows of a result out of lanes, element k from slot `slots[k]`; slots of `constants` hold numbers."""
+    W, size = type.lanes, math.prod(shape)
+    starts = range(0, size - W + 1, W)
+    constant = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
+    zero = {slot for slot, x in constants.items() if x == 0.0 and math.copysign(1.0, x) > 0.0}
+    empty = _long_runs([k for k in constant if zero.issuperset(slots[k : k + W])], W)
+    fixed = sorted({*constant} - {k for run in empty for k in range(*run, W)})
+    tiles = Tiles(
+        sorted({*starts} - {*constant}) if constant else None,
+        None if list(slots) == list(range(size)) else slots,
+        empty,
+        {k: [constants[slot] for slot in slots[k : k + W]] for k in fixed},
+    )
+    return Mover(OutOfLanes(type), shape, tag, tiles)
+
+
+class Tiles(NamedTuple):
+    """What is done with the whole tiles of a row."""
+
+    columns: Sequence[int] | None = None  # where those begin that are moved; None where all are
+    slots: Sequence[int] | None = None  # where the lanes of each element lie; None where they lie in order
+    empty: Sequence[tuple[int, int]] = ()  # columns, from one up to another, that are zero for all states
+    fixed: Mapping[int, Sequence[float]] = {}  # the numbers of other tiles that are the same for all states, by first columns
+
+
+class Way(Protocol):
+    """How numbers are moved: to lanes or from them."""
+
+    type: Type
+    fills: bool  # whether lanes without a row take the last row's elements
+
+    def element(self, f: Function, memory: str, lanes: str) -> None:
+        """One element."""
+
+    def column(self, f: Function, rows: Sequence[str], column: int, slot: str | int) -> None:
+        """One element of every row."""
+
+    def tile(self, f: Function, rows: Sequence[str], places: Sequence[str]) -> None:
+        """Transpose a tile of W rows, which begin at `rows`, and of columns whose lanes lie at `places`."""
+
+
+class Mover:
     """Functions, with names that end in `tag`, that move W rows of an array between memory and lanes.
 
     `copies` takes rows of any strides, fewer than W, too: (first row, bytes from row to row, rows, strides..., lanes).
     `turns` takes W rows of adjacent elements: (first row, bytes from row to row, lanes).
     """
 
-    def __init__(self, type: Type, shape: CoreShape, tag: str) -> None:
-        self.type, self.shape, self.tag = type, shape, tag
+    def __init__(self, way: Way, shape: CoreShape, tag: str, tiles: Tiles) -> None:
+        self.way, self.type, self.shape, self.tag, self.tiles = way, way.type, shape, tag, tiles
         self.size = math.prod(shape)
-        self.row_bytes = self.size * type.item_bytes
-        self.tiles: Sequence[int] = range(self.size // type.lanes)  # the whole ones that are moved
-        self.fixed: Sequence[int] = ()  # first columns of whole ones that are constant, in a table of rows
-        self.empty: Sequence[tuple[int, int]] = ()  # columns, from one up to another, that are zero for all states
+        self.row_bytes = self.size * self.type.item_bytes
         self.copies, self.turns = f"fw.copy.{tag}", f"fw.turn.{tag}"  # names of functions
-        self.half = Vector(type.precision, type.lanes // 2)
         self.tables: list[str] = []  # what the functions look up, as the module has it
+        if tiles.slots is not None:
+            self._table("slots", tiles.slots)
+        if tiles.columns:
+            self._table("moved", tiles.columns)
+        if tiles.empty:
+            self._table("empty", [x * self.type.item_bytes for begin, end in tiles.empty for x in (begin, end - begin)])
+        if tiles.fixed:
+            one = Type(self.type.precision, 1)
+            values = [one.constant(x) for numbers in tiles.fixed.values() for x in numbers]
+            words = ", ".join(f"{one.ir} {x}" for x in values)
+            self._table("fixed", list(tiles.fixed))
+            self.tables.append(f"@fw.rows.{tag} = internal constant [{len(values)} x {one.ir}] [{words}]")
 
     def functions(self) -> list[Function]:
         return [self.copy(), self.turn()]
 
-    # one element, column or tile: to lanes or from them
-
-    @abstractmethod
-    def _move(self, f: Function, memory: str, lanes: str) -> None:
-        """One element."""
-
-    @abstractmethod
-    def _column(self, f: Function, rows: Sequence[str], column: int) -> None:
-        """One element of every row."""
-
-    @abstractmethod
-    def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
-        """Transpose the tile of W rows and `width` columns that starts at `column`."""
-
-    def _constant_tiles(self, f: Function, rows: Sequence[str]) -> None:
-        """Write the tiles that are the same for all states."""
-        T, align = self.type, self.type.item_bytes
-        with f.rounds(len(self.fixed)) as tile:
-            values = f.load(T.ir, f.at(T.precision, f"@fw.rows.{self.tag}", f.mul(tile, T.lanes)), align=align)
-            column = self._look_up(f, "fixed", tile)
-            for row in rows:
-                f.store(T.ir, values, f.at(T.precision, row, column), align=align)
-
-    def _empty_tiles(self, f: Function, rows: Sequence[str]) -> None:
-        """Clear what is zero for all states, row by row: memory takes what goes on longer than what goes to and fro."""
-        for row in rows:
-            with f.rounds(len(self.empty)) as run:
-                begin, bytes = (self._look_up(f, "empty", f.add(f.mul(run, 2), k)) for k in (0, 1))
-                f.clear_bytes(f.at("i8", row, begin), bytes)
-
-    @abstractmethod
-    def _filled(self, rows: str) -> str | int:
-        """How many lanes are moved where there are so many rows."""
-
-    def _slot(self, f: Function, element: str | int) -> str | int:
-        """Where the lanes of an element lie."""
-        return element
-
-    def _first_column(self, f: Function, tile: str) -> str:
-        return f.mul(tile, self.type.lanes)
-
-    # functions
-
     def copy(self) -> Function:
-        """Move rows element by element, any strides. Lanes without a row take the last row's elements."""
+        """Move rows element by element, any strides."""
         strides = [f"%stride{d}" for d in range(len(self.shape))]
         arguments = ["ptr %begin", "i64 %step", "i64 %rows", *(f"i64 {s}" for s in strides), "ptr %lanes"]
         f = Function("void", self.copies, arguments)
         last = f.sub("%rows", 1)
-        with f.loop(self._filled("%rows")) as lane:
+        with f.loop(self.type.lanes if self.way.fills else "%rows") as lane:
             row = f.at("i8", "%begin", f.mul(f.least(lane, last), "%step"))
             self._elements(f, row, strides, "0", lane)
         f.ret()
@@ -96,7 +111,7 @@ class Mover(ABC):
         """The loops over the axes that are left, from one element on, and the move of what is found inside them."""
         if not strides:
             item = f.add(f.mul(self._slot(f, element), self.type.lanes), lane)
-            self._move(f, begin, f.at(self.type.precision, "%lanes", item))
+            self.way.element(f, begin, f.at(self.type.precision, "%lanes", item))
             return
         length = self.shape[-len(strides)]
         before = f.mul(element, length)
@@ -109,19 +124,20 @@ class Mover(ABC):
         A few columns go one by one. More are a tile that overlaps the one before, or that is masked where there is none.
         """
         f = Function("void", self.turns, ["ptr %rows", "i64 %step", "ptr %lanes"])
-        W, n = self.type.lanes, self.size
+        W, n, tiles = self.type.lanes, self.size, self.tiles
         rows = [f.at("i8", "%rows", f.mul("%step", r)) for r in range(W)]
-        if self.tiles:
-            with f.rounds(len(self.tiles)) as tile:
-                self._tile(f, rows, self._first_column(f, tile), W)
-        if self.fixed:
-            self._constant_tiles(f, rows)
-        if self.empty:
+        moved = n // W if tiles.columns is None else len(tiles.columns)
+        if moved:
+            with f.rounds(moved) as tile:
+                self._tile(f, rows, f.mul(tile, W) if tiles.columns is None else self._look_up(f, "moved", tile), W)
+        if tiles.fixed:
+            self._fixed_tiles(f, rows)
+        if tiles.empty:
             self._empty_tiles(f, rows)
         rest = n % W
         if rest <= W // 4:
             for column in range(n - rest, n):
-                self._column(f, rows, column)
+                self.way.column(f, rows, column, self._slot(f, column))
         elif n > W:
             self._tile(f, rows, n - W, W)
         else:
@@ -131,6 +147,32 @@ class Mover(ABC):
 
     # pieces
 
+    def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
+        """The tile of W rows and `width` columns that starts at `column`."""
+        T = self.type
+        begins = [f.at(T.precision, row, column) for row in rows]
+        self.way.tile(f, begins, [f.at(T.ir, "%lanes", self._slot(f, f.add(column, k))) for k in range(width)])
+
+    def _fixed_tiles(self, f: Function, rows: Sequence[str]) -> None:
+        """Write the tiles that are the same for all states."""
+        T, align = self.type, self.type.item_bytes
+        with f.rounds(len(self.tiles.fixed)) as tile:
+            values = f.load(T.ir, f.at(T.precision, f"@fw.rows.{self.tag}", f.mul(tile, T.lanes)), align=align)
+            column = self._look_up(f, "fixed", tile)
+            for row in rows:
+                f.store(T.ir, values, f.at(T.precision, row, column), align=align)
+
+    def _empty_tiles(self, f: Function, rows: Sequence[str]) -> None:
+        """Clear what is zero for all states, row by row: memory takes what goes on longer than what goes to and fro."""
+        for row in rows:
+            with f.rounds(len(self.tiles.empty)) as run:
+                begin, bytes = (self._look_up(f, "empty", f.add(f.mul(run, 2), k)) for k in (0, 1))
+                f.clear_bytes(f.at("i8", row, begin), bytes)
+
+    def _slot(self, f: Function, element: str | int) -> str | int:
+        """Where the lanes of an element lie."""
+        return element if self.tiles.slots is None else self._look_up(f, "slots", element)
+
     def _look_up(self, f: Function, table: str, index: str | int) -> str:
         return f.load("i64", f"@fw.{table}.{self.tag}", index)
 
@@ -138,47 +180,27 @@ class Mover(ABC):
         words = ", ".join(f"i64 {i}" for i in entries)
         self.tables.append(f"@fw.{name}.{self.tag} = internal constant [{len(entries)} x i64] [{words}]")
 
-    def _places(self, f: Function, column: str | int, width: int) -> list[str]:
-        """Where the lanes of columns lie."""
-        return [f.at(self.type.ir, "%lanes", self._slot(f, f.add(column, k))) for k in range(width)]
 
-    def _halves(self, width: int) -> list[tuple[int, int]]:
-        """Columns of half a tile: where they start, and how many there are."""
-        H = self.half.lanes
-        return [(0, min(width, H)), (H, max(0, width - H))]
+class IntoLanes:
+    """Numbers from memory into lanes."""
 
+    fills = True
 
-class IntoLanes(Mover):
-    """Rows of an argument into lanes, but for tiles without one of the `live` elements."""
+    def __init__(self, type: Type) -> None:
+        self.type = type
 
-    def __init__(self, type: Type, shape: CoreShape, tag: str, live: Iterable[int]) -> None:
-        super().__init__(type, shape, tag)
-        wanted, whole = {k // type.lanes for k in live}, self.tiles
-        self.tiles = [tile for tile in whole if tile in wanted]
-        self._leaves_out = len(self.tiles) < len(whole)
-        if self._leaves_out and self.tiles:
-            self._table("tiles", [tile * type.lanes for tile in self.tiles])
-
-    def _filled(self, rows: str) -> str | int:
-        return self.type.lanes
-
-    def _first_column(self, f: Function, tile: str) -> str:
-        return self._look_up(f, "tiles", tile) if self._leaves_out else super()._first_column(f, tile)
-
-    def _move(self, f: Function, memory: str, lanes: str) -> None:
+    def element(self, f: Function, memory: str, lanes: str) -> None:
         f.store(self.type.precision, f.load(self.type.precision, memory), lanes)
 
-    def _column(self, f: Function, rows: Sequence[str], column: int) -> None:
+    def column(self, f: Function, rows: Sequence[str], column: int, slot: str | int) -> None:
         T = self.type
         vector = "poison"
         for r, row in enumerate(rows):
             vector = f.insert(T, vector, f.load(T.precision, row, column, T.item_bytes), r)
-        f.store(T.ir, vector, "%lanes", column, T.bytes)
+        f.store(T.ir, vector, "%lanes", slot, T.bytes)
 
-    def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
-        sources = [f.at(self.type.precision, row, column) for row in rows]
-        places = self._places(f, column, width)
-        vectors = self._load_halves(f, sources, width)
+    def tile(self, f: Function, rows: Sequence[str], places: Sequence[str]) -> None:
+        vectors = self._load_halves(f, rows, len(places))
         for distance in reversed(_distances(self.type)):
             vectors = _exchange(f, self.type, vectors, distance)
         for vector, place in zip(vectors, places, strict=False):
@@ -187,80 +209,51 @@ class IntoLanes(Mover):
     def _load_halves(self, f: Function, sources: Sequence[str], width: int) -> list[str]:
         """The first exchange of the transposition, done by loading half rows: row i beside row i + W/2."""
         vectors: list[str] = []
-        H = self.half.lanes
-        for start, count in self._halves(width):
+        half = _half(self.type)
+        H = half.lanes
+        for start, count in _halves(H, width):
             if count == 0:
                 vectors += ["zeroinitializer"] * H
                 continue
-            halves = [f.load_first(self.half, f.at(self.type.precision, s, start), count) for s in sources]
-            vectors += [f.shuffle(self.half, halves[i], halves[i + H], range(2 * H)) for i in range(H)]
+            halves = [f.load_first(half, f.at(self.type.precision, s, start), count) for s in sources]
+            vectors += [f.shuffle(half, halves[i], halves[i + H], range(2 * H)) for i in range(H)]
         return vectors
 
 
-class OutOfLanes(Mover):
-    """Rows of a result out of lanes, element k from slot `slots[k]`; slots of `constants` have the same number in all lanes."""
+class OutOfLanes:
+    """Numbers from lanes into memory."""
 
-    def __init__(self, type: Type, shape: CoreShape, tag: str, slots: Sequence[int], constants: Mapping[int, float]) -> None:
-        super().__init__(type, shape, tag)
-        self._in_order = list(slots) == list(range(self.size))
-        if not self._in_order:
-            self._table("slots", slots)
-        W = type.lanes
-        starts = [tile * W for tile in self.tiles]
-        constant = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
-        self._left_out = len(constant) > 0
-        if self._left_out:
-            moved = sorted({*starts} - {*constant})
-            self.tiles = range(len(moved))
-            self._table("moved", moved)
-        zero = {slot for slot, x in constants.items() if x == 0.0 and math.copysign(1.0, x) > 0.0}
-        self.empty = _long_runs([k for k in constant if zero.issuperset(slots[k : k + W])], W)
-        if self.empty:
-            self._table("empty", [x * type.item_bytes for begin, end in self.empty for x in (begin, end - begin)])
-        self.fixed = sorted({*constant} - {k for run in self.empty for k in range(*run, W)})
-        if self.fixed:
-            one = Type(type.precision, 1)
-            values = [one.constant(constants[slot]) for k in self.fixed for slot in slots[k : k + W]]
-            words = ", ".join(f"{type.precision} {x}" for x in values)
-            self._table("fixed", self.fixed)
-            self.tables.append(f"@fw.rows.{tag} = internal constant [{len(values)} x {type.precision}] [{words}]")
+    fills = False
 
-    def _first_column(self, f: Function, tile: str) -> str:
-        return self._look_up(f, "moved", tile) if self._left_out else super()._first_column(f, tile)
+    def __init__(self, type: Type) -> None:
+        self.type = type
 
-    def _filled(self, rows: str) -> str | int:
-        return rows
-
-    def _slot(self, f: Function, element: str | int) -> str | int:
-        return element if self._in_order else self._look_up(f, "slots", element)
-
-    def _move(self, f: Function, memory: str, lanes: str) -> None:
+    def element(self, f: Function, memory: str, lanes: str) -> None:
         f.store(self.type.precision, f.load(self.type.precision, lanes), memory)
 
-    def _column(self, f: Function, rows: Sequence[str], column: int) -> None:
+    def column(self, f: Function, rows: Sequence[str], column: int, slot: str | int) -> None:
         T = self.type
-        vector = f.load(T.ir, "%lanes", self._slot(f, column), T.bytes)
+        vector = f.load(T.ir, "%lanes", slot, T.bytes)
         for r, row in enumerate(rows):
             f.store(T.precision, f.extract(T, vector, r), row, column, T.item_bytes)
 
-    def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
+    def tile(self, f: Function, rows: Sequence[str], places: Sequence[str]) -> None:
         T = self.type
-        targets = [f.at(T.precision, row, column) for row in rows]
-        places = self._places(f, column, width)
-        vectors = [f.load(T.ir, place, align=T.bytes) for place in places] + ["poison"] * (T.lanes - width)
+        vectors = [f.load(T.ir, place, align=T.bytes) for place in places] + ["poison"] * (T.lanes - len(places))
         for distance in _distances(T):
             vectors = _exchange(f, T, vectors, distance)
-        self._store_halves(f, vectors, targets, width)
+        self._store_halves(f, vectors, rows, len(places))
 
     def _store_halves(self, f: Function, vectors: Sequence[str], targets: Sequence[str], width: int) -> None:
         """The last exchange of the transposition, done by storing half vectors."""
-        H = self.half.lanes
-        for start, count in self._halves(width):
+        half = _half(self.type)
+        H = half.lanes
+        for start, count in _halves(H, width):
             for r, target in enumerate(targets):
                 if count:
                     first = r // H * H
-                    half = f.shuffle(self.type, vectors[start + r % H], "poison", range(first, first + H))
-                    f.store_first(self.half, half, f.at(self.type.precision, target, start), count)
+                    part = f.shuffle(self.type, vectors[start + r % H], "poison", range(first, first + H))
+                    f.store_first(half, part, f.at(self.type.precision, target, start), count)
 
 
 class Stream:
@@ -300,6 +293,15 @@ def _long_runs(tiles: Sequence[int], width: int) -> list[tuple[int, int]]:
         else:
             runs.append((k, k + width))
     return [(begin, end) for begin, end in runs if end - begin >= LONG_RUN * width]
+
+
+def _half(type: Type) -> Vector:
+    return Vector(type.precision, type.lanes // 2)
+
+
+def _halves(half: int, width: int) -> list[tuple[int, int]]:
+    """Columns of half a tile: where they start, and how many there are."""
+    return [(0, min(width, half)), (half, max(0, width - half))]
 
 
 def _distances(type: Type) -> list[int]:

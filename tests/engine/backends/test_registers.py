@@ -10,32 +10,33 @@ import pytest
 import featherweight as fw
 from featherweight.engine import cache
 from featherweight.engine.backends.llvm import emit
-from featherweight.engine.backends.llvm.registers import Registers
+from featherweight.engine.backends.registers import Registers
 from featherweight.model.generators import random_tree
 
 
 def test_what_is_read_last_goes_first() -> None:
     """Instruction 3 reads node 0, instruction 5 node 1, and instruction 4 node 2."""
     held = Registers([(), (), (), (0,), (2,), (1,)], most=2)
-    held.names |= {0: "%a", 1: "%b", 2: "%c"}
-    assert list(held.let_go()) == [(1, "%b")]
-    assert held.names == {0: "%a", 2: "%c"}
+    held.values |= {0: 10, 1: 11, 2: 12}
+    assert held.let_go() == [(1, 11)]
+    assert held.values == {0: 10, 2: 12}
 
 
 def test_what_is_read_no_more_is_not_held() -> None:
     held = Registers([(0, 1), (1,)], most=2)
-    held.names |= {0: "%a", 1: "%b"}
+    held.values |= {0: 10, 1: 11}
     assert held.read(0, (0, 1)) == [0]
     assert held.read(1, (1,)) == [1]
-    assert not held.names
+    assert not held.values
 
 
 def test_lanes_go_before_the_scalar_that_fills_them() -> None:
     held = Registers([(), (0, 1)], most=2)
-    held.names |= {0: "%a", 1: "%b"}
-    held.spread[0] = "%wide"
-    assert list(held.let_go()) == []
-    assert held.names == {0: "%a", 1: "%b"}
+    held.values |= {0: 10, 1: 11}
+    held.spread[0] = 12
+    assert held.let_go() == []
+    assert held.values == {0: 10, 1: 11}
+    assert not held.spread
 
 
 @pytest.mark.parametrize("registers", [4, 9])

@@ -8,37 +8,37 @@ waits of one limb with work of the next, while staying as near to trace order, h
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 
-def schedule(nodes: Sequence[int], reads: Callable[[int], tuple[int, ...]], latency: Callable[[int], int]) -> list[int]:
-    """Order `nodes`, given in an order that respects `reads` (the operands of a node), to hide `latency` cycles."""
+def schedule(nodes: Sequence[int], reads: Mapping[int, Sequence[int]], latencies: Sequence[int]) -> list[int]:
+    """Order `nodes`, given in an order that respects `reads` (the operands of a node), to hide the cycles that each takes."""
     place = {i: k for k, i in enumerate(nodes)}
     readers: list[list[int]] = [[] for _ in nodes]
     waiting = [0] * len(nodes)  # operands not yet started
     for k, i in enumerate(nodes):
-        for j in set(reads(i)):
+        for j in reads[i]:
             if j in place:
                 readers[place[j]].append(k)
                 waiting[k] += 1
     ready = [k for k, n in enumerate(waiting) if n == 0]
-    pending: list[tuple[int, int]] = []  # (cycle in which the operands are there, place)
+    pending: list[int] = []  # the cycle in which the operands are there, times the number of nodes, plus the place
     available = [0] * len(nodes)
     order: list[int] = []
     cycle = 0
     while ready or pending:
-        while pending and pending[0][0] <= cycle:
-            heapq.heappush(ready, heapq.heappop(pending)[1])
+        while pending and pending[0] // len(nodes) <= cycle:
+            heapq.heappush(ready, heapq.heappop(pending) % len(nodes))
         if not ready:
-            cycle = pending[0][0]
+            cycle = pending[0] // len(nodes)
             continue
         k = heapq.heappop(ready)
         order.append(nodes[k])
-        finished = cycle + latency(nodes[k])
+        finished = cycle + latencies[k]
         for r in readers[k]:
             waiting[r] -= 1
             available[r] = max(available[r], finished)
             if waiting[r] == 0:
-                heapq.heappush(pending, (available[r], r))
+                heapq.heappush(pending, available[r] * len(nodes) + r)
         cycle += 1
     return order

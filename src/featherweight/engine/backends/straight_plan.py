@@ -1,0 +1,390 @@
+"""The plan of a straight-line kernel: what computes a trace, in which order, and where values lie meanwhile.
+
+A plan lists steps; a writer spells them in a language: LLVM IR (`llvm.emit`, also for threads of devices), C
+(`exporting.c_source`). A writer decides nothing that changes a bit of the results.
+
+A product that feeds one sum only is fused into it, so that a state gives the same bits alone, in a vector, and at any place in
+it. Long traces are cut into parts: the time of compilers grows faster than linearly in a function. Values that a later part
+reads lie in the workspace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..lane_trace import LaneTrace, Scalar
+from ..operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
+from ..trace import Trace
+from . import straight_steps as steps
+from .registers import Registers
+from .schedule import schedule
+from .straight_steps import Operand, Step
+
+
+class PlanPart(NamedTuple):
+    """Steps that become one function. Parts are called in their order; values go from one to others in the workspace."""
+
+    title: str  # "zeros", "turns", a number, or "rest"
+    steps: tuple[Step, ...]
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it is a piece of the trace, and not what comes before or after."""
+        return self.title.isdecimal()
+
+    @property
+    def rooms(self) -> int:
+        return sum(type(s) is steps.RoomStep for s in self.steps)
+
+
+@dataclass(frozen=True)
+class StraightPlan:
+    """All parts of a kernel."""
+
+    arguments: int
+    results: int  # arrays that it writes
+    lanes: int  # of the vectors in it; 1 if there are none
+    parts: tuple[PlanPart, ...]
+    workspace: int  # scalars that parts hand on; a vector takes as many as it has lanes
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The arrays that each part is given, rooms left out, in order."""
+        return (*(f"in{k}" for k in range(self.arguments)), *(f"out{k}" for k in range(self.results)), "ws")
+
+    @property
+    def rooms(self) -> int:
+        """The most rooms of one part."""
+        return max(part.rooms for part in self.parts)
+
+    @property
+    def cut(self) -> bool:
+        """Whether the trace is more than one part."""
+        return sum(part.numbered for part in self.parts) > 1
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a planner may choose."""
+
+    fma: bool  # whether products are fused into sums
+    part: int  # nodes of a part
+    long: int = 1 << 62  # where there are so many nodes in all,
+    part_of_long: int = 0  # nodes of a part
+    ordered: bool = True  # whether to fill waits for results with other work; else nodes stay in trace order
+    registers: int | None = None  # values that are held at once; others go to memory. None: the compiler decides
+    lanes: int = 1  # angles of which sines are computed together
+    few_zeros: int = 1 << 62  # results that are zero are written one by one, if there are no more of them
+
+
+def plan_trace(t: Trace, sizes: Sequence[int], options: PlanOptions) -> StraightPlan:
+    """The plan of a trace. Results go to arrays of the given sizes, one after the other."""
+    places = [[_Place(k, element)] for k, size in enumerate(sizes) for element in range(size)]
+    return _plan(_Arrangement(t, options, places), len(t.inputs), sizes)
+
+
+def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
+    """The plan of derivatives with directions in lanes: those of a result by one argument after the other are arrays."""
+    g, last, n = t.trace.graph, len(t.trace.inputs) - 1, len(t.columns)  # the last input is no argument but the seeds
+    seeds = {i: t.seeds[g.b[i]] for i in t.trace.live if g.op[i] == INPUT and g.a[i] == last}
+    places = [
+        [_Place(k * n + p.argument, row * t.columns[p.argument] + p.column, p.lanes) for p in pieces]
+        for k, rows in enumerate(t.rows)
+        for row in range(rows)
+        for pieces in t.pieces
+    ]
+    sizes = [rows * columns for rows in t.rows for columns in t.columns]
+    return _plan(_Arrangement(t.trace, options, places, seeds, t.vectors), last, sizes)
+
+
+class _Place(NamedTuple):
+    """Where a result lies, or some lanes of it."""
+
+    array: int
+    element: int
+    lanes: tuple[int, ...] | None = None
+
+    def store(self, operand: Operand) -> Step:
+        if self.lanes is None:
+            return steps.StoreStep(f"out{self.array}", self.element, operand, False)
+        return steps.StoreLanesStep(f"out{self.array}", self.element, operand, self.lanes)
+
+
+class _Arrangement:
+    """What is computed, in which order and parts, and the slots of the workspace.
+
+    Outputs go to `places`. `seeds` are inputs that hold scalars of the trace in their lanes; `vectors` are the nodes that are
+    vectors.
+    """
+
+    def __init__(
+        self,
+        t: Trace,
+        options: PlanOptions,
+        places: Sequence[Sequence[_Place]],
+        seeds: Mapping[int, tuple[Scalar, ...]] = MappingProxyType({}),
+        vectors: Iterable[int] = (),
+    ) -> None:
+        self.trace, self.options, self.places, self.seeds, self.vectors = t, options, places, seeds, frozenset(vectors)
+        self.results: dict[int, list[tuple[int, bool]]] = {}  # node -> the outputs that are its value, or the negative of it
+        for k, x in enumerate(t.outputs):
+            if isinstance(x, tuple):
+                self.results.setdefault(x[0], []).append((k, x[1]))
+        op, a = t.graph.op, t.graph.a
+        self.operands = operands = {i: t.graph.operands(i) for i in t.live}
+        for i, seed in self.seeds.items():
+            operands[i] = tuple(x[0] for x in seed if isinstance(x, tuple))
+        self.constants: dict[int, float | tuple[float, ...]] = {i: float(a[i]) for i in t.live if op[i] == CONSTANT}
+        for i, seed in self.seeds.items():
+            if not operands[i]:
+                self.constants[i] = tuple(float(x) for x in seed if not isinstance(x, tuple))
+        uses = Counter(chain.from_iterable(operands.values()))
+        uses.update(x[0] for x in t.outputs if isinstance(x, tuple))
+        self.fused = self._fused(uses) if options.fma else {}  # node of a sum -> the product fused into it
+        self.turns = self._turns()
+        turned = [i for i in t.live if op[i] in (SIN, COS) and operands[i][0] in self.turns]
+        uses.subtract(operands[i][0] for i in turned)
+        gone = {*self.fused.values(), *turned, *(i for i in self.turns if not uses[i])}
+        nodes = [i for i in t.live if operands[i] and i not in gone]
+        self.reads = {i: self._reads(i) for i in nodes}  # the nodes that are operands when node i is computed
+        if options.ordered:
+            nodes = schedule(nodes, self.reads, [OPERATIONS[op[i]].latency for i in nodes])
+        part = options.part if len(nodes) < options.long else options.part_of_long
+        self.parts = [nodes[k : k + part] for k in range(0, len(nodes), part)]
+        self.part_of = {i: k for k, own in enumerate(self.parts) for i in own}
+        self.slot: dict[int, int] = {}
+        self.workspace = self._place(turned)
+
+    def _turns(self) -> dict[int, None]:
+        """The inputs, and inputs with a constant added, whose sine or cosine is wanted, in order."""
+        op, operands = self.trace.graph.op, self.operands
+
+        def early(i: int) -> bool:
+            shifted = op[i] in (ADD, SUB) and sorted(op[j] for j in operands[i]) == [INPUT, CONSTANT]
+            return op[i] == INPUT or shifted
+
+        angles = (operands[i][0] for i in self.trace.live if op[i] in (SIN, COS))
+        return dict.fromkeys(angle for angle in angles if early(angle))
+
+    def _fused(self, uses: Mapping[int, int]) -> dict[int, int]:
+        """For each sum that takes a product nobody else uses: that product."""
+        op, fused = self.trace.graph.op, dict[int, int]()
+        for i in self.trace.live:
+            if op[i] in (ADD, SUB):
+                for j in reversed(self.operands[i]):
+                    if op[j] == MUL and uses[j] == 1:
+                        fused[i] = j
+                        break
+        return fused
+
+    def _reads(self, i: int) -> tuple[int, ...]:
+        product = self.fused.get(i)
+        if product is None:
+            return self.operands[i]
+        return tuple(j for j in self.operands[i] if j != product) + self.operands[product]
+
+    # the workspace
+
+    def _place(self, turned: Iterable[int]) -> int:
+        """Give slots to the sines and cosines of inputs, group after group, all sines, then all cosines; then to scalars that
+        a later part reads; then to such vectors, which are numbered as if all were vectors."""
+        lanes, op = self.options.lanes, self.trace.graph.op
+        base = {angle: 2 * (k - k % lanes) + k % lanes for k, angle in enumerate(self.turns)}
+        for i in turned:
+            self.slot[i] = base[self.operands[i][0]] + lanes * (op[i] == COS)
+        last = {j: k for k, own in enumerate(self.parts) for i in own for j in self.reads[i] if j in self.part_of}
+        size = self._allocate(last, False, 2 * -(-len(self.turns) // lanes) * lanes)
+        return self._allocate(last, True, -(-size // lanes)) * lanes if self.vectors else size
+
+    def _allocate(self, last: Mapping[int, int], wide: bool, size: int) -> int:
+        """Slots from `size` on for what a later part reads, up to the part `last`; a slot is free after that."""
+        expiring: list[list[int]] = [[] for _ in self.parts]
+        free: list[int] = []
+        for part, nodes in enumerate(self.parts):
+            for i in nodes:
+                end = last.get(i, part)
+                if end > part and (i in self.vectors) == wide:
+                    if not free:
+                        free.append(size)
+                        size += 1
+                    self.slot[i] = free.pop()
+                    expiring[end].append(self.slot[i])
+            free += expiring[part]
+        return size
+
+
+def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan:
+    outputs = a.trace.outputs
+    parts = [PlanPart("turns", _turns(a))] if a.turns else []
+    parts += [PlanPart(str(k), _part(a, nodes)) for k, nodes in enumerate(a.parts)]
+    constants = {k: x for k, x in enumerate(outputs) if not isinstance(x, tuple)}
+    zeros = {k for k, x in constants.items() if x == 0.0 and math.copysign(1.0, x) > 0.0}
+    if len(zeros) > a.options.few_zeros:
+        # Before all others are written. LLVM takes very long for many stores of zero.
+        cleared = sorted({place.array for k in zeros for place in a.places[k]})
+        parts.insert(0, PlanPart("zeros", tuple(steps.ClearStep(f"out{k}", sizes[k]) for k in cleared)))
+        constants = {k: x for k, x in constants.items() if k not in zeros}
+    left = [i for i in a.results if i not in a.part_of]  # arguments, and sines of arguments
+    if left or constants or not parts:
+        rest = _Steps(a)
+        for i in left:
+            rest.store(i)
+        rest.list += [place.store(x) for k, x in constants.items() for place in a.places[k]]
+        parts.append(PlanPart("rest", tuple(rest.list)))
+    return StraightPlan(arguments, len(sizes), a.options.lanes, tuple(parts), a.workspace)
+
+
+def _turns(a: _Arrangement) -> tuple[Step, ...]:
+    """Sine and cosine of inputs, a vector of angles at a time."""
+    own, lanes, angles = _Steps(a), a.options.lanes, list(a.turns)
+    for k in range(0, len(angles), lanes):
+        group = angles[k : k + lanes]
+        for angle in group:
+            if a.operands[angle]:
+                own.compute(angle)
+        together = own.vector([(angle, False) for angle in group]) if lanes > 1 else own.value(group[0])
+        own.list.append(steps.SincosGroupStep(together, 2 * k))
+    return tuple(own.list)
+
+
+def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
+    """Some thousand nodes, and what they are stored as: values for later parts, results."""
+    own = _Steps(a, nodes)
+    for k, i in enumerate(nodes):
+        own.compute(i)
+        if i in a.slot:
+            own.list.append(steps.StoreStep("ws", a.slot[i], own.value(i), i in a.vectors))
+        if i in a.results:
+            own.store(i)
+        if a.options.registers is not None:
+            own.let_go(i, k)
+    return tuple(own.list)
+
+
+class _Steps:
+    """Steps of one part, which computes `nodes`, and the values that registers hold meanwhile."""
+
+    def __init__(self, arrangement: _Arrangement, nodes: Sequence[int] = ()) -> None:
+        self.arrangement = arrangement
+        self.list: list[Step] = []
+        most = arrangement.options.registers
+        self.held = Registers() if most is None else Registers([arrangement.reads[i] for i in nodes], most)
+        self.known: set[int] = set()  # nodes that were loaded, or are in memory since they were let go
+        self.pairs: set[int] = set()  # angles whose sines and cosines are there
+        self.rooms: dict[int, str] = {}  # nodes whose value lies in a room
+        self.free_rooms: dict[bool, list[str]] = {False: [], True: []}
+        self.room_numbers = count()
+        self.numbers = count(len(arrangement.trace.graph))
+
+    def compute(self, i: int) -> None:
+        """Node i."""
+        a, number = self.arrangement, i
+        op, wide = a.trace.graph.op[i], i in a.vectors
+        if i in a.seeds:
+            number = self.vector(a.seeds[i])
+        elif op in (SIN, COS):
+            angle = a.operands[i][0]
+            if angle not in self.pairs:  # one step for both, where the first of them is met
+                self.pairs.add(angle)
+                self.value(angle)
+                self.list.append(steps.SincosStep(angle))
+            self.list.append(steps.OperationStep(i, op, (angle,), False))
+        elif i in a.fused:
+            self._fuse(i, wide)
+        else:
+            self.list.append(steps.OperationStep(i, op, tuple([self._operand(j, wide) for j in a.operands[i]]), wide))
+        self.held.values[i] = number
+
+    def _fuse(self, i: int, wide: bool) -> None:
+        a = self.arrangement
+        product, difference = a.fused[i], a.trace.graph.op[i] == SUB
+        (x, y), (first, second) = a.operands[product], a.operands[i]
+        minus_addend, minus_product = difference and product == first, difference and product != first
+        addend = second if product == first else first
+        c = self.negated(addend, wide) if minus_addend else self._operand(addend, wide)
+        left = self.negated(x, wide) if minus_product else self._operand(x, wide)
+        self.list.append(steps.FmaStep(i, left, self._operand(y, wide), c, wide))
+
+    def value(self, i: int) -> Operand:
+        """The value of node i, loaded if no register holds it."""
+        number = self.held.values.get(i)
+        if number is not None:
+            return number
+        a = self.arrangement
+        constant = a.constants.get(i)
+        if constant is not None:
+            return constant
+        self.list.append(steps.LoadStep(i, *self._home(i), i in self.known, i in a.vectors))
+        self.known.add(i)
+        self.held.values[i] = i
+        return i
+
+    def store(self, i: int) -> None:
+        """The results that are node i, or its negative."""
+        a = self.arrangement
+        for k, negative in a.results[i]:
+            operand = self.negated(i, i in a.vectors) if negative else self.value(i)
+            self.list += [place.store(operand) for place in a.places[k]]
+
+    def _home(self, i: int) -> tuple[str, int]:
+        """Where in memory the value of a node lies."""
+        a = self.arrangement
+        if i in self.rooms:
+            return self.rooms[i], 0
+        if i in a.slot:
+            return "ws", a.slot[i]
+        return f"in{int(a.trace.graph.a[i])}", a.trace.graph.b[i]
+
+    def _operand(self, i: int, wide: bool) -> Operand:
+        """The value of node i for a step: in all lanes, if the step is wide and the node a scalar."""
+        a = self.arrangement
+        if not wide or i in a.vectors or i in a.constants:
+            return self.value(i)
+        if i not in self.held.spread:
+            scalar, number = self.value(i), next(self.numbers)
+            self.list.append(steps.SpreadStep(number, scalar))
+            self.held.spread[i] = number
+        return self.held.spread[i]
+
+    def negated(self, i: int, wide: bool) -> Operand:
+        """The negative of the value of node i, for a step."""
+        operand = self._operand(i, wide)
+        if isinstance(operand, float):
+            return -operand
+        number = next(self.numbers)
+        self.list.append(steps.NegateStep(number, operand, wide))
+        return number
+
+    def vector(self, scalars: Iterable[Scalar]) -> int:
+        """The number of the vector with these scalars in its lanes, and zeros behind them."""
+        vector = None
+        for lane, x in enumerate(scalars):
+            if x != 0.0:
+                scalar: Operand = x if isinstance(x, float) else self.negated(x[0], False) if x[1] else self.value(x[0])
+                number = next(self.numbers)
+                self.list.append(steps.InsertStep(number, vector, scalar, lane))
+                vector = number
+        assert vector is not None
+        return vector
+
+    def let_go(self, i: int, k: int) -> None:
+        """After node i, the k-th: drop what is read no more, and what registers do not hold."""
+        a = self.arrangement
+        for j in self.held.read(k, (i, *a.reads[i])):
+            if j in self.rooms:
+                self.free_rooms[j in a.vectors].append(self.rooms.pop(j))
+        for j, number in self.held.let_go():
+            self.known.add(j)
+            if j in a.part_of and j not in a.slot and j not in self.rooms:
+                wide = j in a.vectors
+                if not self.free_rooms[wide]:
+                    self.free_rooms[wide].append(f"room{next(self.room_numbers)}")
+                    self.list.append(steps.RoomStep(self.free_rooms[wide][-1], wide))
+                self.rooms[j] = self.free_rooms[wide].pop()
+                self.list.append(steps.StoreStep(self.rooms[j], 0, number, wide))
