@@ -116,6 +116,8 @@ def _attribute(p: Planned, node: ast.Attribute) -> Any:
 
 def attribute(p: Planned, value: Any, name: str) -> Any:
     """A field, a property or a method of a value."""
+    if isinstance(value, Static) and name == "_replace" and hasattr(value.value, "_fields"):
+        value = p.solid(value)
     if isinstance(value, Static):
         if value.value is None or not hasattr(value.value, name):
             p.fail(f"{value.type} has no attribute {name!r}")
