@@ -47,9 +47,12 @@ def told(what: str, how_long: str = "") -> Iterator[None]:
     tell_end(what, time.perf_counter() - _now.begun)
 
 
-def tell_if_long() -> None:
-    """Tell what is compiled, if it will take long: to be called before LLVM begins, and between traces."""
-    whole = WHOLE * (time.perf_counter() - _now.begun)
+def tell_if_long(times: float = WHOLE) -> None:
+    """Tell what is compiled, if it will take long: to be called before LLVM begins, and between traces.
+
+    All is expected to take so many times as long as what is done.
+    """
+    whole = times * (time.perf_counter() - _now.begun)
     if _now.what and not _now.said and whole > PATIENCE:
         _now.said = True
         tell_begin(_now.what, f"about {whole:.1g} s" if whole < 10.0 else f"about {round(whole, -1):.0f} s")
