@@ -45,7 +45,7 @@ def newton_work(size: int) -> NewtonWork:
 
 
 def write_residual(problem: Problem, f: Vector, rho: Vector, residual: Vector, slope: Tensor) -> float:
-    """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r."""
+    """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r, infinity if any is NaN."""
     A, b, mu, lower, upper = problem.A, problem.b, problem.mu, problem.lower, problem.upper
     k, m = len(mu), len(f)
     worst = 0.0
@@ -61,7 +61,7 @@ def write_residual(problem: Problem, f: Vector, rho: Vector, residual: Vector, s
         slope[s, 0, 0], slope[s, 0, 1], slope[s, 0, 2] = 1.0 if residual[i] == aim else 0.0, 0.0, 0.0
     for i in range(m):
         residual[i] = rho[i] * (f[i] - residual[i])
-        worst = max(worst, abs(residual[i]))
+        worst = max(worst, abs(residual[i])) if residual[i] == residual[i] else np.inf
     return worst
 
 

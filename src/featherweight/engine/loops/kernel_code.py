@@ -10,7 +10,6 @@ from ..backends.llvm.jit import compile_loops, compile_optimized, host
 from ..waiting import tell_if_long, told
 from .shipped_code import shipped_entry
 
-WHOLE_OF_LOOPS = 10.0  # times as long as planning and writing; 8 to 13 were measured
 Facts = dict[str, Any]  # about a kernel, kept with its code
 
 
@@ -50,7 +49,7 @@ def code_of(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> t
 def _compiled(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> tuple[Facts, bytes]:
     with told(kernel.what):
         facts, ir = write()
-        tell_if_long(WHOLE_OF_LOOPS)
+        tell_if_long()
         for observe in compilation_observers:
             observe(kernel, facts, ir)
         return facts, compile_optimized(ir) if kernel.thorough else compile_loops(ir)
