@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import subprocess
 import sys
@@ -75,6 +76,22 @@ def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, c
     texts = [text for _, text in records(caplog)]
     assert [text.partition(", ")[0].rpartition(" ")[2] for text in texts] == ["all", "another"]
     assert texts[0].endswith(": about 20 s")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_python_looks_for_cycles_afterwards_as_before(before: bool) -> None:
+    def fail() -> None:
+        with waiting.told("all"), waiting.told("a part"):
+            assert not gc.isenabled()
+            raise MemoryError
+
+    (gc.enable if before else gc.disable)()
+    try:
+        with pytest.raises(MemoryError):
+            fail()
+        assert gc.isenabled() == before
+    finally:
+        gc.enable()
 
 
 def test_short_ones_are_not_told(caplog: pytest.LogCaptureFixture) -> None:

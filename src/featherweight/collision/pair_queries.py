@@ -107,7 +107,7 @@ def place(query: Any, s: int, work: Any) -> bool:
         work.q[i] = q[i]
     call_machine(work.machine)
     x = work.placement[0, 9]
-    return x - x == 0.0  # NaN where memory ended
+    return x - x == 0.0  # type: ignore[no-any-return]  # NaN where memory ended
 
 
 def any_pair_touches(shapes: Any, reach: float, work: Any) -> int:

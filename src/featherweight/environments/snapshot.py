@@ -144,7 +144,7 @@ class Snapshot:
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
         forces: Forces = known(self._forces)
-        return forces.about(self.center_of_mass, len(self.links.names))
+        return forces.about(lambda: self.center_of_mass, len(self.links.names))
 
     @property
     def qfrc_actuator(self) -> Array:

@@ -85,7 +85,7 @@ class PlanOptions:
 
 def plan_trace(t: Trace, sizes: Sequence[int], options: PlanOptions) -> StraightPlan:
     """The plan of a trace. Results go to arrays of the given sizes, one after the other."""
-    places = [[_Place(k, element)] for k, size in enumerate(sizes) for element in range(size)]
+    places = [[_ResultPlace(k, element)] for k, size in enumerate(sizes) for element in range(size)]
     return _plan(_Arrangement(t, options, places), len(t.inputs), sizes)
 
 
@@ -94,7 +94,7 @@ def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
     g, last, n = t.trace.graph, len(t.trace.inputs) - 1, len(t.columns)  # the last input is no argument but the seeds
     seeds = {i: t.seeds[g.b[i]] for i in t.trace.live if g.op[i] == INPUT and g.a[i] == last}
     places = [
-        [_Place(k * n + p.argument, row * t.columns[p.argument] + p.column, p.lanes) for p in pieces]
+        [_ResultPlace(k * n + p.argument, row * t.columns[p.argument] + p.column, p.lanes) for p in pieces]
         for k, rows in enumerate(t.rows)
         for row in range(rows)
         for pieces in t.pieces
@@ -103,7 +103,7 @@ def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
     return _plan(_Arrangement(t.trace, options, places, seeds, t.vectors), last, sizes)
 
 
-class _Place(NamedTuple):
+class _ResultPlace(NamedTuple):
     """Where a result lies, or some lanes of it."""
 
     array: int
@@ -127,7 +127,7 @@ class _Arrangement:
         self,
         t: Trace,
         options: PlanOptions,
-        places: Sequence[Sequence[_Place]],
+        places: Sequence[Sequence[_ResultPlace]],
         seeds: Mapping[int, tuple[Scalar, ...]] = MappingProxyType({}),
         vectors: Iterable[int] = (),
     ) -> None:
@@ -233,7 +233,7 @@ def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan
         constants = {k: x for k, x in constants.items() if k not in zeros}
     left = [i for i in a.results if i not in a.part_of]  # arguments, and sines of arguments
     if left or constants or not parts:
-        rest = _Steps(a)
+        rest = _PartSteps(a)
         for i in left:
             rest.store(i)
         rest.list += [place.store(x) for k, x in constants.items() for place in a.places[k]]
@@ -243,7 +243,7 @@ def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan
 
 def _turns(a: _Arrangement) -> tuple[Step, ...]:
     """Sine and cosine of inputs, a vector of angles at a time."""
-    own, lanes, angles = _Steps(a), a.options.lanes, list(a.turns)
+    own, lanes, angles = _PartSteps(a), a.options.lanes, list(a.turns)
     for k in range(0, len(angles), lanes):
         group = angles[k : k + lanes]
         for angle in group:
@@ -256,7 +256,7 @@ def _turns(a: _Arrangement) -> tuple[Step, ...]:
 
 def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
     """Some thousand nodes, and what they are stored as: values for later parts, results."""
-    own = _Steps(a, nodes)
+    own = _PartSteps(a, nodes)
     for k, i in enumerate(nodes):
         own.compute(i)
         if i in a.slot:
@@ -268,7 +268,7 @@ def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
     return tuple(own.list)
 
 
-class _Steps:
+class _PartSteps:
     """Steps of one part, which computes `nodes`, and the values that registers hold meanwhile."""
 
     def __init__(self, arrangement: _Arrangement, nodes: Sequence[int] = ()) -> None:
