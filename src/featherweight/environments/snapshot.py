@@ -32,7 +32,7 @@ def home_of(robot: Robot) -> Array:
     return np.array(robot.configurations[HOME]) if HOME in robot.configurations else default_start(robot)
 
 
-class once(Generic[T]):  # noqa: N801  # as functools.cached_property, whose lock takes longer than some quantities here
+class once(Generic[T]):  # as functools.cached_property, whose lock takes longer than some quantities here
     """An attribute that is computed when it is first asked for."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
