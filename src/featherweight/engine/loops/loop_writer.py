@@ -665,7 +665,7 @@ class FunctionWriter:
     def allocate(self, x: Allocate) -> Registers:
         f = self.f
         shape = [self.registers(n)[0] for n in x.shape]
-        size = f.mul(self.product(shape), element_bytes(x.type))  # type: ignore[arg-type]
+        size = f.mul(self.product(shape), element_bytes(x.type))
         data = f.call("ptr", f"@{ALLOCATE}", f"ptr {WORKSPACE}", f"i64 {size}")
         there = f.fresh("there")
         f.branch(f.value(f"icmp eq ptr {data}, null"), FAILED_BLOCK, there)
