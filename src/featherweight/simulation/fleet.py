@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.function import CompiledFunction
-from ..engine.loops.kernels import Table
+from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
 from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
-from .robot_tables import StagesTable, stages_table
+from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
     FleetArrays,
     FleetContacts,
@@ -55,7 +55,8 @@ class Inputs(NamedTuple):
 class Fleet:
     """States q (robots, nq) and v (robots, nv), moved by compiled steps.
 
-    `failed` are those whose step could not be taken.
+    `failed` are those whose step could not be taken. `revision` is another number after each change of states or of what
+    `vary` gave.
     """
 
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
@@ -66,6 +67,7 @@ class Fleet:
         self._tables: deque[StagesTable] = deque()
         self.varied = VariedArrays.none()
         self.done = 0
+        self.revision = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -81,6 +83,7 @@ class Fleet:
 
     def reset(self, q: Array, v: Array) -> None:
         """Begin at these states."""
+        self.revision += 1
         self.start = q.copy(), v.copy()
         self.failed = np.zeros(len(q), bool)
         self._home = self._new_arrays(q, v)
@@ -109,6 +112,7 @@ class Fleet:
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
         """Begin anew with robots numbered `which`, at states (some, ..)."""
+        self.revision += 1
         states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
@@ -159,10 +163,13 @@ class Fleet:
         self._ready = False
 
     def _compile(self) -> None:
-        """Get the machine code for the arrays that there are."""
-        self._many, one = Table(self.arrays), self._table()
+        """Get the machine code for the arrays that there are, the loop first: how long that takes tells how long all will."""
+        self._many = Table(self.arrays)
+        with self.model.wait:
+            layout = self._tables[-1].layout if self._tables else Layout(RobotStages, self._new_stages())
+            self._run = WORK_ON_ROBOTS.for_layouts(layout, self._many.layout)
+            one = self._table()
         self._tables.append(one)
-        self._run = WORK_ON_ROBOTS.for_tables(one, self._many)
         arguments = one.address, self._many.address, 0, 1
         self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
         self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
@@ -173,8 +180,10 @@ class Fleet:
         try:
             return self._tables.pop()
         except IndexError:
-            inertias = len(self.varied.parameters) > 0
-            return stages_table(self.model, self.contacts, self.room, self._external, inertias)
+            return stages_table(self.model, self.contacts, self._new_stages(), self._external)
+
+    def _new_stages(self) -> RobotStages:
+        return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
 
     @property
     def _differ(self) -> bool:
@@ -183,6 +192,7 @@ class Fleet:
 
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots numbers of their own, by fields of `VariedArrays`."""
+        self.revision += 1
         made = VariedArrays.none()._replace(**varied)
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
@@ -230,6 +240,7 @@ class Fleet:
 
     def put(self, q: Array, v: Array) -> None:
         """Go on from other states."""
+        self.revision += 1
         self._home.states.q[:], self._home.states.v[:] = q, v
 
     # what came of the last step
@@ -261,6 +272,7 @@ class Fleet:
 
     def step(self, tau: Any, control: Any, time: float, steps: int = 1) -> bool:
         """Take steps under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
+        self.revision += 1
         if not self._ready:
             self.done = 0
             self._compile()
@@ -288,6 +300,7 @@ class Fleet:
         stop before that step, or begin anew where they did. Raises SimulationError if that is to be raised: all robots are
         then at the state before the step of the first to fail, and `done` says how many steps they took.
         """
+        self.revision += 1
         a = self._home
         states = a.states
         self.done = 0

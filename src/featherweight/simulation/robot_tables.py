@@ -60,14 +60,14 @@ class StagesTable(Table):
         self.kept, self.errors = calls, errors
 
 
-def stages_table(model: StepModel, contacts: ContactStage, room: int, external: bool, inertias: bool) -> StagesTable:
-    """Return the stages of a robot, with room for so many contacts, and forces of the user on bodies or without."""
+def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:
+    """Return the stages of a robot, with room for so many contacts, and inertias of its own or without; no functions yet."""
     robot = model.robot
     nq, nv, n = robot.nq, robot.nv, len(robot.model.tree.parent)
     forces = model.forces
     base = np.array(model.moving.armature if inertias or model.driven else ())
     springs = forces.springs if model.passive else NO_SPRINGS
-    stages = RobotStages(
+    return RobotStages(
         numbers=_numbers(model, contacts),
         state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
         point=StagePoint.of_sizes(nq, nv, n, bool(robot.closed)),
@@ -83,6 +83,11 @@ def stages_table(model: StepModel, contacts: ContactStage, room: int, external: 
         touching=_touching(model, contacts, room),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
+
+
+def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
+    """Return new stages with the functions of the robot, and forces of the user on bodies or without."""
+    robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
     as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
     for name, call in functions.items():

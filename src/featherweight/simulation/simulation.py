@@ -157,11 +157,12 @@ class Simulation(StateOfRobots):
             pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
         )  # fmt: skip
         self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
-        self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
-        self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
         self._observers: list[Observer] = []
         self.steps = 0
-        self.reset(q, v)
+        with model.wait:
+            self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
+            self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
+            self.reset(q, v)
 
     # copies
 
