@@ -274,7 +274,7 @@ def test_forces_of_a_snapshot_stay_as_they_were() -> None:
         envs.step(np.zeros((2, 8)))
     now = envs.robots.snapshot(forces=True)
     for i in range(2):
-        _, points, forces = envs.simulation.contacts_of_many([i])[1:]  # type: ignore[misc]
+        _, points, forces = envs.simulation.contacts_of_many([i])[1:]
         assert len(forces) > 0
         torque = np.cross(points - now.center_of_mass[i], forces).sum(axis=0)
         np.testing.assert_allclose(now.cfrc_ext[i].sum(axis=0), [*torque, *forces.sum(axis=0)], rtol=1e-9, atol=1e-9)
