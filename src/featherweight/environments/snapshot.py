@@ -95,6 +95,9 @@ class Snapshot:
 
     def as_before(self) -> Snapshot:
         """Return the same instant as steps begin from it: without forces, controls and terms."""
+        if self._forces is None and self._control is None:
+            self.terms.clear()  # which refer to the snapshot before this one
+            return self
         found, before = self.__dict__, Snapshot(self.links, self.q, self.v, of=self._of)
         for name in ("qpos", "center_of_mass"):
             if name in found:

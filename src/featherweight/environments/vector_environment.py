@@ -208,12 +208,10 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     def observation(self, now: Snapshot) -> Array:
         """What the task observes (num_envs, ...), in memory that no snapshot shares."""
         seen = self.task.observation(now)
-        if seen.base is not None:
-            return seen.copy()
+        shared = seen.base is not None
         for x in now.__dict__.values():
-            if seen is x:
-                return seen.copy()
-        return seen
+            shared = shared or x is seen
+        return seen.copy() if shared else seen
 
     def _with_resets(self, observation: Array, told: Terms, beginning: Array) -> dict[str, Any]:
         """Begin the next episodes where they are to begin now, and put what they begin with into observations; `info`."""
