@@ -41,7 +41,7 @@ class ContactRates:
         self.last = t.impulses.last_force, t.impulses.last_row
         self.start, self.h, self.model = motion.start, found.model.h, t.model
         self.free, self.dfree = step.free.copy(), dfree
-        self.count = int(t.count[0])
+        self.count = int(t.counts[0])
         self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses

@@ -64,7 +64,7 @@ def _of_one(found: FoundStep) -> StepDerivatives:
     else:
         smooth, dfree = motion.runge_kutta() if found.model.integrator == "rk4" else motion.midpoint()
     dafter, dd, dstruck, doubtful = dfree, np.zeros_like(dfree), np.zeros_like(dfree), list(motion.forces.at_an_end)
-    if s.touching.count[0] > 0 or s.touching.count[1] > 0:
+    if s.touching.counts[0] > 0 or s.touching.counts[1] > 0:
         contacts = ContactRates(found, motion, dfree)
         dafter, dstruck = contacts.velocity(), contacts.struck()
         if step.displacement.any():

@@ -70,7 +70,8 @@ def _accelerated(model: StepModel, ahead: float) -> list[Stage]:
     if not model.passive:
         return [Stage(program, ("q", "v", "tau"), ("a",))]
     robot, s = model.robot, model.forces.springs
-    springs = Springs(numbers_of(s.damping), numbers_of(s.stiffness), numbers_of(s.rest), tuple(map(int, s.at)))
+    fields: Any = numbers_of(s.damping), numbers_of(s.stiffness), numbers_of(s.rest), tuple(map(int, s.at))
+    springs = Springs(*fields)
     arrays = Input("q", (robot.nq,)), Input("v", (robot.nv,)), Input("tau", (robot.nv,))
     passive = KernelProgram("passive_forces", add_passive_forces, (springs, ahead), arrays, (Output("load", (robot.nv,)),))
     return [Stage(passive, ("q", "v", "tau"), ("load",), fused=False), Stage(program, ("q", "v", "load"), ("a",))]

@@ -26,7 +26,7 @@ class FoundStep:
         """Drives that the step took at its end."""
         return self.stages.joints.driving if self.model.driven and self.stages.state.given[0] else None
 
-    def at_armature(self, function: Any, *arguments: Array, **more: Array) -> Any:
+    def at_armature(self, function: Any, *arguments: Array, **more: Any) -> Any:
         """Evaluate a function of the moving robot with the armature of the step."""
         if not self.model.driven:
             return function(*arguments, **more)
