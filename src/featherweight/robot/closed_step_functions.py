@@ -37,14 +37,14 @@ class ClosedStepFunctions(StepFunctions):
     @cached_property
     def integrate_by_map(self) -> CompiledFunction:
         """Function of q, S, v: `integrate`, given the `spanning_map` of q."""
-        inputs, output = ("q", self._map_input, "v"), Output("result", (self.robot.nq,))
+        inputs, output = ("q", self._map_input, "v"), self.robot.configuration_result("result")
         return self.robot._function(ClosedStepFunctions.integrate_by_map, integration.integrate_by_map, inputs, output)
 
     @cached_property
     def advance_by_map(self) -> CompiledFunction[Any]:
         """Function of q, S, u, d, h: `advance`, given the `spanning_map` of q."""
         inputs = ("q", self._map_input, "u", "d", Input("h", ()))
-        outputs = Output("ahead", (self.robot.nq,)), Output("velocity", (self.robot.nv,))
+        outputs = self.robot.configuration_result("ahead"), Output("velocity", (self.robot.nv,))
         return self.robot.bind(
             "advance_by_map", integration.advance_by_map, inputs, outputs, doc=ClosedStepFunctions.advance_by_map.__doc__
         )

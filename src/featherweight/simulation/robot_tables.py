@@ -15,7 +15,6 @@ from ..contact.contact_solver import solver_workspace
 from ..contact.delassus_by_inverse import InverseFactors, inverse_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
-from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact_stage import ContactStage
 from .forces import Springs
@@ -30,9 +29,9 @@ from .stage_records import (
     MidpointArrays,
     RobotNumbers,
     RobotStages,
-    StateAndInputs,
     RungeKuttaArrays,
     StagePoint,
+    StateAndInputs,
     StepArrays,
     TouchingRecord,
 )  # fmt: skip
@@ -76,7 +75,7 @@ def stages_table(model: StepModel, contacts: ContactStage, room: int, external: 
         midpoint=MidpointArrays.of_sizes(nq, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives), robot.effort_limit.copy(),
-            model.middle_armature.copy(), _curved(robot),
+            model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2),
         ),
         inertias=Inertias(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
@@ -195,12 +194,6 @@ def _loops(model: StepModel) -> LoopArrays:
         _, *outputs = model.robot.step_functions.closing_step.program.outputs  # type: ignore[attr-defined]
         shapes = [x.shape or (1,) for x in outputs]
     return LoopArrays(*(np.zeros(shape) for shape in shapes), np.zeros(model.robot.nq), np.zeros(1))
-
-
-def _curved(robot: Robot) -> Array:
-    """Return joints whose velocities do not commute; in a loop, rows that move by themselves are no group."""
-    whole = [j for j in robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
-    return np.array([(CURVED[j.type], j.v_slice.start) for j in whole], np.int64).reshape(-1, 2)
 
 
 def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord:
