@@ -82,8 +82,9 @@ class StepRates:
         The robot's closed forms are exact to rounding; the derivative of the trace of exp SE(3) loses half the digits at turns
         of about 1e-8 rad, where terms cancel.
         """
-        by_q, by_u = self.robot.integrate_derivatives(self.start.q.value, u.value)
-        return Rated(self.robot.integrate(self.start.q.value, u.value), by_q @ self.start.q.rates + by_u @ u.rates)
+        q, move = self.start.q, self.robot.integrate if self.model.looped else self.robot.step_functions.integrate
+        by_q, by_u = self.robot.integrate_derivatives(q.value, u.value)
+        return Rated(move(q.value, u.value), by_q @ q.rates + by_u @ u.rates)
 
     # integrators
 
@@ -212,14 +213,17 @@ class StepRates:
 
     # limits
 
-    @property
+    @cached_property
     def _drive_names(self) -> list[str]:
         return [f"actuator {a.name!r}" for a in self.found.forces.actuators]
 
+    @cached_property
+    def _effort_names(self) -> list[str]:
+        return [f"the effort of joint {j.name!r}" for j in self.robot.joints for _ in range(j.v_slice.stop - j.v_slice.start)]
+
     def _within_efforts(self, tau: Rated) -> Rated:
-        most, joints = self.robot.effort_limit, self.robot.joints
-        names = [f"the effort of joint {j.name!r}" for j in joints for _ in range(j.v_slice.stop - j.v_slice.start)]
-        return self._cut(tau, (-most, most), names)
+        most = self.robot.effort_limit
+        return self._cut(tau, (-most, most), self._effort_names)
 
     def _cut(self, x: Rated, bounds: tuple[Array, Array], names: list[str]) -> Rated:
         """A vector cut to bounds, with no rates where it is cut; notes what is at a bound."""
@@ -237,10 +241,10 @@ def _scaled(factors: Array, x: Rated) -> Rated:
 
 
 def _round_of(arguments: Sequence[Rated], numbers: tuple[float, float, float]) -> list[Rated]:
-    """Return the results of `runge_kutta_round`, which is linear: once of values, once of rates."""
+    """Return the results of `runge_kutta_round`. It is linear, entry by entry alike: it runs on whole arrays as its entries."""
     pairs = []
-    for parts in zip(*arguments, strict=True):
-        results = tuple(np.zeros_like(parts[0]) for _ in range(RUNGE_KUTTA_ROUNDS))
-        runge_kutta_round(*parts, numbers, results)
-        pairs.append(results)
+    for parts in zip(*arguments, strict=True):  # the values, then the rates
+        results: tuple[list[Any], ...] = ([None], [None], [None], [None])
+        runge_kutta_round(*([x] for x in parts), numbers, results)
+        pairs.append([x for [x] in results])
     return [Rated(*pair) for pair in zip(*pairs, strict=True)]
