@@ -245,6 +245,7 @@ def _round_of(arguments: Sequence[Rated], numbers: tuple[float, float, float]) -
     pairs = []
     for parts in zip(*arguments, strict=True):  # the values, then the rates
         results: tuple[list[Any], ...] = ([None], [None], [None], [None])
-        runge_kutta_round(*([x] for x in parts), numbers, results)
+        w, a, k, K, A = ([x] for x in parts)
+        runge_kutta_round(w, a, k, K, A, numbers, results)
         pairs.append([x for [x] in results])
     return [Rated(*pair) for pair in zip(*pairs, strict=True)]
