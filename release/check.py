@@ -71,7 +71,8 @@ def environment(folder: Path, wanted: str) -> Path:
     """Python in a new environment where a package is installed."""
     venv.create(folder, with_pip=False)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted)
+    install = sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", wanted
+    run(*install, env=outside())
     return python
 
 
@@ -115,7 +116,7 @@ def use(wheel: Path, extra: str, folder: Path) -> None:
     Without extras the first step of a simulation comes first, with an empty cache.
     """
     python = environment(folder / extra, str(wheel) if extra == "core" else f"{wheel}[{extra}]")
-    for script in ("first_step.py", "smoke.py") if extra == "core" else ("smoke.py",):
+    for script in ("first_simulation.py", "smoke.py") if extra == "core" else ("smoke.py",):
         copy = shutil.copy(ROOT / "release" / script, folder)
         run(python, "-I", copy, extra, cwd=folder, env=outside(FEATHERWEIGHT_CACHE=str(folder / "cache")))
 

@@ -3,22 +3,32 @@
     python release/objects.py FOLDER
 
 Run in an environment where the package is installed from the sources that the wheel will have. FOLDER is
-src/featherweight/engine/loops/objects of those sources. Another kernel is shipped if a function that calls it is in `FIRST_USES`.
+src/featherweight/engine/loops/objects of those sources. To ship another kernel, add a function that calls it to `FIRST_USES`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 os.environ["FEATHERWEIGHT_CACHE_SIZE"] = "0"  # all kernels are compiled
 
-import first_step
+import first_simulation
+import smoke
 
+import featherweight as fw
 from featherweight.engine.loops import kernel_code, shipped_code
 
-FIRST_USES = (first_step.ball_on_the_ground,)
+
+def folded_arm() -> None:
+    """Which configurations of an arm with primitive shapes touch themselves."""
+    with tempfile.TemporaryDirectory() as folder:
+        fw.load(smoke.urdf(Path(folder))).in_collision(smoke.FOLDED_AND_STRETCHED)
+
+
+FIRST_USES = (first_simulation.ball_on_the_ground, folded_arm)
 
 
 def main(folder: Path) -> None:
@@ -30,10 +40,9 @@ def main(folder: Path) -> None:
     kernel_code.compilation_observers.append(ship)
     for use in FIRST_USES:
         use()
+    targets = ", ".join(target.name for target in shipped_code.TARGETS)
     for name, bytes in sizes.items():
-        print(
-            f"    {name}: {', '.join(f'{b / 1e3:.0f}' for b in bytes)} kB for {', '.join(t.name for t in shipped_code.TARGETS)}"
-        )
+        print(f"    {name}: {', '.join(f'{b / 1e3:.0f}' for b in bytes)} kB for {targets}")
 
 
 if __name__ == "__main__":

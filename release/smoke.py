@@ -22,6 +22,7 @@ warnings.filterwarnings("error", category=DeprecationWarning, module=r"(featherw
 import featherweight as fw  # noqa: E402  # warnings of its import count, too
 
 REQUIRED = {"numpy", "llvmlite", "defusedxml", "featherweight"}
+FOLDED_AND_STRETCHED = [[3.1, 0.0], [0.1, 0.0]]  # of the robot of `urdf`
 MJCF = '<mujoco><worldbody><body><joint name="hinge"/><geom size="0.1"/></body></worldbody></mujoco>'
 
 
@@ -39,9 +40,9 @@ def arm() -> fw.Robot:
     return fw.build(fw.generators.chain(6, seed=1))
 
 
-def urdf(folder: Path) -> Path:
-    """A robot's file, with a box and a ball that may touch."""
-    shapes = ('<sphere radius="0.1"/>', '<box size="0.2 0.2 0.2"/>', '<sphere radius="0.1"/>')
+def urdf(folder: Path, first: str = '<sphere radius="0.1"/>') -> Path:
+    """A robot's file, with a shape, a box and a ball; the first and the last may touch."""
+    shapes = (first, '<box size="0.2 0.2 0.2"/>', '<sphere radius="0.1"/>')
     links = "".join(
         f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
         f"<visual><geometry>{shape}</geometry></visual><collision><geometry>{shape}</geometry></collision></link>"
@@ -68,14 +69,18 @@ def states(robot: fw.Robot, *size: int) -> tuple[Any, Any, Any]:
 
 
 def core(folder: Path) -> None:
-    """M a = tau - bias, for one state and many, on robots as code and from a file, with loops and without."""
+    """M a = tau - bias, for one state and many, on robots as code and from a file, with loops and without; and collisions."""
     assert installed_modules() <= REQUIRED, f"importing featherweight imports {installed_modules() - REQUIRED}"
     loaded = fw.load(urdf(folder), base="floating")
-    for robot in (arm(), loaded, fw.build(fw.robots.tello())):
+    large = fw.build(fw.generators.chain(6, seed=1), execution="rolled")  # as those are that are too large to trace
+    for robot in (arm(), loaded, fw.build(fw.robots.tello()), large):
         for size in ((), (1000,)):
             q, v, tau = states(robot, *size)
             a = robot.forward_dynamics(q, v, tau)
             same((robot.mass_matrix(q) @ a[..., None])[..., 0], tau - robot.bias_force(q, v))
+    description, state = fw.generators.chain(6, seed=1), states(arm())
+    same(fw.build(description, execution="rolled").inverse_dynamics(*state), arm().inverse_dynamics(*state))
+    assert fw.load(urdf(folder)).in_collision(FOLDED_AND_STRETCHED).tolist() == [True, False]
     fw.export(arm().forward_dynamics, str(folder / "exported"))
     for name in fw.__all__:
         getattr(fw, name)
@@ -116,12 +121,6 @@ def xacro(folder: Path) -> None:
     same([robot.nv, robot.mass], [7, 12.0])
 
 
-def rolled(folder: Path) -> None:
-    description = fw.generators.chain(6, seed=1)
-    state = states(arm())
-    same(fw.build(description, execution="rolled").inverse_dynamics(*state), arm().inverse_dynamics(*state))
-
-
 def simulation(folder: Path) -> None:
     """A ball falls on the ground and stays there."""
     ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
@@ -144,8 +143,11 @@ def ik(folder: Path) -> None:
 
 
 def shapes(folder: Path) -> None:
-    robot = fw.load(urdf(folder))
-    assert robot.in_collision([[3.1, 0.0], [0.1, 0.0]]).tolist() == [True, False]
+    """A pyramid of a mesh file touches a ball."""
+    corners = "v 0 0 0.1\nv 0.1 0 -0.1\nv -0.1 0.1 -0.1\nv -0.1 -0.1 -0.1\n"
+    (folder / "pyramid.obj").write_text(f"{corners}f 1 2 3\nf 1 3 4\nf 1 4 2\nf 2 4 3\n")
+    robot = fw.load(urdf(folder, '<mesh filename="pyramid.obj"/>'))
+    assert robot.in_collision(FOLDED_AND_STRETCHED).tolist() == [True, False]
 
 
 def cli(folder: Path) -> None:
@@ -244,7 +246,7 @@ def all_together(folder: Path) -> None:
         USES[extra](folder)
 
 
-LIGHT = (mjcf, xacro, rolled, simulation, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
+LIGHT = (mjcf, xacro, simulation, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
 

@@ -1,4 +1,4 @@
-"""The names of the package: what there is, what is not to be seen, and what names were called before."""
+"""The names of the package: what there is, and what is not to be seen."""
 
 from __future__ import annotations
 
@@ -23,16 +23,6 @@ def test_dir_lists_all_public_names_and_nothing_else() -> None:
 def test_names_of_dir_are_there_without_having_been_imported() -> None:
     code = "import featherweight as fw; print([n for n in fw.__all__ if not hasattr(fw, n)])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("Contact", "BilateralContact"), ("Point", "ContactPoint"), ("Sphere", "ContactSphere"), ("Mechanism", "describe")],
-)
-def test_old_names_stay_for_a_version_and_say_the_new_ones(old: str, new: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"featherweight\.{old} is called featherweight\.{new} now") as warned:
-        assert getattr(fw, old) is getattr(fw, new)
-    assert warned[0].filename == __file__
 
 
 def test_joints_bodies_and_frames_by_name() -> None:

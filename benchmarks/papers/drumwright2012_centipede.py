@@ -20,6 +20,10 @@ from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
 from featherweight import BilateralContact, ContactOptions, ContactPoint, Plane, Robot, Simulation, build, robots
+from featherweight.contact.contact_problem import BodyDelassus
+from featherweight.contact.contact_solver import resolve
+from featherweight.engine.loops.kernels import compiled
+from featherweight.simulation.robot_stages import first_contacts
 
 SIZES = (10, 50, 100, 150, 200, 250)
 STEPS, STEP = 1000, 1e-5  # and seconds, the paper's
@@ -34,6 +38,8 @@ STIFFNESS, DAMPING = 0.8, 0.02  # of all joints [N m/rad, N m s/rad]
 HEIGHT = robots.centipede_walker.LOWER
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+RESOLVE = compiled(resolve)
 
 
 class Gait:
@@ -203,26 +209,52 @@ class Walk:
         self.simulation.reset(*self.gait.start())
         self.steps: list[float] = []
         self.spent = 0.0
-        self.contacts: Any = self.simulation._stepper.contacts
-        self.inertia = clocked(self.contacts.inertia, "of_bodies")
-        self.solver = clocked(self.contacts, "_resolve")
+        self.inertia = clocked(self.simulation._stage.inertia, "of_set")
+        self.solver: list[float] = []
         self.sets: list[bytes] = []
         self.newton = 0
         self.depth = self.residual = 0.0  # the worst yet [m, m/s]
+        self.count = 0  # contacts of the last step
         self.impulse = np.zeros(3)  # of all contacts in all steps [N s]
 
     def step(self) -> None:
-        s = self.simulation
+        s, before = self.simulation, self._impulses()
         begun = time.thread_time()
         s.step(self.gait.forces(s.time, s.q, s.v))
         self.steps.append(time.thread_time() - begun)
         self.spent += self.steps[-1]
-        state, count = self.contacts.state, int(self.contacts.state.counts[0])
-        self.sets.append(state.contacts.candidate[0, :count].tobytes())
+        touching = self._touching
+        count = int(touching.count[0])
+        self.sets.append(touching.contacts.candidate[:count].tobytes())
         self.newton += s.solver["newton_steps"]
         self.residual = max(self.residual, s.solver["residual"])
-        self.depth = max(self.depth, -float(state.contacts.gap[0, :count].min(initial=0.0)))
-        self.impulse += state.impulses.force[0, :count].sum(axis=0)
+        self.depth = max(self.depth, -float(touching.contacts.gap[:count].min(initial=0.0)))
+        self.impulse += touching.impulses.force[:count].sum(axis=0)
+        self.count = count
+        self._clock_solver(before)
+
+    @property
+    def _touching(self) -> Any:
+        """The contacts of the last step, with what it computed."""
+        return self.simulation._fleet._tables[-1].content.touching
+
+    def _impulses(self) -> tuple[Array, Array]:
+        """The contacts from whose impulses the next step starts."""
+        candidates, _, impulses = self.simulation._fleet.contact_arrays().of_robot(0)
+        return candidates.copy(), impulses.copy()
+
+    def _clock_solver(self, before: tuple[Array, Array]) -> None:
+        """Solve the contact problem of the last step once more, from the impulses that it started from, for its time."""
+        t = self._touching
+        kept = t.impulses.last_force.copy()
+        t.impulses.last_force[:] = 0.0
+        t.impulses.last_force[before[0]] = before[1]
+        delassus = BodyDelassus(t.inertia.with_rows.G, t.inertia.begin)
+        arguments = t.model, first_contacts(t.contacts, self.count), t.kinematics, delassus, t.impulses, t.workspace, -1.0
+        begun = time.thread_time()
+        RESOLVE(*arguments)
+        self.solver.append(time.thread_time() - begun)
+        t.impulses.last_force[:] = kept
 
     @property
     def changes(self) -> int:
@@ -234,7 +266,7 @@ class Walk:
         return {
             "steps": len(self.steps), "step": median(self.steps), "nv": self.simulation.robot.nv,
             "seconds": whole(self.steps), "inertia": whole(self.inertia), "solver": whole(self.solver),
-            "contacts": int(self.contacts.state.counts[0]), "changes": self.changes, "newton steps": self.newton,
+            "contacts": self.count, "changes": self.changes, "newton steps": self.newton,
             "carried": self.impulse[2] / (weight * STEP * len(self.steps)), "depth": self.depth, "residual": self.residual,
         }  # fmt: skip
 

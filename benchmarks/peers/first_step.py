@@ -1,97 +1,165 @@
-"""How long a user waits for the first step with contacts: on a new machine, with empty caches, and in a second process.
+"""How long a user waits for the first step with contacts, in a clone and with a wheel, on a new machine and later.
 
-    python benchmarks/peers/first_step.py [--times 3]
+    python benchmarks/peers/first_step.py [--times 3] [--wheel WHEEL]
 
-Seconds from before `import featherweight` to after the first step in which something touches, in fresh processes: for Talos on
-its feet and gymnasium's ant as it falls on the ground. Beside them MuJoCo with the ant, from before its import.
+Seconds from before `import featherweight` to after the first step in which something touches, of the processor and by the
+clock, in fresh processes. On a new machine the cache is empty. WHEEL, or the one in dist/ that `make wheel` made, is installed
+in an environment of its own; without one its rows are left out. Beside them MuJoCo with the ant, from before its import.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import venv
+from collections.abc import Sequence
+from pathlib import Path
 
-from measure import fresh_process, machine, markdown
-from simulation_models import ASSETS, HEIGHT, POSTURE, SOLES
-from simulation_models import TALOS as TALOS_FILE
+from measure import FILES, ROBOTS, fresh_process, machine, markdown
+from simulation_models import ASSETS, HEIGHT, POSTURE, SOLES, TALOS
 
-GOALS = {"new machine": 5.0, "second process": 0.3}  # [s]
+CLONE, SECOND, WHEEL = "clone, empty cache", "clone, second process", "wheel, empty cache"
+GOALS = {CLONE: 5.0, SECOND: 1.0, WHEEL: 1.0}  # [s] of the processor
 
-TALOS = """
+BEGIN = """
 import time
-begun = time.perf_counter()
+wall, processor = time.perf_counter(), time.process_time()
+"""
+END = """
+print(time.process_time() - processor, time.perf_counter() - wall)
+"""
+TALOS_STANDS = f"""
 import featherweight as fw
-path, height, soles = {path!r}, {height!r}, {soles!r}
-robot = fw.load(path, base="floating")
+robot = fw.load({str(TALOS)!r}, base="floating")
 q = robot.neutral()
-q[2] = height
+q[2] = {HEIGHT!r}
 for j in robot.joints:
-    if j.name in {posture!r}:
-        q[j.q_slice] = {posture!r}[j.name]
-sim = fw.Simulation(robot, 1e-3, q=q, spheres=[fw.Point(f, at) for f, at in soles], ground=fw.Plane())
+    if j.name in {POSTURE!r}:
+        q[j.q_slice] = {POSTURE!r}[j.name]
+sim = fw.Simulation(robot, 1e-3, q=q, spheres=[fw.ContactPoint(f, at) for f, at in {SOLES!r}], ground=fw.Plane())
 sim.step()
 assert len(sim.contacts()[0]) == 8
-print(time.perf_counter() - begun)
 """
-ANT = """
-import time
-begun = time.perf_counter()
+ANT_FALLS = f"""
+import warnings
 import featherweight as fw
-robot = fw.load({path!r})
+warnings.simplefilter("ignore")
+robot = fw.load({str(ASSETS / "ant.xml")!r})
 sim = fw.Simulation(robot, 0.01, "rk4", q=robot.configurations["qpos0"], shapes=True)
 while not len(sim.contacts()[0]):
     sim.step()
-print(time.perf_counter() - begun)
 """
-MUJOCO = """
-import time
-begun = time.perf_counter()
+DOG_OF_HULLS = f"""
+import featherweight as fw
+robot = fw.load({str(ROBOTS / FILES["hyq"][0])!r}, base="floating")
+q = robot.neutral()
+q[2] = 0.6
+for leg, sign in (("lf", 1), ("rf", 1), ("lh", -1), ("rh", -1)):
+    q[robot.joints[leg + "_hfe_joint"].q_slice] = sign * 0.7
+    q[robot.joints[leg + "_kfe_joint"].q_slice] = -sign * 1.4
+sim = fw.Simulation(robot, 1e-3, q=q, shapes=True, ground=fw.Plane())
+while not len(sim.contacts()[0]):
+    sim.step()
+"""
+DOG_ON_HILLS = """
+import numpy as np
+import featherweight as fw
+robot = fw.build(fw.robots.mini_cheetah())
+x, y = np.meshgrid(np.linspace(-2.0, 2.0, 41), np.linspace(-2.0, 2.0, 41), indexing="ij")
+hills = fw.HeightField(0.1 * np.sin(3.0 * x) * np.cos(2.0 * y), (-2.0, 2.0), (-2.0, 2.0))
+q = robot.neutral()
+q[2] = 0.5
+sim = fw.Simulation(robot, 1e-3, q=q, spheres=[fw.ContactSphere(b.name, 0.05) for b in robot.bodies], ground=hills)
+while not len(sim.contacts()[0]):
+    sim.step()
+"""
+ANT_IN_MUJOCO = f"""
 import mujoco
-m = mujoco.MjModel.from_xml_path({path!r})
+m = mujoco.MjModel.from_xml_path({str(ASSETS / "ant.xml")!r})
 d = mujoco.MjData(m)
 while not d.ncon:
     mujoco.mj_step(m, d)
-print(time.perf_counter() - begun)
 """
+SCENES = {
+    "Talos on its feet": TALOS_STANDS,
+    "ant, which falls": ANT_FALLS,
+    "HyQ, hulls of its meshes": DOG_OF_HULLS,
+    "Mini Cheetah on a height field": DOG_ON_HILLS,
+}
 
 
-def seconds(code: str, cache: str) -> float:
-    """What `code` prints in a fresh process with its caches in a folder."""
+CLONES_PYTHON = (sys.executable,)
+
+
+def seconds(python: Sequence[str], code: str, cache: str) -> tuple[float, float]:
+    """Seconds of the processor and by the clock of `code` in a fresh process, whose cache is in a folder."""
     environment = {**fresh_process(), "FEATHERWEIGHT_CACHE": cache}
-    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return float(made.stdout.splitlines()[-1])
+    command = [*python, "-c", BEGIN + code + END]
+    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=cache)
+    processor, wall = map(float, made.stdout.splitlines()[-1].split())
+    return processor, wall
 
 
-def scripts() -> dict[str, str]:
-    ant = str(ASSETS / "ant.xml")
-    talos = TALOS.format(path=str(TALOS_FILE), height=HEIGHT, soles=SOLES, posture=POSTURE)
-    return {"Talos on its feet": talos, "ant, which falls": ANT.format(path=ant), "MuJoCo's ant": MUJOCO.format(path=ant)}
+def with_wheel(wheel: Path, folder: Path) -> tuple[str, ...]:
+    """The command of Python in a new environment with a wheel, and with the other packages of this one."""
+    venv.create(folder, with_pip=False)
+    python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    outside = {name: x for name, x in fresh_process().items() if name != "PYTHONPATH"}  # where pip would find the clone
+    subprocess.run(install, check=True, env=outside)
+    others = next(folder.rglob("site-packages")) / "others.pth"
+    others.write_text(sysconfig.get_path("purelib"))  # after the wheel, and without its own .pth files: not the clone
+    code = "import featherweight; print(featherweight.__file__)"
+    isolated = python, "-I"
+    found = subprocess.run([*isolated, "-c", code], env=outside, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()).is_relative_to(folder), f"{found.stdout.strip()} is not of the wheel"
+    return isolated
 
 
-def rows(times: int) -> list[list[str]]:
-    made = []
-    for what, code in scripts().items():
-        first, second = [], []
-        for _ in range(times):
+def medians(samples: list[tuple[float, float]]) -> tuple[float, float]:
+    processor, wall = zip(*samples, strict=True)
+    return statistics.median(processor), statistics.median(wall)
+
+
+def measured(code: str, times: int, wheel: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    """Seconds of the processor and by the clock, in each way to start."""
+    samples: dict[str, list[tuple[float, float]]] = {CLONE: [], SECOND: [], WHEEL: []}
+    for _ in range(times):
+        with tempfile.TemporaryDirectory(prefix="featherweight-") as cache:
+            samples[CLONE].append(seconds(CLONES_PYTHON, code, cache))
+            samples[SECOND].append(seconds(CLONES_PYTHON, code, cache))
+        if wheel is not None:
             with tempfile.TemporaryDirectory(prefix="featherweight-") as cache:
-                first.append(seconds(code, cache))
-                second.append(statistics.median(seconds(code, cache) for _ in range(3)))
-        for when, measured in zip(GOALS, (statistics.median(first), statistics.median(second)), strict=True):
-            goal = GOALS[when]
-            met = "" if "MuJoCo" in what else "yes" if measured <= goal else "no"
-            made.append([what, when, f"{measured:.2f}", f"{goal:g}", met])
-    return made
+                samples[WHEEL].append(seconds(wheel, code, cache))
+    return {where: medians(x) for where, x in samples.items() if x}
+
+
+def rows(times: int, wheel: Sequence[str] | None) -> list[list[str]]:
+    made = []
+    for what, code in SCENES.items():
+        for where, (processor, wall) in measured(code, times, wheel).items():
+            goal = GOALS[where]
+            made.append([what, where, f"{processor:.2f}", f"{wall:.2f}", f"{goal:g}", "yes" if processor <= goal else "no"])
+    with tempfile.TemporaryDirectory() as folder:
+        processor, wall = medians([seconds(CLONES_PYTHON, ANT_IN_MUJOCO, folder) for _ in range(times)])
+    return [*made, ["ant in MuJoCo", "installed", f"{processor:.2f}", f"{wall:.2f}", "", ""]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--wheel", type=Path, default=next((Path(__file__).parents[2] / "dist").glob("*.whl"), None))
     options = parser.parse_args()
     print(f"{machine()}\n")
-    print(markdown(["first step with contacts", "on", "seconds", "goal", "met"], rows(options.times)))
+    with tempfile.TemporaryDirectory(prefix="featherweight-") as folder:
+        wheel = with_wheel(options.wheel, Path(folder)) if options.wheel else None
+        header = ["first step with contacts", "in", "processor s", "clock s", "goal s", "met"]
+        print(markdown(header, rows(options.times, wheel)))
 
 
 if __name__ == "__main__":

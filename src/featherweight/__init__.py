@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from .engine.function import CompiledFunction
 from .engine.operations import Operations
@@ -161,26 +160,9 @@ register("Simulation.view", f"{__name__}.viewer", "view")
 register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")
 
 
-_RENAMED = {
-    "Contact": "BilateralContact",
-    "Mechanism": "describe",
-    "Point": "ContactPoint",
-    "Sphere": "ContactSphere",
-}
-"""Names of versions before 0.9, which stay for one version."""
-
-
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
-    if name in _RENAMED:
-        new = _RENAMED[name]
-        warn(
-            f"featherweight.{name} is called featherweight.{new} now, and goes with version 0.10",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return getattr(import_module(__name__), new)
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
     said = f"module {__name__!r} has no attribute {name!r}"

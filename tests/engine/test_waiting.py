@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import subprocess
 import sys
@@ -61,6 +62,38 @@ def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog:
     ]
 
 
+def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """By its own estimate; what is compiled after it is told again."""
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    wait = waiting.Wait("all", whole=20.0)
+    for _ in range(2):
+        with wait:
+            wait.begun -= 1.0
+            with waiting.told("a part"):
+                waiting.tell_if_long()
+    with waiting.told("another"):
+        waiting.tell_if_long()
+    texts = [text for _, text in records(caplog)]
+    assert [text.partition(", ")[0].rpartition(" ")[2] for text in texts] == ["all", "another"]
+    assert texts[0].endswith(": about 20 s")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_python_looks_for_cycles_afterwards_as_before(before: bool) -> None:
+    def fail() -> None:
+        with waiting.told("all"), waiting.told("a part"):
+            assert not gc.isenabled()
+            raise MemoryError
+
+    (gc.enable if before else gc.disable)()
+    try:
+        with pytest.raises(MemoryError):
+            fail()
+        assert gc.isenabled() == before
+    finally:
+        gc.enable()
+
+
 def test_short_ones_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "featherweight")
     with waiting.told("something"):
@@ -74,8 +107,8 @@ def test_the_time_is_that_of_the_parts_that_are_done(
     before: float, said: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Told once, however often it is asked."""
-    with waiting.told("something"):
-        waiting._now.begun -= before
+    with waiting.Wait("something") as wait:
+        wait.begun -= before
         waiting.tell_if_long()
         waiting.tell_if_long()
     assert [text.rpartition(": ")[2] for _, text in records(caplog)] == said

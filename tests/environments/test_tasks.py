@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from featherweight.environments import TASKS, Snapshot, Task
-from featherweight.environments.snapshot import Forces, Links
+from featherweight.environments.contact_forces import Forces
+from featherweight.environments.snapshot import Links
 from featherweight.robot.build import build
+from featherweight.simulation.contact_arrays import ContactArrays
 
 mujoco = pytest.importorskip("mujoco")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -42,23 +44,28 @@ class Pair:
         return qpos, 3.0 * rng.standard_normal((count, model.nv))
 
     def snapshot(self, qpos: Any, qvel: Any, forces: Forces | None = None, control: Any = None) -> Snapshot:
-        none = Forces(np.zeros(0, int), np.zeros(0, int), np.zeros((0, 3)), np.zeros((0, 3)))
+        nothing = np.zeros((len(qpos), 0, 3))
+        none = forces_of(np.zeros(len(qpos), int), np.zeros((0, 2), int), nothing, nothing)
         control = np.zeros((len(qpos), self.theirs.model.nu)) if control is None else control
         return Snapshot(self.links, *self.links.order.back(qpos, qvel), none if forces is None else forces, control)
 
     def forces(self) -> Forces:
         """Those of theirs now; at contacts on the second body, and their opposites on the first, but for the world."""
-        model, data, found = self.theirs.model, self.theirs.data, []
+        model, data = self.theirs.model, self.theirs.data
+        links, points, forces = [], [], []
         for i in range(data.ncon):
             contact, wrench = data.contact[i], np.zeros(6)
             mujoco.mj_contactForce(model, data, i, wrench)
-            force = contact.frame.reshape(3, 3).T @ wrench[:3]
-            for sign, geom in ((-1.0, contact.geom1), (1.0, contact.geom2)):
-                body = int(model.geom_bodyid[geom])
-                if body:
-                    found.append((body - 1, contact.pos.copy(), sign * force))
-        link, point, force = zip(*found, strict=True)
-        return Forces(np.zeros(len(link), int), *map(np.array, (link, point, force)))
+            links.append([model.geom_bodyid[geom] - 1 for geom in (contact.geom2, contact.geom1)])
+            points.append(contact.pos.copy())
+            forces.append(contact.frame.reshape(3, 3).T @ wrench[:3])
+        return forces_of(np.array([data.ncon]), np.array(links), np.array([points]), np.array([forces]))
+
+
+def forces_of(counts: Any, links: Any, points: Any, forces: Any) -> Forces:
+    """Forces of contacts whose candidates are numbered one after the other: impulses in a second."""
+    candidates = np.tile(np.arange(len(links)), (len(counts), 1))
+    return Forces(ContactArrays(counts, candidates, points, forces), links, 1.0)
 
 
 @pytest.fixture(scope="module", params=NAMES)

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -42,59 +43,46 @@ def array_at(address: int, dtype: np.dtype[Any], shape: list[int]) -> np.ndarray
     size = int(np.prod(shape)) * dtype.itemsize
     if size == 0:
         return np.zeros(shape, dtype)
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(shape)
+    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(address)), dtype).reshape(shape)
 
 
 class PlainLoop:
-    """A function of tables and whole numbers, called as a `CompiledLoop` is, and run by Python.
+    """A function of tables and whole numbers, called as a `CompiledLoop` is, and run by Python."""
 
-    `errors` are exceptions of the function, which whoever calls machine code would not see.
-    """
-
-    def __init__(self, function: Callable[..., int], numbers: int) -> None:
-        self.function, self.numbers, self.calls = function, numbers, 0
-        self.errors: list[BaseException] = []
+    def __init__(self, function: Callable[..., int]) -> None:
+        self.function, self.calls = function, 0
 
     def for_tables(self, *tables: Table) -> Callable[..., int]:
-        """Return the function of addresses of tables of these layouts, and of the numbers, at an address of its own."""
+        """Return the function of addresses of tables of these layouts, and of the numbers."""
         layouts = [t.layout for t in tables]
 
         def run(*words: int) -> int:
             self.calls += 1
-            try:
-                contents = [record_at(layout, address) for layout, address in zip(layouts, words, strict=False)]
-                with np.errstate(all="ignore"):  # as machine code has it: infinity and NaN
-                    return int(self.function(*contents, *words[len(layouts) :]))
-            except BaseException as error:
-                self.errors.append(error)
-                return 0
+            contents = [record_at(layout, address) for layout, address in zip(layouts, words, strict=False)]
+            with np.errstate(all="ignore"):  # as machine code has it: infinity and NaN
+                return int(self.function(*contents, *words[len(layouts) :]))
 
-        return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * (len(layouts) + self.numbers))(run)
+        return run
 
 
 ROUNDED = CompiledLoop(work_on_robots, numbers=3, fused=False)
 """Machine code in which each operation is rounded, as in Python."""
 
+CHECKED = CompiledLoop(work_on_robots, numbers=3)
+"""Machine code that tests each index, where it is first used with FEATHERWEIGHT_CHECKED=1."""
+
 
 @contextmanager
 def steps_by(loop: Any) -> Iterator[None]:
     """Within, simulations that begin to step or to look do so by this loop."""
-    kept = fleet.WORK_ON_ROBOTS
-    fleet.WORK_ON_ROBOTS = loop
-    try:
+    with patch.object(fleet, "WORK_ON_ROBOTS", loop):
         yield
-    finally:
-        fleet.WORK_ON_ROBOTS = kept
 
 
 @contextmanager
 def plain_python() -> Iterator[PlainLoop]:
     """Within, simulations that begin to step or to look do so as plain Python."""
-    loop = PlainLoop(work_on_robots, numbers=3)
-    try:
-        with steps_by(loop):
-            yield loop
-    finally:
-        for error in loop.errors:
-            raise error
+    loop = PlainLoop(work_on_robots)
+    with steps_by(loop):
+        yield loop
     assert loop.calls > 0, "nothing ran as plain Python"

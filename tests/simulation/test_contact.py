@@ -15,8 +15,7 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 import featherweight.engine.backends.llvm.backend
-import featherweight.engine.loops.compiled_functions
-import featherweight.engine.loops.kernels
+import featherweight.engine.loops.kernel_code
 from featherweight.contact.laws import MOST_LATE
 from featherweight.model.types import WORLD
 from oracles.robots import path
@@ -512,8 +511,8 @@ def test_contacts_that_come_and_go_compile_nothing(monkeypatch: pytest.MonkeyPat
         raise AssertionError("compiled")
 
     monkeypatch.setattr(featherweight.engine.backends.llvm.backend, "compile_object", refuse)
-    for module in (featherweight.engine.loops.kernels, featherweight.engine.loops.compiled_functions):
-        monkeypatch.setattr(module, "compile_loops", refuse)
+    for name in ("compile_loops", "compile_optimized"):
+        monkeypatch.setattr(featherweight.engine.loops.kernel_code, name, refuse)
     sim.reset(pose((0, 0, 0.35), Rotation.from_rotvec([0.4, 0.5, 0.1])), np.array([0.5, 0, 0, 1.0, 2.0, 0.3]))
     sets = set()
     for _ in range(1500):

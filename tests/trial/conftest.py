@@ -16,11 +16,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulation.plain_python import CHECKED, steps_by
+
 MINUTES = float(os.environ.get("TRIAL_MINUTES", "0.5"))
 SEED = int(os.environ.get("TRIAL_SEED", "0"))
 ONLY = os.environ.get("TRIAL_ROUND")
 
 Rounds = Callable[..., Iterator[np.random.Generator]]
+
+
+@pytest.fixture(params=["as for users", "checked"])
+def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Steps of simulations as users have them, and with each index, range and length tested, of which none may be wrong."""
+    if request.param != "checked":
+        yield
+        return
+    monkeypatch.setenv("FEATHERWEIGHT_CHECKED", "1")
+    with steps_by(CHECKED):
+        yield
 
 
 @pytest.fixture

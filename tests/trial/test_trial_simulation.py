@@ -22,6 +22,8 @@ from oracles.states import Array
 from simulation.scenes import FREE, free_bodies, momentum, solid_box
 from trial.conftest import Rounds
 
+pytestmark = pytest.mark.usefixtures("steps")
+
 REFUSED = r"gains energy|m deep in|did not converge|midpoint|cannot be closed|velocity|configuration|diverges"
 STEPS = 20
 TREES = 6  # machine code is of a robot: scenes differ in all else
@@ -184,7 +186,7 @@ def check_momentum(robot: fw.Robot, sim: fw.Simulation, before: tuple[Array, Arr
 
 def test_scenes_gain_nothing_and_however_stepped_are_the_same(rounds: Rounds) -> None:
     """Steps one by one, in runs that record some, and in a batch with another state: the same to the bit, or refused alike."""
-    for rng in rounds(0.3):
+    for rng in rounds(0.15):
         scene = random_scene(rng)
         if scene is None:
             continue
@@ -236,7 +238,7 @@ def test_what_lies_on_the_ground_has_no_velocity(rounds: Rounds) -> None:
         free_bodies(solid_box(m, s)) for m, s in ((1e-3, (0.02, 0.03, 0.01)), (1.0, (0.1, 0.2, 0.3)), (1e3, (1.0, 2.0, 0.4)))
     ]
     sides = ((0.02, 0.03, 0.01), (0.1, 0.2, 0.3), (1.0, 2.0, 0.4))
-    for rng in rounds(0.05):
+    for rng in rounds(0.025):
         n = int(rng.integers(len(made)))
         robot, half = made[n], 0.5 * np.array(sides[n])
         turn = Rotation.from_rotvec([*rng.uniform(-0.2, 0.2, 2), rng.uniform(-3.0, 3.0)])
@@ -255,7 +257,7 @@ def test_what_lies_on_the_ground_has_no_velocity(rounds: Rounds) -> None:
 
 def test_drives_of_any_gains_do_not_diverge(rounds: Rounds) -> None:
     """Drives hold their joints where they are, at any step length, beside joints that fly, turn and swing freely."""
-    for rng in rounds(0.1):
+    for rng in rounds(0.05):
         robot = tree(int(rng.integers(TREES)))
         stiffness, damping = (float(10.0 ** rng.uniform(-1.0, most)) for most in (6.0, 4.0))
         drives = fw.PD(stiffness, damping)
@@ -288,7 +290,7 @@ def limited(number: int) -> fw.Robot:
 def test_starts_beyond_limits_are_refused_or_come_back_slowly(rounds: Rounds) -> None:
     """At any distance: joints are pushed by no more than h `RETURN_SPEED`, and never farther beyond than before, but for one
     that was within its limit, and far from it, while another was pushed: by one such push."""
-    for rng in rounds(0.05):
+    for rng in rounds(0.025):
         robot = limited(int(rng.integers(6)))
         equal = robot.lower == robot.upper
         lower, upper = np.where(equal, -np.inf, robot.lower), np.where(equal, np.inf, robot.upper)
@@ -326,7 +328,7 @@ def test_starts_beyond_limits_are_refused_or_come_back_slowly(rounds: Rounds) ->
 def test_robots_without_a_place_begin_on_the_floor_and_others_are_refused_in_it(rounds: Rounds) -> None:
     """As environments: the lowest of all shapes touches the floor, if any were in it; a place that is given is not changed."""
     environments = pytest.importorskip("featherweight.environments")
-    for rng in rounds(0.02, most=30):
+    for rng in rounds(0.01, most=15):
         description = fw.generators.random_tree(3, seed=int(rng.integers(4)), joint_types=("revolute",), masses=(0.2, 5.0))
         base = fw.Joint("base", FREE, WORLD, "body0")
         radii, names = rng.uniform(0.02, 0.3, 3), [b.name for b in description.bodies]
@@ -368,7 +370,7 @@ class Broken(Exception):
 def test_controllers_that_misbehave_leave_the_state_as_it_was(rounds: Rounds) -> None:
     """They raise, answer nonsense, write to what they are given, or keep it and write to what they gave."""
     answers: list[Any] = [None, "go", math.nan, (1.0,), (None, None, None), [[1.0]], 1j, np.zeros((2, 2, 2)), object()]
-    for rng in rounds(0.02):
+    for rng in rounds(0.01):
         robot = tree(int(rng.integers(TREES)))
         sim = fw.Simulation(robot, 1e-3, str(rng.choice(["semi-implicit", "rk4"])), q=robot.random_configuration(rng))
         at, kind, good = int(rng.integers(1, 6)), int(rng.integers(4)), 0.1 * rng.standard_normal(robot.nv)

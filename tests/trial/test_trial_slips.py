@@ -16,6 +16,8 @@ import pytest
 
 fw: Any = importlib.import_module("featherweight")  # whose types would refuse the slips
 
+pytestmark = pytest.mark.usefixtures("steps")
+
 ARM = Path(__file__).parents[2] / "docs" / "files" / "arm.urdf"
 EMPTY = '<robot name="x"/>'
 

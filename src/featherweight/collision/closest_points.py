@@ -9,16 +9,14 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from .collision_scene import CYLINDER, ELLIPSOID
 from .convex_shapes import farthest_point
 from .triples import Triple, along, inner, minus, outer, times
 
 MOST_STEPS = 100
-KEPT = 4  # the row of the first point of a simplex that is kept
+KEPT = 4  # where weights begin that are kept
 FLAT = 1e-20  # square of the sine of the angle below which a tetrahedron has no inside
 EXACT = 1e-13  # of the square of the distance: so much it may be too great
 TOUCHING = 1e-8  # of the shapes' size: a distance that is left to `penetration`
-TOUCHING_CURVED = 1e-8  # the same where a shape is curved: nearer than that simplices converge slowly
 
 
 def add_support(one: Any, other: Any, direction: Any, supports: Any, k: int) -> None:
@@ -138,22 +136,6 @@ def weighted(supports: Any, count: int, weights: Any, column: int) -> Triple:
     return x, y, z
 
 
-def keep_simplex(supports: Any, count: int, weights: Any) -> None:
-    """Copy a simplex to later rows."""
-    for i in range(count):
-        weights[KEPT + i] = weights[i]
-        for j in range(9):
-            supports[KEPT + i, j] = supports[i, j]
-
-
-def bring_simplex_back(supports: Any, count: int, weights: Any) -> None:
-    """Undo what came after `keep_simplex`."""
-    for i in range(count):
-        weights[i] = weights[KEPT + i]
-        for j in range(9):
-            supports[i, j] = supports[KEPT + i, j]
-
-
 def merge_simplex(supports: Any, count: int, weights: Any) -> None:
     """Put the nearest point of a simplex in its place: both shapes have their parts of it, as they have corners'."""
     for j in range(9):
@@ -172,8 +154,7 @@ def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, we
     Four points are left where the shapes overlap, fewer where they are farther apart or nearly touch.
     """
     size, most, enough = bounds
-    curved = one.kind in (CYLINDER, ELLIPSOID) or other.kind in (CYLINDER, ELLIPSOID)
-    touching = size * (TOUCHING_CURVED if curved else TOUCHING)
+    touching = size * TOUCHING
     add_support(one, other, times(-1.0, direction), supports, 0)
     weights[0] = 1.0
     count = 1
@@ -196,22 +177,25 @@ def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, we
             known = known or inner(same, same) == 0.0
         if known:
             break
-        keep_simplex(supports, count, weights)
+        for i in range(count):
+            weights[KEPT + i] = weights[i]
         if nearest_of_simplex(supports, count + 1, weights):
             return count + 1, 0.0
-        left = reduced(supports, count + 1, weights)
-        u = weighted(supports, left, weights, 0)
+        u = weighted(supports, count + 1, weights, 0)
         now = inner(u, u)
-        if not now < square:  # of a thin simplex, by rounding
-            bring_simplex_back(supports, count, weights)
-            merge_simplex(supports, count, weights)
-            add_support(one, other, times(-1.0, v), supports, 1)
-            nearest_of_simplex(supports, 2, weights)
-            left = reduced(supports, 2, weights)
-            u = weighted(supports, left, weights, 0)
-            now = inner(u, u)
-            if not now < square:  # as near as rounding lets it come
-                count, square = left, now
-                break
-        count, square = left, now
+        if now < square:
+            count, square = reduced(supports, count + 1, weights), now
+            continue
+        for i in range(count):  # a thin simplex, by rounding: its nearest point takes its place
+            weights[i] = weights[KEPT + i]
+        merge_simplex(supports, count, weights)
+        add_support(one, other, times(-1.0, v), supports, 1)
+        nearest_of_simplex(supports, 2, weights)
+        u = weighted(supports, 2, weights, 0)
+        now = inner(u, u)
+        count = reduced(supports, 2, weights)
+        if not now < square:  # as near as rounding lets it come
+            square = now
+            break
+        square = now
     return count, sqrt(square)

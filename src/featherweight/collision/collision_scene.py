@@ -51,6 +51,7 @@ class Hulls(NamedTuple):
     vertices: Any  # (n, 3)
     links: Any
     linked: Any
+    around: Any
     faces: Any
     corners: Any
     normals: Any

@@ -62,7 +62,7 @@ def gap_to_cell(table: Any, shape: Any, b: int, cell: Any, bounds: Any, work: An
     most, enough, radius, best = bounds
     for k in range(2):
         size = write_prism(field, (i, j, k), work.placement[b], work)
-        hull = work.prism, table.hulls.links, table.hulls.linked, table.hulls.starts, 0, CORNERS, 0
+        hull = work.prism, table.hulls.links, table.hulls.linked, table.hulls.around, table.hulls.starts, 0, CORNERS, 0
         prism = ConvexShape(HULL, work.middle, table.size[b], 0.0, hull)
         gap = gap_or_rounding(shape, prism, radius + size, (min(most, best), enough), work)
         if gap < best:

@@ -25,6 +25,7 @@ class Hull(NamedTuple):
     vertices: Array  # (n, 3)
     links: Array  # (n + 1,) where the neighbours of each vertex begin in `linked`
     linked: Array
+    around: Array  # (m, 3) the neighbours themselves, in the order in which a search reads them
     faces: Array  # (f + 1,) where the corners of each face begin in `corners`
     corners: Array
     normals: Array  # (f, 3) outward
@@ -34,8 +35,8 @@ class Hull(NamedTuple):
 
 
 NO_HULL = Hull(
-    np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64),
-    np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
+    np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(1, np.int64),
+    np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
 )  # fmt: skip
 
 
@@ -70,7 +71,8 @@ def hull_of(points: Array) -> Hull:
     starts, corners = _ranges(faces)
     owners, all_owned = _ranges(owned)
     first = (_middles_of_cells() @ vertices.T).argmax(axis=1)
-    return Hull(vertices, links, all_linked, starts, corners, np.array(normals), owners, all_owned, first)
+    around = vertices[all_linked]
+    return Hull(vertices, links, all_linked, around, starts, corners, np.array(normals), owners, all_owned, first)
 
 
 def _middles_of_cells() -> Array:
@@ -118,7 +120,7 @@ def _ranges(lists: list[list[int]]) -> tuple[Array, Array]:
 
 def searched_hull(hulls: Any, data: Any) -> Any:
     """What `farthest_vertex` searches, of a shape's row of numbers (see `part_ranges`)."""
-    return hulls.vertices, hulls.links, hulls.linked, hulls.starts, data[3], data[4], data[7]
+    return hulls.vertices, hulls.links, hulls.linked, hulls.around, hulls.starts, data[3], data[4], data[7]
 
 
 def farthest_vertex(hull: Any, direction: Any) -> int:
@@ -126,7 +128,7 @@ def farthest_vertex(hull: Any, direction: Any) -> int:
 
     From the vertex for its cell of directions along edges: on a convex hull what no neighbour exceeds is the farthest.
     """
-    vertices, links, linked, starts, first, stop, start = hull
+    vertices, links, linked, around, starts, first, stop, start = hull
     if stop - first <= FEW:
         best = first
         most = inner(vertices[best], direction)
@@ -140,7 +142,7 @@ def farthest_vertex(hull: Any, direction: Any) -> int:
     for _ in range(STEPS):
         here = best
         for n in range(links[here], links[here + 1]):
-            far = inner(vertices[linked[n]], direction)
+            far = inner(around[n], direction)
             if far > most:
                 best, most = linked[n], far
         if best == here:

@@ -42,7 +42,7 @@ def gap_to_plane(table: Any, a: int, b: int, work: Any) -> float:
     x = along(farthest_point(shape, times(-1.0, n)), -shape.rounding, n)
     height = inner(n, minus(x, position_of(P)))
     write_nearest(work.nearest, x, along(x, -height, n), n)
-    return height  # type: ignore[no-any-return]
+    return height
 
 
 def gap_of_ball(table: Any, a: int, b: int, work: Any) -> float:

@@ -96,7 +96,7 @@ def place(query: Any, s: int, work: Any) -> bool:
     """Place all shapes as in state s; whether its numbers are finite."""
     q = query.q[s]
     for i in range(len(q)):
-        if not q[i] - q[i] == 0.0:
+        if q[i] - q[i] != 0.0:  # infinity and NaN
             return False
     if work.machine.address == 0:
         for g in range(len(work.placement)):
@@ -106,7 +106,8 @@ def place(query: Any, s: int, work: Any) -> bool:
     for i in range(len(q)):
         work.q[i] = q[i]
     call_machine(work.machine)
-    return True
+    x = work.placement[0, 9]
+    return x - x == 0.0  # type: ignore[no-any-return]  # NaN where memory ended
 
 
 def any_pair_touches(shapes: Any, reach: float, work: Any) -> int:
@@ -134,7 +135,7 @@ def pair_touches(shapes: Any, p: int, reach: float, work: Any) -> bool:
             return True
     if not boxes_meet(shapes, a, b, apart, reach + PAD, work):
         return False
-    return gap_of_pair(shapes, a, b, (reach, reach), work) <= reach  # type: ignore[no-any-return]
+    return gap_of_pair(shapes, a, b, (reach, reach), work) <= reach
 
 
 def write_distance(shapes: Any, p: int, reach: float, where: Any, distance: Any, work: Any) -> None:
@@ -172,7 +173,7 @@ def boxes_meet(shapes: Any, a: int, b: int, apart: Any, reach: float, work: Any)
     PA, PB, HA, HB = work.placement[a], work.placement[b], shapes.half[a], shapes.half[b]
     if shapes.kind[b] >= PLANE:
         n = axis_of(PB, 2)
-        return inner(n, apart) - half_width(PA, HA, n) <= reach + highest(shapes, b)  # type: ignore[no-any-return]
+        return inner(n, apart) - half_width(PA, HA, n) <= reach + highest(shapes, b)
     for k in range(3):
         n = axis_of(PA, k)
         if abs(inner(n, apart)) > HA[k] + half_width(PB, HB, n) + reach:
@@ -185,4 +186,4 @@ def boxes_meet(shapes: Any, a: int, b: int, apart: Any, reach: float, work: Any)
 
 def highest(shapes: Any, b: int) -> float:
     """The greatest height of a plane or height field in its frame."""
-    return shapes.fields.edges[shapes.data[b, 0], 4] if shapes.kind[b] == HEIGHTS else 0.0  # type: ignore[no-any-return]
+    return shapes.fields.edges[shapes.data[b, 0], 4] if shapes.kind[b] == HEIGHTS else 0.0

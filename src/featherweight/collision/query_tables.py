@@ -37,7 +37,7 @@ class PairTable(NamedTuple):
     kind: Any  # (shapes,) int
     size: Any  # (shapes, 3) [m]
     radius: Any  # (shapes,) [m] of the ball around it
-    inner: Any  # (shapes,) [m] of a ball within it, both around its origin
+    inner: Any  # (shapes,) [m] of a ball within it, both around its origin; minus infinity where there is none
     half: Any  # (shapes, 3) [m] half lengths of the box around it
     data: Any  # (shapes, 8) int
     pair: Any  # (pairs, 2) int
@@ -115,11 +115,11 @@ def _half_lengths(part: ShapePart) -> Sequence[float]:
 
 
 def _inner_radius(part: ShapePart) -> float:
-    """Return the radius of a ball around a part's origin that is within the part; below zero where there is none."""
+    """Return the radius of a ball around a part's origin that is within the part; minus infinity where there is none."""
     if part.kind == HULL:
         hull = part.hull
         heights = np.einsum("fi,fi->f", hull.normals, hull.vertices[hull.corners[hull.faces[:-1]]])
-        return float(heights.min())
+        return float(heights.min()) if heights.min() >= 0.0 else -np.inf
     if part.kind >= PLANE:
         return -np.inf
     x, y, z = part.size

@@ -81,7 +81,7 @@ def gap_or_rounding(one: Any, other: Any, size: float, bounds: Any, work: Any) -
     """The same, where shapes without volume touch their rounding, along the line between their middles."""
     gap = gap_of_convex(one, other, size, bounds, work)
     if gap != NEVER:
-        return gap  # type: ignore[no-any-return]
+        return gap
     apart = minus(position_of(one.P), position_of(other.P))
     distance = length_of(apart)
     n = times(1.0 / distance, apart) if distance > 0.0 else (0.0, 0.0, 1.0)

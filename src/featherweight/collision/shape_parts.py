@@ -29,7 +29,7 @@ KINDS = {
 
 
 class SampledHeights(NamedTuple):
-    """Heights (nx, ny) [m] at points of a regular grid over `x` and `y` (first, last), and the depth of the base below z = 0."""
+    """Heights (nx, ny) [m] on a regular grid over `x` and `y` (first, last), and the depth of the base below z = 0."""
 
     grid: Array
     x: tuple[float, float]
@@ -52,7 +52,7 @@ class ShapePart(NamedTuple):
 def shape_part(shape: Shape) -> ShapePart:
     """Return a shape as numbers. The origin of a mesh's frame is the middle of the box around its hull.
 
-    Raises ValueError for a mesh without volume or that cannot be read, ImportError for one that needs a package that is missing.
+    Raises ValueError for a mesh that has no volume or cannot be read, ImportError for one that needs a package that is missing.
     """
     kind, size, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
@@ -82,7 +82,7 @@ def _hull_part(shape: Shape) -> ShapePart:
     except ImportError as error:
         raise ImportError(f"the mesh {shape.name!r} on {shape.body!r}: {error}") from error
     middle = 0.5 * (hull.vertices.min(axis=0) + hull.vertices.max(axis=0))
-    hull, T = hull._replace(vertices=hull.vertices - middle), np.eye(4)
+    hull, T = hull._replace(vertices=hull.vertices - middle, around=hull.around - middle), np.eye(4)
     T[:3, 3] = middle
     around = float(np.linalg.norm(hull.vertices, axis=1).max())
     return ShapePart(HULL, T, (0.0, 0.0, 0.0), around, _balls(shape, middle), hull)
@@ -145,6 +145,7 @@ def joined_hulls(parts: Sequence[Any]) -> Hulls:
 
     return Hulls(
         vertices=np.concatenate([np.zeros((0, 3)), *(h.vertices for h in hulls)]),
+        around=np.concatenate([np.zeros((0, 3)), *(h.around for h in hulls)]),
         normals=np.concatenate([np.zeros((0, 3)), *(h.normals for h in hulls)]),
         links=ranges("links"), linked=numbers("linked", vertex), faces=ranges("faces"), corners=numbers("corners", vertex),
         owners=ranges("owners"), owned=numbers("owned", face),

@@ -288,6 +288,8 @@ def resolve(
     if elsewhere >= 0.0:
         allowed = ACCEPTED * tolerance
         solution = Solution(work.f[: len(p.start)], elsewhere, 0, 0)
+    elif not is_finite(p.problem):  # comparisons of solvers would take NaN for a residual of zero
+        solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
     else:
         solution = find_impulses(p, model.settings.in_step, tolerance, work)
     residual = solution.residual
@@ -296,6 +298,16 @@ def resolve(
         parting = write_impulses(model, contacts, p, solution.impulses, impulses, work)
         stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap)
     return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting, stored)
+
+
+def is_finite(problem: Problem) -> bool:
+    """Whether all entries of A and b are finite."""
+    finite = True
+    for i in range(len(problem.b)):
+        finite = finite and abs(problem.b[i]) < np.inf
+        for x in problem.A[i]:
+            finite = finite and abs(x) < np.inf
+    return finite
 
 
 def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:

@@ -45,7 +45,7 @@ def newton_work(size: int) -> NewtonWork:
 
 
 def write_residual(problem: Problem, f: Vector, rho: Vector, residual: Vector, slope: Tensor) -> float:
-    """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r."""
+    """Write r(f) and the blocks (k + rows, 3, 3) of P'; the greatest entry of r, infinity if any is NaN."""
     A, b, mu, lower, upper = problem.A, problem.b, problem.mu, problem.lower, problem.upper
     k, m = len(mu), len(f)
     worst = 0.0
@@ -61,7 +61,7 @@ def write_residual(problem: Problem, f: Vector, rho: Vector, residual: Vector, s
         slope[s, 0, 0], slope[s, 0, 1], slope[s, 0, 2] = 1.0 if residual[i] == aim else 0.0, 0.0, 0.0
     for i in range(m):
         residual[i] = rho[i] * (f[i] - residual[i])
-        worst = max(worst, abs(residual[i]))
+        worst = max(worst, abs(residual[i])) if residual[i] == residual[i] else np.inf
     return worst
 
 
@@ -83,11 +83,11 @@ def write_product_with(A: Matrix, f: Vector, product: Vector) -> None:
         product[i] = t
 
 
-def project_all(problem: Problem, f: Vector, slope: Matrix) -> None:
-    """P of all impulses, in place; `slope` (3, 3) is room."""
+def project_all(problem: Problem, f: Vector, slope: Tensor) -> None:
+    """P of all impulses, in place; `slope` (contacts, 3, 3) is room."""
     k = len(problem.mu)
     for c in range(k):
-        project(f, problem.mu[c], problem.pyramid, 3 * c, slope)
+        project(f, problem.mu[c], problem.pyramid, 3 * c, slope[c])
     for i in range(len(problem.lower)):
         f[3 * k + i] = min(max(f[3 * k + i], problem.lower[i]), problem.upper[i])
 

@@ -4,14 +4,17 @@ A compilation makes traces and their IR first, and LLVM then takes about twice a
 machine and under its load, tells how long the user will wait. If that is more than `PATIENCE`, a WARNING says what is compiled:
 Python shows warnings on standard error where a program has not set up logging. Without it the program looks as if it hangs, and
 it happens once for each function on a machine. An INFO record with the time follows a compilation that took longer than `LONG`.
+Compilations within another one, as of all that a simulation needs, are told as that one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any, Self
 
 from .cache_folder import log
 
@@ -19,10 +22,37 @@ LONG, PATIENCE = 1.0, 2.0  # [s]: of what is told when it is done, and before
 WHOLE = 3.0  # times as long as what comes before LLVM: 1.7 to 4.5 were measured
 
 
-class _Now(threading.local):
-    """The compilations of this thread, when each began, and whether it was told; none at first."""
+class Wait:
+    """Code that a user waits for, compiled in one `with` block or in several: a message at the most.
 
-    what, begun, said = "", 0.0, False
+    All takes `whole` times as long as what comes before the first `tell_if_long` that expects it to be long. Meanwhile Python
+    does not look for cycles: traces are many objects without any, and looking takes a twentieth of the time.
+    """
+
+    def __init__(self, what: str, whole: float = WHOLE) -> None:
+        self.what, self.whole = what, whole
+        self.begun, self.said, self.outermost, self.collects = 0.0, False, False, False
+
+    def __enter__(self) -> Self:
+        self.outermost = _now.wait is None
+        if self.outermost:
+            _now.wait, self.begun, self.collects = self, time.perf_counter(), gc.isenabled()
+            gc.disable()
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self.outermost:
+            _now.wait = None
+            if self.collects:
+                gc.enable()
+            if kind is None:
+                tell_end(self.what, time.perf_counter() - self.begun)
+
+
+class _Now(threading.local):
+    """The outermost compilation of this thread."""
+
+    wait: Wait | None = None
 
 
 _now = _Now()
@@ -34,25 +64,23 @@ def told(what: str, how_long: str = "") -> Iterator[None]:
 
     A compilation within another one is part of it and is not told.
     """
-    if _now.what:
+    with Wait(what) as wait:
+        if how_long and wait.outermost:
+            wait.said = True
+            tell_begin(what, how_long)
         yield
-        return
-    _now.what, _now.begun, _now.said = what, time.perf_counter(), bool(how_long)
-    if how_long:
-        tell_begin(what, how_long)
-    try:
-        yield
-    finally:
-        _now.what = ""
-    tell_end(what, time.perf_counter() - _now.begun)
 
 
 def tell_if_long() -> None:
     """Tell what is compiled, if it will take long: to be called before LLVM begins, and between traces."""
-    whole = WHOLE * (time.perf_counter() - _now.begun)
-    if _now.what and not _now.said and whole > PATIENCE:
-        _now.said = True
-        tell_begin(_now.what, f"about {whole:.1g} s" if whole < 10.0 else f"about {round(whole, -1):.0f} s")
+    wait = _now.wait
+    if wait is None or wait.said:
+        return
+    elapsed = time.perf_counter() - wait.begun
+    if WHOLE * elapsed <= PATIENCE:
+        return
+    wait.said, seconds = True, wait.whole * elapsed
+    tell_begin(wait.what, f"about {seconds:.1g} s" if seconds < 10.0 else f"about {round(seconds, -1):.0f} s")
 
 
 def tell_begin(what: str, how_long: str) -> None:

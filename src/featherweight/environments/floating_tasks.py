@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .snapshot import Snapshot
-from .task import ForwardTask, Terms, UprightTask, inside, squares
+from .task import ForwardTask, Terms, UprightTask, cut, inside, kept, squares
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -52,8 +52,9 @@ class Ant(FloatingTask):
 
     normal_velocities: ClassVar[bool] = True
 
+    @kept
     def _contact_forces(self, now: Snapshot) -> Array:
-        return np.clip(now.cfrc_ext, *self.contact_force_range)
+        return cut(now.cfrc_ext, *self.contact_force_range)
 
     def contact_cost(self, now: Snapshot) -> Array:
         return self.contact_cost_weight * squares(self._contact_forces(now))
@@ -62,10 +63,11 @@ class Ant(FloatingTask):
         forces = [flat(self._contact_forces(now))] if self.include_cfrc_ext_in_observation else []
         return np.concatenate([self.positions_seen(now), now.qvel, *forces], axis=-1)
 
+    @kept
     def healthy(self, now: Snapshot) -> Array:
-        finite = np.isfinite(now.qpos).all(axis=-1) & np.isfinite(now.qvel).all(axis=-1)
-        low, high = self.healthy_z_range
-        upright: Array = finite & (low <= now.qpos[:, 2]) & (now.qpos[:, 2] <= high)
+        state = np.concatenate([now.qpos, now.qvel], axis=-1)
+        (low, high), z = self.healthy_z_range, now.qpos[:, 2]
+        upright: Array = np.logical_and.reduce(np.isfinite(state), axis=-1) & (low <= z) & (z <= high)
         return upright
 
 
@@ -90,7 +92,7 @@ class Humanoid(FloatingTask):
         return now.center_of_mass[:, :2]
 
     def contact_cost(self, now: Snapshot) -> Array:
-        return np.clip(self.contact_cost_weight * squares(now.cfrc_ext), *self.contact_cost_range)
+        return cut(self.contact_cost_weight * squares(now.cfrc_ext), *self.contact_cost_range)
 
     def observation(self, now: Snapshot) -> Array:
         seen = [self.positions_seen(now), now.qvel]
@@ -104,5 +106,6 @@ class Humanoid(FloatingTask):
             seen.append(flat(now.cfrc_ext))
         return np.concatenate(seen, axis=-1)
 
+    @kept
     def healthy(self, now: Snapshot) -> Array:
-        return inside(now.qpos[:, 2], self.healthy_z_range)
+        return inside(now.qpos[:, 2:3], *self.healthy_z_range)

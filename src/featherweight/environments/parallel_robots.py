@@ -13,7 +13,8 @@ from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, Simulation
 from ..simulation.overlaps import overlaps
-from .snapshot import HOME, Forces, Links, Snapshot, home_of
+from .contact_forces import Forces
+from .snapshot import HOME, Links, Snapshot, home_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,6 +22,7 @@ DEEP = 0.1  # [m] of overlap where episodes would begin, from which on that is r
 BURIED = 0.3  # [m] of overlap from which on a robot has failed: noise puts feet of Gymnasium's HalfCheetah 0.05 into the floor
 LIFTS = 10  # onto floors that are inclined; one does for those that are not
 SHOWN = 3  # overlaps in a message
+EVERY = slice(None)
 
 
 def root_without_place(description: Description, robot: Robot) -> MovingJoint | None:
@@ -72,27 +74,32 @@ class ParallelRobots:
     def begin(self, which: Array, qpos: Array, qvel: Array) -> None:
         """Robots (k,) begin at qpos (k, nq), qvel (k, nv), touching nothing."""
         self.simulation.reset(*self.links.order.back(qpos, qvel), which=which)
+        self.control = self.control.copy()  # snapshots have the array
         self.control[which] = 0.0
 
     def advance(self, control: Array, steps: int) -> Array:
         """Take steps under controls (robots, nu); which robots (robots,) could not and have stopped where they were."""
-        self.control[:] = control
+        self.control = control.copy()
         self.simulation.step(control=self.control, steps=steps)
         return self.simulation.failed
 
-    def snapshot(self, which: Array | slice = slice(None), forces: bool = False) -> Snapshot:
+    def snapshot(self, which: Array | slice = EVERY, forces: bool = False) -> Snapshot:
         """All robots as they are, or some, with the forces of the last step or without."""
-        q, v = self.simulation.q[which], self.simulation.v[which]
+        q, v = self.simulation.q, self.simulation.v
+        if which is not EVERY:
+            q, v = q[which], v[which]
         felt, control = (self._forces(which), self.control[which]) if forces else (None, None)
-        return Snapshot(self.links, q, v, felt, control, (self.simulation, which))
+        now = Snapshot(self.links, q, v, felt, control, (self.simulation, which))
+        if forces:
+            _ = now.cfrc_ext  # found before a later step writes to the arrays of contacts
+        return now
 
     def _forces(self, which: Array | slice) -> Forces:
-        """On both links of contacts, but for the world."""
-        found = self.simulation.contacts_of_many(which)
-        links = self._touching_links[found.candidate]
-        contact, side = np.nonzero(links >= 0)
-        force = found.forces[contact] * np.where(side == 0, 1.0, -1.0)[:, None]
-        return Forces(found.robot[contact], links[contact, side], found.points[contact], force)
+        """Contact forces of some robots."""
+        contacts = self.simulation.contact_arrays
+        if which is not EVERY:
+            contacts = contacts.of(which)
+        return Forces(contacts, self._touching_links, self.simulation.step_size)
 
     def _numbers_of_touching_links(self) -> Array:
         """Those of `Simulation.touching_links` (n, 2), by their places among all links, -1 for the world."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -12,30 +13,37 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.description import Description
 from ..model.types import Frame
-from ..robot.qpos_qvel import QposQvel, cross
+from ..robot.qpos_qvel import QposQvel
 from ..robot.robot import Robot
 from ..simulation import Simulation
 from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
 from ..simulation.joint_limits import default_start
+from .contact_forces import Forces
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 
 HOME = "qpos0"  # among configurations
-
-
-class Forces(NamedTuple):
-    """What acted in the last step: n contacts of all robots together."""
-
-    robot: Array  # (n,) which one touches
-    link: Array  # (n,) and with what, the place among `Links.names`
-    point: Array  # (n, 3) [m] in the world
-    force: Array  # (n, 3) [N] on the link, in the world
 
 
 def home_of(robot: Robot) -> Array:
     """The configuration (nq,) around which episodes begin: its description's, or where simulations start."""
     return np.array(robot.configurations[HOME]) if HOME in robot.configurations else default_start(robot)
+
+
+class once(Generic[T]):  # as functools.cached_property, whose lock takes longer than some quantities here
+    """An attribute that is computed when it is first asked for."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function, self._name, self.__doc__ = function, function.__name__, function.__doc__
+
+    def __get__(self, owner: Any, kind: type) -> T:
+        if owner is None:
+            return self  # type: ignore[return-value]
+        value: T = self._function(owner)
+        owner.__dict__[self._name] = value
+        return value
 
 
 class Links:
@@ -80,18 +88,33 @@ class Snapshot:
     ) -> None:  # fmt: skip
         """`of` is the simulation that the robots are in, and which of its robots they are: they may differ by `vary`."""
         self.links, self.q, self.v, self._forces, self._control, self._of = links, q, v, forces, control, of
+        self.terms: dict[Any, Any] = {}  # what tasks keep for terms that share it: see `kept`
 
-    @cached_property
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"terms": {}}
+
+    def as_before(self) -> Snapshot:
+        """Return the same instant as steps begin from it: without forces, controls and terms."""
+        if self._forces is None and self._control is None:
+            self.terms.clear()  # which refer to the snapshot before this one
+            return self
+        found, before = self.__dict__, Snapshot(self.links, self.q, self.v, of=self._of)
+        for name in ("qpos", "center_of_mass"):
+            if name in found:
+                before.__dict__[name] = found[name]
+        return before
+
+    @once
     def qpos(self) -> Array:
         """(robots, nq) in MuJoCo's order."""
         return self.links.order.qpos(self.q)
 
-    @cached_property
+    @once
     def qvel(self) -> Array:
         """(robots, nv) in MuJoCo's order and frames."""
         return self.links.order.qvel(self.q, self.v)
 
-    @cached_property
+    @once
     def center_of_mass(self) -> Array:
         """(robots, 3)."""
         function = self.links.robot.center_of_mass
@@ -100,7 +123,7 @@ class Snapshot:
         simulation, which = self._of
         return np.asarray(simulation.with_own_inertias(function, self.q, which=which))
 
-    @cached_property
+    @once
     def _about_center_of_mass(self) -> Any:
         if self._varied("parameters") is not None:
             raise NotImplementedError(
@@ -120,14 +143,11 @@ class Snapshot:
         """Velocities (robots, links, 6)."""
         return np.asarray(self._about_center_of_mass.velocity)
 
-    @cached_property
+    @once
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
-        f, count = known(self._forces), len(self.links.names)
-        wrench = np.concatenate([cross(f.point - self.center_of_mass[f.robot], f.force), f.force], axis=-1)
-        place = f.robot * count + f.link
-        sums = [np.bincount(place, weights=w, minlength=len(self.q) * count) for w in wrench.T]
-        return np.stack(sums, axis=-1).reshape(len(self.q), count, 6)
+        forces: Forces = known(self._forces)
+        return forces.about(lambda: self.center_of_mass, len(self.links.names))
 
     @property
     def qfrc_actuator(self) -> Array:

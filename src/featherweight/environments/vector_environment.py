@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from ..simulation import Simulation
 from .floating_tasks import Ant, Humanoid
-from .parallel_robots import ParallelRobots
+from .parallel_robots import EVERY, ParallelRobots
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .reset_noise import ResetNoise
 from .snapshot import Snapshot
@@ -24,6 +24,15 @@ Step = tuple[Array, Array, Array, Array, dict[str, Any]]
 
 RENDER_MODES = ["rgb_array"]
 TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Ant, HalfCheetah, Hopper, Humanoid, Walker2d)}
+
+
+class Moved(NamedTuple):
+    """What came of a step of all robots, whatever their episodes."""
+
+    now: Snapshot
+    reward: Array  # (robots,)
+    terminated: Array  # (robots,)
+    told: Terms  # what `info` tells
 
 
 class RobotVectorEnv(VectorEnv[Array, Array, Array]):
@@ -77,6 +86,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._noise: ResetNoise | None = None
+        self._last: tuple[Snapshot, int] | None = None  # of the last step, and the simulation's revision then
         self._elapsed = np.zeros(num_envs, np.int64)
         self._ended = np.zeros(num_envs, bool)
 
@@ -133,7 +143,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         """Put robots at qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes go on."""
         self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
 
-    def _now(self, which: Array | slice = slice(None)) -> Snapshot:
+    def _now(self, which: Array | slice = EVERY) -> Snapshot:
         """Robots as the task asks to see them."""
         return self.robots.snapshot(which, self.task.asks_for_forces)
 
@@ -152,50 +162,78 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
 
         Raises ValueError for actions of the wrong shape or not finite. Actuators cut actions to their range; costs do not.
         """
+        now, reward, terminated, told = self.advance(actions)
+        self._elapsed += 1
+        truncated = self._elapsed >= (self.max_episode_steps or np.inf)
+        between = None
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP and self._ended.any():
+            between, going_on = self._ended, ~self._ended
+            reward, terminated, truncated = np.where(between, 0.0, reward), terminated & going_on, truncated & going_on
+        self._ended = terminated | truncated
+        beginning = self._ended if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any() else between
+        observation = self.observation(now)
+        if beginning is None:
+            return observation, reward, terminated, truncated, self._info(told)
+        return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
+
+    def advance(self, actions: Array) -> Moved:
+        """Take a step of all robots as `step` does; episodes neither end nor begin."""
         actions = np.asarray(actions, dtype=np.float64)
-        if actions.shape != self.action_space.shape or not np.isfinite(actions).all():
+        if actions.shape != self.action_space.shape or not np.logical_and.reduce(np.isfinite(actions), axis=None):
             raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {actions!r}")
         if self._noise is None:
             raise ValueError("call reset() before step()")
-        between = self._ended & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
-        before = self.robots.snapshot()
-        failed = self.robots.advance(actions, self.task.frame_skip)
+        task, before = self.task, self._before()
+        failed = self.robots.advance(actions, task.frame_skip)
         after = self._now()
-        self._elapsed += 1
-        terms = self.task.rewards(before, after, actions)
-        reward = np.where(between, 0.0, np.sum(list(terms.values()), axis=0))
-        terminated = (self.task.terminated(after) | failed) & ~between
-        truncated = (self._elapsed >= (self.max_episode_steps or np.inf)) & ~between
-        self._ended = terminated | truncated
-        told = {**self.task.whereabouts(after), **self.task.motion(before, after), **terms, "simulation_failed": failed}
-        return self._with_resets(after, told, between, (reward, terminated, truncated))
+        self._last = after, self.simulation.revision
+        terms = task.rewards(before, after, actions)
+        told = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
+        return Moved(after, self._sum(terms), task.terminated(after) | failed, told)
 
-    def _with_resets(self, after: Snapshot, told: Terms, between: Array, outcome: tuple[Array, Array, Array]) -> Step:
-        """The results of a step, with the next episodes begun where they are to begin now."""
-        observation = self.task.observation(after)
-        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        beginning = self._ended.copy() if same_step else between
-        which = np.flatnonzero(beginning)
-        info = self._info({name: x[~beginning] for name, x in told.items()}, np.flatnonzero(~beginning))
-        if len(which):
-            if same_step:
-                final = self._info({name: x[which] for name, x in told.items()}, which)
-                info |= {"final_obs": observation.copy(), "_final_obs": beginning.copy()}
-                info |= {"final_info": final, "_final_info": beginning.copy()}
-            begun = self._begin(which)
-            for name, x in begun.items():
-                info[name] = np.where(beginning, x, info[name])
-            observation[which] = self.task.observation(self._now(which))
-        return observation, *outcome, info
+    def _sum(self, terms: Terms) -> Array:
+        """The rewards (num_envs,) that are the sums of terms."""
+        parts = iter(terms.values())
+        total = np.array(next(parts, 0.0), np.float64)
+        for x in parts:
+            total = total + x
+        return total if total.shape == (self.num_envs,) else np.broadcast_to(total, self.num_envs).copy()
 
-    def _info(self, terms: Terms, which: Array) -> dict[str, Any]:
+    def _before(self) -> Snapshot:
+        """Robots before a step: as the last step left them, unless something has changed meanwhile."""
+        if self._last is not None and self._last[1] == self.simulation.revision:
+            return self._last[0].as_before()
+        return self.robots.snapshot()
+
+    def observation(self, now: Snapshot) -> Array:
+        """What the task observes (num_envs, ...), in memory that no snapshot shares."""
+        seen = self.task.observation(now)
+        shared = seen.base is not None
+        for x in now.__dict__.values():
+            shared = shared or x is seen
+        return seen.copy() if shared else seen
+
+    def _with_resets(self, observation: Array, told: Terms, beginning: Array) -> dict[str, Any]:
+        """Begin the next episodes where they are to begin now, and put what they begin with into observations; `info`."""
+        which, others = np.flatnonzero(beginning), np.flatnonzero(~beginning)
+        info = self._info({name: x[others] for name, x in told.items()}, others)
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = self._info({name: x[which] for name, x in told.items()}, which)
+            info |= {"final_obs": observation.copy(), "_final_obs": beginning}
+            info |= {"final_info": final, "_final_info": beginning.copy()}
+        for name, x in self._begin(which).items():
+            info[name] = np.where(beginning, x, info[name])
+        observation[which] = self.task.observation(self._now(which))
+        return info
+
+    def _info(self, terms: Terms, which: Array | slice = EVERY) -> dict[str, Any]:
         """As Gymnasium has it: an array of all environments by each name, and by "_name" which of them have a value."""
         has = np.zeros(self.num_envs, bool)
         has[which] = True
         info: dict[str, Any] = {}
         for name, x in terms.items():
-            info[name] = np.zeros(self.num_envs, x.dtype)
-            info[name][which], info[f"_{name}"] = x, has.copy()
+            info[name] = values = np.zeros(self.num_envs, x.dtype)
+            values[which], info[f"_{name}"] = x, has.copy()
         return info
 
 

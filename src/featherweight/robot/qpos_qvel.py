@@ -8,10 +8,12 @@ hinges and slides are the same.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.kernels import CompiledKernel
 from ..model.types import JointType
 from .system import System
 
@@ -39,7 +41,7 @@ class QposQvel:
     def __init__(self, nq: int, nv: int, places: Iterable[JointPlace]) -> None:
         from_q, from_v = np.arange(nq), np.arange(nv)
         self._quaternions: list[slice] = []
-        self._floating: list[tuple[slice, slice, slice]] = []  # quaternions in q, linear velocities in v and in qvel
+        floating: list[tuple[int, int, int]] = []
         for p in places:
             from_q[p.qpos], from_v[p.qvel] = range(nq)[p.q], range(nv)[p.v]
             if p.type in TURNING:
@@ -48,8 +50,9 @@ class QposQvel:
                 from_q[p.qpos.stop - 4 : p.qpos.stop] = w, x, y, z
                 self._quaternions.append(rotation)
                 if p.type is JointType.FLOATING:
-                    here, there = (slice(u.start, u.start + 3) for u in (p.v, p.qvel))
-                    self._floating.append((rotation, here, there))
+                    floating.append((rotation.start, p.v.start, p.qvel.start))
+        self._floating = np.array(floating, np.int64).reshape(-1, 3)  # quaternions in q, linear velocities in v and in qvel
+        self._floating_back = self._floating[:, [0, 2, 1]].copy()
         self._from_q, self._from_qpos = given_order(from_q), given_order(np.argsort(from_q))
         self._from_v, self._from_qvel = given_order(from_v), given_order(np.argsort(from_v))
 
@@ -63,21 +66,21 @@ class QposQvel:
         return in_order(q, self._from_q)
 
     def qvel(self, q: Array, v: Array) -> Array:
-        qvel = in_order(v, self._from_v)
-        for rotation, here, there in self._floating:
-            qvel[..., there] = rotated(q[..., rotation], v[..., here])
-        return qvel
+        return self._turned(q, in_order(v, self._from_v), v, self._floating, 1.0)
 
     def q(self, qpos: Array) -> Array:
         """Quaternions are as long as they are there."""
         return in_order(qpos, self._from_qpos)
 
     def v(self, q: Array, qvel: Array) -> Array:
-        v = in_order(qvel, self._from_qvel)
-        for rotation, here, there in self._floating:
-            inverse = q[..., rotation] * (-1.0, -1.0, -1.0, 1.0)
-            v[..., here] = rotated(inverse, qvel[..., there])
-        return v
+        return self._turned(q, in_order(qvel, self._from_qvel), qvel, self._floating_back, -1.0)
+
+    def _turned(self, q: Array, result: Array, given: Array, places: Array, way: float) -> Array:
+        """`result` with linear velocities of free joints turned into the world (`way` 1) or into bodies (-1)."""
+        if not len(places):
+            return result
+        turn(rows(q), rows(given), places, way, rows(result))
+        return result
 
     def back(self, qpos: Array, qvel: Array) -> tuple[Array, Array]:
         """q and v; quaternions are normalized."""
@@ -89,7 +92,14 @@ class QposQvel:
 
 def in_order(x: Array, order: Array | None) -> Array:
     """The last axis in another order, or None for the same."""
-    return x.copy() if order is None else x[..., order]
+    return np.array(x, np.float64, order="C") if order is None else np.take(np.asarray(x, np.float64), order, axis=-1)
+
+
+def rows(x: Array) -> Array:
+    """All states, one in each row, as kernels take them: a view of arrays that are contiguous."""
+    if x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous:
+        return x
+    return np.ascontiguousarray(x, np.float64).reshape(-1, x.shape[-1])
 
 
 def given_order(order: Array) -> Array | None:
@@ -97,17 +107,19 @@ def given_order(order: Array) -> Array | None:
     return None if (order == np.arange(len(order))).all() else order
 
 
-def rotated(quaternion: Array, x: Array) -> Array:
-    """Vectors x (..., 3) turned by unit quaternions (..., 4), (x, y, z, w)."""
-    u, w = quaternion[..., :3], quaternion[..., 3:]
-    t = 2.0 * cross(u, x)
-    turned: Array = x + w * t + cross(u, t)
-    return turned
+@partial(CompiledKernel, fused=False)  # to the bits of NumPy
+def turn(q: Array, given: Array, places: Array, way: float, result: Array) -> None:
+    """Turn vectors given (rows, n) by unit quaternions (x, y, z, w) of q (rows, m), or by their inverses (`way` -1).
 
-
-def cross(a: Array, b: Array) -> Array:
-    """Of vectors (..., 3); for few of them NumPy's own takes ten times as long."""
-    ax, ay, az, bx, by, bz = (x[..., i] for x in (a, b) for i in range(3))
-    product = np.empty(a.shape)
-    product[..., 0], product[..., 1], product[..., 2] = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-    return product
+    A place is where a quaternion begins, where its vector does, and where this goes in result (rows, n).
+    """
+    for i in range(len(q)):
+        for k in range(len(places)):
+            rotation, start, to = places[k, 0], places[k, 1], places[k, 2]
+            a, b, c = way * q[i, rotation], way * q[i, rotation + 1], way * q[i, rotation + 2]
+            w = q[i, rotation + 3]
+            x, y, z = given[i, start], given[i, start + 1], given[i, start + 2]
+            tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
+            result[i, to] = x + w * tx + (b * tz - c * ty)
+            result[i, to + 1] = y + w * ty + (c * tx - a * tz)
+            result[i, to + 2] = z + w * tz + (a * ty - b * tx)

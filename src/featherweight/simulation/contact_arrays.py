@@ -32,6 +32,10 @@ class ContactArrays(NamedTuple):
         k = int(self.counts[robot])
         return self.candidate[robot, :k], self.point[robot, :k], self.impulse[robot, :k]
 
+    def of(self, which: Array | Sequence[int] | slice) -> ContactArrays:
+        """Return those of some robots."""
+        return ContactArrays(*(x[which] for x in self))
+
     def together(self, which: Array | Sequence[int] | slice, step: float) -> ManyContacts:
         """Those of some robots, in a step of that length [s]."""
         robot, k = np.nonzero(np.arange(self.candidate.shape[1]) < self.counts[which, None])

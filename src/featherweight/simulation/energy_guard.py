@@ -11,16 +11,14 @@ The displacement that parts bodies may lift them, which is no gain; where veloci
 
 from __future__ import annotations
 
-from typing import Any
-
 SLOW = 0.02  # [rad, m] of any joint in a step, below which nothing is looked at: velocity products are small
 FARTHEST = 100.0  # [rad, m] of any joint in a step, beyond which a motion diverges: 16 turns at once are no motion of a robot
 ALLOWED = 0.05  # of the sum of the kinetic energies before and after
 ROUNDING = 1e-12  # of the potential energy
 
 
-def excess_energy(kinetic: Any, potential: Any, work: Any, least: float) -> Any:
-    """What is beyond the energy that a step may bring [J]; of numbers or arrays.
+def excess_energy(kinetic: tuple[float, float], potential: tuple[float, float], work: float, least: float) -> float:
+    """What is beyond the energy that a step may bring [J].
 
     `kinetic` and `potential` are those before and after the step, `work` is the most that forces of users and drives did, and
     `least` the energy of a body that falls for a step, which is as small as errors of a step get.
@@ -29,13 +27,13 @@ def excess_energy(kinetic: Any, potential: Any, work: Any, least: float) -> Any:
     return gained - ALLOWED * (kinetic[0] + kinetic[1]) - least - ROUNDING * (abs(potential[0]) + abs(potential[1]))
 
 
-def greatest_work(force: Any, start: Any, end: Any, h: Any) -> Any:
-    """The most that a joint's force may have done in a step [J], for its velocities at the start and the end; of numbers."""
+def greatest_work(force: float, start: float, end: float, h: float) -> float:
+    """The most that a joint's force may have done in a step [J], for its velocities at the start and the end."""
     return h * max(force * start, force * end, 0.0)
 
 
-def mean_work(forces: Any, start: Any, end: Any, h: Any) -> Any:
-    """The work of a joint's forces, at the start and the end, at the mean of its velocities [J]; of numbers or arrays.
+def mean_work(forces: tuple[float, float], start: float, end: float, h: float) -> float:
+    """The work of a joint's forces, at the start and the end, at the mean of its velocities [J].
 
     That is the work of a spring, as a drive with stiffness is one, over a step that goes far.
     """

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.function import CompiledFunction
-from ..engine.loops.kernels import Table
+from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
 from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
-from .robot_tables import StagesTable, stages_table
+from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
     FleetArrays,
     FleetContacts,
@@ -55,7 +55,8 @@ class Inputs(NamedTuple):
 class Fleet:
     """States q (robots, nq) and v (robots, nv), moved by compiled steps.
 
-    `failed` are those whose step could not be taken.
+    `failed` are those whose step could not be taken. `revision` is another number after each change of states or of what
+    `vary` gave.
     """
 
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
@@ -66,6 +67,7 @@ class Fleet:
         self._tables: deque[StagesTable] = deque()
         self.varied = VariedArrays.none()
         self.done = 0
+        self.revision = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -81,6 +83,7 @@ class Fleet:
 
     def reset(self, q: Array, v: Array) -> None:
         """Begin at these states."""
+        self.revision += 1
         self.start = q.copy(), v.copy()
         self.failed = np.zeros(len(q), bool)
         self._home = self._new_arrays(q, v)
@@ -109,6 +112,7 @@ class Fleet:
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
         """Begin anew with robots numbered `which`, at states (some, ..)."""
+        self.revision += 1
         states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
@@ -159,10 +163,13 @@ class Fleet:
         self._ready = False
 
     def _compile(self) -> None:
-        """Get the machine code for the arrays that there are."""
-        self._many, one = Table(self.arrays), self._table()
+        """Get the machine code for the arrays that there are, the loop first: how long that takes tells how long all will."""
+        self._many = Table(self.arrays)
+        with self.model.wait:
+            layout = self._tables[-1].layout if self._tables else Layout(RobotStages, self._new_stages())
+            self._run = WORK_ON_ROBOTS.for_layouts(layout, self._many.layout)
+            one = self._table()
         self._tables.append(one)
-        self._run = WORK_ON_ROBOTS.for_tables(one, self._many)
         arguments = one.address, self._many.address, 0, 1
         self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
         self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
@@ -173,8 +180,10 @@ class Fleet:
         try:
             return self._tables.pop()
         except IndexError:
-            inertias = len(self.varied.parameters) > 0
-            return stages_table(self.model, self.contacts, self.room, self._external, inertias)
+            return stages_table(self.model, self.contacts, self._new_stages(), self._external)
+
+    def _new_stages(self) -> RobotStages:
+        return new_stages(self.model, self.contacts, self.room, len(self.varied.parameters) > 0)
 
     @property
     def _differ(self) -> bool:
@@ -183,6 +192,7 @@ class Fleet:
 
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots numbers of their own, by fields of `VariedArrays`."""
+        self.revision += 1
         made = VariedArrays.none()._replace(**varied)
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
@@ -230,6 +240,7 @@ class Fleet:
 
     def put(self, q: Array, v: Array) -> None:
         """Go on from other states."""
+        self.revision += 1
         self._home.states.q[:], self._home.states.v[:] = q, v
 
     # what came of the last step
@@ -261,7 +272,9 @@ class Fleet:
 
     def step(self, tau: Any, control: Any, time: float, steps: int = 1) -> bool:
         """Take steps under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
+        self.revision += 1
         if not self._ready:
+            self.done = 0
             self._compile()
         if tau is None:
             self._tau.fill(0.0)
@@ -287,8 +300,10 @@ class Fleet:
         stop before that step, or begin anew where they did. Raises SimulationError if that is to be raised: all robots are
         then at the state before the step of the first to fail, and `done` says how many steps they took.
         """
+        self.revision += 1
         a = self._home
         states = a.states
+        self.done = 0
         if not keep and inputs.external is None and all(x is None or x.shape[1] == 1 for x in inputs):
             for mine, x in ((a.inputs.tau, inputs.tau), (a.inputs.control, inputs.control)):
                 mine[...] = 0.0 if x is None else x
@@ -316,28 +331,33 @@ class Fleet:
 
     def _run_all(self, steps: int, time: float) -> None:
         a = self.arrays
+        self.done = 0
         if not self._ready:
             self._compile()
+        self._raise_errors()  # of a step just tried
         self.failures: dict[int, tuple[int, SimulationError]] = {}
         if self._single:
             self._run_alone(steps, time)
             return
+        kept = a.states.q, a.states.v, a.states.last_row, a.contacts.count, a.contacts.candidate, a.contacts.force, self.failed
+        backup = [(x, x.copy()) for x in kept]
         if self.on_failure != "stop":
             self.failed[:] = False
-        backup = None
-        if self.on_failure == "raise":
-            kept = a.states.q, a.states.v, a.states.last_row, a.contacts.count, a.contacts.candidate, a.contacts.force
-            backup = [(x, x.copy()) for x in kept]
-        self._take(steps, time)
+        try:
+            self._take(steps, time)
+        except BaseException:  # of a function of the user, or Ctrl-C
+            self.done, a.states.plan[0] = 0, 1
+            for x, before in backup:
+                x[:] = before
+            raise
         self.done = steps
         if not self.failures or self.on_failure != "raise":
             return
         robot, (self.done, error) = min(self.failures.items(), key=lambda item: item[1][0])
+        for x, before in backup:
+            x[:] = before
         self.failed[:] = False
-        if backup is not None:
-            for x, before in backup:
-                x[:] = before
-            self._take(self.done, time)
+        self._take(self.done, time)
         raise SimulationError(error.what, error.time, robot, len(a.states.q)) from None
 
     def _run_alone(self, steps: int, time: float) -> None:
@@ -347,12 +367,17 @@ class Fleet:
         if self.on_failure == "stop" and self.failed[0]:
             return
         states.taken[0], states.active[0], self.failed[0] = 0, True, False
-        while stop < steps and (not self.failures or self.on_failure == "reset"):
-            stop = min(stop + MOST_STEPS, steps)
-            states.plan[0] = stop
-            if self._alone() != 1:
-                self._go_on(0, stop, time)
-        states.plan[0] = 1
+        try:
+            while stop < steps and (not self.failures or self.on_failure == "reset"):
+                stop = min(stop + MOST_STEPS, steps)
+                states.plan[0] = stop
+                if self._alone() != 1:
+                    self._go_on(0, stop, time)
+        except BaseException:  # of a function of the user, or Ctrl-C
+            self.done = int(states.taken[0])
+            raise
+        finally:
+            states.plan[0] = 1
         if self.failures and self.on_failure == "raise":
             (self.done, error), self.failed[0] = self.failures[0], False
             raise SimulationError(error.what, error.time) from None
@@ -388,9 +413,14 @@ class Fleet:
 
     def _work_alone(self, work: int, i: int) -> int:
         """Work on robot i by the last of the tables, which stays the last."""
+        one = self._last_table()
+        return int(self._run(one.address, self._many.address, i, i + 1, work))
+
+    def _last_table(self) -> StagesTable:
+        """Return the last of the tables, which stays the last whatever is raised: prepared calls have its address."""
         one = self._table()
         self._tables.append(one)
-        return int(self._run(one.address, self._many.address, i, i + 1, work))
+        return one
 
     def _fly(self, steps: int, time: float) -> None:
         """Take steps in which nothing touches, all robots side by side in the functions of the robot."""
@@ -423,6 +453,7 @@ class Fleet:
         """Take the rest of one robot's steps, of which it could not take the next one."""
         while (states := self.arrays.states).taken[i] < steps:
             status = states.status[i]
+            self._raise_errors()
             if status == NO_ROOM:
                 self._make_room()
             elif status != TAKEN and not (status == UNSOLVED and self._solved_elsewhere(i)):
@@ -440,15 +471,20 @@ class Fleet:
 
     def _failure(self, i: int, k: int, time: float) -> SimulationError:
         """Attempt step k of robot i again, alone, for the words of its failure."""
-        one, states = self._table(), self.arrays.states
+        one, states = self._last_table(), self.arrays.states
         plan, active = states.plan[0], states.active[i]
         states.taken[i], states.plan[0], states.active[i] = k, k + 1, True
         self._run(one.address, self._many.address, i, i + 1, RUN)
         states.plan[0], states.active[i] = plan, active
-        failed = FailedStep(self.model, self.contacts, one, time)
-        error = failed.error(int(states.status[i]), i, len(states.q))
-        self._tables.append(one)
-        return error
+        return FailedStep(self.model, self.contacts, one, time).error(int(states.status[i]), i, len(states.q))
+
+    def _raise_errors(self) -> None:
+        """Raise the first exception of a function that is Python's, in whatever thread it was; the others are forgotten."""
+        errors = [error for one in self._tables for error in one.errors]
+        for one in self._tables:
+            one.errors.clear()
+        for error in errors:
+            raise error
 
     def _solved_elsewhere(self, i: int) -> bool:
         """Take one step of robot i with impulses by `contact.cones`; whether that was possible."""
@@ -456,7 +492,7 @@ class Fleet:
             return False
         from ..contact.cones import find_impulses_by_cones
 
-        states, one = self.arrays.states, self._table()
+        states, one = self.arrays.states, self._last_table()
         plan, before = states.plan[0], int(states.taken[i])
         states.plan[0] = before + 1
         self._run(one.address, self._many.address, i, i + 1, RUN)
@@ -465,7 +501,6 @@ class Fleet:
         self._run(one.address, self._many.address, i, i + 1, RUN)
         states.plan[0] = plan
         t.elsewhere[0] = -1.0
-        self._tables.append(one)
         return int(states.taken[i]) > before
 
     def _keep(self, i: int) -> None:

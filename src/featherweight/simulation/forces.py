@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..engine.loops.kernels import CompiledKernel
 from ..model.types import Actuator
 from ..robot.left_out_at_joints import DRIVES_OF_FOLLOWERS, OF_JOINTS
 from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Number = Any  # a float, an array of floats, or an expression that is traced
+Numbers = Sequence[Number]
 
 
 class Springs(NamedTuple):
     """Damping and springs, by degree of freedom of all joints."""
 
-    damping: Any
-    stiffness: Any
-    rest: Any
-    at: Any  # the place of the coordinate in q, where there is a spring
+    damping: Vector
+    stiffness: Vector
+    rest: Vector
+    at: Integers  # the place of the coordinate in q, where there is a spring
 
 
 class Drives(NamedTuple):
     """Actuators: the row of the joint that each drives, the place of its coordinate in q, and `drive_force`'s numbers."""
 
-    row: Any  # (k,) int
-    at: Any  # (k,) int
-    values: Any  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
+    row: Integers  # (k,)
+    at: Integers  # (k,)
+    values: Matrix  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
 
 
-def drive_law(drive: Any, u: Any, x: Any, v: Any, ahead: float) -> Any:
+def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> Number:
     """The force of a drive before its limits and its gear, for the control u, at a joint's coordinate x that moves at v.
 
     Stiffness acts where v leads to in `ahead` seconds. The arguments are numbers or arrays.
@@ -41,18 +46,30 @@ def drive_law(drive: Any, u: Any, x: Any, v: Any, ahead: float) -> Any:
     return force + gear * (b1 * x + (b2 + ahead * np.minimum(b1, 0.0)) * v)
 
 
-def drive_force(drive: Any, u: Any, x: Any, v: Any) -> Any:
+def drive_force(drive: Numbers, u: Number, x: Number, v: Number) -> Number:
     """The force at a joint's coordinate x that moves at v, for the control u; of numbers or arrays."""
     return drive[0] * np.minimum(np.maximum(drive_law(drive, u, x, v, 0.0), drive[7]), drive[8])
 
 
-def drive_armature(drive: Any, step: float) -> Any:
+@partial(CompiledKernel, fused=False)
+def add_drive_forces(
+    row: Integers, at: Integers, values: Tensor, q: Matrix, rates: Matrix, control: Matrix, total: Matrix
+) -> None:
+    """Add forces of drives to total (robots, rows); their numbers are values (1 or robots, 9, drives)."""
+    for i in range(len(q)):
+        x = values[i if len(values) > 1 else 0]
+        for k in range(len(row)):
+            drive = x[0, k], x[1, k], x[2, k], x[3, k], x[4, k], x[5, k], x[6, k], x[7, k], x[8, k]
+            total[i, row[k]] += drive_force(drive, control[i, k], q[i, at[k]], rates[i, row[k]])
+
+
+def drive_armature(drive: Numbers, step: float) -> Number:
     """The armature with which a step meets stiffness and damping of a drive at its end; of numbers or arrays."""
     gear, b1, b2 = drive[0], drive[3], drive[4]
     return gear * gear * (step * np.maximum(-b2, 0.0) + step * step * np.maximum(-b1, 0.0))
 
 
-def spring_force(spring: Any, x: Any, v: Any, ahead: float) -> Any:
+def spring_force(spring: Numbers, x: Number, v: Number, ahead: float) -> Number:
     """Damping and a spring `ahead` seconds on from the coordinate x and its velocity; of numbers or arrays."""
     damping, stiffness, rest = spring
     return -damping * v - stiffness * (x + ahead * v - rest)
@@ -161,19 +178,16 @@ class ForcesAtJoints:
 
     def of_drives(self, q: Array, v: Array, control: Array, values: Array | None = None) -> Array:
         """Joint forces (..., nv) of the actuators for controls (..., nu), by their numbers or others (robots, 9, nu)."""
-        rows, S = self.drives.row, self.map(q)
-        rates = v[..., rows] if S is None else ordered_sum(S[..., rows, :] * v[..., None, :])
-        numbers = self.drives.values if values is None else np.moveaxis(values, 1, 0)
-        force = drive_force(numbers, control, self.coordinates(q, rows), rates)
-        total: Array = np.zeros((*np.broadcast_shapes(force.shape[:-1], v.shape[:-1]), self.robot.nv))
-        if S is None:
-            for k, r in enumerate(rows):  # two drives may share a joint
-                total[..., r] += force[..., k]
-            return total
-        of_rows = np.zeros((*force.shape[:-1], S.shape[-2]))
-        for k, r in enumerate(rows):
-            of_rows[..., r] += force[..., k]
-        return total + ordered_sum(np.swapaxes(S, -1, -2) * of_rows[..., None, :])
+        S, batch = self.map(q), q.shape[:-1]
+        rates = v if S is None else ordered_sum(S * v[..., None, :])
+        if not rates.shape[:-1] == control.shape[:-1] == batch:
+            batch = np.broadcast_shapes(batch, rates.shape[:-1], control.shape[:-1])
+            q, rates, control = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, rates, control))
+        of_rows = np.zeros((*batch, rates.shape[-1]))
+        x, w, u = (np.ascontiguousarray(x, np.float64).reshape(-1, x.shape[-1]) for x in (q, rates, control))
+        numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
+        add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, of_rows.reshape(-1, rates.shape[-1]))
+        return of_rows if S is None else ordered_sum(np.swapaxes(S, -1, -2) * of_rows[..., None, :])
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""

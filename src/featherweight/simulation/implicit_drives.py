@@ -12,7 +12,7 @@ this is Newton's method for a convex piecewise quadratic function. It takes one 
 otherwise. Newton's method may cycle where drives are much stiffer than links are heavy: after some rounds only the first drive
 that would pass a limit changes, a principal pivot of least index (Murty 1974), which comes to an end.
 
-The functions here see the arrays of one robot. Compiled steps and `Stepper` call the same text.
+The functions here see the arrays of one robot.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.function import CompiledFunction
+from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
 from .forces import Drives, ForcesAtJoints, drive_armature, drive_law
@@ -36,14 +36,14 @@ GEAR, LOW, HIGH = 0, 7, 8  # in `Drives.values`
 class DriveWork(NamedTuple):
     """The state of the drives of one robot in a step."""
 
-    joint: Any  # (nu,) int, the place of each drive's joint in `armature`
-    law: Any  # (nu,) F at x + h v and v
-    inertia: Any  # (nu,) I
-    side: Any  # (nu,) -1, 0 or 1: at the least force, free, at the greatest one
-    stiff: Any  # (nv,) whether any drive with an armature acts on an independent joint
-    held: Any  # (nv,) -1, 0 or 1: at the effort
-    row_force: Any  # (n,) forces of all joints
-    total: Any  # (nv,) of independent ones
+    joint: Integers  # (nu,) the place of each drive's joint in `armature`
+    law: Vector  # (nu,) F at x + h v and v
+    inertia: Vector  # (nu,) I
+    side: Vector  # (nu,) -1, 0 or 1: at the least force, free, at the greatest one
+    stiff: Vector  # (nv,) whether any drive with an armature acts on an independent joint
+    held: Vector  # (nv,) -1, 0 or 1: at the effort
+    row_force: Vector  # (n,) forces of all joints
+    total: Vector  # (nv,) of independent ones
 
 
 def drive_work(robot: Robot, drives: Drives) -> DriveWork:
@@ -60,7 +60,7 @@ def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
     return bool((drive_armature(forces.drives.values, step) > 0.0).any())
 
 
-def begin_drives(drives: Any, step: float, control: Any, x: Any, rates: Any, S: Any, work: Any) -> None:
+def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates: Vector, S: Matrix, work: DriveWork) -> None:
     """Set all drives free, at x (nq,) and velocities (n,) of all joints. S is that of `ForcesAtJoints`, or has no rows."""
     d = drives.values
     for i in range(len(work.held)):
@@ -80,25 +80,25 @@ def begin_drives(drives: Any, step: float, control: Any, x: Any, rates: Any, S: 
                     work.stiff[i] = 1.0
 
 
-def is_free(drives: Any, S: Any, work: Any, k: int) -> bool:
+def is_free(drives: Drives, S: Matrix, work: DriveWork, k: int) -> bool:
     """Whether a drive is within its limits, and no effort limit holds a joint that it acts on."""
     free = work.inertia[k] > 0.0 and work.side[k] == 0.0
     if len(S) == 0:
-        return free and work.held[drives.row[k]] == 0.0  # type: ignore[no-any-return]
+        return free and work.held[drives.row[k]] == 0.0
     for i in range(S.shape[1]):
         free = free and (work.held[i] == 0.0 or S[drives.row[k], i] == 0.0)
-    return free  # type: ignore[no-any-return]
+    return free
 
 
-def limited(drives: Any, k: int, force: float) -> float:
+def limited(drives: Drives, k: int, force: float) -> float:
     """A force after the gear, within the limits of the drive."""
     gear, low, high = drives.values[GEAR, k], drives.values[LOW, k], drives.values[HIGH, k]
     if gear == 0.0:
         return 0.0
-    return min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high))  # type: ignore[no-any-return]
+    return min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high))
 
 
-def carry(S: Any, row_force: Any, total: Any) -> None:
+def carry(S: Matrix, row_force: Vector, total: Vector) -> None:
     """Forces of all joints as forces of independent ones."""
     if len(S) == 0:
         for i in range(len(total)):
@@ -112,7 +112,7 @@ def carry(S: Any, row_force: Any, total: Any) -> None:
                 total[i] += S[r, i] * row_force[r]
 
 
-def write_driven(drives: Any, efforts: Any, S: Any, work: Any, base: Any, armature: Any) -> None:
+def write_driven(drives: Drives, efforts: Vector, S: Matrix, work: DriveWork, base: Vector, armature: Vector) -> None:
     """Joint forces `work.total` (nv,) of the drives as they are held now, and the armature (k,), `base` without drives."""
     for j in range(len(armature)):
         armature[j] = base[j]
@@ -141,7 +141,7 @@ def next_side(side: float, asked: float, allowed: float) -> float:
     return 0.0 if side * passed < 0.0 else passed
 
 
-def judge_drives(drives: Any, efforts: Any, S: Any, rates: Any, work: Any, one: bool) -> bool:
+def judge_drives(drives: Drives, efforts: Vector, S: Matrix, rates: Vector, work: DriveWork, one: bool) -> bool:
     """Hold and free drives by the accelerations (n,) of all joints, all or `one` of them; whether that changes anything."""
     changed = False
     for r in range(len(work.row_force)):
@@ -164,20 +164,3 @@ def judge_drives(drives: Any, efforts: Any, S: Any, rates: Any, work: Any, one: 
             work.held[i] = held
             changed = True
     return changed
-
-
-class WithArmature:
-    """Evaluates functions of a robot at armatures (batch, k) of its joints that are not floating, or at its own for None."""
-
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot
-        self._parametric: dict[CompiledFunction[Any], CompiledFunction[Any]] = {}
-
-    def __call__(self, function: CompiledFunction[Any], armature: Array | None, *arguments: Array, **more: Any) -> Any:
-        if armature is None:
-            return function(*arguments, **more)
-        if function not in self._parametric:
-            self._parametric[function] = self.robot.parametric(function, bodies=False)
-        parametric = self._parametric[function]
-        given = arguments if parametric is function else (*arguments, armature)
-        return parametric(*given, **more)

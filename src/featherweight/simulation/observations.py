@@ -72,6 +72,11 @@ class Observations:
         arrays: ContactArrays = self._fleet.contact_arrays()
         return arrays.together(which, self.step_size)
 
+    @property
+    def contact_arrays(self) -> ContactArrays:
+        """Contacts of the last step of all robots as they are kept: with room for some of each, which steps write to."""
+        return self._fleet.contact_arrays()
+
     @cached_property
     def touching_links(self) -> list[tuple[str | None, str | None]]:
         """The two links, or frames of spheres, of each point at which something may touch; None is the world.

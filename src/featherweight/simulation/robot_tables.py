@@ -23,7 +23,7 @@ from .smooth_motion import INTEGRATORS
 from .stage_records import (
     CallsOfRobot,
     ContactInertiaRecord,
-    Inertias,
+    InertiaArguments,
     JointForces,
     LoopArrays,
     MidpointArrays,
@@ -59,14 +59,14 @@ class StagesTable(Table):
         self.kept, self.errors = calls, errors
 
 
-def stages_table(model: StepModel, contacts: ContactStage, room: int, external: bool, inertias: bool) -> StagesTable:
-    """Return the stages of a robot, with room for so many contacts, and forces of the user on bodies or without."""
+def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:
+    """Return the stages of a robot, with room for so many contacts, and inertias of its own or without; no functions yet."""
     robot = model.robot
     nq, nv, n = robot.nq, robot.nv, len(robot.model.tree.parent)
     forces = model.forces
     base = np.array(model.moving.armature if inertias or model.driven else ())
     springs = forces.springs if model.passive else NO_SPRINGS
-    stages = RobotStages(
+    return RobotStages(
         numbers=_numbers(model, contacts),
         state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
         point=StagePoint.of_sizes(nq, nv, n, bool(robot.closed)),
@@ -77,11 +77,16 @@ def stages_table(model: StepModel, contacts: ContactStage, room: int, external: 
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives), robot.effort_limit.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2),
         ),
-        inertias=Inertias(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
+        inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
         touching=_touching(model, contacts, room),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
+
+
+def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
+    """Return new stages with the functions of the robot, and forces of the user on bodies or without."""
+    robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
     as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
     for name, call in functions.items():

@@ -38,7 +38,6 @@ from .arguments import (
 from .contact_stage import ContactStage
 from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
-from .failure import SimulationError
 from .fleet import Fleet, Inputs
 from .forces import ForcesAtJoints
 from .joint_limits import JointLimits
@@ -158,11 +157,12 @@ class Simulation(StateOfRobots):
             pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
         )  # fmt: skip
         self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
-        self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
-        self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
         self._observers: list[Observer] = []
         self.steps = 0
-        self.reset(q, v)
+        with model.wait:
+            self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
+            self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
+            self.reset(q, v)
 
     # copies
 
@@ -220,7 +220,7 @@ class Simulation(StateOfRobots):
         try:
             if external_forces is not None or not fleet.step(tau, control, self.time, steps):
                 fleet.run(steps, self.time, self._inputs(tau, control, external_forces))
-        except SimulationError:
+        except BaseException:
             if steps > 1:
                 self._count(fleet.done)
             raise
@@ -301,7 +301,7 @@ class Simulation(StateOfRobots):
         """Take at least one step and at most `steps`, under constant inputs; how many."""
         try:
             self._fleet.run(steps, self.time, inputs)
-        except SimulationError:
+        except BaseException:
             self._count(self._fleet.done)
             raise
         self._count(steps)
@@ -344,7 +344,7 @@ class Simulation(StateOfRobots):
         self.reset(q, v)
         try:
             rolled_out = self._fleet.run(steps, self.time, Inputs(*given), every, keep=True)
-        except SimulationError:
+        except BaseException:
             self._count(self._fleet.done)
             raise
         self._count(steps)

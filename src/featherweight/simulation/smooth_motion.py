@@ -30,7 +30,7 @@ import numpy as np
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
-from .forces import ForcesAtJoints, Springs, drive_armature, drive_force, spring_force
+from .forces import ForcesAtJoints, Numbers, Springs, drive_armature, drive_force, spring_force
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
@@ -327,7 +327,7 @@ def runge_kutta_numbers(h: float, k: int) -> tuple[float, float, float]:
     return (h if k == 2 else 0.5 * h), 0.0, (1.0 if k == 0 else 2.0)
 
 
-def runge_kutta_round(w: Any, a: Any, k: Any, K: Any, A: Any, numbers: Any, results: Any) -> None:
+def runge_kutta_round(w: Numbers, a: Numbers, k: Numbers, K: Numbers, A: Numbers, numbers: Numbers, results: Any) -> None:
     """Write velocity, increment and sums after a round, from the velocity w at the step's beginning.
 
     A round with numbers (α, β, γ) adds γ k and γ a to the sums K and A, and goes on at α k + β K from the step's beginning: by
@@ -342,7 +342,7 @@ def runge_kutta_round(w: Any, a: Any, k: Any, K: Any, A: Any, numbers: Any, resu
         velocity[i] = w[i] + (along * a[i] + of_sum * accelerations[i])
 
 
-def write_curved_rate(joints: Any, u: Any, w: Any, rate: Any, once: Any, twice: Any) -> None:
+def write_curved_rate(joints: Any, u: Numbers, w: Numbers, rate: Numbers, once: Numbers, twice: Numbers) -> None:
     """Write u' = w + [u, w] / 2 + [u, [u, w]] / 12; `once` and `twice` are room for the brackets."""
     write_brackets(joints, u, w, once)
     write_brackets(joints, u, once, twice)
@@ -350,12 +350,12 @@ def write_curved_rate(joints: Any, u: Any, w: Any, rate: Any, once: Any, twice: 
         rate[i] = w[i] + 0.5 * once[i] + twice[i] / 12.0
 
 
-def write_curved_rates(joints: Any, u: Any, w: Any, rate: Any) -> None:
+def write_curved_rates(joints: Any, u: Numbers, w: Numbers, rate: Numbers) -> None:
     """Write the rates of coordinates u, with room of its own."""
     write_curved_rate(joints, u, w, rate, [0.0] * len(w), [0.0] * len(w))
 
 
-def write_brackets(joints: Any, a: Any, b: Any, result: Any) -> None:
+def write_brackets(joints: Any, a: Numbers, b: Numbers, result: Numbers) -> None:
     """Write [a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
     for i in range(len(result)):
         result[i] = 0.0
@@ -372,7 +372,7 @@ def write_brackets(joints: Any, a: Any, b: Any, result: Any) -> None:
             result[s + 1] = a[s + 2] * b[s] - b[s + 2] * a[s]
 
 
-def add_cross(a: Any, i: int, b: Any, j: int, sign: float, result: Any, k: int) -> None:
+def add_cross(a: Numbers, i: int, b: Numbers, j: int, sign: float, result: Numbers, k: int) -> None:
     """Add sign times the vector product of a[i:] and b[j:] to result[k:]."""
     result[k] = result[k] + sign * (a[i + 1] * b[j + 2] - a[i + 2] * b[j + 1])
     result[k + 1] = result[k + 1] + sign * (a[i + 2] * b[j] - a[i] * b[j + 2])

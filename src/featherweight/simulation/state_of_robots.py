@@ -103,6 +103,11 @@ class StateOfRobots(Observations):
         self._fleet.put(*((q[None], v[None]) if self._single else (q, v)))
 
     @property
+    def revision(self) -> int:
+        """A number that grows with each change of the state and with `vary`; what was computed before is then outdated."""
+        return self._fleet.revision
+
+    @property
     def failed(self) -> Array:
         """Which robots (robots,) could not take the last step; with `on_failure` "stop", which have stopped."""
         failed: Array = self._fleet.failed.copy()

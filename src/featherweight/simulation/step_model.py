@@ -8,6 +8,7 @@ import numpy as np
 
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
+from ..engine.waiting import Wait
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
@@ -15,13 +16,15 @@ from .forces import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
 from .smooth_motion import middle_armature, write_curved_rates
 
+WHOLE = 7.0  # times as long as planning the time step, or comparing algorithms for contacts: all that is compiled
+
 
 class StepModel:
     """A robot that moves in steps of h seconds by an integrator.
 
     The armature of `moving` has the damping and stiffness that the step meets implicitly; `middle_armature` (n,) has them for
     "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step takes drives at its
-    end. A falling body gains `least_energy` [J] in a step.
+    end. A falling body gains `least_energy` [J] in a step. `wait` is that for all code of the simulation.
     """
 
     def __init__(
@@ -29,6 +32,7 @@ class StepModel:
     ) -> None:
         self.robot, self.h, self.integrator, self.forces, self.passive = robot, h, integrator, forces, passive
         self.max_penetration = max_penetration
+        self.wait = Wait(f"the simulation of {robot.name!r}", WHOLE)
         self.moving = robot
         self.middle_armature = np.zeros(0)
         if passive and integrator == "semi-implicit":

@@ -261,7 +261,8 @@ def test_scalars_multiply_vectors_in_all_lanes() -> None:
     plan = plan_lanes(t, host_options(Type("double", 1), fma=True, group=4))
     assert (plan.lanes, plan.arguments) == (4, 3)
     for part in plan.parts:
-        wide = {s.value: s.wide for s in part.steps if hasattr(s, "wide") and hasattr(s, "value")}
+        numbers = (steps.LoadStep, steps.OperationStep, steps.FmaStep, steps.NegateStep)
+        wide = {s.value: s.wide for s in part.steps if isinstance(s, numbers)}
         wide |= {s.value: True for s in part.steps if isinstance(s, (steps.SpreadStep, steps.InsertStep))}
         for s in part.steps:
             if isinstance(s, steps.FmaStep):

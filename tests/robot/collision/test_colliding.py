@@ -78,9 +78,7 @@ def test_distances_and_normals_are_those_of_closed_forms(
     found = robot.distances(q)
     assert [p.shapes for p in found.pairs] == [(one.name, other.name)]
     np.testing.assert_allclose(found.distance, [distance], atol=EXACT)
-    np.testing.assert_allclose(
-        found.normal[0], turn.apply(normal), atol=1e-4
-    )  # of the order of the root of the distance's error
+    np.testing.assert_allclose(found.normal[0], turn.apply(normal), atol=1e-4)  # by the root of its error
     first, second = found.points[0]
     np.testing.assert_allclose(second - first, found.distance[0] * found.normal[0], atol=EXACT)
     assert found.closest == found.distance[0]

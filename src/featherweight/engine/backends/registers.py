@@ -40,7 +40,7 @@ class Registers:
         return done
 
     def let_go(self) -> list[tuple[int, int]]:
-        """Let go of what is read last, while there is too much; give the nodes that no register holds any more, with their values."""
+        """Let go of what is read last, while there is too much; give the nodes that are held no more, with their values."""
         gone = []
         while len(self.values) + len(self.spread) > self.most:
             i = max((*self.spread, *self.values), key=lambda i: self._readers[i][-1])

@@ -85,7 +85,7 @@ class PlanOptions:
 
 def plan_trace(t: Trace, sizes: Sequence[int], options: PlanOptions) -> StraightPlan:
     """The plan of a trace. Results go to arrays of the given sizes, one after the other."""
-    places = [[_Place(k, element)] for k, size in enumerate(sizes) for element in range(size)]
+    places = [[_ResultPlace(k, element)] for k, size in enumerate(sizes) for element in range(size)]
     return _plan(_Arrangement(t, options, places), len(t.inputs), sizes)
 
 
@@ -94,7 +94,7 @@ def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
     g, last, n = t.trace.graph, len(t.trace.inputs) - 1, len(t.columns)  # the last input is no argument but the seeds
     seeds = {i: t.seeds[g.b[i]] for i in t.trace.live if g.op[i] == INPUT and g.a[i] == last}
     places = [
-        [_Place(k * n + p.argument, row * t.columns[p.argument] + p.column, p.lanes) for p in pieces]
+        [_ResultPlace(k * n + p.argument, row * t.columns[p.argument] + p.column, p.lanes) for p in pieces]
         for k, rows in enumerate(t.rows)
         for row in range(rows)
         for pieces in t.pieces
@@ -103,7 +103,7 @@ def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
     return _plan(_Arrangement(t.trace, options, places, seeds, t.vectors), last, sizes)
 
 
-class _Place(NamedTuple):
+class _ResultPlace(NamedTuple):
     """Where a result lies, or some lanes of it."""
 
     array: int
@@ -127,7 +127,7 @@ class _Arrangement:
         self,
         t: Trace,
         options: PlanOptions,
-        places: Sequence[Sequence[_Place]],
+        places: Sequence[Sequence[_ResultPlace]],
         seeds: Mapping[int, tuple[Scalar, ...]] = MappingProxyType({}),
         vectors: Iterable[int] = (),
     ) -> None:
@@ -137,6 +137,7 @@ class _Arrangement:
             if isinstance(x, tuple):
                 self.results.setdefault(x[0], []).append((k, x[1]))
         op, a = t.graph.op, t.graph.a
+        self.op = op
         self.operands = operands = {i: t.graph.operands(i) for i in t.live}
         for i, seed in self.seeds.items():
             operands[i] = tuple(x[0] for x in seed if isinstance(x, tuple))
@@ -163,7 +164,7 @@ class _Arrangement:
 
     def _turns(self) -> dict[int, None]:
         """The inputs, and inputs with a constant added, whose sine or cosine is wanted, in order."""
-        op, operands = self.trace.graph.op, self.operands
+        op, operands = self.op, self.operands
 
         def early(i: int) -> bool:
             shifted = op[i] in (ADD, SUB) and sorted(op[j] for j in operands[i]) == [INPUT, CONSTANT]
@@ -174,7 +175,7 @@ class _Arrangement:
 
     def _fused(self, uses: Mapping[int, int]) -> dict[int, int]:
         """For each sum that takes a product nobody else uses: that product."""
-        op, fused = self.trace.graph.op, dict[int, int]()
+        op, fused = self.op, dict[int, int]()
         for i in self.trace.live:
             if op[i] in (ADD, SUB):
                 for j in reversed(self.operands[i]):
@@ -194,7 +195,7 @@ class _Arrangement:
     def _place(self, turned: Iterable[int]) -> int:
         """Give slots to the sines and cosines of inputs, group after group, all sines, then all cosines; then to scalars that
         a later part reads; then to such vectors, which are numbered as if all were vectors."""
-        lanes, op = self.options.lanes, self.trace.graph.op
+        lanes, op = self.options.lanes, self.op
         base = {angle: 2 * (k - k % lanes) + k % lanes for k, angle in enumerate(self.turns)}
         for i in turned:
             self.slot[i] = base[self.operands[i][0]] + lanes * (op[i] == COS)
@@ -232,7 +233,7 @@ def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan
         constants = {k: x for k, x in constants.items() if k not in zeros}
     left = [i for i in a.results if i not in a.part_of]  # arguments, and sines of arguments
     if left or constants or not parts:
-        rest = _Steps(a)
+        rest = _PartSteps(a)
         for i in left:
             rest.store(i)
         rest.list += [place.store(x) for k, x in constants.items() for place in a.places[k]]
@@ -242,7 +243,7 @@ def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan
 
 def _turns(a: _Arrangement) -> tuple[Step, ...]:
     """Sine and cosine of inputs, a vector of angles at a time."""
-    own, lanes, angles = _Steps(a), a.options.lanes, list(a.turns)
+    own, lanes, angles = _PartSteps(a), a.options.lanes, list(a.turns)
     for k in range(0, len(angles), lanes):
         group = angles[k : k + lanes]
         for angle in group:
@@ -255,7 +256,7 @@ def _turns(a: _Arrangement) -> tuple[Step, ...]:
 
 def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
     """Some thousand nodes, and what they are stored as: values for later parts, results."""
-    own = _Steps(a, nodes)
+    own = _PartSteps(a, nodes)
     for k, i in enumerate(nodes):
         own.compute(i)
         if i in a.slot:
@@ -267,7 +268,7 @@ def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
     return tuple(own.list)
 
 
-class _Steps:
+class _PartSteps:
     """Steps of one part, which computes `nodes`, and the values that registers hold meanwhile."""
 
     def __init__(self, arrangement: _Arrangement, nodes: Sequence[int] = ()) -> None:
@@ -285,8 +286,10 @@ class _Steps:
     def compute(self, i: int) -> None:
         """Node i."""
         a, number = self.arrangement, i
-        op, wide = a.trace.graph.op[i], i in a.vectors
-        if i in a.seeds:
+        op, wide = a.op[i], i in a.vectors
+        if i in a.fused:
+            self._fuse(i, wide)
+        elif i in a.seeds:
             number = self.vector(a.seeds[i])
         elif op in (SIN, COS):
             angle = a.operands[i][0]
@@ -295,21 +298,21 @@ class _Steps:
                 self.value(angle)
                 self.list.append(steps.SincosStep(angle))
             self.list.append(steps.OperationStep(i, op, (angle,), False))
-        elif i in a.fused:
-            self._fuse(i, wide)
         else:
             self.list.append(steps.OperationStep(i, op, tuple([self._operand(j, wide) for j in a.operands[i]]), wide))
         self.held.values[i] = number
 
     def _fuse(self, i: int, wide: bool) -> None:
+        """A sum with a product in it; of a difference, the addend or a factor is negated, whichever is subtracted."""
         a = self.arrangement
-        product, difference = a.fused[i], a.trace.graph.op[i] == SUB
+        product, plain = a.fused[i], self._operand
         (x, y), (first, second) = a.operands[product], a.operands[i]
-        minus_addend, minus_product = difference and product == first, difference and product != first
-        addend = second if product == first else first
-        c = self.negated(addend, wide) if minus_addend else self._operand(addend, wide)
-        left = self.negated(x, wide) if minus_product else self._operand(x, wide)
-        self.list.append(steps.FmaStep(i, left, self._operand(y, wide), c, wide))
+        last = self.negated if a.op[i] == SUB else plain
+        if product == first:
+            c, left = last(second, wide), plain(x, wide)
+        else:
+            c, left = plain(first, wide), last(x, wide)
+        self.list.append(steps.FmaStep(i, left, plain(y, wide), c, wide))
 
     def value(self, i: int) -> Operand:
         """The value of node i, loaded if no register holds it."""
@@ -343,8 +346,7 @@ class _Steps:
 
     def _operand(self, i: int, wide: bool) -> Operand:
         """The value of node i for a step: in all lanes, if the step is wide and the node a scalar."""
-        a = self.arrangement
-        if not wide or i in a.vectors or i in a.constants:
+        if not wide or i in self.arrangement.vectors or i in self.arrangement.constants:
             return self.value(i)
         if i not in self.held.spread:
             scalar, number = self.value(i), next(self.numbers)

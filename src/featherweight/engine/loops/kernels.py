@@ -41,10 +41,14 @@ class CompiledLoop:
 
     def for_tables(self, *tables: Table) -> Callable[..., int]:
         """The function for tables of these layouts: of their addresses and of the numbers."""
-        text = " ".join(t.layout.text() for t in tables)
+        return self.for_layouts(*(t.layout for t in tables))
+
+    def for_layouts(self, *layouts: Layout) -> Callable[..., int]:
+        """The function for tables that will have these layouts."""
+        text = " ".join(x.text() for x in layouts)
         with self._compiling:  # it takes long: other threads wait for the first
             if text not in self._loaded:
-                self._loaded[text] = self._load(text, [t.layout for t in tables])
+                self._loaded[text] = self._load(text, [*layouts])
         compiled: Callable[..., int] = self._loaded[text]
         return compiled
 
@@ -76,7 +80,7 @@ def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
     def call(*words: int) -> int:
         record = Record()
         result: int = run(*words, ctypes.addressof(record))
-        raise_violation(record, places)
+        raise_violation([*record], places)
         return result
 
     return call

@@ -67,7 +67,7 @@ def shipped_entry(kernel: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def ship(kernel: str, facts: dict[str, Any], ir: str, folder: Path) -> Iterator[Path]:
-    """Write entries of a kernel for all targets; the IR must be that of a processor that multiplies and adds in one instruction."""
+    """Write entries of a kernel for all targets. Its IR must be for processors that multiply and add in one instruction."""
     assert host().fma, "objects are made on a processor with fused multiplication and addition"
     for target in TARGETS:
         name = _entry_name(kernel)

@@ -95,8 +95,8 @@ class Colliding(System):
     """A system whose collision shapes may touch one another and the ground's.
 
     Shapes are the collision shapes of the file: meshes are taken for their convex hulls, planes for the half spaces below them,
-    height fields for the solids below their surfaces. `pairs` in what follows are pairs of names of shapes, links or moving bodies,
-    None or "world" for the ground. Without, they are all that may touch: shapes that move relative to one another, but not on
+    height fields for the solids below their surfaces. `pairs` are pairs of names of shapes, links or moving bodies, None or
+    "world" for the ground. Without, they are all that may touch: shapes that move relative to one another, but not on
     bodies that a joint or a loop connects (free-flying ones aside), nor on links whose collisions SRDF or MJCF's `<exclude>`
     disable. Of MJCF they are MuJoCo's: joints on the ground and loops keep nothing apart, contype and conaffinity do, and a
     `<pair>` touches whatever does.

@@ -33,13 +33,8 @@ from .shape_pairs import CollisionPair, described_pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-NOT_ONE_STATE = (
-    AttributeError,
-    TypeError,
-    ValueError,
-    BufferError,
-    NotImplementedError,
-)  # of memory that is none of nq doubles
+# what memory that does not hold nq doubles raises, and a thread that has not asked yet
+NOT_ONE_STATE = (AttributeError, TypeError, ValueError, BufferError, NotImplementedError)
 ANSWERS = (np.False_, np.True_)
 SHARE = 200.0  # [us] of work that is worth another thread
 OF_STATE = 1.0  # [us] about what a state takes, without its pairs
@@ -56,16 +51,16 @@ class ShapeQueries:
         number = {k: n for n, k in enumerate(used)}
         shapes = [robot.shapes[k] for k in used]
         parts = [_part(robot, s) for s in shapes]
-        self._robot, self._core = robot, (robot.nq,)
+        self._robot = robot
         self.pairs: tuple[CollisionPair, ...] = tuple(described_pair(robot, i, j) for i, j in pairs)
         self.number = {pair: k for k, pair in enumerate(self.pairs)}
         self._sides = np.array([(number[i], number[j]) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
-        self._table: PairTable = pair_table(parts, self._sides)
+        self._table: PairTable = pair_table(parts, [(int(i), int(j)) for i, j in self._sides])
         self._bodies = [s.body for s in shapes]
         placed = {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
         ground = Placed(-1, Pose())
         carriers = [ground if s.body is None else placed[s.body] for s in shapes]
-        where = [Placed(c.row, c.pose @ _pose(part.placement)) for c, part in zip(carriers, parts, strict=True)]
+        where = [Placed(c.row, c.pose @ _pose(part.placement)) for c, part in zip(carriers, parts, strict=True)] or [ground]
         output = Output("rows", (len(where), 12))
         self._place = robot.bind("shape_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
         self._moving = list(dict.fromkeys(b for b in self._bodies if b is not None))
@@ -93,7 +88,7 @@ class ShapeQueries:
         n, states = self._states(q)
         found = np.zeros(n, bool)
         self._ask(_ANY, n, {**states, "reach": np.array([checked_length("margin", margin)]), "found": found})
-        return found.reshape(np.shape(q)[:-1])
+        return found.reshape(np.shape(q)[:-1])[()]
 
     def touching(self, q: Any, margin: float) -> Array:
         """Return whether each pair (..., npairs) is within `margin` [m]."""
@@ -103,8 +98,10 @@ class ShapeQueries:
         return found.reshape((*np.shape(q)[:-1], len(self.pairs)))
 
     def distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
-        """Return signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3); beyond `within`
-        [m] they are infinite and NaN."""
+        """Return signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3).
+
+        Beyond `within` [m] they are infinite and NaN.
+        """
         try:
             row, reach, ask, query, distance, points, normal = self._own.distances
             row[:] = q
@@ -132,7 +129,7 @@ class ShapeQueries:
         return {"distance": np.empty((n, pairs)), "points": np.empty((n, pairs, 6)), "normal": np.empty((n, pairs, 3))}
 
     def jacobian(self, q: Any, pairs: Sequence[CollisionPair], points: Array, normals: Array) -> Array:
-        """Return what the distances (..., npairs) of some pairs change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
+        """Return what distances (..., npairs) of some pairs change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
         chosen = self._sides[[self.number[pair] for pair in pairs]]
         whole = self._velocities(q)  # of a body as it passes the world's origin
         lines = np.empty((*points.shape[:-1], 6))
@@ -162,10 +159,7 @@ class ShapeQueries:
         rows = np.ascontiguousarray(q, dtype=np.float64).reshape(-1, self._robot.nq)
         if not self.pairs and not np.isfinite(rows).all():
             self._refuse_numbers()
-        if self._address or not self.pairs:
-            return len(rows), {"q": rows, "placement": self._unplaced}
-        placed = np.ascontiguousarray(self._place(rows), dtype=np.float64)
-        return len(rows), {"q": rows, "placement": placed.reshape(-1, len(self._bodies), 12)}
+        return len(rows), {"q": rows, "placement": self._unplaced}
 
     @cached_property
     def _address(self) -> int:
@@ -214,14 +208,24 @@ class ShapeQueries:
             thread = threading.get_ident()
             if thread not in questions:
                 questions[thread] = self._question(kind, arrays)
-            if questions[thread].ask(first, stop) == NOT_FINITE:
+            asked = first, stop
+            if not self._address:
+                part = {name: x if name == "reach" else x[first:stop] for name, x in arrays.items()}
+                placed = np.ascontiguousarray(self._place(part["q"]), dtype=np.float64)
+                questions[thread].point({**part, "placement": placed})
+                asked = 0, stop - first
+            if questions[thread].ask(*asked) == NOT_FINITE:
                 finite[0] = False
 
         grain = max(1, int(SHARE / (OF_STATE + kind.microseconds * len(self.pairs))))
-        if n <= grain:
-            run(0, n)
-        else:
-            share_out(run, n, max(1, min(processors(), n // grain)), grain)
+        try:
+            if n <= grain:
+                run(0, n)
+            else:
+                share_out(run, n, max(1, min(processors(), n // grain)), grain)
+        finally:
+            for question in questions.values():
+                question.release()
         if not finite[0]:
             self._refuse_numbers()
 
@@ -264,13 +268,19 @@ class _Question:
     @property
     def places(self) -> tuple[memoryview, memoryview]:
         """Memory of one state, and of the reach."""
-        return memoryview(self._arrays["q"][0]), memoryview(self._arrays["reach"])
+        q: Any = self._arrays["q"][0]
+        reach: Any = self._arrays["reach"]
+        return memoryview(q), memoryview(reach)
 
     def point(self, arrays: dict[str, Array]) -> None:
         """Take other arrays, of the same kinds."""
         self._arrays = arrays
         for name, x in arrays.items():
             self._table.point(name, x)
+
+    def release(self) -> None:
+        """Keep no arrays alive until it is asked about others."""
+        self._arrays = {}
 
     def ask(self, first: int, stop: int) -> int:
         """Run the kernel for states first to stop."""

@@ -67,16 +67,8 @@ def emit_kernel(
 
 def host_options(type: Type, fma: bool, group: int) -> PlanOptions:
     """For processors, whose vectors have as many bytes as values of the type, or `group` of them."""
-    vector_bytes = type.item_bytes * max(type.lanes, group)
-    return PlanOptions(
-        fma,
-        PART,
-        LONG,
-        SHORT_PART,
-        registers=registers(vector_bytes),
-        lanes=group if type.lanes == 1 else 1,
-        few_zeros=FEW_ZEROS,
-    )
+    held, lanes = registers(type.item_bytes * max(type.lanes, group)), group if type.lanes == 1 else 1
+    return PlanOptions(fma, PART, LONG, SHORT_PART, registers=held, lanes=lanes, few_zeros=FEW_ZEROS)
 
 
 def registers(vector_bytes: int) -> int:
@@ -101,6 +93,7 @@ class _KernelWriter:
         self.plan, self.style = plan, style
         self.scalar, self.vector = type, Type(type.precision, type.lanes * plan.lanes)
         self.types = (self.scalar, self.vector)  # of steps that are not wide, and of those that are
+        self.kinds = [(type.ir, type.bytes) for type in self.types]
         self.sincos_lanes: set[int] = set()
         self.spaces = {array: style.spaces.get(array, style.space) for array in plan.arrays}
         self.arguments = [
@@ -146,12 +139,12 @@ class _KernelWriter:
     # memory
 
     def _load(self, s: steps.LoadStep) -> None:
-        type = self.types[s.wide]
-        self.names[s.value] = self.f.load(type.ir, self.pointers[s.array], s.element, type.bytes, s.again, self._space(s.array))
+        kind, bytes = self.kinds[s.wide]
+        self.names[s.value] = self.f.load(kind, self.pointers[s.array], s.element, bytes, s.again, self._space(s.array))
 
     def _store(self, s: steps.StoreStep) -> None:
-        type, operand = self.types[s.wide], self._name(s.operand, self.types[s.wide])
-        self.f.store(type.ir, operand, self.pointers[s.array], s.element, type.bytes, self._space(s.array))
+        (kind, bytes), operand = self.kinds[s.wide], self._name(s.operand, self.types[s.wide])
+        self.f.store(kind, operand, self.pointers[s.array], s.element, bytes, self._space(s.array))
 
     def _store_lanes(self, s: steps.StoreLanesStep) -> None:
         lanes, vector = len(s.lanes), self._name(s.operand, self.vector)
@@ -195,7 +188,8 @@ class _KernelWriter:
 
     def _fma(self, s: steps.FmaStep) -> None:
         type = self.types[s.wide]
-        self.names[s.value] = self.f.intrinsic("fma", type, *[self._name(x, type) for x in (s.a, s.b, s.c)])
+        a, b, c = self._name(s.a, type), self._name(s.b, type), self._name(s.c, type)
+        self.names[s.value] = self.f.intrinsic("fma", type, a, b, c)
 
     def _negate(self, s: steps.NegateStep) -> None:
         type = self.types[s.wide]

@@ -6,6 +6,7 @@ takes a `Function`, which names values and labels, and asks it for instructions.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -72,6 +73,13 @@ class Vector(Type):
 def pointer_type(space: int = 0) -> str:
     """Of pointers to one of the memories that a device has; 0 is the one that all processors have."""
     return f"ptr addrspace({space})" if space else "ptr"
+
+
+@functools.cache
+def _intrinsic(name: str, T: str, mangled: str, count: int) -> tuple[str, str]:
+    """The declaration of a function of LLVM's, and a call of it for arguments by %."""
+    function, types = f"@llvm.{name}.{mangled}", ", ".join([T] * count)
+    return f"declare {T} {function}({types})", f"call {T} {function}({', '.join([f'{T} %s'] * count)})"
 
 
 class Function:
@@ -329,6 +337,6 @@ class Function:
 
     def intrinsic(self, name: str, type: Type, *arguments: str) -> str:
         """One of LLVM's functions of numbers, all of one type."""
-        T = type.ir
-        self.declarations[f"declare {T} @llvm.{name}.{type.mangled}({', '.join([T] * len(arguments))})"] = None
-        return self.call(T, f"@llvm.{name}.{type.mangled}", *(f"{T} {a}" for a in arguments))
+        declaration, call = _intrinsic(name, type.ir, type.mangled, len(arguments))
+        self.declarations[declaration] = None
+        return self.value(call % arguments)

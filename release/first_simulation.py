@@ -1,6 +1,6 @@
 """The first step with contacts on a new machine, with an installed wheel: no kernel that all robots share compiles.
 
-    python release/first_step.py
+    python release/first_simulation.py
 
 Prints the seconds from before `import featherweight` to after the first step, by the clock and of the processor.
 """

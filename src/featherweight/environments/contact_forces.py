@@ -1,0 +1,50 @@
+"""Contact forces on links, found from the contacts that simulations keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.loops.kernels import CompiledKernel
+from ..simulation.contact_arrays import ContactArrays
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Forces(NamedTuple):
+    """Contacts of the last step, by robot, and the links that they are on; later steps write to the same arrays."""
+
+    contacts: ContactArrays
+    links: Array  # (candidates, 2) places among `Links.names`; forces are on the first, -1 is the world
+    step: float  # [s]
+
+    def about(self, centers: Callable[[], Array], count: int) -> Array:
+        """Return the sums on links (robots, count, 6), torques first, about centres (robots, 3), found if anything touches."""
+        total = np.zeros((len(self.contacts.counts), count, 6))
+        if np.logical_or.reduce(self.contacts.counts):
+            add_wrenches(*self.contacts, self.links, self.step, centers(), total)
+        return total
+
+
+@partial(CompiledKernel, fused=False)
+def add_wrenches(
+    counts: Array, candidate: Array, point: Array, impulse: Array, links: Array, step: float, centers: Array, total: Array
+) -> None:
+    """Add forces on the first links of contacts, and the opposite ones on the second, to total (robots, links, 6)."""
+    for i in range(len(counts)):
+        for k in range(counts[i]):
+            x, y, z = point[i, k, 0] - centers[i, 0], point[i, k, 1] - centers[i, 1], point[i, k, 2] - centers[i, 2]
+            for side in range(2):
+                link, way = links[candidate[i, k], side], 1.0 - 2.0 * side
+                if link < 0:
+                    continue
+                fx, fy, fz = way * (impulse[i, k, 0] / step), way * (impulse[i, k, 1] / step), way * (impulse[i, k, 2] / step)
+                total[i, link, 0] += y * fz - z * fy
+                total[i, link, 1] += z * fx - x * fz
+                total[i, link, 2] += x * fy - y * fx
+                total[i, link, 3] += fx
+                total[i, link, 4] += fy
+                total[i, link, 5] += fz

@@ -1,0 +1,278 @@
+"""Each reason for which a step is not taken, by its number and in words, with the state kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robots.linkages import four_bar, four_bar_configuration
+from featherweight.simulation import fleet, step_status
+from featherweight.simulation.step_status import TAKEN
+from oracles.mechanisms import closed
+from oracles.states import Array
+from simulation.plain_python import plain_python
+from simulation.scenes import NO_GRAVITY, X, cart, corners, free_bodies, pendulum, pose, solid_ball, solid_box
+from simulation.test_failures import arm, spinning_chain
+from simulation.test_implicit_drives import SERVO
+from simulation.test_joint_limits import LENGTHS, dead_centre, with_limits
+
+H = 1e-3
+STATUSES = {name: x for name, x in vars(step_status).items() if isinstance(x, int)}
+SIDES = (0.2, 0.3, 0.1)
+
+
+class Refused(NamedTuple):
+    """A simulation, the most steps till one is refused, its inputs, and what is said."""
+
+    sim: fw.Simulation
+    steps: int
+    inputs: dict[str, Any]
+    words: str
+
+
+def box(v: Array | None = None, **contact: Any) -> fw.Simulation:
+    return fw.Simulation(
+        free_bodies(solid_box(2.0, SIDES)), H, q=pose((0, 0, 0.05)), v=v, spheres=corners("body0", SIDES), ground=fw.Plane(),
+        contact=fw.ContactOptions(**contact),
+    )  # fmt: skip
+
+
+def no_number() -> Refused:
+    return Refused(fw.Simulation(arm(), H), 1, {"tau": [0.0, np.inf]}, "the joint force tau at joint 'elbow' is inf")
+
+
+def diverged() -> Refused:
+    return Refused(spinning_chain("midpoint"), 1, {}, "the iterations of the implicit midpoint step diverge; take")
+
+
+def unsettled() -> Refused:
+    sim = fw.Simulation(pendulum(), 1.0, "midpoint", q=[1.0], v=[50.0])
+    return Refused(sim, 1, {}, "the implicit midpoint step is not found: iteration 100 changes .* of the velocity; take")
+
+
+def open_loops() -> Refused:
+    """A crank that cannot go round moves by 50 rad in a step."""
+    lengths = (0.9, 0.8, 0.6, 0.4)
+    robot = closed(four_bar(lengths))
+    sim = fw.Simulation(robot, 0.05, "rk4", q=robot.close(four_bar_configuration(1.0, lengths)), v=[-1000.0])
+    return Refused(sim, 1, {}, r"four_bar: the loops cannot be closed(; \S+ is left open| from this guess; )")
+
+
+def no_velocity() -> Refused:
+    words = "the velocity at joint '(shoulder|elbow)' is (nan|-?inf)"
+    return Refused(fw.Simulation(arm(), H), 1, {"tau": [1e308, -1e308]}, words)
+
+
+def too_deep() -> Refused:
+    sim = fw.Simulation(
+        free_bodies(solid_ball(1.0, 0.1)), H, q=pose((0, 0, -0.02)), spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane()
+    )
+    words = r"the sphere on 'body0' is 0\.12 m deep in the ground, more than 0\.1 m \(max_penetration of ContactOptions\)"
+    return Refused(sim, 1, {}, words)
+
+
+UNSOLVED = (
+    r"the contact solver did not converge: {} m/s are left of Coulomb's law for 4 contacts, \S+ allowed; "
+    "take a shorter step, or a greater tolerance"
+)
+
+
+def unsolved() -> Refused:
+    """An inertia that is none."""
+
+    def inertia(contacts: Any, q: Array) -> Array:
+        return np.full((len(q), *2 * [sum(c.size for c in contacts)]), np.nan)
+
+    return Refused(box(np.array([1.0, 0.3, -1.0, 0.1, 0.2, 0.3]), delassus=inertia), 1, {}, UNSOLVED.format("inf"))
+
+
+def no_velocity_after_contact() -> Refused:
+    """A fast box whose contacts feel next to no inertia gets impulses without bound."""
+
+    def light(contacts: Any, q: Array) -> Array:
+        return np.tile(1e-250 * np.eye(sum(c.size for c in contacts)), (len(q), 1, 1))
+
+    sim = box(np.array([0.0, 0.0, -1e58, 0.0, 0.0, 0.0]), delassus=light, friction=0.0)
+    return Refused(sim, 1, {}, "the velocity after contact at joint 'free0' is (nan|-?inf)")
+
+
+def limit() -> Refused:
+    crank, most = dead_centre()
+    robot = with_limits("joint3", most + 0.02, most + 1.0)
+    start = robot.close([crank - 0.05, *four_bar_configuration(crank - 0.05, LENGTHS)[1:]])
+    words = r"joint 'joint3' is at .*, beyond its lower limit .*, and loops \('[^']*'\) do not let it come back; start from"
+    return Refused(fw.Simulation(robot, H, q=start), 200, {}, words)
+
+
+def no_state() -> Refused:
+    """A ball that turns by an angle whose square is no number."""
+    sim = fw.Simulation(free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY), H, v=[0.0, 0.0, 0.0, 0.0, 0.0, 1e200])
+    return Refused(sim, 1, {}, "the velocity after the step at joint 'free0' is nan")
+
+
+def too_fast() -> Refused:
+    sim = fw.Simulation(fw.load(SERVO.format(integrator="Euler")), v=[2e4])
+    return Refused(sim, 1, {}, "joint 'j' moves by 200 rad or m in the step, at 2e[+]04 rad/s or m/s: the motion diverges")
+
+
+def gain() -> Refused:
+    sim = fw.Simulation(cart(axis=X, stiffness=1e6), 1e-2, "rk4", q=[0.1])
+    words = "the step gains energy that no force has worked for: .* J before it, .* J after; joint 'rail' moves by"
+    return Refused(sim, 100, {}, words)
+
+
+SCENES: dict[str, Callable[[], Refused]] = {
+    f.__name__.upper(): f
+    for f in (
+        no_number, diverged, unsettled, open_loops, no_velocity, too_deep, unsolved, no_velocity_after_contact, limit, no_state,
+        too_fast, gain,
+    )
+}  # fmt: skip
+
+
+ALIKE = {"TOO_DEEP", "UNSOLVED", "NO_VELOCITY_AFTER_CONTACT", "LIMIT", "GAIN"}
+"""What does not hang on velocities and forces: both robots are refused."""
+
+
+def test_each_status_has_its_scene() -> None:
+    """All but the one of steps that are taken, and that of contacts without room, which is made."""
+    assert STATUSES.keys() == {*SCENES, "TAKEN", "NO_ROOM"}
+    assert sorted(STATUSES.values()) == list(range(len(STATUSES)))
+
+
+def go(sim: fw.Simulation, steps: int, inputs: dict[str, Any], states: list[Any]) -> None:
+    """Take steps, and note the state before each of them."""
+    for _ in range(steps):
+        states.append((sim.q, sim.v, sim.time))
+        sim.step(**inputs)
+
+
+@pytest.mark.parametrize("by", [nullcontext, plain_python])
+@pytest.mark.parametrize("name", SCENES)
+def test_a_step_that_is_refused_says_why_and_keeps_the_state(name: str, by: Any) -> None:
+    with by():
+        sim, steps, inputs, words = SCENES[name]()
+        states: list[Any] = []
+        with pytest.raises(fw.SimulationError) as caught:
+            go(sim, steps, inputs, states)
+        q, v, time = states[-1]
+        assert re.match(words, caught.value.what), caught.value.what
+        assert int(sim._fleet.arrays.states.status[0]) == STATUSES[name]
+        assert caught.value.time == time == sim.time
+        np.testing.assert_array_equal(sim.q, q)
+        np.testing.assert_array_equal(sim.v, v)
+        with pytest.raises(fw.SimulationError) as again:
+            sim.run(3 * sim.step_size, **inputs)
+        assert str(again.value) == str(caught.value)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_robot_whose_step_is_refused_is_named_and_stops_alone(name: str) -> None:
+    """Beside another that is at rest, where that makes a difference."""
+    sim, steps, inputs, words = SCENES[name]()
+    with pytest.raises(fw.SimulationError):
+        go(sim, steps, inputs, [])
+    q, v, slow = np.stack([sim.q, sim.q]), np.stack([sim.v, sim.v]), name not in ALIKE
+    given: dict[str, Any] = {key: np.stack([x, x]) for key, x in inputs.items()}
+    if slow:
+        v[0] = 0.0
+        for x in given.values():
+            x[0] = 0.0
+    sim.reset(q, v)
+    with pytest.raises(fw.SimulationError) as caught:
+        sim.step(**given)
+    assert re.match(words, caught.value.what) and caught.value.robot == slow
+    assert f" in robot {int(slow)} of 2: " in str(caught.value)
+    np.testing.assert_array_equal(sim.q, q)
+    np.testing.assert_array_equal(sim.v, v)
+    sim._fleet.on_failure = "stop"
+    sim._fleet._bind(sim._fleet._home)
+    sim.step(**given)
+    assert sim.failed.tolist() == [not slow, True]
+    np.testing.assert_array_equal(sim.q[1], q[1])
+
+
+def test_a_tolerance_that_no_method_meets_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without another method than the step's own."""
+    monkeypatch.setattr(fleet, "find_spec", lambda name: None)
+    sim = box(np.array([1.0, 0.3, -1.0, 0.1, 0.2, 0.3]), tolerance=1e-30)
+    with pytest.raises(fw.SimulationError) as caught:
+        sim.step()
+    assert re.match(UNSOLVED.format(r"\d\S*e-1\d"), caught.value.what), caught.value.what
+
+
+# --- room
+
+
+def test_room_for_more_contacts_than_there_was_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that had too little of it is the step with enough, to the bit."""
+    spheres = [fw.ContactPoint("body0", (x, y, -0.05)) for x in np.linspace(-0.1, 0.1, 6) for y in np.linspace(-0.15, 0.15, 6)]
+    ends = []
+    for room in (fleet.ROOM, 64):
+        monkeypatch.setattr(fleet, "ROOM", room)
+        sim = fw.Simulation(
+            free_bodies(solid_box(2.0, SIDES)), H, q=np.stack([pose((0, 0, 0.3)), pose((0, 0, 0.05))]),
+            v=[[0, 0, 0, 0, 0, 0], [0.3, 0.1, -0.5, 0, 0, 1.0]], spheres=spheres, ground=fw.Plane(),
+        )  # fmt: skip
+        sim.run(5 * H)
+        assert sim._fleet.room == 64 and len(sim.contacts(1)[0]) == 36
+        assert (sim._fleet.arrays.states.status == TAKEN).all()
+        ends.append((sim.q, sim.v, sim.contacts(1)[1]))
+    for mine, theirs in zip(*ends, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+# --- functions of the user
+
+
+@pytest.mark.parametrize("on_failure", ["raise", "stop"])
+@pytest.mark.parametrize("robots", [1, 3])
+def test_an_error_of_a_function_that_a_step_calls_is_raised(robots: int, on_failure: str) -> None:
+    """As it is, with state and time before it; the next step is taken as if nothing had been."""
+    calls: list[int] = []
+
+    def delassus(contacts: Any, q: Array) -> Array:
+        calls.append(1)
+        if len(calls) in broken:
+            raise KeyError("no inertia")
+        return np.asarray(robot.delassus(contacts)(q))
+
+    def made() -> fw.Simulation:
+        q = np.tile(pose((0, 0, 0.05)), (robots, 1))
+        return fw.Simulation(
+            robot, H, q=q if robots > 1 else q[0], spheres=corners("body0", SIDES), ground=fw.Plane(),
+            contact=fw.ContactOptions(delassus=delassus), on_failure=on_failure,
+        )  # fmt: skip
+
+    robot = free_bodies(solid_box(2.0, SIDES))
+    broken: list[int] = []
+    sim, sound = made(), made()
+    sim.step()
+    sound.step()
+    taken = len(calls) // 2
+    q, v = sim.q, sim.v
+    for take, more in ((sim.step, 1), (lambda: sim.run(3 * H, every=3), 1 + taken)):
+        calls.clear()
+        broken[:] = [more]
+        with pytest.raises(KeyError, match="no inertia"):
+            take()
+        if more == 1 or robots > 1:  # robots side by side are all back before the call
+            assert (sim.steps, sim.time) == (1, H)
+            np.testing.assert_array_equal(sim.q, q)
+            np.testing.assert_array_equal(sim.v, v)
+        assert not sim.failed.any()
+    broken.clear()
+    assert sim.steps == (2 if robots == 1 else 1)
+    while sim.steps < 5:
+        sim.step()
+    while sound.steps < 5:
+        sound.step()
+    assert sim.time == sound.time
+    np.testing.assert_array_equal(sim.q, sound.q)
+    np.testing.assert_array_equal(sim.v, sound.v)
