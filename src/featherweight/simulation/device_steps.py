@@ -10,9 +10,8 @@ from typing import Any
 
 from ..engine.backends.cuda.repetition import ConstantTable, Repetition, Stage, StepInput, numbers_of
 from ..engine.program import Input, KernelProgram, Output
-from ..model.expansion import CURVED
 from .forces import Springs, spring_force
-from .smooth_motion import RUNGE_KUTTA_ROUNDS, runge_kutta_numbers, runge_kutta_round, write_curved_rate
+from .smooth_motion import RUNGE_KUTTA_ROUNDS, runge_kutta_numbers, runge_kutta_round
 from .step_model import StepModel
 
 
@@ -49,10 +48,9 @@ def _semi_implicit(model: StepModel) -> Repetition:
 def _runge_kutta(model: StepModel) -> Repetition:
     robot, h = model.robot, model.h
     rows = tuple(runge_kutta_numbers(h, k) for k in range(RUNGE_KUTTA_ROUNDS))
-    joints = tuple((CURVED[j.type], j.v_slice.start) for j in robot.joints if j.type in CURVED)
     rates, rate = [], "v"
-    if joints:
-        rates, rate = [Stage(_rate_program(joints, robot.nv), ("u", "v"), ("k",), fused=False)], "k"
+    if model.curved_rate:
+        rates, rate = [Stage(model.curved_rate.program, ("u", "v"), ("k",), fused=False)], "k"
     stages = [
         *_accelerated(model, 0.0),
         *rates,
@@ -83,10 +81,6 @@ def _start_program(model: StepModel) -> KernelProgram:
     return KernelProgram("start", start_step, (), (Input("q", (nq,)), Input("v", (nv,))), results)
 
 
-def _rate_program(joints: tuple[tuple[int, int], ...], nv: int) -> KernelProgram:
-    return KernelProgram("rate", write_curved_rates, (joints,), (Input("u", (nv,)), Input("v", (nv,))), (Output("k", (nv,)),))
-
-
 def _round_program(nv: int) -> KernelProgram:
     inputs = (*(Input(name, (nv,)) for name in ("w", "a", "k", "K", "A")), Input("numbers", (3,)))
     results = tuple(Output(name, (nv,)) for name in ("v", "u", "K", "A"))
@@ -112,8 +106,3 @@ def start_step(q: Any, v: Any, results: Any) -> None:
         w[i] = v[i]
         for array in empty:
             array[i] = 0.0
-
-
-def write_curved_rates(joints: Any, u: Any, v: Any, rate: Any) -> None:
-    """Write the rates of coordinates u, as `smooth_motion.write_curved_rate`."""
-    write_curved_rate(joints, u, v, rate, [0.0] * len(v), [0.0] * len(v))

@@ -33,14 +33,3 @@ class FoundStep:
         parametric = self.model.moving.parametric(function, bodies=False)
         given = arguments if parametric is function else (*arguments, self.stages.inertias.armature)
         return parametric(*given, **more)
-
-    def given_at(self, q: Array, v: Array) -> Array:
-        """Return the forces (nv,) of the user and of drives at a state."""
-        state, forces = self.stages.state, self.forces
-        total = forces.limited(state.tau)
-        return total + forces.limited(forces.of_drives(q, v, state.control)) if state.given[0] else total
-
-    def forces_at(self, q: Array, v: Array) -> Array:
-        """Return those with damping and springs."""
-        total = self.given_at(q, v)
-        return total + self.forces.of_springs(q, v) if self.model.passive else total

@@ -15,7 +15,6 @@ from ..contact.contact_solver import solver_workspace
 from ..contact.delassus_by_inverse import InverseFactors, inverse_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
-from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact_stage import ContactStage
 from .forces import Springs
@@ -76,7 +75,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         midpoint=MidpointArrays.of_sizes(nq, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives), robot.effort_limit.copy(),
-            model.middle_armature.copy(), _curved(robot),
+            model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
@@ -201,12 +200,6 @@ def _loops(model: StepModel) -> LoopArrays:
         shapes = [x.shape or (1,) for x in outputs]
     residual, margins, singularity = (np.zeros(shape) for shape in shapes)
     return LoopArrays(residual, margins, singularity, np.zeros(model.robot.nq), np.zeros(1))
-
-
-def _curved(robot: Robot) -> Array:
-    """Return joints whose velocities do not commute; in a loop, rows that move by themselves are no group."""
-    whole = [j for j in robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
-    return np.array([(CURVED[j.type], j.v_slice.start) for j in whole], np.int64).reshape(-1, 2)
 
 
 def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord:
