@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from featherweight.engine.loops.kernels import CompiledLoop, Layout, Table
+from featherweight.engine.loops.kernels import CompiledLoop, Layout
 from featherweight.simulation import fleet
 from featherweight.simulation.fleet_loop import work_on_robots
 
@@ -52,9 +52,8 @@ class PlainLoop:
     def __init__(self, function: Callable[..., int]) -> None:
         self.function, self.calls = function, 0
 
-    def for_tables(self, *tables: Table) -> Callable[..., int]:
+    def for_layouts(self, *layouts: Layout) -> Callable[..., int]:
         """Return the function of addresses of tables of these layouts, and of the numbers."""
-        layouts = [t.layout for t in tables]
 
         def run(*words: int) -> int:
             self.calls += 1

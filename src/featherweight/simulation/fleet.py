@@ -137,7 +137,7 @@ class Fleet:
             FleetStates(
                 q=np.array(q, order="C"), v=np.array(v, order="C"), active=np.ones(robots, bool),
                 taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
-                kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(5), opened=zeros(),
+                kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(6), opened=zeros(),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
@@ -265,7 +265,7 @@ class Fleet:
 
     def solver_work(self) -> tuple[float, float, float]:
         """Return residual [m/s], sweeps and Newton steps, the most of all robots."""
-        residual, _, sweeps, newton_steps, _ = self._home.states.report.max(axis=0)
+        residual, _, sweeps, newton_steps, *_ = self._home.states.report.max(axis=0)
         return residual, sweeps, newton_steps
 
     # steps

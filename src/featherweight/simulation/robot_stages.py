@@ -63,6 +63,8 @@ def detect(s: RobotStages) -> int:
         return TAKEN
     call_machine(s.calls.placement)
     call_machine(s.calls.velocity)
+    if not all_finite(t.kinematics.velocity[0]) or not all_finite(t.kinematics.placement[0, 0]):
+        return NO_STATE
     count = find_contacts(t.scene, t.kinematics.placement, t.kinematics.velocity, t.model.settings, t.contacts, t.collisions)
     t.counts[0] = count
     if count < 0:
@@ -108,7 +110,7 @@ def find_impulses_of_step(s: RobotStages) -> int:
         done = resolve(t.model, contacts, k, delassus_of(s, contacts), t.impulses, t.workspace, -1.0)
     report = t.report
     report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.sweeps, done.newton_steps
-    report[4] = done.parting
+    report[4], report[5] = done.parting, done.stored
     return TAKEN if done.residual <= done.allowed else UNSOLVED
 
 
@@ -337,6 +339,8 @@ def excess(s: RobotStages) -> float:
     kinetic_before, potential_before = energies(s, s.state.q, s.state.v)
     work = greatest_work_from(s)
     kinetic, potential = energies(s, step.ahead, step.end)
+    stored = s.touching.report[5]
+    potential += stored
     if greatest(step.displacement) > 0.0:
         if write_arrival(s, False) != TAKEN:
             return inf
@@ -344,6 +348,7 @@ def excess(s: RobotStages) -> float:
         if s.numbers.integrator != SEMI_IMPLICIT:
             copy(step.end, step.straight_end)
         straight, potential = energies(s, step.straight, step.straight_end)
+        potential += stored
         least = s.numbers.least_energy
         if not excess_energy((kinetic_before, kinetic), (potential_before, potential), work, least) <= 0.0:
             copy(step.straight, step.ahead)

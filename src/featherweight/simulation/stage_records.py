@@ -189,7 +189,7 @@ class TouchingRecord(NamedTuple):
     counts: Integers  # (2,) contacts, -1 where there was no room; whether joint rows count
     kinematics: ContactKinematics
     impulses: ContactImpulses
-    report: Vector  # (5,) numbers of `SolverReport`
+    report: Vector  # (6,) numbers of `SolverReport`
     workspace: SolverWorkspace
     collisions: CollisionWork
     inertia: ContactInertiaRecord
@@ -253,7 +253,7 @@ class FleetStates(NamedTuple):
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step
-    report: Matrix  # (robots, 5) of the solver
+    report: Matrix  # (robots, 6) of the solver
     opened: Vector  # (robots,) of loops
 
 
