@@ -63,7 +63,15 @@ def detect(s: RobotStages) -> int:
         return TAKEN
     call_machine(s.calls.placement)
     call_machine(s.calls.velocity)
-    count = find_contacts(t.scene, t.kinematics.placement, t.kinematics.velocity, t.model.settings, t.contacts, t.collisions)
+    count = find_contacts(
+        t.scene,
+        t.kinematics.placement,
+        t.kinematics.velocity,
+        t.model.settings.step,
+        t.model.settings.margin,
+        t.contacts,
+        t.collisions,
+    )
     t.count[0] = count
     if count < 0:
         return NO_ROOM
