@@ -72,7 +72,8 @@ def core(folder: Path) -> None:
     """M a = tau - bias, for one state and many, on robots as code and from a file, with loops and without; and collisions."""
     assert installed_modules() <= REQUIRED, f"importing featherweight imports {installed_modules() - REQUIRED}"
     loaded = fw.load(urdf(folder), base="floating")
-    for robot in (arm(), loaded, fw.build(fw.robots.tello())):
+    large = fw.build(fw.generators.chain(6, seed=1), execution="rolled")  # as those are that are too large to trace
+    for robot in (arm(), loaded, fw.build(fw.robots.tello()), large):
         for size in ((), (1000,)):
             q, v, tau = states(robot, *size)
             a = robot.forward_dynamics(q, v, tau)

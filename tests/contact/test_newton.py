@@ -152,7 +152,7 @@ def test_the_residual_is_zero_for_what_obeys_the_laws_alone(pyramid: bool) -> No
 def test_impulses_that_rounding_left_outside_are_projected() -> None:
     p = Problem(np.eye(7), np.zeros(7), np.array([0.5, 0.0]), np.array([-1.0]), np.array([2.0]))
     f = np.array([1.0, 3.0, 4.0, 1.0, 1e-17, 0.0, 2.5])
-    project_all(p, f, np.zeros((3, 3)))
+    project_all(p, f, np.zeros((len(p.mu), 3, 3)))
     np.testing.assert_allclose(f, [1.0, 0.3, 0.4, 1.0, 0.0, 0.0, 2.0])
 
 

@@ -221,3 +221,67 @@ def test_what_tasks_see_is_of_robots_as_vary_made_them() -> None:
         _ = now.cinert
     sim.vary()
     np.testing.assert_array_equal(robots.snapshot().cinert, before.cinert)
+
+
+class Distance(Hopper):
+    """A hopper whose reward is the way that it went, as snapshots have it."""
+
+    def rewards(self, before: Snapshot, after: Snapshot, action: Any) -> Any:
+        return {"way": (after.qpos - before.qpos)[:, 0]}
+
+    def observation(self, now: Snapshot) -> Any:
+        return now.qpos
+
+
+def test_steps_begin_where_robots_are_whoever_put_them_there() -> None:
+    """Rewards are between states of the simulation, also after others moved the robots or changed an observation."""
+    envs = RobotVectorEnv(Distance(), 2, autoreset_mode="Disabled")
+    envs.reset(seed=0)
+    sim, actions = envs.simulation, np.full((2, 3), 0.1)
+
+    def put_by_state() -> None:
+        now = envs.robots.snapshot()
+        envs.set_state(now.qpos + 0.5 * np.eye(6)[0], now.qvel)
+
+    def put_by_configuration() -> None:
+        sim.q = sim.q + 0.25 * np.eye(6)[0]
+
+    def step_alone() -> None:
+        sim.v = 2.0 * sim.v + 0.1
+        sim.step()
+
+    def begin_one() -> None:
+        envs.reset(options={"reset_mask": np.array([True, False])})
+
+    def write_to_observation() -> None:
+        seen[:] = 7.0
+
+    seen = envs.step(actions)[0]
+    for disturb in (lambda: None, put_by_state, put_by_configuration, step_alone, begin_one, write_to_observation):
+        disturb()
+        x = sim.q[:, 0]
+        seen, reward, *_ = envs.step(actions)
+        np.testing.assert_array_equal(reward, sim.q[:, 0] - x)
+        np.testing.assert_array_equal(seen, sim.q)
+
+
+@pytest.mark.filterwarnings("ignore:ant. its own configuration")
+def test_forces_of_a_snapshot_stay_as_they_were() -> None:
+    """Of robots that stand on the floor, while the simulation goes on; links bear what `contacts` says."""
+    envs = RobotVectorEnv("Ant", 2, reset_noise_scale=0.0)
+    envs.reset(seed=0)
+    for _ in range(40):
+        envs.step(np.zeros((2, 8)))
+    now = envs.robots.snapshot(forces=True)
+    for i in range(2):
+        _, points, forces = envs.simulation.contacts_of_many([i])[1:]
+        assert len(forces) > 0
+        torque = np.cross(points - now.center_of_mass[i], forces).sum(axis=0)
+        np.testing.assert_allclose(now.cfrc_ext[i].sum(axis=0), [*torque, *forces.sum(axis=0)], rtol=1e-9, atol=1e-9)
+        alone, found, same = envs.simulation.contacts(i)[1], forces, envs.simulation.contacts(i)[0]
+        np.testing.assert_allclose(found, alone, rtol=1e-14)
+        np.testing.assert_array_equal(points, same)
+    before = now.cfrc_ext.copy()
+    envs.step(np.ones((2, 8)))
+    np.testing.assert_array_equal(now.cfrc_ext, before)
+    assert (envs.robots.snapshot(forces=True).cfrc_ext != before).any()

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def array_at(address: int, dtype: np.dtype[Any], shape: list[int]) -> np.ndarray
     size = int(np.prod(shape)) * dtype.itemsize
     if size == 0:
         return np.zeros(shape, dtype)
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype).reshape(shape)
+    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(address)), dtype).reshape(shape)
 
 
 class PlainLoop:
@@ -74,12 +75,8 @@ CHECKED = CompiledLoop(work_on_robots, numbers=3)
 @contextmanager
 def steps_by(loop: Any) -> Iterator[None]:
     """Within, simulations that begin to step or to look do so by this loop."""
-    kept = fleet.WORK_ON_ROBOTS
-    fleet.WORK_ON_ROBOTS = loop
-    try:
+    with patch.object(fleet, "WORK_ON_ROBOTS", loop):
         yield
-    finally:
-        fleet.WORK_ON_ROBOTS = kept
 
 
 @contextmanager

@@ -579,7 +579,7 @@ def test_an_open_loop_is_refused() -> None:
 
 ALONE = """
 import sys
-for name in ("scipy", "numba", "clarabel", "coal", "trimesh"):
+for name in ("scipy", "clarabel", "coal", "trimesh"):
     sys.modules[name] = None
 import numpy as np, featherweight as fw
 from featherweight.robots.linkages import four_bar

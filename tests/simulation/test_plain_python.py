@@ -188,7 +188,7 @@ def motors(integrator: str, robots: int) -> fw.Simulation:
 @functools.cache
 def four_bars() -> fw.ClosedRobot:
     base = four_bar((0.3, 0.8, 0.6, 0.9))
-    more = {"lower": -0.35, "upper": 0.35, "friction": 0.05, "damping": 0.1}
+    more: dict[str, Any] = {"lower": -0.35, "upper": 0.35, "friction": 0.05, "damping": 0.1}
     joints = [dataclasses.replace(j, **more) if j.name == "joint1" else j for j in base.joints]
     return closed(dataclasses.replace(base, joints=tuple(joints), gravity=(0.0, -9.81, 0.0)))
 
@@ -274,7 +274,7 @@ def test_fused_operations_differ_by_rounding(name: str, integrator: str) -> None
 
     def stepped() -> tuple[list[Array], Array]:
         sim = make(integrator, 2)
-        sim.reset(*starts)
+        sim.reset(starts[0], starts[1])
         inputs = {key: x[:, 0] for key, x in given(sim, 1).items()}
         sim.step(**inputs)
         touched = np.isin(np.arange(len(starts[0])), sim.contacts_of_many().robot) | sim.limit_forces.any(axis=1)

@@ -179,7 +179,7 @@ def test_a_robot_whose_step_is_refused_is_named_and_stops_alone(name: str) -> No
     with pytest.raises(fw.SimulationError):
         go(sim, steps, inputs, [])
     q, v, slow = np.stack([sim.q, sim.q]), np.stack([sim.v, sim.v]), name not in ALIKE
-    given = {key: np.stack([x, x]) for key, x in inputs.items()}
+    given: dict[str, Any] = {key: np.stack([x, x]) for key, x in inputs.items()}
     if slow:
         v[0] = 0.0
         for x in given.values():

@@ -48,21 +48,6 @@ def with_joint(tree: Tree, j: int, W: Force, x, a: Motion) -> Motion:
     return a + unit_motion(k, joint_acceleration(tree, j, W, x, a))
 
 
-# The rolled execution, whose k is no constant, is quicker if it does not pick components out.
-
-
-def _joint_acceleration_at_once(tree, j, W, x, a):
-    return x - W.power(a)
-
-
-def _with_joint_at_once(tree, j, W, x, a):
-    return a + unit_motion(tree.axis[j], x - W.power(a))
-
-
-joint_acceleration.rolled = _joint_acceleration_at_once  # type: ignore[attr-defined]
-with_joint.rolled = _with_joint_at_once  # type: ignore[attr-defined]
-
-
 def articulated_inertias(tree: Tree, X):
     """For each row W_i and d_i of the header, in its own frame."""
     n = len(tree.parent)

@@ -17,7 +17,6 @@ from ..robot.build import build
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, ContactSphere, Plane, Simulation, SimulationError, Trajectory
-from ..simulation.compiling import compilation
 from ..simulation.defaults import shapes_have_something_to_touch
 from ..simulation.standins import spheres_of
 from .console import make_console, wait_for_interrupt
@@ -57,10 +56,9 @@ def drop_robot(
         _compile(sim, console)
     except (ValueError, SimulationError) as error:
         raise ModelError(f"{file.robot}: {error}") from error
-    begun, compiled = time.perf_counter(), compilation.seconds
+    begun = time.perf_counter()
     motion, energies, failed = _simulate(sim, seconds, console)
-    compiling = compilation.seconds - compiled
-    wall = time.perf_counter() - begun - compiling
+    wall = time.perf_counter() - begun
     rate = sim.steps / wall
     console.print(
         f"{sim.time:.4g} s in {wall:.2f} s: {rate:,.0f} steps a second, {sim.time / wall:.2g} times real time; "
@@ -106,8 +104,8 @@ def _what_may_touch(robot: Robot, spheres: list[ContactSphere]) -> str:
 
 
 def _compile(sim: Simulation, console: Any) -> None:
-    """Make the machine code beforehand, so that it does not count: the first time takes many seconds, later ones none."""
-    with console.status("compiling (the first time on a machine up to a minute, later from the disk)"):
+    """Make the machine code beforehand, so that it does not count: the first time takes some seconds, later ones none."""
+    with console.status("compiling (the first time on a machine some seconds, later from the disk)"):
         q = sim.q
         sim.run(2 * sim.step_size, every=2)
         sim.reset(q)

@@ -108,7 +108,7 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
             least = residual
         if least <= tolerance or (attempt >= CONTINUED and least <= GOOD * tolerance):
             break
-    project_all(problem, best, work.newton.slope[0])  # what rounding left outside
+    project_all(problem, best, work.newton.slope)  # what rounding left outside
     return Solution(best, least, swept, steps)
 
 

@@ -83,11 +83,11 @@ def write_product_with(A: Matrix, f: Vector, product: Vector) -> None:
         product[i] = t
 
 
-def project_all(problem: Problem, f: Vector, slope: Matrix) -> None:
-    """P of all impulses, in place; `slope` (3, 3) is room."""
+def project_all(problem: Problem, f: Vector, slope: Tensor) -> None:
+    """P of all impulses, in place; `slope` (contacts, 3, 3) is room."""
     k = len(problem.mu)
     for c in range(k):
-        project(f, problem.mu[c], problem.pyramid, 3 * c, slope)
+        project(f, problem.mu[c], problem.pyramid, 3 * c, slope[c])
     for i in range(len(problem.lower)):
         f[3 * k + i] = min(max(f[3 * k + i], problem.lower[i]), problem.upper[i])
 

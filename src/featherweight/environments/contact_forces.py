@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,25 +15,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Forces(NamedTuple):
-    """Contacts of the last step, by robot, and the links that they are on."""
+    """Contacts of the last step, by robot, and the links that they are on; later steps write to the same arrays."""
 
     contacts: ContactArrays
     links: Array  # (candidates, 2) places among `Links.names`; forces are on the first, -1 is the world
     step: float  # [s]
 
-    def about(self, centers: Array, count: int) -> Array:
-        """Return the sums on links (robots, count, 6), torques first, about a centre of each robot (robots, 3)."""
-        total = np.zeros((len(centers), count, 6))
-        if self.contacts.candidate.size:
-            add_wrenches(*self.contacts, self.links, self.step, np.ascontiguousarray(centers, np.float64), total)
+    def about(self, centers: Callable[[], Array], count: int) -> Array:
+        """Return the sums on links (robots, count, 6), torques first, about centres (robots, 3), found if anything touches."""
+        total = np.zeros((len(self.contacts.counts), count, 6))
+        if np.logical_or.reduce(self.contacts.counts):
+            add_wrenches(*self.contacts, self.links, self.step, centers(), total)
         return total
-
-
-def forces_now(contacts: ContactArrays, links: Array, step: float) -> Forces:
-    """Return the forces of contacts in arrays of their own, to which no later step writes."""
-    most = int(np.maximum.reduce(contacts.counts))
-    rest = (x[:, :most].copy() for x in (contacts.candidate, contacts.point, contacts.impulse))
-    return Forces(ContactArrays(contacts.counts.copy(), *rest), links, step)
 
 
 @partial(CompiledKernel, fused=False)

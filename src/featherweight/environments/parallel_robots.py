@@ -13,7 +13,7 @@ from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, Simulation
 from ..simulation.overlaps import overlaps
-from .contact_forces import Forces, forces_now
+from .contact_forces import Forces
 from .snapshot import HOME, Links, Snapshot, home_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -89,14 +89,17 @@ class ParallelRobots:
         if which is not EVERY:
             q, v = q[which], v[which]
         felt, control = (self._forces(which), self.control[which]) if forces else (None, None)
-        return Snapshot(self.links, q, v, felt, control, (self.simulation, which))
+        now = Snapshot(self.links, q, v, felt, control, (self.simulation, which))
+        if forces:
+            _ = now.cfrc_ext  # found before a later step writes to the arrays of contacts
+        return now
 
     def _forces(self, which: Array | slice) -> Forces:
         """Contact forces of some robots."""
         contacts = self.simulation.contact_arrays
         if which is not EVERY:
             contacts = contacts.of(which)
-        return forces_now(contacts, self._touching_links, self.simulation.step_size)
+        return Forces(contacts, self._touching_links, self.simulation.step_size)
 
     def _numbers_of_touching_links(self) -> Array:
         """Those of `Simulation.touching_links` (n, 2), by their places among all links, -1 for the world."""

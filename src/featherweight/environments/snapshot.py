@@ -32,7 +32,7 @@ def home_of(robot: Robot) -> Array:
     return np.array(robot.configurations[HOME]) if HOME in robot.configurations else default_start(robot)
 
 
-class once(Generic[T]):  # noqa: N801  # as functools.cached_property, whose lock takes longer than some quantities here
+class once(Generic[T]):  # as functools.cached_property, whose lock takes longer than some quantities here
     """An attribute that is computed when it is first asked for."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
@@ -95,6 +95,9 @@ class Snapshot:
 
     def as_before(self) -> Snapshot:
         """Return the same instant as steps begin from it: without forces, controls and terms."""
+        if self._forces is None and self._control is None:
+            self.terms.clear()  # which refer to the snapshot before this one
+            return self
         found, before = self.__dict__, Snapshot(self.links, self.q, self.v, of=self._of)
         for name in ("qpos", "center_of_mass"):
             if name in found:
@@ -144,7 +147,7 @@ class Snapshot:
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
         forces: Forces = known(self._forces)
-        return forces.about(self.center_of_mass, len(self.links.names))
+        return forces.about(lambda: self.center_of_mass, len(self.links.names))
 
     @property
     def qfrc_actuator(self) -> Array:

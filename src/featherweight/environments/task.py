@@ -28,10 +28,10 @@ def kept(method: Callable[..., Array]) -> Callable[..., Array]:
     def shared(task: Task, *snapshots: Snapshot, **named: Snapshot) -> Array:
         if named:
             return method(task, *snapshots, **named)
-        *others, last = snapshots
-        found = last.terms.get(method)
+        terms, others = snapshots[-1].terms, snapshots[:-1]
+        found = terms.get(method)
         if found is None or found[0] is not task or found[1] != others:
-            found = last.terms[method] = task, others, method(task, *snapshots)
+            found = terms[method] = task, others, method(task, *snapshots)
         result: Array = found[2]
         return result
 
@@ -155,5 +155,6 @@ def cut(x: Array, low: float, high: float) -> Array:
 
 def squares(x: Array) -> Array:
     """The sum of squares of each robot's numbers."""
-    total: Array = np.add.reduce(np.square(x).reshape(len(x), -1), axis=-1)
+    squared = np.square(x)
+    total: Array = np.add.reduce(squared if squared.ndim == 2 else squared.reshape(len(x), -1), axis=-1)
     return total

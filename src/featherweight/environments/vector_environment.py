@@ -179,7 +179,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     def advance(self, actions: Array) -> Moved:
         """Take a step of all robots as `step` does; episodes neither end nor begin."""
         actions = np.asarray(actions, dtype=np.float64)
-        if actions.shape != self.action_space.shape or not np.isfinite(actions).all():
+        if actions.shape != self.action_space.shape or not np.logical_and.reduce(np.isfinite(actions), axis=None):
             raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {actions!r}")
         if self._noise is None:
             raise ValueError("call reset() before step()")
@@ -188,11 +188,16 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         after = self._now()
         self._last = after, self.simulation.revision
         terms = task.rewards(before, after, actions)
-        reward = np.zeros(self.num_envs)
-        for x in terms.values():
-            reward += x
         told = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
-        return Moved(after, reward, task.terminated(after) | failed, told)
+        return Moved(after, self._sum(terms), task.terminated(after) | failed, told)
+
+    def _sum(self, terms: Terms) -> Array:
+        """The rewards (num_envs,) that are the sums of terms."""
+        parts = iter(terms.values())
+        total = np.array(next(parts, 0.0), np.float64)
+        for x in parts:
+            total = total + x
+        return total if total.shape == (self.num_envs,) else np.broadcast_to(total, self.num_envs).copy()
 
     def _before(self) -> Snapshot:
         """Robots before a step: as the last step left them, unless something has changed meanwhile."""
@@ -203,12 +208,10 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     def observation(self, now: Snapshot) -> Array:
         """What the task observes (num_envs, ...), in memory that no snapshot shares."""
         seen = self.task.observation(now)
-        if seen.base is not None:
-            return seen.copy()
+        shared = seen.base is not None
         for x in now.__dict__.values():
-            if seen is x:
-                return seen.copy()
-        return seen
+            shared = shared or x is seen
+        return seen.copy() if shared else seen
 
     def _with_resets(self, observation: Array, told: Terms, beginning: Array) -> dict[str, Any]:
         """Begin the next episodes where they are to begin now, and put what they begin with into observations; `info`."""

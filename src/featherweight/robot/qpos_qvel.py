@@ -52,6 +52,7 @@ class QposQvel:
                 if p.type is JointType.FLOATING:
                     floating.append((rotation.start, p.v.start, p.qvel.start))
         self._floating = np.array(floating, np.int64).reshape(-1, 3)  # quaternions in q, linear velocities in v and in qvel
+        self._floating_back = self._floating[:, [0, 2, 1]].copy()
         self._from_q, self._from_qpos = given_order(from_q), given_order(np.argsort(from_q))
         self._from_v, self._from_qvel = given_order(from_v), given_order(np.argsort(from_v))
 
@@ -72,15 +73,13 @@ class QposQvel:
         return in_order(qpos, self._from_qpos)
 
     def v(self, q: Array, qvel: Array) -> Array:
-        return self._turned(q, in_order(qvel, self._from_qvel), qvel, self._floating[:, [0, 2, 1]], -1.0)
+        return self._turned(q, in_order(qvel, self._from_qvel), qvel, self._floating_back, -1.0)
 
     def _turned(self, q: Array, result: Array, given: Array, places: Array, way: float) -> Array:
         """`result` with linear velocities of free joints turned into the world (`way` 1) or into bodies (-1)."""
         if not len(places):
             return result
-        result, shape = np.ascontiguousarray(result, np.float64), result.shape
-        arrays = (np.ascontiguousarray(x, np.float64).reshape(-1, x.shape[-1]) for x in (q, given))
-        turn(*arrays, np.ascontiguousarray(places), way, result.reshape(-1, shape[-1]))
+        turn(rows(q), rows(given), places, way, rows(result))
         return result
 
     def back(self, qpos: Array, qvel: Array) -> tuple[Array, Array]:
@@ -93,7 +92,14 @@ class QposQvel:
 
 def in_order(x: Array, order: Array | None) -> Array:
     """The last axis in another order, or None for the same."""
-    return x.copy() if order is None else x[..., order]
+    return np.array(x, np.float64, order="C") if order is None else np.take(np.asarray(x, np.float64), order, axis=-1)
+
+
+def rows(x: Array) -> Array:
+    """All states, one in each row, as kernels take them: a view of arrays that are contiguous."""
+    if x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous:
+        return x
+    return np.ascontiguousarray(x, np.float64).reshape(-1, x.shape[-1])
 
 
 def given_order(order: Array) -> Array | None:

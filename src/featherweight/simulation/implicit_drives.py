@@ -60,9 +60,7 @@ def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
     return bool((drive_armature(forces.drives.values, step) > 0.0).any())
 
 
-def begin_drives(
-    drives: Drives, step: float, control: Vector, x: Vector, rates: Vector, S: Matrix, work: DriveWork
-) -> None:
+def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates: Vector, S: Matrix, work: DriveWork) -> None:
     """Set all drives free, at x (nq,) and velocities (n,) of all joints. S is that of `ForcesAtJoints`, or has no rows."""
     d = drives.values
     for i in range(len(work.held)):

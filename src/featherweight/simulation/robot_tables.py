@@ -24,7 +24,7 @@ from .smooth_motion import INTEGRATORS
 from .stage_records import (
     CallsOfRobot,
     ContactInertiaRecord,
-    Inertias,
+    InertiaArguments,
     JointForces,
     LoopArrays,
     MidpointArrays,
@@ -78,7 +78,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives), robot.effort_limit.copy(),
             model.middle_armature.copy(), _curved(robot),
         ),
-        inertias=Inertias(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
+        inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
         touching=_touching(model, contacts, room),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),

@@ -151,7 +151,7 @@ class JointForces(NamedTuple):
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
 
 
-class Inertias(NamedTuple):
+class InertiaArguments(NamedTuple):
     """Inertias that functions of the robot take as arguments, where robots differ or drives add armature."""
 
     parameters: Matrix  # (bodies, 10), or no rows
@@ -236,7 +236,7 @@ class RobotStages(NamedTuple):
     rounds: RungeKuttaArrays
     midpoint: MidpointArrays
     joints: JointForces
-    inertias: Inertias
+    inertias: InertiaArguments
     loops: LoopArrays
     touching: TouchingRecord
     calls: CallsOfRobot

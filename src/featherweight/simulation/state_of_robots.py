@@ -104,7 +104,7 @@ class StateOfRobots(Observations):
 
     @property
     def revision(self) -> int:
-        """A number that grows with each change of the state, and with `vary`: what was computed from either is then outdated."""
+        """A number that grows with each change of the state and with `vary`; what was computed before is then outdated."""
         return self._fleet.revision
 
     @property

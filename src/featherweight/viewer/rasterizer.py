@@ -164,9 +164,10 @@ def _lit(point: Triple, sun: PixelView, shadow: Array, bias: float) -> float:
         return 1.0
     j, i = int(u), int(v)
     s, t = u - j, v - i
-    upper: float = (1.0 - s) * (shadow[i, j] <= w) + s * (shadow[i, j + 1] <= w)
-    lower: float = (1.0 - s) * (shadow[i + 1, j] <= w) + s * (shadow[i + 1, j + 1] <= w)
-    return (1.0 - t) * upper + t * lower
+    upper = (1.0 - s) * (shadow[i, j] <= w) + s * (shadow[i, j + 1] <= w)
+    lower = (1.0 - s) * (shadow[i + 1, j] <= w) + s * (shadow[i + 1, j + 1] <= w)
+    lit: float = (1.0 - t) * upper + t * lower
+    return lit
 
 
 @compiled

@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from ..backends.llvm.jit import host, load_object
-from ..backends.llvm.python_objects import layouts_known
+from ..backends.llvm.python_objects import ALIGNED, CONTIGUOUS, layouts_known
 from .checked_kernels import Record, is_checked, raise_violation
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
@@ -26,6 +26,7 @@ R = TypeVar("R")
 
 NO_MEMORY = "no memory for the lists of a compiled kernel"
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
+_PLAIN = CONTIGUOUS | ALIGNED
 _OBJECTS = layouts_known()  # whether machine code reads NumPy's objects itself
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
@@ -40,7 +41,7 @@ class CompiledKernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R], fused: bool = True) -> None:
         self.python, self.fused = function, fused
         functools.update_wrapper(self, function)
-        self._count = function.__code__.co_argcount  # type: ignore[attr-defined]
+        self._count = function.__code__.co_argcount
         self._ready: dict[Any, _Ready] = {}
         self._compiling = threading.Lock()
 
@@ -80,7 +81,7 @@ class CompiledKernel(Generic[P, R]):
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """The types of the parameters, of which `*name` takes the rest."""
-        code: Any = self.python.__code__  # type: ignore[attr-defined]
+        code: Any = self.python.__code__
         if not code.co_flags & inspect.CO_VARARGS:
             return types
         count = code.co_argcount
@@ -114,10 +115,14 @@ class _Ready:
     def __call__(self, flat: list[Any]) -> Any:
         results = ctypes.create_string_buffer(self._unpack.size) if self._unpack.size else None
         record = Record() if self._places else None
-        if self._run(self._pack(*flat), results, record):
+        try:
+            words = self._pack(*flat)
+        except struct.error:
+            raise OverflowError("a whole number for a compiled kernel does not fit into 64 bits") from None
+        if self._run(words, results, record):
             raise MemoryError(NO_MEMORY)
         if record is not None:
-            raise_violation(record, self._places)
+            raise_violation([*record], self._places)
         return None if results is None else _shaped(self._result, iter(self._unpack.unpack(results)))
 
 
@@ -125,8 +130,10 @@ def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
     """Add what an argument's machine code hangs on to `key`, and its words to `flat`."""
     kind = type(x)
     if kind is np.ndarray or isinstance(x, np.ndarray):
-        if not x.flags.c_contiguous:
-            raise ValueError("arrays for compiled kernels must be C-contiguous; see numpy.ascontiguousarray")
+        if x.flags.num & _PLAIN != _PLAIN:
+            raise ValueError("arrays for compiled kernels must be C-contiguous and aligned; see numpy.ascontiguousarray")
+        if not x.dtype.isnative:
+            raise ValueError(f"arrays for compiled kernels have the byte order of the processor; got {x.dtype.str}")
         key += x.dtype.char, x.ndim
         if _OBJECTS:
             flat.append(id(x))  # which is its address
@@ -142,19 +149,19 @@ def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
             _describe(y, key, flat)
     elif isinstance(x, (np.bool_, np.integer, np.floating)):
         _describe(x.item(), key, flat)
-    else:
+    elif x is None or isinstance(x, str) or callable(x):
         key.append(x)
+    else:
+        raise KernelError(f"{x!r} is no argument of kernels; they take arrays, numbers, strings, None and tuples of these")
 
 
 def _checked_type(x: Any) -> Type:
     type = type_of(x)
-    if isinstance(type, ArrayType) and (type.dtype not in ITEMS or not x.dtype.isnative):
-        raise KernelError(f"an array of {x.dtype} is none that kernels take; they take {', '.join(ITEMS)}")
+    if isinstance(type, ArrayType) and type.dtype not in ITEMS:
+        raise KernelError(f"an array of {x.dtype} is no argument of kernels; they take {', '.join(ITEMS)}")
     if isinstance(type, TupleType):
         for y in x:
             _checked_type(y)
-    if isinstance(type, StaticType) and not (x is None or isinstance(x, str) or callable(x)):
-        raise KernelError(f"{x!r} is no argument of kernels; they take arrays, numbers, and tuples of these")
     return type
 
 

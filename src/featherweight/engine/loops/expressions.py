@@ -90,8 +90,8 @@ def _name(p: Planned, node: ast.Name) -> Any:
 
 
 def _tuple(p: Planned, node: ast.Tuple) -> Any:
-    values = []
-    marks = []
+    values: list[Any] = []
+    marks: list[int] = []
     for x in node.elts:
         if isinstance(x, ast.Starred):
             items = p.items(expression(p, x.value))
@@ -237,13 +237,12 @@ def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
     if p.specializer.wraps:
         array = p.bound(array, "array")
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    leading = []
+    leading: list[ast.expr] = []
     for k, part in enumerate(parts):
         if isinstance(part, ast.Slice):
             if k != len(parts) - 1:
                 p.fail("indices behind a range; a kernel has leading indices, and then one range")
-            values = indices_of(p, array, operands(p, leading))
-            array = part_of(p, array, values)
+            array = part_of(p, array, indices_of(p, array, operands(p, leading)))
             return ElementPlace(_sliced(p, array, part), ())
         leading.append(part)
     values = operands(p, leading)
@@ -362,7 +361,7 @@ def _logical(p: Planned, node: ast.BoolOp, as_test: bool) -> Any:
     """`and` and `or`: the rest is not evaluated where the first part decides, unless that costs nothing."""
     stops = isinstance(node.op, ast.Or)
     result: Any = None
-    blocks = []
+    blocks: list[tuple[list[Any], Any]] = []  # of the other parts, with what each takes before
     for x in node.values:
         block, p.statements = p.statements, []
         line, p.line = p.line, x.lineno
@@ -425,7 +424,9 @@ def _conditional(p: Planned, node: ast.IfExp) -> Any:
     for part in (node.body, node.orelse):
         block, p.statements = p.statements, []
         value = expression(p, part)
-        ways.append((p.statements, value if isinstance(value, Bound) else p.solid(value)))
+        if isinstance(value, Bound):
+            p.fail("a method as a value; call it in both branches", part)
+        ways.append((p.statements, p.solid(value)))
         p.statements = block
     (then, a), (otherwise, b) = ways
     type = unified(a.type, b.type)
@@ -452,7 +453,8 @@ def _call(p: Planned, node: ast.Call) -> Any:
     named = [k for k in node.keywords if k.arg is not None]
     if len(named) < len(node.keywords):
         p.fail("** in a call; name its arguments")
-    values, marks = [], []
+    values: list[Any] = []
+    marks: list[int] = []
     for x in [*node.args, *(k.value for k in named)]:
         if isinstance(x, ast.Starred):
             items = p.items(expression(p, x.value))

@@ -80,7 +80,7 @@ def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
     def call(*words: int) -> int:
         record = Record()
         result: int = run(*words, ctypes.addressof(record))
-        raise_violation(record, places)
+        raise_violation([*record], places)
         return result
 
     return call

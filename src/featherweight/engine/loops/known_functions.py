@@ -59,7 +59,7 @@ def of_float(name: str, result: Number = FLOAT) -> Known:
     return planned
 
 
-FOLDED = {"floor": np.floor, "ceil": np.ceil, "sqrt": math.sqrt}
+FOLDED: dict[str, Callable[[Any], Any]] = {"floor": np.floor, "ceil": np.ceil, "sqrt": math.sqrt}
 
 
 def to_whole(name: str) -> Known:

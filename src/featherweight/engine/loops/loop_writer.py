@@ -262,8 +262,8 @@ class FunctionWriter:
         if mark is not None:
             release_workspace(f, WORKSPACE, mark)
         index, after = f"%{f.fresh('i')}", f"%{f.fresh('j')}"
-        self.values[s.index.number] = (index,)
-        self.words[s.index.number] = ["i64"]
+        self.values[s.counter.number] = (index,)
+        self.words[s.counter.number] = ["i64"]
         self.loops.append(loop)
         self.block(s.body)
         self.loops.pop()
@@ -647,7 +647,7 @@ class FunctionWriter:
             if self.checked:
                 self.require(f.less(-1, wanted), RANGE, x.where, begin, wanted, first)
         if self.checked:
-            self.require(f.binary("icmp ule", "i64", begin, first), RANGE, x.where, begin, end, first)
+            self.require(f.less(-1, begin), RANGE, x.where, begin, end, first)
         if begin == "0":
             return (data, end, *rest)
         skipped = self.times(begin, self.product(rest)) if rest else begin
@@ -693,7 +693,7 @@ class FunctionWriter:
             f.branch(has_failed(f, WORKSPACE), FAILED_BLOCK, there)
             f.label(there)
         if len(words) < 2:
-            registers = (value,) if words else ()
+            registers: Registers = (value,) if words else ()
         else:
             registers = tuple(f.value(f"extractvalue {bundle(words)} {value}, {k}") for k in range(len(words)))
         if self.checked:
@@ -810,7 +810,8 @@ def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False) -> t
 def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
     """`i64 name(ptr words, ptr results, ptr record)`: arguments as words one after the other; results go to `results`.
 
-    With `objects`, the word of an array is the address of NumPy's object. It returns 1 where there is no memory for the kernel's lists, else 0.
+    With `objects`, the word of an array is the address of NumPy's object. The entry returns 1 where there is no memory for the
+    kernel's lists, else 0.
     """
     p = plan.functions[-1]
     f = Function("i64", name, ["ptr %words", "ptr %results", "ptr %record"], "external", ATTRIBUTES)

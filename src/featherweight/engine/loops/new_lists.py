@@ -43,8 +43,9 @@ def make_list(p: Planned, node: ast.expr) -> Any:
     while inner is not None:
         shape.append(inner.length)
         inner = inner.inner
-    array = p.variable("list", ArrayType(dtype_of(item), len(shape)))
-    p.statements.append(Assign(array, Allocate(array.type, tuple(shape))))
+    type = ArrayType(dtype_of(item), len(shape))
+    array = p.variable("list", type)
+    p.statements.append(Assign(array, Allocate(type, tuple(shape))))
     _fill(p, new, Read(array), item)
     return Read(array)
 

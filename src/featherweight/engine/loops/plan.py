@@ -284,7 +284,7 @@ class If(NamedTuple):
 class For(NamedTuple):
     """A loop over begin, begin + step ... before end, which are evaluated once."""
 
-    index: Variable
+    counter: Variable
     begin: Any
     end: Any
     step: int

@@ -315,16 +315,13 @@ def _continue(p: Planned, node: ast.Continue) -> None:
 def _for(p: Planned, node: ast.For) -> None:
     if node.orelse:
         p.fail("else of a loop; set a variable before break")
-    call = node.iter
-    name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
-    function = p.value_of(name) if name else None
-    known = function.value if isinstance(function, Static) else None
-    if known is range:
-        _over_range(p, node, call.args, False)  # type: ignore[union-attr]
-    elif known is reversed and (inner := _range_within(p, call.args[0])) is not None:  # type: ignore[union-attr]
-        _over_range(p, node, inner, True)
-    elif known in (enumerate, zip, reversed):
-        _unrolled(p, node, rows_of(p, known, call.args))  # type: ignore[union-attr, arg-type]
+    call, known = _known_call(p, node.iter)
+    if call is not None and known is range:
+        _over_range(p, node, call.args, False)
+    elif call is not None and known is reversed and _known_call(p, call.args[0])[1] is range:
+        _over_range(p, node, call.args[0].args, True)  # type: ignore[attr-defined]
+    elif call is not None and known in (enumerate, zip, reversed):
+        _unrolled(p, node, rows_of(p, known, call))
     else:
         values = p.solid(expression(p, node.iter))
         if isinstance(values.type, ArrayType):
@@ -335,18 +332,21 @@ def _for(p: Planned, node: ast.For) -> None:
             p.fail(f"a loop over {values.type}; a kernel has loops over range(), arrays and tuples", node.iter)
 
 
-def _range_within(p: Planned, node: ast.expr) -> list[ast.expr] | None:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        function = p.value_of(node.func.id)
-        if isinstance(function, Static) and function.value is range:
-            return node.args
-    return None
+def _known_call(p: Planned, node: ast.expr) -> tuple[ast.Call | None, Any]:
+    """A call by a name, and the function that the name stands for; None for anything else."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        return None, None
+    function = p.value_of(node.func.id)
+    return node, function.value if isinstance(function, Static) else None
 
 
-def rows_of(p: Planned, function: Any, nodes: list[ast.expr]) -> list[Any]:
+def rows_of(p: Planned, function: Any, call: ast.Call) -> list[Any]:
     """The items of enumerate, zip and reversed of tuples."""
+    named = {k.arg: getattr(expression(p, k.value), "value", None) for k in call.keywords}
+    if named.keys() - ({"strict"} if function is zip else set()) or (function is not zip and len(call.args) != 1):
+        p.fail(f"{function.__name__} with further arguments; a kernel has it of tuples alone, and zip with strict")
     columns = []
-    for node in nodes:
+    for node in call.args:
         value = p.solid(expression(p, node))
         if not isinstance(value.type, TupleType):
             p.fail(f"{function.__name__} of {value.type}; it takes tuples, use range(len(...)) for arrays")
@@ -355,6 +355,8 @@ def rows_of(p: Planned, function: Any, nodes: list[ast.expr]) -> list[Any]:
         return columns[0][::-1]
     if function is enumerate:
         columns.insert(0, [Constant(INT, k) for k in range(len(columns[0]))])
+    if named.get("strict") and len({*map(len, columns)}) > 1:
+        p.fail(f"zip of tuples of {', '.join(str(len(x)) for x in columns)} items; strict, it takes tuples of one length")
     return [make_tuple(p, list(row)) for row in zip(*columns, strict=False)]
 
 
