@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import coal
 import mujoco
@@ -50,9 +50,27 @@ def random_states(pair: TouchingPair, rng: np.random.Generator) -> Array:
     return T
 
 
+class ContactsOfStates(NamedTuple):
+    """`ContactPoints` of many states."""
+
+    candidate: IntegerMatrix  # (states, ROOM)
+    a: IntegerMatrix
+    b: IntegerMatrix
+    point: Tensor  # (states, ROOM, 3)
+    normal: Tensor
+    gap: Matrix
+
+
 @compiled
 def find_contacts_of_states(
-    stop: int, scene: CollisionScene, placement: Any, still: Matrix, margin: float, contacts: Any, counts: Integers, work: CollisionWork
+    stop: int,
+    scene: CollisionScene,
+    placement: Tensor4,
+    still: Matrix,
+    margin: float,
+    contacts: ContactsOfStates,
+    counts: Integers,
+    work: CollisionWork,
 ) -> None:
     """Find the contacts of states 0 to `stop`, of bodies that do not move, and how many each state has."""
     for i in range(stop):
@@ -65,8 +83,8 @@ def find_contacts_of_states(
 def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
     """Least gaps (states,), their normals (states, 3), and the time [us]."""
     n, still = len(T), np.zeros((2, 6))
-    numbers = [np.zeros((n, ROOM), np.int64) for _ in range(3)]
-    contacts = ContactPoints(*numbers, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))  # type: ignore[call-arg]
+    candidate, a, b = (np.zeros((n, ROOM), np.int64) for _ in range(3))
+    contacts = ContactsOfStates(candidate, a, b, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))
     counts = np.zeros(n, np.int64)
     find_contacts_of_states(1, pair.scene, T, still, FAR, contacts, counts, pair.work)
     begun = time.thread_time()

@@ -25,9 +25,8 @@ def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None)
 
 def found(touching: TouchingScene, p: np.ndarray, v: np.ndarray, room: int = 32) -> tuple[int, ContactPoints]:
     """For positions (bodies, 3) and velocities (bodies, 3), by the functions as they stand, not compiled."""
-    contacts = ContactPoints(
-        *(np.zeros(room, np.int64) for _ in range(3)), np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room)
-    )  # type: ignore[call-arg]
+    numbers, vectors = np.zeros((3, room), np.int64), np.zeros((2, room, 3))
+    contacts = ContactPoints(numbers[0], numbers[1], numbers[2], vectors[0], vectors[1], np.zeros(room))
     T = np.tile(np.eye(4), (len(p), 1, 1))
     T[:, :3, 3] = p
     velocity = np.hstack([v, np.zeros_like(v)])

@@ -37,7 +37,7 @@ from .triples import Triple, TripleLike, axis_of, inner, length_of, minus, posit
 
 
 class ContactPoints(NamedTuple):
-    """Contacts of one robot; of many, with a leading axis, and room for some."""
+    """Contacts of one robot, or room for some."""
 
     candidate: Integers  # (c,)
     a: Integers  # (c,)

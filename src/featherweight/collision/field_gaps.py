@@ -77,7 +77,7 @@ def gap_to_cell(
             best = gap
             for x in range(9):
                 work.best[x] = work.nearest[x]
-    return best  # type: ignore[no-any-return]
+    return best
 
 
 def write_prism(field: FieldArrays, triangle: tuple[int, int, int], P: Vector, work: QueryWork) -> float:

@@ -139,7 +139,7 @@ def farthest_vertex(hull: SearchedHull, direction: TripleLike) -> int:
             far = inner(vertices[i], direction)
             if far > most:
                 best, most = i, far
-        return best  # type: ignore[no-any-return]
+        return best
     best = starts[start + cell_of(direction)]
     most = inner(vertices[best], direction)
     for _ in range(STEPS):

@@ -41,7 +41,7 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
         write_nearest(work.nearest, v, v, v)
         return FAR
     if distance - rounding <= enough and (distance > 0.0 or count == OVERLAPPING):
-        return distance - rounding  # type: ignore[no-any-return]
+        return distance - rounding
     if distance > 0.0:
         x, y = weighted(work.supports, count, work.weights, 3), weighted(work.supports, count, work.weights, 6)
         v = weighted(work.supports, count, work.weights, 0)
@@ -55,7 +55,7 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
         gap = -work.planes[f, 3] - rounding
         x, y = points_of_face(work, f)
     write_nearest(work.nearest, along(x, -one.rounding, n), along(y, other.rounding, n), n)
-    return gap  # type: ignore[no-any-return]
+    return gap
 
 
 def are_apart(one: ConvexShape, other: ConvexShape, size: float, reach: float, direction: TripleLike) -> bool:
@@ -65,7 +65,7 @@ def are_apart(one: ConvexShape, other: ConvexShape, size: float, reach: float, d
     if not square > 0.0:
         return False
     between = minus(farthest_point(one, times(-1.0, d)), farthest_point(other, d))
-    return inner(d, between) > (reach + one.rounding + other.rounding + 2.0 * SLACK * size) * sqrt(square)  # type: ignore[no-any-return]
+    return inner(d, between) > (reach + one.rounding + other.rounding + 2.0 * SLACK * size) * sqrt(square)
 
 
 def points_of_face(work: SearchWork, f: int) -> tuple[Triple, Triple]:
@@ -88,4 +88,4 @@ def gap_or_rounding(one: ConvexShape, other: ConvexShape, size: float, bounds: t
     n = times(1.0 / distance, apart) if distance > 0.0 else (0.0, 0.0, 1.0)
     x = farthest_point(other, n)
     write_nearest(work.nearest, along(x, -one.rounding, n), along(x, other.rounding, n), n)
-    return -one.rounding - other.rounding  # type: ignore[no-any-return]
+    return -one.rounding - other.rounding

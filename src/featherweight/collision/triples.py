@@ -32,7 +32,7 @@ def along(a: TripleLike, s: float, b: TripleLike) -> Triple:
 
 
 def inner(a: TripleLike, b: TripleLike) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]  # type: ignore[no-any-return]
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def outer(a: TripleLike, b: TripleLike) -> Triple:
@@ -83,7 +83,7 @@ def seen_from(P: Vector, x: TripleLike) -> Triple:
 
 def component(a: TripleLike, k: int) -> float:
     """One of a tuple's numbers, by a number that is not constant."""
-    return a[0] if k == 0 else (a[1] if k == 1 else a[2])  # type: ignore[no-any-return]
+    return a[0] if k == 0 else (a[1] if k == 1 else a[2])
 
 
 def with_component(a: TripleLike, k: int, x: float) -> Triple:
