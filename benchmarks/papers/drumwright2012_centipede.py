@@ -224,7 +224,7 @@ class Walk:
         self.steps.append(time.thread_time() - begun)
         self.spent += self.steps[-1]
         touching = self._touching
-        count = int(touching.count[0])
+        count = int(touching.counts[0])
         self.sets.append(touching.contacts.candidate[:count].tobytes())
         self.newton += s.solver["newton_steps"]
         self.residual = max(self.residual, s.solver["residual"])

@@ -102,6 +102,35 @@ def one_of_each_joint() -> fw.Robot:
     return fw.build(fw.describe(bodies, joints))
 
 
+# --- rates of configurations
+
+
+@pytest.mark.parametrize("followers", [False, True])
+def test_rates_of_a_result_that_is_a_configuration_are_velocities_there(followers: bool) -> None:
+    """Of all kinds of joints, and of independent ones where others follow: those of the closed forms."""
+    robot = fw.build(mini_cheetah()) if followers else one_of_each_joint()
+    rng = np.random.default_rng(3)
+    q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
+    for size in (0.0, 1.0, 5.0):
+        given = robot.step_functions.integrate.derivative("q", "v")(q, size * v)
+        for J, expected in zip(given, robot.integrate_derivatives(q, size * v), strict=True):
+            np.testing.assert_allclose(J, expected, rtol=0.0, atol=1e-13)
+
+
+def test_rates_where_origins_move_straight_on_are_differences_of_steps() -> None:
+    robot, rng = one_of_each_joint(), np.random.default_rng(4)
+    advance, h = robot.step_functions.advance, 0.3
+    q, u, d, e = robot.random_configuration(rng), *rng.standard_normal((2, robot.nv)), 1e-6
+    J = advance.derivative("q", "u", "d")(q, u, d, h)
+    for k, way in enumerate(e * np.eye(robot.nv)):
+        pairs = [(robot.integrate(q, way), robot.integrate(q, -way)), (u + way, u - way), (d + way, d - way)]
+        for i, (more, less) in enumerate(pairs):
+            ends = [advance(*(x if j == i else y for j, y in enumerate((q, u, d))), h) for x in (more, less)]
+            moved = robot.difference(ends[1].ahead, ends[0].ahead) / (2.0 * e)
+            np.testing.assert_allclose(J[i][:, k], moved, rtol=0.0, atol=1e-8)
+            np.testing.assert_allclose(J[3 + i][:, k], (ends[0].velocity - ends[1].velocity) / (2.0 * e), rtol=0.0, atol=1e-8)
+
+
 # --- free motion
 
 

@@ -150,6 +150,32 @@ def write_configuration_rate(tree: Tree, q, v, rate) -> None:
         rate[k] = x
 
 
+def configuration_velocity(tree: Tree, q, rate, v) -> None:
+    """Write the velocity at which a configuration q with unit quaternions changes by `rate`: undo `configuration_rate`."""
+    for j in range(len(tree.parent)):
+        k = tree.q_index[j]
+        kind = tree.kind[j]
+        if kind == PLANAR:
+            c, s = q[k + 2], q[k + 3]
+            v[j] = c * rate[k] + s * rate[k + 1]
+            v[j + 1] = c * rate[k + 1] - s * rate[k]
+            v[j + 2] = c * rate[k + 3] - s * rate[k + 2]
+        elif kind == SPHERICAL:
+            write_vector(turning_velocity(quaternion_at(q, k), quaternion_at(rate, k)), v, j)
+        elif kind == FLOATING:
+            x = quaternion_at(q, k + 3)
+            write_vector(x.rotate_back(Vec3(rate[k], rate[k + 1], rate[k + 2])), v, j)
+            write_vector(turning_velocity(x, quaternion_at(rate, k + 3)), v, j + 3)
+        elif kind != INNER:
+            v[j] = rate[k]
+
+
+def turning_velocity(x: Quaternion, rate: Quaternion) -> Vec3:
+    """Return the angular velocity, in the turned frame, of a unit quaternion with this rate of change."""
+    w: Vec3 = 2.0 * x.conjugate().product(rate).u
+    return w
+
+
 # The semi-implicit step of bodies that turn. Linear velocities of floating and planar joints are in axes that turn with the
 # body, where a step v + h v' of a body that only spins would gain h² w² of its speed. So they are stepped in the axes of the
 # start, which do not turn, and only then expressed in those of the end. `turning[i]` is the joint's kind at its first row.

@@ -240,19 +240,23 @@ class ClosedConfigurations(Robot):
     def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
         """Jacobians (..., nv, nv) of `integrate` along independent velocities: dresult_dq, dresult_dv.
 
-        Closing loops leaves independent joints where they are, so these are those of their own groups. Raises
-        NotImplementedError where loops leave a joint a part of its velocities: closing them moves it.
+        Closing loops leaves independent joints where they are, so these are those of their own groups. Raises as
+        `require_whole_joints` does.
         """
+        self.require_whole_joints()
+        moved = self.spanning_velocity(q, v)[..., self._loops.velocity_rows]
+        whole = configuration.integrate_derivatives(self._coordinates, q, moved)
+        own = np.ix_(self._independent, self._independent)
+        return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
+
+    def require_whole_joints(self) -> None:
+        """Raise NotImplementedError where loops leave a joint a part of its velocities: closing them moves it."""
         for j in self.joints:
             if j.v_slice.stop > j.v_slice.start and not j.independent:
                 raise NotImplementedError(
                     f"{self.name}: derivatives of integrate where loops determine a part of the velocities of joint {j.name!r} "
                     "are not there; make the whole joint independent or dependent"
                 )
-        moved = self.spanning_velocity(q, v)[..., self._loops.velocity_rows]
-        whole = configuration.integrate_derivatives(self._coordinates, q, moved)
-        own = np.ix_(self._independent, self._independent)
-        return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
 
     def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
         """Jacobians (..., nv, nv) of `difference` along independent velocities, on closed configurations."""

@@ -7,22 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.mechanisms import integration, spanning
+from ..algorithms.mechanisms import spanning
 from ..algorithms.mechanisms.closing_step import ClosedWithin, closing_step
 from ..algorithms.mechanisms.cluster_tree import constraint_count
 from ..engine.function import CompiledFunction
-from ..engine.program import Input, Output
+from ..engine.program import Output
 from .closing.loops import CLOSED, FACING_AT_LEAST, Loops
 from .step_functions import StepFunctions
 from .system import System
 
 
 class ClosedStepFunctions(StepFunctions):
-    """Steps as a compiled simulation takes them, without Python in between.
-
-    `integrate` is `tangent_step`. The forms `_by_map` are for several steps from one configuration, whose `spanning_map` is
-    then computed once.
-    """
+    """Steps as a compiled simulation takes them, without Python in between; `integrate` is `tangent_step`."""
 
     def __init__(self, robot: System, loops: Loops) -> None:
         super().__init__(robot)
@@ -33,25 +29,6 @@ class ClosedStepFunctions(StepFunctions):
         """Function of q: S (n, nv), the velocities of all joints of the spanning tree for those of the independent ones."""
         output = Output("S", (len(self.robot.model.tree.parent), self.robot.nv))
         return self.robot._function(ClosedStepFunctions.spanning_map, spanning.velocity_matrix, ("q",), output)
-
-    @cached_property
-    def integrate_by_map(self) -> CompiledFunction:
-        """Function of q, S, v: `integrate`, given the `spanning_map` of q."""
-        inputs, output = ("q", self._map_input, "v"), Output("result", (self.robot.nq,))
-        return self.robot._function(ClosedStepFunctions.integrate_by_map, integration.integrate_by_map, inputs, output)
-
-    @cached_property
-    def advance_by_map(self) -> CompiledFunction[Any]:
-        """Function of q, S, u, d, h: `advance`, given the `spanning_map` of q."""
-        inputs = ("q", self._map_input, "u", "d", Input("h", ()))
-        outputs = Output("ahead", (self.robot.nq,)), Output("velocity", (self.robot.nv,))
-        return self.robot.bind(
-            "advance_by_map", integration.advance_by_map, inputs, outputs, doc=ClosedStepFunctions.advance_by_map.__doc__
-        )
-
-    @property
-    def _map_input(self) -> Input:
-        return Input("S", (len(self.robot.model.tree.parent), self.robot.nv))
 
     @cached_property
     def closing_step(self) -> CompiledFunction[Any] | None:

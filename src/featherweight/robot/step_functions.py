@@ -28,7 +28,7 @@ class StepFunctions:
     def integrate(self) -> CompiledFunction:
         """The configuration (nq) that a velocity v (nv), held for a unit of time, leads to from q."""
         robot = self.robot
-        return robot._function(StepFunctions.integrate, integration.integrate, ("q", "v"), Output("result", (robot.nq,)))
+        return robot._function(StepFunctions.integrate, integration.integrate, ("q", "v"), robot.configuration_result("result"))
 
     @cached_property
     def free_velocity(self) -> CompiledFunction:
@@ -43,7 +43,7 @@ class StepFunctions:
     @cached_property
     def advance(self) -> CompiledFunction[Any]:
         """Of q, a velocity u in the axes of a step's start, and a displacement d: q after a step h, and u in the axes there."""
-        outputs = Output("ahead", (self.robot.nq,)), Output("velocity", (self.robot.nv,))
+        outputs = self.robot.configuration_result("ahead"), Output("velocity", (self.robot.nv,))
         return self.robot.bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
 
     @cached_property

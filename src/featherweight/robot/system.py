@@ -172,6 +172,13 @@ class System(ModelView):
         inputs, kernel = (Input("q", (self.nq,)), Input("v", (self.nv,))), self._kernel(integration.write_configuration_rate)
         return KernelProgram("configuration_rate", kernel, (self._system,), inputs, (Output("rate", (self.nq,)),))
 
+    def configuration_result(self, name: str) -> Output:
+        """A result that is a configuration: its derivatives are velocities there."""
+        inputs = Input("q", (self.nq,)), Input("rate", (self.nq,))
+        kernel, result = self._kernel(integration.configuration_velocity), Output("v", (self.nv,))
+        along = KernelProgram("configuration_velocity", kernel, (self._system,), inputs, (result,))
+        return Output(name, (self.nq,), along=along)
+
     def frame(self, frame: AnyFrame) -> ModelFrame:
         """A frame of the robot by its name, or one made for the purpose, on the moving body that carries it.
 

@@ -191,5 +191,5 @@ class Recorder:
         times, q, v, points, forces = zip(*self._states, strict=True)
         first = np.array([*itertools.accumulate(map(len, points), initial=0)])
         touched = [k for k, some in enumerate(points) if len(some)]
-        together = (np.concatenate([x[k] for k in touched]) if touched else _none() for x in (points, forces))
-        return Trajectory(np.array(times), np.array(q), np.array(v), first, *together, robot, joints)
+        where, what = (np.concatenate([x[k] for k in touched]) if touched else _none() for x in (points, forces))
+        return Trajectory(np.array(times), np.array(q), np.array(v), first, where, what, robot, joints)

@@ -17,11 +17,11 @@ from ..contact.impulse_rates import ImpulseRates, restitution_rates
 from ..contact.impulses import GOOD, Solution, greatest_of, solve_problem
 from ..contact.laws import RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
 from ..contact.sweeps import solve_by_sweeps
-from .force_rates import JointMap
 from .found_step import FoundStep
-from .motion_rates import SmoothMotion
+from .rates import JointMap, Rated
 from .robot_stages import first_contacts
 from .row_rates import BodyRates, side_rates
+from .step_rates import StepRates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,19 +35,19 @@ class ContactRates:
     `found` is the step, and `motion` its smooth part.
     """
 
-    def __init__(self, found: FoundStep, motion: SmoothMotion, dfree: Array) -> None:
+    def __init__(self, found: FoundStep, motion: StepRates, dfree: Array) -> None:
         t, step = found.stages.touching, found.stages.step
         self.found, self.motion, self.stage = found, motion, found.contacts
         self.last = t.impulses.last_force, t.impulses.last_row
         self.start, self.h, self.model = motion.start, found.model.h, t.model
         self.free, self.dfree = step.free.copy(), dfree
-        self.count = int(t.count[0])
+        self.count = int(t.counts[0])
         self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses
         self.active = active_rows(self.model, self.kinematics)
-        self.joints = JointMap(found.forces, self.start.q, self.start.dq)
-        self.base = motion.dynamics(self.start.q, 0.0 * self.start.v, 0.0 * self.start.v)
+        self.joints = JointMap(found.forces, self.start.q)
+        self.base = motion.dynamics(self.start.q.value, 0.0 * self.start.v.value, 0.0 * self.start.v.value)
         self._locate()
         self._assemble()
         self._solve()
@@ -65,11 +65,11 @@ class ContactRates:
     # where contacts are, and what they see
 
     def _locate(self) -> None:
-        nv, columns = self.start.dq.shape
+        nv, columns = self.start.q.rates.shape
         jacobian = np.zeros((0, 6, nv))
         if self.stage.bodies:
             jacobian = self._velocity_slopes(self.free)[1]
-        self.bodies = BodyRates(self.kinematics.placement, jacobian, jacobian @ self.start.dq)
+        self.bodies = BodyRates(self.kinematics.placement, jacobian, jacobian @ self.start.q.rates)
         sides = [side_rates(self.stage, self.contacts, c, self.bodies) for c in range(self.count)]
         self.sides = [s for _, s in sides]
         rows = self.model.rows
@@ -79,11 +79,11 @@ class ContactRates:
         self.gap = np.concatenate([self.contacts.gap, self.kinematics.gap[self.active]])
         self.jumps = np.array([g.doubtful for g, _ in sides], bool)
         moving = np.array([g.gap for g, _ in sides]).reshape(-1, columns)
-        self.dgap = np.vstack([moving, self.E @ self.start.dq])
+        self.dgap = np.vstack([moving, self.E @ self.start.q.rates])
 
     def _velocity_slopes(self, x: Array) -> tuple[Array, Array]:
         """The derivatives of body velocities (bodies, 6, nv) by q and by v, at velocities x."""
-        D = self.stage.body_velocities.derivative("q", "v")(self.start.q, x)
+        D = self.stage.body_velocities.derivative("q", "v")(self.start.q.value, x)
         return D[0], D[1]
 
     def seen(self, x: Array, dx: Array, felt: bool = False) -> tuple[Array, Array]:
@@ -92,14 +92,14 @@ class ContactRates:
         u, du = np.zeros(m), np.zeros((m, dx.shape[1]))
         if self.stage.bodies:
             by_q, J = self._velocity_slopes(x)
-            V, dV = J @ x, by_q @ self.start.dq + J @ dx
+            V, dV = J @ x, by_q @ self.start.q.rates + J @ dx
             for c, sides in enumerate(self.sides):
                 at = slice(3 * c, 3 * c + 3)
                 for s in sides:
                     rows, drows = (s.felt, s.dfelt) if felt else (s.rows, s.drows)
                     u[at] += rows @ V[s.body]
                     du[at] += np.einsum("rkd,k->rd", drows, V[s.body]) + rows @ dV[s.body]
-        y, dy = self.joints.velocities(x, dx)
+        y, dy = self.joints.velocities(Rated(x, dx))
         u[3 * self.count :], du[3 * self.count :] = self.sign * y[self.dof], self.sign[:, None] * dy[self.dof]
         return u, du
 
@@ -117,13 +117,13 @@ class ContactRates:
         e, de = np.zeros(n), np.zeros((n, columns))
         np.add.at(e, self.dof, self.sign * f[3 * self.count :])
         np.add.at(de, self.dof, self.sign[:, None] * df[3 * self.count :])
-        tau, dtau = self.joints.forces(e, de)
+        tau, dtau = self.joints.forces(Rated(e, de))
         external = np.zeros((len(self.found.robot.bodies), 6))
         external[self.stage.numbers] = W / self.h
-        D = self.motion.dynamics(self.start.q, 0.0 * self.start.v, tau / self.h, external)
+        D = self.motion.dynamics(self.start.q.value, 0.0 * self.start.v.value, tau / self.h, external)
         J, Minv = self.bodies.jacobian, self.base.da_dtau
         x: Array = Minv @ (np.einsum("bkv,bk->v", J, W) + tau)
-        dx = self.h * (D.da_dq - self.base.da_dq) @ self.start.dq + Minv @ (np.einsum("bkv,bkd->vd", J, dW) + dtau)
+        dx = self.h * (D.da_dq - self.base.da_dq) @ self.start.q.rates + Minv @ (np.einsum("bkv,bkd->vd", J, dW) + dtau)
         return x, dx
 
     def applied(self, f: Array, df: Array) -> tuple[Array, Array]:
@@ -141,7 +141,7 @@ class ContactRates:
             start[3 * c : 3 * c + 3] = axes[c] @ self.last[0][self.contacts.candidate[c]]
         start[3 * k :] = self.last[1][self.active]
         approach, self.dapproach = self.seen(self.free, self.dfree)
-        before, self.dbefore = self.seen(self.start.v, self.start.dv)
+        before, self.dbefore = self.seen(self.start.v.value, self.start.v.rates)
         law = room_for_law(k, len(self.active))._replace(pyramid=model.settings.pyramid)
         write_law(model, RowMotion(self.contacts.candidate, self.active, self.gap, approach, before), law)
         self.db = self.dapproach.copy()
@@ -256,17 +256,17 @@ class ContactRates:
         fixed = (self.applied(whole, dwhole)[1][index] + dgap)[pushing]
         dwhole[index[pushing]] = -np.linalg.lstsq(A[np.ix_(pushing, pushing)], fixed, rcond=1e-10)[0]
         d, dd = self.response(whole, dwhole)
-        y, dy = self.joints.velocities(d, dd)
+        y, dy = self.joints.velocities(Rated(d, dd))
         j, most = int(np.abs(y).argmax()), float(self.found.stages.touching.report[4])
         if abs(y[j]) > most:
             shrink = most / abs(y[j])
             dd = shrink * (dd - np.outer(d, dy[j] / y[j]))
         return dd
 
-    def names(self) -> list[str]:
+    def names(self) -> tuple[str, ...]:
         """What touches or holds, where it is doubtful how."""
         rows = self.model.rows
         touching = [self.stage.names[int(c)] for c in self.contacts.candidate]
         kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]
         joints = [f"the {kind} of joint {self.found.forces.names[d]!r}" for kind, d in zip(kinds, self.dof, strict=True)]
-        return [name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt]
+        return tuple(name for name, doubt in zip([*touching, *joints], self.doubtful, strict=True) if doubt)

@@ -11,9 +11,9 @@ import numpy as np
 
 from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
-from .force_rates import InputRates, StateRates
 from .found_step import FoundStep
-from .motion_rates import SmoothMotion, carried_velocity_rates, straight_move_rates
+from .rates import Rated, through
+from .step_rates import Given, State, StepRates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -55,41 +55,29 @@ def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
 def _of_one(found: FoundStep) -> StepDerivatives:
     nv, nu = found.robot.nv, found.forces.nu
     s, step = found.stages, found.stages.step
-    unit = np.eye(2 * nv + nv + nu)
-    start = StateRates(s.state.q, s.state.v, unit[:nv], unit[nv : 2 * nv])
-    inputs = InputRates(s.state.tau, unit[2 * nv : 3 * nv], s.state.control if s.state.given[0] else None, unit[3 * nv :])
-    motion, smooth = SmoothMotion(found, start, inputs), None
+    dq, dv, dtau, dcontrol = np.split(np.eye(3 * nv + nu), [nv, 2 * nv, 3 * nv])
+    start = State(Rated(s.state.q, dq), Rated(s.state.v, dv))
+    control = Rated(s.state.control, dcontrol) if s.state.given[0] else None
+    rates, smooth = StepRates(found, start, Given(Rated(s.state.tau, dtau), control)), None
     if found.model.integrator == "semi-implicit":
-        dfree = motion.semi_implicit()
+        free = rates.semi_implicit()
     else:
-        smooth, dfree = motion.runge_kutta() if found.model.integrator == "rk4" else motion.midpoint()
-    dafter, dd, dstruck, doubtful = dfree, np.zeros_like(dfree), np.zeros_like(dfree), list(motion.forces.at_an_end)
-    if s.touching.count[0] > 0 or s.touching.count[1] > 0:
-        contacts = ContactRates(found, motion, dfree)
-        dafter, dstruck = contacts.velocity(), contacts.struck()
+        smooth = rates.runge_kutta() if found.model.integrator == "rk4" else rates.midpoint()
+        free = smooth.v
+    after, none, touched = Rated(step.after, free.rates), np.zeros_like(free.rates), tuple[str, ...]()
+    struck, displacement = Rated(step.struck, none), Rated(step.displacement, none)
+    if s.touching.counts[0] > 0 or s.touching.counts[1] > 0:
+        contacts = ContactRates(found, rates, free.rates)
+        after, struck = after._replace(rates=contacts.velocity()), struck._replace(rates=contacts.struck())
         if step.displacement.any():
-            dd = contacts.displacement()
-        doubtful += contacts.names()
+            displacement = displacement._replace(rates=contacts.displacement())
+        touched = contacts.names()
     if smooth is not None and not ((step.after != step.free).any() or step.displacement.any()):
-        dq, dv = smooth, dafter
+        end = smooth._replace(v=after)
+    elif smooth is not None:
+        end = State(rates.moved(0.5 * rates.h * (start.v + struck + after) + displacement), after)
     else:
-        dq, dv = _led_to(found, start, (dafter, dstruck, dd))
-    whole = np.vstack([dq, dv])
-    return StepDerivatives(whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :], tuple(dict.fromkeys(doubtful)))
-
-
-def _led_to(found: FoundStep, start: StateRates, rates: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-    """Return rates of configuration and velocity at the end, from those of `after`, `struck` and the displacement."""
-    robot, h, step = found.robot, found.model.h, found.stages.step
-    after, d = step.after, step.displacement
-    dafter, dstruck, dd = rates
-    if found.model.integrator == "semi-implicit":
-        x, dx = h * after + d, h * dafter + dd
-        return (
-            straight_move_rates(robot, start.q, x, start.dq, dx),
-            carried_velocity_rates(robot, start.q, after, x, dafter, dx),
-        )
-    x = 0.5 * h * (start.v + step.struck + after) + d
-    dx = 0.5 * h * (start.dv + dstruck + dafter) + dd
-    by_q, by_x = robot.integrate_derivatives(start.q, x)
-    return np.asarray(by_q @ start.dq + by_x @ dx), dafter
+        end = State(*through(found.robot.step_functions.advance, start.q, after, displacement, rates.h))
+    whole = np.vstack([end.q.rates, end.v.rates])
+    doubtful = tuple(dict.fromkeys((*rates.at_an_end, *touched)))
+    return StepDerivatives(whole[:, : 2 * nv], whole[:, 2 * nv : 3 * nv], whole[:, 3 * nv :], doubtful)

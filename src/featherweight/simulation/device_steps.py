@@ -10,9 +10,8 @@ from typing import Any
 
 from ..engine.backends.cuda.repetition import ConstantTable, Repetition, Stage, StepInput, numbers_of
 from ..engine.program import Input, KernelProgram, Output
-from ..model.expansion import CURVED
 from .forces import Springs, spring_force
-from .smooth_motion import RUNGE_KUTTA_ROUNDS, runge_kutta_numbers, runge_kutta_round, write_curved_rate
+from .smooth_motion import RUNGE_KUTTA_ROUNDS, runge_kutta_numbers, runge_kutta_round
 from .step_model import StepModel
 
 
@@ -49,10 +48,9 @@ def _semi_implicit(model: StepModel) -> Repetition:
 def _runge_kutta(model: StepModel) -> Repetition:
     robot, h = model.robot, model.h
     rows = tuple(runge_kutta_numbers(h, k) for k in range(RUNGE_KUTTA_ROUNDS))
-    joints = tuple((CURVED[j.type], j.v_slice.start) for j in robot.joints if j.type in CURVED)
     rates, rate = [], "v"
-    if joints:
-        rates, rate = [Stage(_rate_program(joints, robot.nv), ("u", "v"), ("k",), fused=False)], "k"
+    if model.curved_rate:
+        rates, rate = [Stage(model.curved_rate.program, ("u", "v"), ("k",), fused=False)], "k"
     stages = [
         *_accelerated(model, 0.0),
         *rates,
@@ -70,7 +68,8 @@ def _accelerated(model: StepModel, ahead: float) -> list[Stage]:
     if not model.passive:
         return [Stage(program, ("q", "v", "tau"), ("a",))]
     robot, s = model.robot, model.forces.springs
-    springs = Springs(numbers_of(s.damping), numbers_of(s.stiffness), numbers_of(s.rest), tuple(map(int, s.at)))
+    fields: Any = numbers_of(s.damping), numbers_of(s.stiffness), numbers_of(s.rest), tuple(map(int, s.at))
+    springs = Springs(*fields)
     arrays = Input("q", (robot.nq,)), Input("v", (robot.nv,)), Input("tau", (robot.nv,))
     passive = KernelProgram("passive_forces", add_passive_forces, (springs, ahead), arrays, (Output("load", (robot.nv,)),))
     return [Stage(passive, ("q", "v", "tau"), ("load",), fused=False), Stage(program, ("q", "v", "load"), ("a",))]
@@ -80,10 +79,6 @@ def _start_program(model: StepModel) -> KernelProgram:
     nq, nv = model.robot.nq, model.robot.nv
     results = Output("x", (nq,)), *(Output(name, (nv,)) for name in ("w", "u", "K", "A"))
     return KernelProgram("start", start_step, (), (Input("q", (nq,)), Input("v", (nv,))), results)
-
-
-def _rate_program(joints: tuple[tuple[int, int], ...], nv: int) -> KernelProgram:
-    return KernelProgram("rate", write_curved_rates, (joints,), (Input("u", (nv,)), Input("v", (nv,))), (Output("k", (nv,)),))
 
 
 def _round_program(nv: int) -> KernelProgram:
@@ -111,8 +106,3 @@ def start_step(q: Any, v: Any, results: Any) -> None:
         w[i] = v[i]
         for array in empty:
             array[i] = 0.0
-
-
-def write_curved_rates(joints: Any, u: Any, v: Any, rate: Any) -> None:
-    """Write the rates of coordinates u, as `smooth_motion.write_curved_rate`."""
-    write_curved_rate(joints, u, v, rate, [0.0] * len(v), [0.0] * len(v))

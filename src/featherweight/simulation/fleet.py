@@ -106,8 +106,8 @@ class Fleet:
         while not self._work(LOOK, 0, 1):
             self._make_room()
         c = self.arrays.contacts
-        found = c.candidate[0, : c.count[0]].copy(), c.gap[0, : c.count[0]].copy()
-        c.count[0] = 0
+        found = c.candidate[0, : c.counts[0]].copy(), c.gap[0, : c.counts[0]].copy()
+        c.counts[0] = 0
         return found
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
@@ -117,7 +117,7 @@ class Fleet:
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
         self.failed[which] = False
-        for x in (states.last_row, states.report, states.opened, contacts.count, contacts.wrench):
+        for x in (states.last_row, states.report, states.opened, contacts.counts, contacts.wrench):
             x[which] = 0
 
     def _new_arrays(self, q: Array, v: Array) -> FleetArrays:
@@ -141,7 +141,7 @@ class Fleet:
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
-                count=np.zeros(robots, np.int64), candidate=np.zeros((robots, self.room), np.int64),
+                counts=np.zeros(robots, np.int64), candidate=np.zeros((robots, self.room), np.int64),
                 point=zeros(self.room, 3), gap=zeros(self.room), force=zeros(self.room, 3),
                 wrench=zeros(len(contacts.bodies), 6),
             ),
@@ -248,12 +248,12 @@ class Fleet:
     def contact_arrays(self) -> ContactArrays:
         """Return the contacts of all robots."""
         c = self._home.contacts
-        return ContactArrays(c.count, c.candidate, c.point, c.force)
+        return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
     def contact_wrenches(self) -> Array:
         """Return impulses (robots, nbodies, 6) of contacts on bodies."""
         wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self._home.contacts
-        wrenches[:, self.contacts.numbers] = np.where((c.count > 0)[:, None, None], c.wrench, 0.0)
+        wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
         return wrenches
 
     def row_impulses(self) -> Array:
@@ -318,9 +318,10 @@ class Fleet:
             self._external = True
             self._tables.clear()
         zeros = (np.zeros((1, 1, *x.shape[2:])) for x in a.inputs[:3])
-        given = [np.ascontiguousarray(z if x is None else x, np.float64) for x, z in zip(inputs, zeros, strict=True)]
+        given: list[Any] = [np.ascontiguousarray(z if x is None else x, np.float64) for x, z in zip(inputs, zeros, strict=True)]
         flags = np.array([inputs.control is not None, inputs.external is not None])
-        self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=FleetInputs(*given, flags)))
+        given_inputs = FleetInputs(given[0], given[1], given[2], flags)
+        self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=given_inputs))
         states.plan[1] = every
         try:
             self._run_all(steps, time)
@@ -339,7 +340,7 @@ class Fleet:
         if self._single:
             self._run_alone(steps, time)
             return
-        kept = a.states.q, a.states.v, a.states.last_row, a.contacts.count, a.contacts.candidate, a.contacts.force, self.failed
+        kept = a.states.q, a.states.v, a.states.last_row, a.contacts.counts, a.contacts.candidate, a.contacts.force, self.failed
         backup = [(x, x.copy()) for x in kept]
         if self.on_failure != "stop":
             self.failed[:] = False
@@ -497,7 +498,7 @@ class Fleet:
         states.plan[0] = before + 1
         self._run(one.address, self._many.address, i, i + 1, RUN)
         t = one.content.touching
-        t.elsewhere[0] = find_impulses_by_cones(t.model, int(t.count[0]), t.kinematics, t.workspace)
+        t.elsewhere[0] = find_impulses_by_cones(t.model, int(t.counts[0]), t.kinematics, t.workspace)
         self._run(one.address, self._many.address, i, i + 1, RUN)
         states.plan[0] = plan
         t.elsewhere[0] = -1.0
@@ -534,9 +535,10 @@ class Fleet:
         Raises SimulationError where the step cannot be taken.
         """
         home, row = self._home.inputs, slice(i, i + 1)
-        given = [np.zeros_like(z[:1]) if x is None else x[row] if len(x) > 1 else x for x, z in zip(inputs, home, strict=False)]
+        inputs_and_zeros = zip(inputs, home, strict=False)
+        given: list[Any] = [np.zeros_like(z[:1]) if x is None else x[row] if len(x) > 1 else x for x, z in inputs_and_zeros]
         flags = np.array([inputs.control is not None, False])
-        self._bind(self._home._replace(inputs=FleetInputs(*given, flags)))
+        self._bind(self._home._replace(inputs=FleetInputs(given[0], given[1], given[2], flags)))
         try:
             self._compile()
             while not (done := self._work_alone(ATTEMPT, i)) and self.arrays.states.status[i] == NO_ROOM:

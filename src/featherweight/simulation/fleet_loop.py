@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import inf
-
 from ..collision.detection import find_contacts
 from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.array_types import Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine
 from .energy_guard import SLOW
-from .robot_stages import clear_impulses, judge_end
+from .robot_stages import all_finite, clear_impulses, judge_end
 from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, greatest, write_load
 from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
@@ -62,7 +60,7 @@ def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
     """Find where the next step of robot i leads, and leave everything in the stages; 1 if it can be taken."""
     load_robot(one, many, i)
     load_inputs(one, many, i, 0)
-    fit = is_number(one.state.tau) and is_number(one.state.control)
+    fit = all_finite(one.state.tau) and all_finite(one.state.control)
     status = try_step(one) if fit else NO_NUMBER
     many.states.status[i] = status
     return 1 if status == TAKEN else 0
@@ -71,17 +69,9 @@ def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
 def take_step_of(one: RobotStages, many: FleetArrays, i: int, k: int) -> int:
     """Take step k of robot i."""
     load_inputs(one, many, i, k)
-    if not (is_number(one.state.tau) and is_number(one.state.control)):
+    if not (all_finite(one.state.tau) and all_finite(one.state.control)):
         return NO_NUMBER
     return take_step(one)
-
-
-def is_number(x: Vector) -> bool:
-    """Whether all numbers are finite."""
-    finite = True
-    for y in x:
-        finite = finite and abs(y) < inf
-    return finite
 
 
 def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:
@@ -102,7 +92,7 @@ def look(one: RobotStages, many: FleetArrays, i: int) -> int:
     found = find_contacts(
         t.scene, k.placement, k.velocity, t.model.settings.step, t.model.settings.margin, t.contacts, t.collisions
     )
-    contacts.count[i] = max(found, 0)
+    contacts.counts[i] = max(found, 0)
     many.states.status[i] = NO_ROOM if found < 0 else TAKEN
     for c in range(found):
         contacts.candidate[i, c], contacts.gap[i, c] = t.contacts.candidate[c], t.contacts.gap[c]
@@ -116,7 +106,7 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(many.states.v[i], one.state.v)
     clear_impulses(impulses)
     forget_forces(impulses)
-    for c in range(contacts.count[i]):
+    for c in range(contacts.counts[i]):
         keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c])
     copy(many.states.last_row[i], impulses.last_row)
     one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
@@ -164,8 +154,8 @@ def row_of(inputs: Tensor, i: int, k: int) -> Vector:
 def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
     """Store the contacts of a step that was taken."""
     contacts, t = many.contacts, one.touching
-    contacts.count[i] = t.count[0]
-    for c in range(t.count[0]):
+    contacts.counts[i] = t.counts[0]
+    for c in range(t.counts[0]):
         candidate = t.contacts.candidate[c]
         contacts.candidate[i, c], contacts.gap[i, c] = candidate, t.contacts.gap[c]
         copy(t.contacts.point[c], contacts.point[i, c])
@@ -200,7 +190,7 @@ def begin_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
     load_state(one, many, i)
     write_load(one, one.numbers.step)
     copy(one.point.load, many.flight.load[i])
-    fit = is_number(one.state.tau) and is_number(one.state.control)
+    fit = all_finite(one.state.tau) and all_finite(one.state.control)
     many.states.status[i] = TAKEN if fit else NO_NUMBER
     return 1 if fit else 0
 
@@ -220,7 +210,7 @@ def judge_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
         write_load(one, one.numbers.step)
         copy(one.point.load, step.load)
         copy(flight.acceleration[i], step.acceleration)
-    many.states.status[i] = judge_end(one) if is_number(step.after) else NO_VELOCITY
+    many.states.status[i] = judge_end(one) if all_finite(step.after) else NO_VELOCITY
     return 1 if many.states.status[i] == TAKEN else 0
 
 

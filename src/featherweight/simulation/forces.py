@@ -16,7 +16,7 @@ from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Number = Any  # a float, an array of floats, or an expression that is traced
-Numbers = Sequence[Number]
+Numbers = Any  # a sequence or array of such numbers
 
 
 class Springs(NamedTuple):

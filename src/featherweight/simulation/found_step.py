@@ -26,21 +26,10 @@ class FoundStep:
         """Drives that the step took at its end."""
         return self.stages.joints.driving if self.model.driven and self.stages.state.given[0] else None
 
-    def at_armature(self, function: Any, *arguments: Array, **more: Array) -> Any:
+    def at_armature(self, function: Any, *arguments: Array, **more: Any) -> Any:
         """Evaluate a function of the moving robot with the armature of the step."""
         if not self.model.driven:
             return function(*arguments, **more)
         parametric = self.model.moving.parametric(function, bodies=False)
         given = arguments if parametric is function else (*arguments, self.stages.inertias.armature)
         return parametric(*given, **more)
-
-    def given_at(self, q: Array, v: Array) -> Array:
-        """Return the forces (nv,) of the user and of drives at a state."""
-        state, forces = self.stages.state, self.forces
-        total = forces.limited(state.tau)
-        return total + forces.limited(forces.of_drives(q, v, state.control)) if state.given[0] else total
-
-    def forces_at(self, q: Array, v: Array) -> Array:
-        """Return those with damping and springs."""
-        total = self.given_at(q, v)
-        return total + self.forces.of_springs(q, v) if self.model.passive else total

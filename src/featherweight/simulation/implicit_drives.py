@@ -84,10 +84,10 @@ def is_free(drives: Drives, S: Matrix, work: DriveWork, k: int) -> bool:
     """Whether a drive is within its limits, and no effort limit holds a joint that it acts on."""
     free = work.inertia[k] > 0.0 and work.side[k] == 0.0
     if len(S) == 0:
-        return free and work.held[drives.row[k]] == 0.0
+        return bool(free and work.held[drives.row[k]] == 0.0)
     for i in range(S.shape[1]):
         free = free and (work.held[i] == 0.0 or S[drives.row[k], i] == 0.0)
-    return free
+    return bool(free)
 
 
 def limited(drives: Drives, k: int, force: float) -> float:
@@ -95,7 +95,7 @@ def limited(drives: Drives, k: int, force: float) -> float:
     gear, low, high = drives.values[GEAR, k], drives.values[LOW, k], drives.values[HIGH, k]
     if gear == 0.0:
         return 0.0
-    return min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high))
+    return float(min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high)))
 
 
 def carry(S: Matrix, row_force: Vector, total: Vector) -> None:

@@ -58,21 +58,14 @@ def detect(s: RobotStages) -> int:
     """Find contacts and gaps of joint limits."""
     t = s.touching
     write_row_gaps(t.model.rows, s.state.q, t.kinematics.gap)
-    t.count[0] = 0
+    t.counts[0] = 0
     if len(t.bodies) == 0:
         return TAKEN
     call_machine(s.calls.placement)
     call_machine(s.calls.velocity)
-    count = find_contacts(
-        t.scene,
-        t.kinematics.placement,
-        t.kinematics.velocity,
-        t.model.settings.step,
-        t.model.settings.margin,
-        t.contacts,
-        t.collisions,
-    )
-    t.count[0] = count
+    k, settings = t.kinematics, t.model.settings
+    count = find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
+    t.counts[0] = count
     if count < 0:
         return NO_ROOM
     for c in range(count):
@@ -85,9 +78,9 @@ def is_touched(s: RobotStages) -> bool:
     """Whether there are contacts, joints near their limits, or dry friction."""
     t = s.touching
     if len(t.model.rows.joint) == 0:
-        return t.count[0] > 0
+        return bool(t.counts[0] > 0)
     find_near(s)
-    return t.count[1] > 0 or t.count[0] > 0
+    return bool(t.counts[1] > 0 or t.counts[0] > 0)
 
 
 def find_near(s: RobotStages) -> None:
@@ -95,7 +88,7 @@ def find_near(s: RobotStages) -> None:
     k, rows = s.touching.kinematics, s.touching.model.rows
     write_row_velocity(s, s.step.free)
     write_row_speeds(rows, s.point.row_velocity, k.speed)
-    s.touching.count[1] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
+    s.touching.counts[1] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
 
 
 def find_impulses_of_step(s: RobotStages) -> int:
@@ -107,7 +100,7 @@ def find_impulses_of_step(s: RobotStages) -> int:
             call_machine(s.calls.velocity_before)
         write_row_velocity(s, s.state.v)
         write_row_speeds(t.model.rows, s.point.row_velocity, k.speed_before)
-    contacts = first_contacts(t.contacts, t.count[0])
+    contacts = first_contacts(t.contacts, t.counts[0])
     done = resolve(t.model, contacts, k, delassus_of(s, contacts), t.impulses, t.workspace, t.elsewhere[0])
     t.elsewhere[0] = -1.0
     for _ in range(ROUNDS_OF_ALL):
@@ -152,7 +145,7 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
 
 def delassus_of(s: RobotStages, contacts: ContactPoints) -> BodyDelassus:
     """Return G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
-    calls, inertia, near = s.calls, s.touching.inertia, s.touching.count[1] > 0
+    calls, inertia, near = s.calls, s.touching.inertia, s.touching.counts[1] > 0
     if near and calls.delassus_with_rows.address != 0:
         call_machine(calls.delassus_with_rows)
         return BodyDelassus(inertia.with_rows.G, inertia.with_rows.begin)
@@ -325,14 +318,14 @@ def arrive(s: RobotStages) -> None:
     """Go on from the end of the step."""
     copy(s.step.ahead, s.state.q)
     copy(s.step.end, s.state.v)
-    keep_impulses(s.touching.impulses, s.touching.contacts.candidate, s.touching.count[0])
+    keep_impulses(s.touching.impulses, s.touching.contacts.candidate, s.touching.counts[0])
 
 
 def all_finite(x: Vector) -> bool:
     """Whether all numbers are finite."""
     finite = True
     for y in x:
-        finite = finite and abs(y) < inf
+        finite = bool(finite and abs(y) < inf)
     return finite
 
 

@@ -15,7 +15,6 @@ from ..contact.contact_solver import solver_workspace
 from ..contact.delassus_by_inverse import InverseFactors, inverse_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
-from ..model.expansion import CURVED
 from ..robot.robot import Robot
 from .contact_stage import ContactStage
 from .forces import Springs
@@ -76,7 +75,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         midpoint=MidpointArrays.of_sizes(nq, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives), robot.effort_limit.copy(),
-            model.middle_armature.copy(), _curved(robot),
+            model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
@@ -162,7 +161,7 @@ def _delassus_of_touching(contacts: ContactStage, stages: RobotStages, errors: l
         return MachineCall(0, np.zeros(1, np.int64)), None
 
     def evaluate() -> None:
-        count = int(t.count[0])
+        count = int(t.counts[0])
         bodies = np.unique(np.concatenate([t.contacts.a[:count], t.contacts.b[:count]]))
         G, begin = inertia.of_set(q, bodies[bodies >= 0])
         t.inertia.with_rows.G[: len(G), : len(G)] = G
@@ -197,15 +196,10 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
 def _loops(model: StepModel) -> LoopArrays:
     shapes: list[Any] = [(0,), (0,), (1,)]
     if model.looped:
-        _, *outputs = model.robot.step_functions.closing_step.program.outputs  # type: ignore[attr-defined]
+        _, *outputs = model.robot.step_functions.closing_step.program.outputs  # type: ignore[union-attr]
         shapes = [x.shape or (1,) for x in outputs]
-    return LoopArrays(*(np.zeros(shape) for shape in shapes), np.zeros(model.robot.nq), np.zeros(1))
-
-
-def _curved(robot: Robot) -> Array:
-    """Return joints whose velocities do not commute; in a loop, rows that move by themselves are no group."""
-    whole = [j for j in robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
-    return np.array([(CURVED[j.type], j.v_slice.start) for j in whole], np.int64).reshape(-1, 2)
+    residual, margins, singularity = (np.zeros(shape) for shape in shapes)
+    return LoopArrays(residual, margins, singularity, np.zeros(model.robot.nq), np.zeros(1))
 
 
 def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord:
@@ -230,7 +224,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             candidate=np.zeros(room, np.int64), a=np.zeros(room, np.int64), b=np.zeros(room, np.int64),
             point=np.zeros((room, 3)), normal=np.zeros((room, 3)), gap=np.zeros(room),
         ),
-        count=np.zeros(2, np.int64),
+        counts=np.zeros(2, np.int64),
         kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
@@ -258,7 +252,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = model.integrator != "semi-implicit"
     loops = s.loops
-    closing: Any = robot.step_functions.closing_step if model.looped else None  # type: ignore[attr-defined]
+    closing: Any = robot.step_functions.closing_step if model.looped else None
     return {
         "dynamics": (staged.forward_dynamics, p.x, p.w, p.load, p.acceleration),
         "dynamics_external": (forced, p.x, p.w, p.load, forces, p.acceleration),
@@ -278,7 +272,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         ),
         "integrate": (robot.step_functions.integrate if smooth else None, q, p.increment, p.x),
         "closing": (closing, p.x, loops.closed, loops.residual, loops.margins, loops.singularity),
-        "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S),  # type: ignore[attr-defined]
+        "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S),
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
         "potential": (robot.potential_energy, p.x, step.energy[1:]),
     }

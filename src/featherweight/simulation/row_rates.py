@@ -1,6 +1,6 @@
 """Derivatives of what contacts are: points, normals and gaps of spheres, and the rows that see velocities there.
 
-Rates are arrays with a last axis of directions, as in `force_rates`. What follows from the geometry of `detection` is here.
+Rates are arrays with a last axis of directions, as in `rates`. What follows from the geometry of `detection` is here.
 """
 
 from __future__ import annotations

@@ -291,7 +291,8 @@ class Simulation(StateOfRobots):
         """Return time, states, and points and forces of the first robot's contacts."""
         q, v = self._fleet.q, self._fleet.v
         _, points, impulses = self._fleet.contact_arrays().of_robot(0)
-        return self.time, *((x[0] if self._single else x).copy() for x in (q, v)), points.copy(), impulses / self.step_size
+        q, v = ((x[0] if self._single else x).copy() for x in (q, v))
+        return self.time, q, v, points.copy(), impulses / self.step_size
 
     @cached_property
     def _joint_names(self) -> tuple[str, ...]:
@@ -343,12 +344,12 @@ class Simulation(StateOfRobots):
         steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
         self.reset(q, v)
         try:
-            rolled_out = self._fleet.run(steps, self.time, Inputs(*given), every, keep=True)
+            states = self._fleet.run(steps, self.time, Inputs(*given), every, keep=True)
         except BaseException:
             self._count(self._fleet.done)
             raise
         self._count(steps)
-        return rolled_out
+        return states
 
     def __repr__(self) -> str:
         many = "" if self._single else f", {len(self._fleet.q)} robots"

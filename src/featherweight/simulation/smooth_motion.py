@@ -350,6 +350,11 @@ def write_curved_rate(joints: Any, u: Numbers, w: Numbers, rate: Numbers, once: 
         rate[i] = w[i] + 0.5 * once[i] + twice[i] / 12.0
 
 
+def write_curved_rates(joints: Any, u: Numbers, w: Numbers, rate: Numbers) -> None:
+    """Write the rates of coordinates u, with room of its own."""
+    write_curved_rate(joints, u, w, rate, [0.0] * len(w), [0.0] * len(w))
+
+
 def write_brackets(joints: Any, a: Numbers, b: Numbers, result: Numbers) -> None:
     """Write [a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
     for i in range(len(result)):

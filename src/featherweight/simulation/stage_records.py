@@ -6,7 +6,7 @@ functions see its fields. Each record makes itself from sizes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,9 +73,8 @@ class StagePoint(NamedTuple):
     @classmethod
     def of_sizes(cls, nq: int, nv: int, n: int, joined: bool) -> StagePoint:
         """Return a point of zeros."""
-        nothing = [np.zeros(nv) for _ in range(4)]
-        S = np.zeros((n if joined else 0, nv))
-        return cls(np.zeros(nq), *nothing, S, np.zeros(n), np.zeros(n), np.zeros(nv), np.zeros(nv))
+        a, b, c, d, e, f = (np.zeros(nv) for _ in range(6))
+        return cls(np.zeros(nq), a, b, c, d, np.zeros((n if joined else 0, nv)), np.zeros(n), np.zeros(n), e, f)
 
 
 class RungeKuttaArrays(NamedTuple):
@@ -107,8 +106,8 @@ class MidpointArrays(NamedTuple):
     @classmethod
     def of_sizes(cls, nq: int, nv: int) -> MidpointArrays:
         """Return arrays of zeros."""
-        vectors = [np.zeros(nv) for _ in range(4)]
-        return cls(np.zeros(nq), *vectors, np.zeros((KEPT_STEPS, nv)), np.zeros(KEPT_STEPS))
+        a, b, c, d = (np.zeros(nv) for _ in range(4))
+        return cls(np.zeros(nq), a, b, c, d, np.zeros((KEPT_STEPS, nv)), np.zeros(KEPT_STEPS))
 
 
 class StepArrays(NamedTuple):
@@ -187,7 +186,7 @@ class TouchingRecord(NamedTuple):
     scene: CollisionScene
     model: ContactModel
     contacts: ContactPoints
-    count: Integers  # (2,) contacts, -1 where there was no room; whether joint rows count
+    counts: Integers  # (2,) contacts, -1 where there was no room; whether joint rows count
     kinematics: ContactKinematics
     impulses: ContactImpulses
     report: Vector  # (5,) numbers of `SolverReport`
@@ -270,7 +269,7 @@ class FleetInputs(NamedTuple):
 class FleetContacts(NamedTuple):
     """Contacts of the last step of many robots, with room for some of each."""
 
-    count: Integers  # (robots,)
+    counts: Integers  # (robots,)
     candidate: IntegerMatrix  # (robots, room)
     point: Tensor  # (robots, room, 3)
     gap: Matrix  # (robots, room)
@@ -311,7 +310,8 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        return cls(*(np.zeros((0,) * (3 if name in ("drives", "parameters") else 2)) for name in cls._fields))
+        rows: list[Any] = [np.zeros((0,) * (3 if name in ("drives", "parameters") else 2)) for name in cls._fields]
+        return cls(*rows)
 
 
 class FleetArrays(NamedTuple):

@@ -93,7 +93,7 @@ class FailedStep:
 
     def _too_deep(self) -> str:
         t, most = self.stages.touching, self.model.max_penetration
-        c = int(t.contacts.gap[: t.count[0]].argmin())
+        c = int(t.contacts.gap[: t.counts[0]].argmin())
         name, deep = self.contacts.names[int(t.contacts.candidate[c])], f"{-t.contacts.gap[c]:.3g} m"
         what = f"{name} overlap by {deep}" if " and the " in name else f"{name} is {deep} deep in the ground"
         return f"{what}, more than {most:g} m (max_penetration of ContactOptions)"
@@ -102,7 +102,7 @@ class FailedStep:
         residual, allowed, *_ = self.stages.touching.report
         return (
             f"the contact solver did not converge: {residual:.3g} m/s are left of Coulomb's law for "
-            f"{self.stages.touching.count[0]} contacts, {allowed:.3g} allowed; take a shorter step, or a greater tolerance"
+            f"{self.stages.touching.counts[0]} contacts, {allowed:.3g} allowed; take a shorter step, or a greater tolerance"
         )
 
     def _limit(self) -> str:
@@ -113,7 +113,7 @@ class FailedStep:
         dof, which, x = int(rows.dof[row]), "lower" if rows.sign[row] > 0.0 else "upper", float(q[rows.at[row]])
         return (
             f"joint {names[dof]!r} is at {x:.4g}, beyond its {which} limit {rows.bound[row]:.4g}, and loops "
-            f"({robot.loops_of(dof)}){' and contacts' if t.count[0] else ''} do not let it come back; "  # type: ignore[attr-defined]
+            f"({robot.loops_of(dof)}){' and contacts' if t.counts[0] else ''} do not let it come back; "  # type: ignore[attr-defined]
             "start from a closed configuration within limits, as robot.random_configuration() finds where there is one, or "
             "leave limits out (joints=featherweight.JointOptions(limits=False))"
         )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
+from ..engine.function import CompiledFunction
+from ..engine.program import Input, KernelProgram, Output
 from ..engine.waiting import Wait
+from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
 from .forces import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
-from .smooth_motion import middle_armature
+from .smooth_motion import middle_armature, write_curved_rates
 
 WHOLE = 7.0  # times as long as planning the time step, or comparing algorithms for contacts: all that is compiled
 
@@ -41,6 +46,19 @@ class StepModel:
         self.driven = self.has_drives and robot.forward_dynamics.execution == "traced"
         self.looped = robot.closed and bool(robot.loop_rows)  # type: ignore[attr-defined]  # couplings cannot open
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
+
+    @cached_property
+    def curved(self) -> tuple[tuple[int, int], ...]:
+        """Kind and first row of joints whose velocities do not commute; rows that move by themselves in a loop are no group."""
+        whole = [j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
+        return tuple((CURVED[j.type], j.v_slice.start) for j in whole)
+
+    @cached_property
+    def curved_rate(self) -> CompiledFunction | None:
+        """Function of u, v: the rates k of coordinates u at a velocity v; None where they are v itself."""
+        inputs, result = (Input("u", (self.robot.nv,)), Input("v", (self.robot.nv,))), Output("k", (self.robot.nv,))
+        program = KernelProgram("rate", write_curved_rates, (self.curved,), inputs, (result,))
+        return CompiledFunction(program, self.robot.execution) if self.curved else None
 
     def joint_of(self, row: int) -> str:
         """The joint of a velocity (nv,)."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from ...model.tree import INNER
 from .. import integration
-from .cluster_tree import ClusterTree, unconstrained
-from .counterparts import for_mechanism, takes_mechanism
-from .maps import dot, spanning_configuration, spanning_velocity
+from .cluster_tree import ClusterTree
+from .counterparts import for_mechanism
+from .maps import spanning_configuration, spanning_velocity
 from .spanning import mapped
 
 
@@ -16,12 +16,6 @@ from .spanning import mapped
 def integrate(mech: ClusterTree, q, v, result) -> None:
     qs, M = mapped(mech, q)
     move_joints(mech, qs, spanning_velocity(mech, M, v), result)
-
-
-@takes_mechanism
-def integrate_by_map(mech: ClusterTree, q, S, v, result) -> None:
-    """With G at q as an argument."""
-    move_joints(mech, spanning_configuration(mech, q), mapped_velocity(mech, S, v), result)
 
 
 def move_joints(mech: ClusterTree, qs, x, result) -> None:
@@ -38,25 +32,9 @@ def advance(mech: ClusterTree, q, u, d, h, results) -> None:
     write_advanced(mech, qs, spanning_velocity(mech, M, led(u, d, h)), (u, d, h), results)
 
 
-@takes_mechanism
-def advance_by_map(mech: ClusterTree, q, S, u, d, h, results) -> None:
-    """With G at q as an argument."""
-    write_advanced(mech, spanning_configuration(mech, q), mapped_velocity(mech, S, led(u, d, h)), (u, d, h), results)
-
-
 def led(u, d, h) -> list[Any]:
     """h u + d."""
     return [h * x + y for x, y in zip(u, d, strict=True)]
-
-
-def mapped_velocity(mech: ClusterTree, S, v) -> list[Any]:
-    """S v, of a matrix (n, nv) that has entries within clusters only."""
-    x = [0.0] * len(mech.tree.parent)
-    for cluster in mech.clusters:
-        own = range(cluster.start, cluster.start + len(cluster.independent))
-        for k, r in enumerate(cluster.rows):
-            x[r] = v[cluster.start + k] if unconstrained(cluster) else dot([S[r][i] for i in own], [v[i] for i in own])
-    return x
 
 
 def write_advanced(mech: ClusterTree, qs, x, step, results) -> None:

@@ -105,6 +105,17 @@ def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
             rate[place] = whole[k]
 
 
+@for_mechanism(integration.configuration_velocity)
+def configuration_velocity(mech: ClusterTree, q, rate, v) -> None:
+    """Write the velocities of independent joints; coordinates that q lacks count as zero."""
+    qs, rates = ([x[place] if place >= 0 else 0.0 for place in mech.position] for x in (q, rate))
+    whole = [0.0] * len(mech.tree.parent)
+    integration.configuration_velocity(mech.tree, qs, rates, whole)
+    for cluster in mech.clusters:
+        for k, r in enumerate(cluster.independent):
+            v[cluster.start + k] = whole[r]
+
+
 @takes_mechanism
 def residual(mech: ClusterTree, q, result) -> None:
     """All constraints of loops."""

@@ -1,0 +1,79 @@
+"""Vectors with their rates along directions, and functions of them by the chain rule.
+
+Rates are arrays (n, directions): how much each entry changes along each direction. A configuration (nq) has the velocities
+(nv, directions) at which it changes. Jacobians are those of the engine (`CompiledFunction.derivative`).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.function import CompiledFunction
+from .forces import ForcesAtJoints
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Rated(NamedTuple):
+    """A vector (n,), a configuration (nq,) or a number, and its rates. Vectors add, and scale by numbers."""
+
+    value: Any
+    rates: Array
+
+    def __add__(self, other: Rated) -> Rated:  # type: ignore[override]
+        return Rated(self.value + other.value, self.rates + other.rates)
+
+    def __sub__(self, other: Rated) -> Rated:
+        return Rated(self.value - other.value, self.rates - other.rates)
+
+    def __rmul__(self, factor: float) -> Rated:  # type: ignore[override]
+        return Rated(factor * self.value, factor * self.rates)
+
+    def along_more(self, directions: int) -> Rated:
+        """Return the same with further directions, along which it does not change."""
+        return Rated(self.value, np.hstack([self.rates, np.zeros((len(self.rates), directions))]))
+
+
+def through(function: CompiledFunction[Any], *arguments: Any) -> list[Rated]:
+    """Return the results of a function of rated arguments and of constants."""
+    values = [x.value if isinstance(x, Rated) else x for x in arguments]
+    moving = {p.name: x.rates for p, x in zip(function.program.inputs, arguments, strict=True) if isinstance(x, Rated)}
+    slopes = iter(_listed(function.derivative(*moving)(*values)))
+    return [Rated(y, sum(next(slopes) @ rates for rates in moving.values())) for y in _listed(function(*values))]
+
+
+def _listed(results: Any) -> Any:
+    return results if isinstance(results, tuple) else (results,)
+
+
+class JointMap:
+    """S(q), from independent velocities to those of all joints, with its rates; the identity without loops."""
+
+    def __init__(self, forces: ForcesAtJoints, q: Rated) -> None:
+        self.robot, self.q = forces.robot, q
+        self.S = forces.map(q.value)
+
+    @cached_property
+    def _slopes(self) -> Array:
+        """The rates (nv, n, directions) of the columns of S."""
+        slopes: Array = self.robot.spanning_velocity.derivative("q")(self.q.value, np.eye(self.robot.nv))  # type: ignore[attr-defined]
+        return slopes @ self.q.rates
+
+    def times(self, x: Array) -> Array:
+        """Return S x."""
+        return x if self.S is None else self.S @ x
+
+    def velocities(self, x: Rated) -> Rated:
+        """Return S x (n,)."""
+        if self.S is None:
+            return x
+        return Rated(self.S @ x.value, self.S @ x.rates + np.einsum("vrd,v->rd", self._slopes, x.value))
+
+    def forces(self, f: Rated) -> Rated:
+        """Return Sᵀ f (nv,)."""
+        if self.S is None:
+            return f
+        return Rated(self.S.T @ f.value, self.S.T @ f.rates + np.einsum("vrd,r->vd", self._slopes, f.value))
