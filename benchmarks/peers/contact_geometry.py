@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import coal
 import mujoco
@@ -18,13 +18,15 @@ from coal_shapes import coal_geometry
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
 
 import featherweight as fw
+from featherweight.collision.collision_scene import CollisionScene, CollisionWork
 from featherweight.collision.detection import ContactPoints, find_contacts
-from featherweight.contact.contact_settings import ContactSettings
+from featherweight.engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor, Tensor4
 from featherweight.engine.loops.kernels import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FAR = 2.0  # [m] reach
+STEP = 1e-3  # [s]
 STATES = 100  # of each pair of shapes
 ROOM = 9
 GEOMS = {
@@ -48,28 +50,45 @@ def random_states(pair: TouchingPair, rng: np.random.Generator) -> Array:
     return T
 
 
+class ContactsOfStates(NamedTuple):
+    """`ContactPoints` of many states."""
+
+    candidate: IntegerMatrix  # (states, ROOM)
+    a: IntegerMatrix
+    b: IntegerMatrix
+    point: Tensor  # (states, ROOM, 3)
+    normal: Tensor
+    gap: Matrix
+
+
 @compiled
 def find_contacts_of_states(
-    stop: int, scene: Any, placement: Any, still: Any, settings: ContactSettings, contacts: Any, counts: Any, work: Any
+    stop: int,
+    scene: CollisionScene,
+    placement: Tensor4,
+    still: Matrix,
+    margin: float,
+    contacts: ContactsOfStates,
+    counts: Integers,
+    work: CollisionWork,
 ) -> None:
     """Find the contacts of states 0 to `stop`, of bodies that do not move, and how many each state has."""
     for i in range(stop):
         own = ContactPoints(
             contacts.candidate[i], contacts.a[i], contacts.b[i], contacts.point[i], contacts.normal[i], contacts.gap[i]
         )
-        counts[i] = find_contacts(scene, placement[i], still, settings, own, work)
+        counts[i] = find_contacts(scene, placement[i], still, STEP, margin, own, work)
 
 
 def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
     """Least gaps (states,), their normals (states, 3), and the time [us]."""
     n, still = len(T), np.zeros((2, 6))
-    numbers = [np.zeros((n, ROOM), np.int64) for _ in range(3)]
-    contacts = ContactPoints(*numbers, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))  # type: ignore[call-arg]
+    candidate, a, b = (np.zeros((n, ROOM), np.int64) for _ in range(3))
+    contacts = ContactsOfStates(candidate, a, b, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))
     counts = np.zeros(n, np.int64)
-    settings = ContactSettings(1e-3, FAR, 1e-6, 1e-2, 1e-8, False, False)
-    find_contacts_of_states(1, pair.scene, T, still, settings, contacts, counts, pair.work)
+    find_contacts_of_states(1, pair.scene, T, still, FAR, contacts, counts, pair.work)
     begun = time.thread_time()
-    find_contacts_of_states(n, pair.scene, T, still, settings, contacts, counts, pair.work)
+    find_contacts_of_states(n, pair.scene, T, still, FAR, contacts, counts, pair.work)
     wall = time.thread_time() - begun
     gap = np.where(np.arange(ROOM) < counts[:, None], contacts.gap, np.inf)
     best = gap.argmin(axis=1)

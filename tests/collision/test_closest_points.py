@@ -109,7 +109,7 @@ def test_a_tetrahedron_with_the_origin_within() -> None:
 
 def shape(kind: int, size: Any, R: Array, p: Any, points: Array | None = None) -> ConvexShape:
     made = NO_HULL if points is None else hull_of(points)
-    hull = searched_hull(made, (0, 0, 0, 0, len(made.vertices), 0, 0, 0))
+    hull = searched_hull(made, np.array([0, 0, 0, 0, len(made.vertices), 0, 0, 0]))
     rounding = float(size[0]) if kind in (SPHERE, CAPSULE) else 0.0
     return ConvexShape(kind, np.concatenate([np.ravel(R), p]), np.asarray(size, float), rounding, hull)
 

@@ -8,11 +8,10 @@ import pytest
 import featherweight as fw
 from featherweight.collision.collision_scene import collision_work
 from featherweight.collision.detection import ContactPoints, find_contacts
-from featherweight.contact.contact_settings import ContactSettings
 from featherweight.simulation.scene import TouchingParts
 from featherweight.simulation.scene_building import TouchingScene, make_scene
 
-SETTINGS = ContactSettings(1e-2, 1e-3, 1e-6, 1e-2, 1e-8, False, False)
+STEP, MARGIN = 1e-2, 1e-3  # [s], [m]
 Box = fw.ShapeType.BOX
 
 
@@ -26,13 +25,12 @@ def scene_of(*shapes: fw.Shape, ground: fw.Plane | fw.HeightField | None = None)
 
 def found(touching: TouchingScene, p: np.ndarray, v: np.ndarray, room: int = 32) -> tuple[int, ContactPoints]:
     """For positions (bodies, 3) and velocities (bodies, 3), by the functions as they stand, not compiled."""
-    contacts = ContactPoints(
-        *(np.zeros(room, np.int64) for _ in range(3)), np.zeros((room, 3)), np.zeros((room, 3)), np.zeros(room)
-    )  # type: ignore[call-arg]
+    numbers, vectors = np.zeros((3, room), np.int64), np.zeros((2, room, 3))
+    contacts = ContactPoints(numbers[0], numbers[1], numbers[2], vectors[0], vectors[1], np.zeros(room))
     T = np.tile(np.eye(4), (len(p), 1, 1))
     T[:, :3, 3] = p
     velocity = np.hstack([v, np.zeros_like(v)])
-    return find_contacts(touching.scene, T, velocity, SETTINGS, contacts, collision_work(touching.scene)), contacts
+    return find_contacts(touching.scene, T, velocity, STEP, MARGIN, contacts, collision_work(touching.scene)), contacts
 
 
 BALL = fw.Shape("ball", "a", fw.ShapeType.SPHERE, (0.1,))

@@ -124,7 +124,7 @@ def test_the_farthest_vertex_is_that_of_all(name: str) -> None:
     links = np.concatenate([np.zeros(first, np.int64), hull.links])
     starts = np.concatenate([np.zeros(begin, np.int64), hull.starts + first])
     both = hull._replace(vertices=vertices, links=links, linked=hull.linked + first, starts=starts)
-    found = searched_hull(both, (0, 0, 0, first, len(vertices), 0, 0, begin))
+    found = searched_hull(both, np.array([0, 0, 0, first, len(vertices), 0, 0, begin]))
     normals = hull.normals[rng.permutation(len(hull.normals))[:6]]
     for d in (*rng.standard_normal((30, 3)), *normals, *np.eye(3), *-np.eye(3), np.zeros(3), 1e-200 * np.ones(3)):
         best = farthest_vertex(found, d)

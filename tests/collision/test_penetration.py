@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,30 +15,26 @@ from featherweight.collision.collision_scene import BOX, CYLINDER, ELLIPSOID, HU
 from featherweight.collision.convex_shapes import ConvexShape
 from featherweight.collision.hulls import NO_HULL, hull_of, searched_hull
 from featherweight.collision.penetration import deepest, first_faces, grow, tetrahedron, weights_of_face, write_face
+from featherweight.collision.query_tables import QueryWork, pair_table, query_work
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
 
 
-class Room(NamedTuple):
-    """The part of `CollisionWork` that the polytope takes."""
-
-    supports: Array
-    planes: Array
-    triangles: Array
-    horizon: Array
-    weights: Array
-
-
-def room() -> Room:
+def room() -> QueryWork:
     """It holds something else before."""
-    numbers = np.full((MOST_FACES, 3), 10**6), np.full((MOST_FACES, 2), 10**6)
-    return Room(np.full((MOST_SUPPORTS, 9), np.nan), np.full((MOST_FACES, 4), np.nan), *numbers, np.full(8, np.nan))
+    return query_work(pair_table((), ()), 0, 0)._replace(
+        supports=np.full((MOST_SUPPORTS, 9), np.nan),
+        planes=np.full((MOST_FACES, 4), np.nan),
+        triangles=np.full((MOST_FACES, 3), 10**6),
+        horizon=np.full((MOST_FACES, 2), 10**6),
+        weights=np.full(8, np.nan),
+    )
 
 
 def placed(kind: int, size: Any, R: Any = None, p: Any = (0.0, 0.0, 0.0), points: Array | None = None) -> ConvexShape:
     made = NO_HULL if points is None else hull_of(points)
-    hull = searched_hull(made, (0, 0, 0, 0, len(made.vertices), 0, 0, 0))
+    hull = searched_hull(made, np.array([0, 0, 0, 0, len(made.vertices), 0, 0, 0]))
     return ConvexShape(
         kind, np.concatenate([np.eye(3).ravel() if R is None else np.ravel(R), p]), np.asarray(size, float), 0.0, hull
     )
@@ -179,7 +175,7 @@ def test_points_are_added_until_the_polytope_is_their_hull() -> None:
 def test_a_point_in_the_plane_of_a_face_makes_no_sliver() -> None:
     """The face that it lies in is replaced as those it sees; a point within the polytope changes nothing but is refused."""
     work = room()
-    work.supports[:6, :3] = [[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, -4], [3, 3, 0], [0.1, 0.1, -0.1]]
+    work.supports[:6, :3] = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, -4], [3, 3, 0], [0.1, 0.1, -0.1]])
     faces = first_faces(work.supports, work.planes, work.triangles)
     faces = grow(faces, 4, -1e-12, work)
     hull = ConvexHull(work.supports[:5, :3])
@@ -190,7 +186,7 @@ def test_a_point_in_the_plane_of_a_face_makes_no_sliver() -> None:
 
 def test_a_face_without_area_is_never_the_nearest() -> None:
     work = room()
-    work.supports[:3, :3] = [[0, 0, 1], [1, 0, 1], [2, 1e-12, 1]]
+    work.supports[:3, :3] = np.array([[0, 0, 1], [1, 0, 1], [2, 1e-12, 1]])
     write_face(work.supports, work.planes, work.triangles, 0, (0, 1, 2))
     assert work.planes[0, 3] == 1e300
 

@@ -59,7 +59,7 @@ class Pair:
             links.append([model.geom_bodyid[geom] - 1 for geom in (contact.geom2, contact.geom1)])
             points.append(contact.pos.copy())
             forces.append(contact.frame.reshape(3, 3).T @ wrench[:3])
-        return forces_of(np.array([data.ncon]), np.array(links), np.array([points]), np.array([forces]))
+        return forces_of(np.array([data.ncon]), np.array(links, np.int64), np.array([points]), np.array([forces]))
 
 
 def forces_of(counts: Any, links: Any, points: Any, forces: Any) -> Forces:

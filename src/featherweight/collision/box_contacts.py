@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..engine.loops.array_types import Matrix, Tensor, Vector
 from .face_clipping import put_face_points, write_box_face
 from .round_contacts import put
-from .triples import along, axis_of, inner, length_of, minus, outer, plus, position_of, times
+from .triples import Triple, TripleLike, along, axis_of, inner, length_of, minus, outer, plus, position_of, times
 
 BIAS = 1e-6  # of the boxes' size: by so much an edge must be better than a face, which gives more points
 SKEW = 1e-4  # sine of the angle between edges from which on they make an axis
 
 
-def half_width(P: Any, H: Any, n: Any) -> float:
+def half_width(P: Vector, H: Vector, n: TripleLike) -> float:
     """Of a box along n."""
     a, b, c = inner(axis_of(P, 0), n), inner(axis_of(P, 1), n), inner(axis_of(P, 2), n)
     return H[0] * abs(a) + H[1] * abs(b) + H[2] * abs(c)  # type: ignore[no-any-return]
 
 
-def best_axis(PA: Any, HA: Any, PB: Any, HB: Any, apart: Any) -> tuple[int, float]:
+def best_axis(PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike) -> tuple[int, float]:
     """The axis of the 15 along which the boxes are farthest apart, and that gap: 0-2 faces of A, 3-5 of B, then pairs of
     edges."""
     best, most = -1, -1e300
@@ -38,7 +37,7 @@ def best_axis(PA: Any, HA: Any, PB: Any, HB: Any, apart: Any) -> tuple[int, floa
     return best, most
 
 
-def edge_middle(P: Any, H: Any, k: int, n: Any) -> Any:
+def edge_middle(P: Vector, H: Vector, k: int, n: TripleLike) -> Triple:
     """The middle of the edge along axis k that reaches farthest along n."""
     x = position_of(P)
     for i in range(3):
@@ -48,7 +47,7 @@ def edge_middle(P: Any, H: Any, k: int, n: Any) -> Any:
     return x
 
 
-def most_opposed(P: Any, n: Any) -> tuple[int, float]:
+def most_opposed(P: Vector, n: TripleLike) -> tuple[int, float]:
     """The axis of a box, and its sign, that is most against n."""
     k, sign, least = 0, 1.0, 1.0
     for i in range(3):
@@ -58,7 +57,7 @@ def most_opposed(P: Any, n: Any) -> tuple[int, float]:
     return k, sign
 
 
-def box_box(PA: Any, HA: Any, PB: Any, HB: Any, reach: float, found: Any, polygons: Any) -> int:
+def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found: Matrix, polygons: Tensor) -> int:
     """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other."""
     apart = minus(position_of(PA), position_of(PB))
     best, most = best_axis(PA, HA, PB, HB, apart)
@@ -86,7 +85,9 @@ def box_box(PA: Any, HA: Any, PB: Any, HB: Any, reach: float, found: Any, polygo
     return -1
 
 
-def edge_edge(one: Any, other: Any, apart: Any, most: float, found: Any) -> int:
+def edge_edge(
+    one: tuple[int, Vector, Vector], other: tuple[int, Vector, Vector], apart: TripleLike, most: float, found: Matrix
+) -> int:
     """Where two edges cross, each given by the number of its axis, placement and half lengths; -1 if they end before."""
     i, PA, HA = one
     j, PB, HB = other

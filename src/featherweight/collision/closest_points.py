@@ -7,10 +7,10 @@ Rows of `supports` are such a point a - b, and a and b themselves.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
-from .convex_shapes import farthest_point
-from .triples import Triple, along, inner, minus, outer, times
+from ..engine.loops.array_types import Matrix, Vector
+from .convex_shapes import ConvexShape, farthest_point
+from .triples import Triple, TripleLike, along, inner, minus, outer, times
 
 MOST_STEPS = 100
 KEPT = 4  # where weights begin that are kept
@@ -19,7 +19,7 @@ EXACT = 1e-13  # of the square of the distance: so much it may be too great
 TOUCHING = 1e-8  # of the shapes' size: a distance that is left to `penetration`
 
 
-def add_support(one: Any, other: Any, direction: Any, supports: Any, k: int) -> None:
+def add_support(one: ConvexShape, other: ConvexShape, direction: TripleLike, supports: Matrix, k: int) -> None:
     """Write the point of `one` - `other` that lies farthest along a direction into row k."""
     a, b = farthest_point(one, direction), farthest_point(other, times(-1.0, direction))
     for i in range(3):
@@ -27,7 +27,7 @@ def add_support(one: Any, other: Any, direction: Any, supports: Any, k: int) -> 
         supports[k, i] = a[i] - b[i]
 
 
-def nearest_of_triangle(a: Any, b: Any, c: Any) -> Triple:
+def nearest_of_triangle(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
     """Weights of three points in the point of their triangle that is nearest to the origin (Ericson 2005, section 5.1.5)."""
     ab, ac = minus(b, a), minus(c, a)
     d1, d2 = -inner(ab, a), -inner(ac, a)
@@ -62,7 +62,7 @@ def share(x: float, y: float) -> float:
     return x / (x + y) if x + y > 0.0 else 0.0
 
 
-def nearest_of_edges(a: Any, b: Any, c: Any) -> Triple:
+def nearest_of_edges(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
     """Weights of three points in the point of their triangle's sides that is nearest to the origin."""
     r, s, t = part_of_segment(a, b), part_of_segment(b, c), part_of_segment(c, a)
     x, y, z = along(a, r, minus(b, a)), along(b, s, minus(c, b)), along(c, t, minus(a, c))
@@ -72,14 +72,14 @@ def nearest_of_edges(a: Any, b: Any, c: Any) -> Triple:
     return (0.0, 1.0 - s, s) if bc <= ca else (t, 0.0, 1.0 - t)
 
 
-def part_of_segment(a: Any, b: Any) -> float:
+def part_of_segment(a: TripleLike, b: TripleLike) -> float:
     """How far from a to b, within 0 and 1, the point of the segment lies that is nearest to the origin."""
     ab = minus(b, a)
     square = inner(ab, ab)
     return min(max(-inner(ab, a) / square, 0.0), 1.0) if square > 0.0 else 0.0
 
 
-def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
+def nearest_of_simplex(supports: Matrix, count: int, weights: Vector) -> bool:
     """Write the weights of the point of a simplex that is nearest to the origin; whether the origin is within it."""
     for i in range(4):
         weights[i] = 0.0
@@ -114,7 +114,7 @@ def nearest_of_simplex(supports: Any, count: int, weights: Any) -> bool:
     return inside
 
 
-def reduced(supports: Any, count: int, weights: Any) -> int:
+def reduced(supports: Matrix, count: int, weights: Vector) -> int:
     """Leave out the points of a simplex without weight; how many are left."""
     kept = 0
     for i in range(count):
@@ -126,7 +126,7 @@ def reduced(supports: Any, count: int, weights: Any) -> int:
     return kept
 
 
-def weighted(supports: Any, count: int, weights: Any, column: int) -> Triple:
+def weighted(supports: Matrix, count: int, weights: Vector, column: int) -> Triple:
     x = y = z = 0.0
     for i in range(count):
         w = weights[i]
@@ -136,7 +136,7 @@ def weighted(supports: Any, count: int, weights: Any, column: int) -> Triple:
     return x, y, z
 
 
-def merge_simplex(supports: Any, count: int, weights: Any) -> None:
+def merge_simplex(supports: Matrix, count: int, weights: Vector) -> None:
     """Put the nearest point of a simplex in its place: both shapes have their parts of it, as they have corners'."""
     for j in range(9):
         x = 0.0
@@ -146,7 +146,9 @@ def merge_simplex(supports: Any, count: int, weights: Any) -> None:
     weights[0] = 1.0
 
 
-def closest(one: Any, other: Any, direction: Any, bounds: Any, supports: Any, weights: Any) -> tuple[int, float]:
+def closest(
+    one: ConvexShape, other: ConvexShape, direction: TripleLike, bounds: Triple, supports: Matrix, weights: Vector
+) -> tuple[int, float]:
     """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
 
     `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, the distance from which

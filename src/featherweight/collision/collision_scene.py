@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from .face_clipping import MOST_POINTS
 from .height_fields import MOST_PATCHES
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL, PLANE, HEIGHTS = range(8)
 ROUND = 8  # corners of the polygon that stands for a cylinder's end
@@ -22,62 +21,62 @@ class CollisionScene(NamedTuple):
     A pair's first shape has the lower kind; of its candidates for contact the first is `first`.
     """
 
-    kind: Any  # (shapes,) int
-    body: Any  # (shapes,) int, among the bodies that may touch; -1 for the world
-    placement: Any  # (shapes, 12) rows of placement in the body's frame (see `triples`)
-    size: Any  # (shapes, 3) [m]: radius and half length, half lengths, or radii
-    radius: Any  # (shapes,) [m] of the ball around it
-    data: Any  # (shapes, 8) int: see `part_ranges`
-    pair: Any  # (pairs, 2) int
-    margin: Any  # (pairs,) [m] of their own
-    first: Any  # (pairs,) int
-    enabled: Any  # (pairs,) bool
-    balls: Any  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
-    hulls: Any  # Hulls
-    fields: Any  # HeightFields
+    kind: Integers  # (shapes,)
+    body: Integers  # (shapes,), among the bodies that may touch; -1 for the world
+    placement: Matrix  # (shapes, 12) rows of placement in the body's frame (see `triples`)
+    size: Matrix  # (shapes, 3) [m]: radius and half length, half lengths, or radii
+    radius: Vector  # (shapes,) [m] of the ball around it
+    data: IntegerMatrix  # (shapes, 8) see `part_ranges`
+    pair: IntegerMatrix  # (pairs, 2)
+    margin: Vector  # (pairs,) [m] of their own
+    first: Integers  # (pairs,)
+    enabled: Booleans  # (pairs,)
+    balls: Matrix  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
+    hulls: Hulls
+    fields: HeightFields
 
 
 class HeightFields(NamedTuple):
     """All height fields (see `height_fields`), in one set of arrays."""
 
-    heights: Any  # (n,)
-    grid: Any  # (fields, 3) int
-    edges: Any  # (fields, 6)
+    heights: Vector  # (n,)
+    grid: IntegerMatrix  # (fields, 3)
+    edges: Matrix  # (fields, 6)
 
 
 class Hulls(NamedTuple):
     """All convex hulls of meshes (see `hulls`), in one set of arrays."""
 
-    vertices: Any  # (n, 3)
-    links: Any
-    linked: Any
-    around: Any
-    faces: Any
-    corners: Any
-    normals: Any
-    owners: Any
-    owned: Any
-    starts: Any
+    vertices: Matrix  # (n, 3)
+    links: Integers
+    linked: Integers
+    around: Matrix
+    faces: Integers
+    corners: Integers
+    normals: Matrix
+    owners: Integers
+    owned: Integers
+    starts: Integers
 
 
 class CollisionWork(NamedTuple):
     """Room for `find_contacts` to work in; of one thread."""
 
-    placement: Any  # (shapes, 12) in the world
-    velocity: Any  # (shapes, 3) of middles
-    turning: Any  # (shapes,) [rad] of a step
-    ball: Any  # (shapes,) [m] radius of the ball around a shape and its way in a step
-    apart: Any  # (pairs, 3) directions along which shapes were apart; zero where none is known
-    found: Any  # (n, 8) point, normal, gap, and number among the pair's candidates
-    ends: Any  # (2, 3)
-    polygons: Any  # (3, n, 3)
-    supports: Any  # (n, 9) points of the difference of two shapes, and those of both that they are of
-    planes: Any  # (n, 4) of faces: normal, and distance from the origin
-    triangles: Any  # (n, 3) int, of supports
-    horizon: Any  # (n, 2) int, of supports
-    weights: Any  # (8,)
-    nearest: Any  # (9,) what `gap_of_convex` writes
-    patches: Any  # (n, 11), see `height_fields`
+    placement: Matrix  # (shapes, 12) in the world
+    velocity: Matrix  # (shapes, 3) of middles
+    turning: Vector  # (shapes,) [rad] of a step
+    ball: Vector  # (shapes,) [m] radius of the ball around a shape and its way in a step
+    apart: Matrix  # (pairs, 3) directions along which shapes were apart; zero where none is known
+    found: Matrix  # (n, 8) point, normal, gap, and number among the pair's candidates
+    ends: Matrix  # (2, 3)
+    polygons: Tensor  # (3, n, 3)
+    supports: Matrix  # (n, 9) points of the difference of two shapes, and those of both that they are of
+    planes: Matrix  # (n, 4) of faces: normal, and distance from the origin
+    triangles: IntegerMatrix  # (n, 3), of supports
+    horizon: IntegerMatrix  # (n, 2), of supports
+    weights: Vector  # (8,)
+    nearest: Vector  # (9,) what `gap_of_convex` writes
+    patches: Matrix  # (n, 11), see `height_fields`
 
 
 def collision_work(scene: CollisionScene) -> CollisionWork:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .convex_shapes import ALIGNED, convex_shape, face_towards
+from ..engine.loops.array_types import Vector
+from .collision_scene import CollisionScene, CollisionWork, Hulls
+from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, put_face_points
 from .round_contacts import SAME, put
 from .separation import FAR, NEVER, are_apart, gap_of_convex
-from .triples import inner, times
+from .triples import Triple, inner, times
 
 
-def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
+def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
     """Write the contacts of shapes a and b with gaps below `reach`; how many there are.
 
     `apart` (3,) is a direction along which the shapes were apart before. Where they still are, nothing else is looked at.
@@ -31,7 +31,13 @@ def convex_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart: 
     return with_faces(scene.hulls, (one, other), (middle, n, gap), reach, work)
 
 
-def with_faces(hulls: Any, shapes: Any, contact: Any, reach: float, work: Any) -> int:
+def with_faces(
+    hulls: Hulls,
+    shapes: tuple[ConvexShape, ConvexShape],
+    contact: tuple[Triple, Triple, float],
+    reach: float,
+    work: CollisionWork,
+) -> int:
     """The points of two shapes whose faces touch, and the nearest or deepest one where that is not among them."""
     one, other = shapes
     point, n, gap = contact

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from math import cos, pi, sin, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..engine.loops.array_types import Matrix, Vector
 from .box_contacts import most_opposed
-from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, ROUND, SPHERE
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, ROUND, SPHERE, Hulls
 from .face_clipping import write_box_face
-from .hulls import farthest_vertex, searched_hull
-from .triples import Triple, along, inner, placed, position_of, times, turned, turned_back
+from .hulls import SearchedHull, farthest_vertex, searched_hull
+from .query_tables import SearchWork, ShapeTable
+from .triples import Triple, TripleLike, along, inner, placed, position_of, times, turned, turned_back
 
 ALIGNED = 1.0 - 5e-11  # cosine of the angle between a face's normal and the contact's, up to which the face touches as a whole
 END = 0.7  # cosine between a cylinder's axis and the contact's normal from which on its end touches, not its side
@@ -18,21 +20,21 @@ END = 0.7  # cosine between a cylinder's axis and the contact's normal from whic
 class ConvexShape(NamedTuple):
     """A placed shape. Spheres and capsules are a point and a segment, with `rounding` [m] around them."""
 
-    kind: Any
-    P: Any  # placement row
-    S: Any  # size
-    rounding: Any
-    hull: Any  # see `farthest_vertex`
+    kind: int
+    P: Vector  # placement row
+    S: Vector  # size
+    rounding: float
+    hull: SearchedHull
 
 
-def convex_shape(scene: Any, g: int, work: Any) -> Any:
+def convex_shape(scene: ShapeTable, g: int, work: SearchWork) -> ConvexShape:
     """Shape g of a scene."""
     kind, S, h = scene.kind[g], scene.size[g], scene.hulls
     rounding = S[0] if kind in (SPHERE, CAPSULE) else 0.0
     return ConvexShape(kind, work.placement[g], S, rounding, searched_hull(h, scene.data[g]))
 
 
-def farthest_point(shape: Any, direction: Any) -> Triple:
+def farthest_point(shape: ConvexShape, direction: TripleLike) -> Triple:
     """The point of a shape, without its rounding, that lies farthest along a direction of the world."""
     P, S, kind = shape.P, shape.S, shape.kind
     if kind == SPHERE:
@@ -56,7 +58,7 @@ def farthest_point(shape: Any, direction: Any) -> Triple:
     return placed(P, x)
 
 
-def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[int, Triple]:
+def face_towards(hulls: Hulls, shape: ConvexShape, direction: TripleLike, polygon: Matrix) -> tuple[int, Triple]:
     """Write the face, side or point of a shape that is turned most along a direction: its corners and outward normal.
 
     Where that is no face (fewer than three corners) the normal is zero.
@@ -89,7 +91,7 @@ def face_towards(hulls: Any, shape: Any, direction: Any, polygon: Any) -> tuple[
     return 1, none
 
 
-def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
+def face_of_hull(hulls: Hulls, shape: ConvexShape, d: TripleLike) -> int:
     """The face turned most along d (in the hull's frame) of those at its farthest vertex, by its number."""
     vertex = farthest_vertex(shape.hull, d)
     best, most = 0, -2.0
@@ -100,5 +102,5 @@ def face_of_hull(hulls: Any, shape: Any, d: Any) -> int:
     return best
 
 
-def write_corner(polygon: Any, i: int, x: Any) -> None:
+def write_corner(polygon: Matrix, i: int, x: TripleLike) -> None:
     polygon[i, 0], polygon[i, 1], polygon[i, 2] = x[0], x[1], x[2]

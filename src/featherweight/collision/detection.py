@@ -8,10 +8,11 @@ points at which it may touch; a contact keeps the number of its candidate.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from .box_contacts import box_box
-from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE, CollisionScene, CollisionWork
 from .convex_contacts import convex_contacts
 from .ground_contacts import (
     box_plane,
@@ -32,47 +33,55 @@ from .round_contacts import (
     capsule_box,
     capsule_capsule,
 )  # fmt: skip
-from .triples import axis_of, inner, length_of, minus, position_of
+from .triples import Triple, TripleLike, axis_of, inner, length_of, minus, position_of
 
 
 class ContactPoints(NamedTuple):
-    """Contacts of one robot; of many, with a leading axis, and room for some."""
+    """Contacts of one robot, or room for some."""
 
-    candidate: Any  # (c,) int
-    a: Any  # (c,) int
-    b: Any  # (c,) int
-    point: Any  # (c, 3) [m]
-    normal: Any  # (c, 3)
-    gap: Any  # (c,) [m]
+    candidate: Integers  # (c,)
+    a: Integers  # (c,)
+    b: Integers  # (c,)
+    point: Matrix  # (c, 3) [m]
+    normal: Matrix  # (c, 3)
+    gap: Vector  # (c,) [m]
 
 
-def find_contacts(scene: Any, placement: Any, velocity: Any, settings: Any, contacts: Any, work: Any) -> int:
+def find_contacts(
+    scene: CollisionScene,
+    placement: Tensor,
+    velocity: Matrix,
+    step: float,
+    margin: float,
+    contacts: ContactPoints,
+    work: CollisionWork,
+) -> int:
     """Write the contacts of one robot; how many there are, or -1 if there is no room for them.
 
     `placement` (bodies, 4, 4) and `velocity` (bodies, 6), linear and angular in each body's axes, are of the bodies that may
-    touch. A contact has a gap below the margin, or would have it after a step at these velocities. `work` is a `CollisionWork`.
+    touch. A contact has a gap below the margin, or would have it after a step at these velocities.
     """
-    place_shapes(scene, placement, velocity, settings.step, work)
+    place_shapes(scene, placement, velocity, step, work)
     count = 0
     for p in range(len(scene.first)):
         if not scene.enabled[p]:
             continue
-        margin = scene.margin[p]  # at which the pair touches
-        reach = settings.margin + margin
+        touching = scene.margin[p]  # the gap at which the pair touches
+        reach = margin + touching
         a, b = scene.pair[p, 0], scene.pair[p, 1]
         if scene.kind[b] < PLANE and are_far(work.placement[a], work.placement[b], reach + work.ball[a] + work.ball[b]):
             continue
-        wide = reach + way_in_step(scene, a, b, settings.step, work)
+        wide = reach + way_in_step(scene, a, b, step, work)
         if not is_near(scene, a, b, wide, work):
             continue
         found = contacts_of_pair(scene, a, b, wide, work, work.apart[p])
-        count = keep(scene, p, found, (placement, velocity), (settings.margin, settings.step, margin), contacts, count, work)
+        count = keep(scene, p, found, (placement, velocity), (margin, step, touching), contacts, count, work)
         if count < 0:
             return -1
     return count
 
 
-def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: Any) -> None:
+def place_shapes(scene: CollisionScene, placement: Tensor, velocity: Matrix, step: float, work: CollisionWork) -> None:
     """Placements of shapes in the world, velocities of their middles, and what turning adds to the way of their surfaces."""
     for g in range(len(scene.kind)):
         own, P, body = scene.placement[g], work.placement[g], scene.body[g]
@@ -93,13 +102,13 @@ def place_shapes(scene: Any, placement: Any, velocity: Any, step: float, work: A
         work.ball[g] = scene.radius[g] * (1.0 + work.turning[g]) + step * length_of(work.velocity[g])
 
 
-def are_far(PA: Any, PB: Any, reach: float) -> bool:
+def are_far(PA: Vector, PB: Vector, reach: float) -> bool:
     """Whether the middles of two placed shapes are `reach` [m] apart, or farther."""
     x, y, z = PA[9] - PB[9], PA[10] - PB[10], PA[11] - PB[11]
     return x * x + y * y + z * z >= reach * reach  # type: ignore[no-any-return]
 
 
-def write_velocity(T: Any, v: Any, x: Any, out: Any) -> None:
+def write_velocity(T: Matrix, v: Vector, x: TripleLike, out: Vector) -> None:
     """Of a point x in the world that a body at T carries, which moves at v (linear, angular) in its axes."""
     d = x[0] - T[0, 3], x[1] - T[1, 3], x[2] - T[2, 3]
     wx = T[0, 0] * v[3] + T[0, 1] * v[4] + T[0, 2] * v[5]
@@ -110,7 +119,7 @@ def write_velocity(T: Any, v: Any, x: Any, out: Any) -> None:
     out[2] = T[2, 0] * v[0] + T[2, 1] * v[1] + T[2, 2] * v[2] + wx * d[1] - wy * d[0]
 
 
-def way_in_step(scene: Any, a: int, b: int, step: float, work: Any) -> float:
+def way_in_step(scene: CollisionScene, a: int, b: int, step: float, work: CollisionWork) -> float:
     """A bound of how much nearer two shapes may come in a step [m]."""
     way = step * length_of(minus(work.velocity[a], work.velocity[b])) + work.turning[a] * scene.radius[a]
     if scene.kind[b] < PLANE:
@@ -119,7 +128,7 @@ def way_in_step(scene: Any, a: int, b: int, step: float, work: Any) -> float:
     return way + work.turning[b] * (between + scene.radius[a])  # type: ignore[no-any-return]
 
 
-def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
+def is_near(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork) -> bool:
     """Whether the balls around two shapes, or the ball and the ground, come within `reach` [m]."""
     PA, PB = work.placement[a], work.placement[b]
     apart = minus(position_of(PA), position_of(PB))
@@ -132,7 +141,7 @@ def is_near(scene: Any, a: int, b: int, reach: float, work: Any) -> bool:
     return inner(apart, apart) < most * most  # type: ignore[no-any-return]
 
 
-def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
+def contacts_of_pair(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
     """Write the contacts of two shapes, the first of which has the lower kind, into `work.found`; how many there are.
 
     Those with gaps of `reach` [m] and more may be among them, or may not. `apart` is that of `convex_contacts`.
@@ -151,15 +160,17 @@ def contacts_of_pair(scene: Any, a: int, b: int, reach: float, work: Any, apart:
     return general_contacts(scene, a, b, reach, work, apart)
 
 
-def contacts_on_heights(scene: Any, a: int, b: int, reach: float, work: Any) -> int:
+def contacts_on_heights(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork) -> int:
     """Contacts of the balls that stand for a shape with a height field."""
     fields, f = scene.fields, scene.data[b, 0]
     field = fields.heights, fields.grid[f], fields.edges[f]
     balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
-    return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work)
+    return balls_on_heights(work.placement[a], balls, work.placement[b], field, reach, work.patches, work.found)
 
 
-def closed_contacts(first: Any, second: Any, reach: float, work: Any) -> int:
+def closed_contacts(
+    first: tuple[int, Vector, Vector], second: tuple[int, Vector, Vector], reach: float, work: CollisionWork
+) -> int:
     """The contacts of shapes (kind, placement, size) in closed form, -1 where there is none."""
     one, PA, SA = first
     other, PB, SB = second
@@ -175,7 +186,7 @@ def closed_contacts(first: Any, second: Any, reach: float, work: Any) -> int:
     return -1
 
 
-def on_ball(kind: int, c: Any, r: float, P: Any, S: Any, found: Any) -> int:
+def on_ball(kind: int, c: TripleLike, r: float, P: Vector, S: Vector, found: Matrix) -> int:
     """Contacts of a ball with other shapes."""
     if kind == CAPSULE:
         return ball_capsule(c, r, P, S, found, 0)
@@ -188,7 +199,7 @@ def on_ball(kind: int, c: Any, r: float, P: Any, S: Any, found: Any) -> int:
     return -1
 
 
-def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
+def on_plane(kind: int, PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
     """Contacts of shapes with a half space."""
     if kind == CAPSULE:
         return capsule_plane(PA, S, PB, found)
@@ -201,7 +212,7 @@ def on_plane(kind: int, PA: Any, S: Any, PB: Any, found: Any) -> int:
     return -1
 
 
-def general_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart: Any) -> int:
+def general_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
     """Contacts of a hull and a half space, two boxes, and any other convex shapes."""
     hulls, PA, PB = scene.hulls, work.placement[a], work.placement[b]
     if scene.kind[b] == PLANE:
@@ -213,7 +224,16 @@ def general_contacts(scene: Any, a: int, b: int, reach: float, work: Any, apart:
     return convex_contacts(scene, a, b, reach, work, apart)
 
 
-def keep(scene: Any, p: int, found: int, motion: Any, bounds: Any, contacts: Any, count: int, work: Any) -> int:
+def keep(
+    scene: CollisionScene,
+    p: int,
+    found: int,
+    motion: tuple[Tensor, Matrix],
+    bounds: Triple,
+    contacts: ContactPoints,
+    count: int,
+    work: CollisionWork,
+) -> int:
     """Of the points found for a pair write those that count; how many contacts there are then, or -1 without room.
 
     `motion` are placements and velocities of bodies, `bounds` the reach, the step, and the gap at which they touch.

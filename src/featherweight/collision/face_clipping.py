@@ -7,17 +7,17 @@ segment or a point, is in `polygons[1]`, and is cut by the planes through the si
 from __future__ import annotations
 
 from math import cos, pi, sin
-from typing import Any
 
+from ..engine.loops.array_types import Matrix, Tensor, Vector
 from .round_contacts import put
-from .triples import along, inner, length_of, minus, outer, plus, times
+from .triples import TripleLike, along, inner, length_of, minus, outer, plus, times
 
 MOST_POINTS = 8  # of one pair's faces
 EDGE_TOLERANCE = 1e-9  # of the length of a side: so far outside it counts as on it
 TILT = 0.02  # of many points those count that would be deepest if the body were turned by this angle [rad] in 8 directions
 
 
-def write_box_face(P: Any, H: Any, k: int, sign: float, polygon: Any) -> int:
+def write_box_face(P: Vector, H: Vector, k: int, sign: float, polygon: Matrix) -> int:
     """The face of a box whose outward normal is sign times axis k: its corners, counter-clockwise about the normal."""
     i, j = (k + 1) % 3, (k + 2) % 3
     for c in range(4):
@@ -28,7 +28,7 @@ def write_box_face(P: Any, H: Any, k: int, sign: float, polygon: Any) -> int:
     return 4
 
 
-def clipped_faces(polygons: Any, m: int, count: int, normal: Any) -> tuple[int, int]:
+def clipped_faces(polygons: Tensor, m: int, count: int, normal: TripleLike) -> tuple[int, int]:
     """Cut the incident polygon by the m sides of the reference face; where it then is, and how many corners it has."""
     source, target = 1, 2
     for i in range(m):
@@ -55,7 +55,7 @@ def clipped_faces(polygons: Any, m: int, count: int, normal: Any) -> tuple[int, 
     return source, count
 
 
-def put_face_points(polygons: Any, m: int, count: int, outward: Any, sign: float, reach: float, found: Any) -> int:
+def put_face_points(polygons: Tensor, m: int, count: int, outward: TripleLike, sign: float, reach: float, found: Matrix) -> int:
     """Contacts of the reference face with the incident one below `reach`: gaps are those along the reference's normal.
 
     `outward` is that normal, `sign` times it leads from the second shape to the first.
@@ -80,7 +80,7 @@ def put_face_points(polygons: Any, m: int, count: int, outward: Any, sign: float
     return near
 
 
-def spread(points: Any, count: int, outward: Any, start: Any, chosen: Any) -> int:
+def spread(points: Matrix, count: int, outward: TripleLike, start: TripleLike, chosen: Matrix) -> int:
     """Write at most `MOST_POINTS` of many points: the deepest, and those that would be if the body turned a little."""
     first = outer(outward, minus(points[1], points[0]))
     size = length_of(first)

@@ -8,18 +8,19 @@ is deeper below the surface than it is wide.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
+from ..engine.loops.array_types import Vector
 from .collision_scene import HULL
 from .convex_shapes import ConvexShape, convex_shape, write_corner
-from .height_fields import around, vertex_of
+from .height_fields import FieldArrays, around, vertex_of
+from .query_tables import PairTable, QueryWork
 from .separation import FAR, gap_or_rounding
-from .triples import position_of, seen_from, turned
+from .triples import TripleLike, position_of, seen_from, turned
 
 CORNERS = 6
 
 
-def gap_to_field(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
+def gap_to_field(table: PairTable, a: int, b: int, bounds: tuple[float, float], work: QueryWork) -> float:
     """The gap of shape a and height field b (see `pair_gaps`)."""
     most, enough = bounds
     f = table.data[b, 0]
@@ -44,7 +45,7 @@ def gap_to_field(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
     return best
 
 
-def distance_of_cell(field: Any, i: int, j: int, c: Any) -> float:
+def distance_of_cell(field: FieldArrays, i: int, j: int, c: TripleLike) -> float:
     """The distance of a point from the box around a cell."""
     heights, grid, edges = field
     at = grid[0] + i * grid[2] + j
@@ -56,7 +57,14 @@ def distance_of_cell(field: Any, i: int, j: int, c: Any) -> float:
     return sqrt(dx * dx + dy * dy + dz * dz)
 
 
-def gap_to_cell(table: Any, shape: Any, b: int, cell: Any, bounds: Any, work: Any) -> float:
+def gap_to_cell(
+    table: PairTable,
+    shape: ConvexShape,
+    b: int,
+    cell: tuple[FieldArrays, int, int],
+    bounds: tuple[float, float, float, float],
+    work: QueryWork,
+) -> float:
     """The least of `best` and the gaps to both prisms of a cell; what is nearest is written to `work.best`."""
     field, i, j = cell
     most, enough, radius, best = bounds
@@ -69,10 +77,10 @@ def gap_to_cell(table: Any, shape: Any, b: int, cell: Any, bounds: Any, work: An
             best = gap
             for x in range(9):
                 work.best[x] = work.nearest[x]
-    return best  # type: ignore[no-any-return]
+    return best
 
 
-def write_prism(field: Any, triangle: Any, P: Any, work: Any) -> float:
+def write_prism(field: FieldArrays, triangle: tuple[int, int, int], P: Vector, work: QueryWork) -> float:
     """Write the corners of the prism under triangle (i, j, which of two) from its middle, and where that is; its radius."""
     i, j, k = triangle
     u, w, x = vertex_of(field, i, j), vertex_of(field, i + 1, j + 1), vertex_of(field, i + 1 - k, j + k)

@@ -6,33 +6,33 @@ Rows of `found` are as in `round_contacts`, but points are on the ground. A half
 from __future__ import annotations
 
 from math import cos, pi, sin, sqrt
-from typing import Any
 
+from ..engine.loops.array_types import Matrix, Vector
 from .face_clipping import MOST_POINTS, TILT
-from .hulls import farthest_vertex
+from .hulls import SearchedHull, farthest_vertex
 from .round_contacts import put
-from .triples import along, axis_of, inner, length_of, minus, outer, placed, position_of, times, turned_back
+from .triples import TripleLike, along, axis_of, inner, length_of, minus, outer, placed, position_of, times, turned_back
 
 UPRIGHT = 0.9  # cosine of a cylinder's tilt from which on its whole end may touch
 FLAT = 1e-7  # [m] by so much the lowest point of a cylinder's end must be below the others to count beside them
 BESIDE = 0.999  # cosine of the angle on a rim within which two points are one
 
 
-def point_plane(c: Any, r: float, P: Any, found: Any, k: int) -> int:
+def point_plane(c: TripleLike, r: float, P: Vector, found: Matrix, k: int) -> int:
     """A ball, or a point, and a half space."""
     n = axis_of(P, 2)
     height = inner(n, minus(c, position_of(P)))
     return put(found, k, along(c, -height, n), n, height - r)
 
 
-def capsule_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
+def capsule_plane(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
     """Both ends."""
     c, axis = position_of(PA), axis_of(PA, 2)
     point_plane(along(c, -S[1], axis), S[0], PB, found, 0)
     return point_plane(along(c, S[1], axis), S[0], PB, found, 1)
 
 
-def box_plane(PA: Any, H: Any, PB: Any, found: Any) -> int:
+def box_plane(PA: Vector, H: Vector, PB: Vector, found: Matrix) -> int:
     """All corners."""
     for i in range(8):
         corner = (H[0] if i & 1 else -H[0]), (H[1] if i & 2 else -H[1]), (H[2] if i & 4 else -H[2])
@@ -40,7 +40,7 @@ def box_plane(PA: Any, H: Any, PB: Any, found: Any) -> int:
     return 8
 
 
-def cylinder_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
+def cylinder_plane(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
     """The lowest points of both ends, and four points of the lower end's rim where that is nearly level."""
     n = turned_back(PA, axis_of(PB, 2))
     end = -S[1] if n[2] >= 0.0 else S[1]  # of the lower end
@@ -60,7 +60,7 @@ def cylinder_plane(PA: Any, S: Any, PB: Any, found: Any) -> int:
     return k
 
 
-def ellipsoid_plane(PA: Any, e: Any, PB: Any, found: Any) -> int:
+def ellipsoid_plane(PA: Vector, e: Vector, PB: Vector, found: Matrix) -> int:
     """The lowest point."""
     n = turned_back(PA, axis_of(PB, 2))
     s = e[0] * n[0], e[1] * n[1], e[2] * n[2]
@@ -68,7 +68,7 @@ def ellipsoid_plane(PA: Any, e: Any, PB: Any, found: Any) -> int:
     return point_plane(placed(PA, (d * e[0] * s[0], d * e[1] * s[1], d * e[2] * s[2])), 0.0, PB, found, 0)
 
 
-def hull_plane(PA: Any, hull: Any, PB: Any, found: Any) -> int:
+def hull_plane(PA: Vector, hull: SearchedHull, PB: Vector, found: Matrix) -> int:
     """The lowest vertex, and those that would be the lowest if the body were turned a little, in seven directions."""
     n = turned_back(PA, axis_of(PB, 2))
     x = (1.0, 0.0, 0.0) if abs(n[0]) < 0.9 else (0.0, 1.0, 0.0)

@@ -17,23 +17,30 @@ edge (zero for others), and the dimension of what is touched: 2 for a face, 1 fo
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
+from ..engine.loops.array_types import Integers, Matrix, Vector
 from .round_contacts import SAME, put
-from .triples import Triple, along, inner, length_of, minus, placed, seen_from, times, turned
+from .triples import Triple, TripleLike, along, inner, length_of, minus, placed, seen_from, times, turned
 
 MOST_PATCHES = 4  # of one ball, the nearest ones
+GridNumbers = Integers | tuple[int, ...]
+FieldArrays = tuple[Vector, GridNumbers, Vector]  # heights, grid, edges
+
 INEXACT = 1e-9  # relative to a cell: how far outside of a triangle a point may be that counts as inside
 
 
-def normal_and_height(heights: Any, grid: Any, edges: Any, x: float, y: float) -> tuple[float, float, float, float]:
+def normal_and_height(
+    heights: Vector, grid: GridNumbers, edges: Vector, x: float, y: float
+) -> tuple[float, float, float, float]:
     """The normal of the triangle at (x, y), and the height of its plane there; beyond the edges of the nearest triangle."""
     s, t = (x - edges[0]) / edges[2], (y - edges[1]) / edges[3]
     i, j = min(max(int(s), 0), grid[1] - 2), min(max(int(t), 0), grid[2] - 2)
     return plane_of(heights, grid, edges, (i, j, s - i < t - j), (x, y))
 
 
-def plane_of(heights: Any, grid: Any, edges: Any, triangle: Any, at: Any) -> tuple[float, float, float, float]:
+def plane_of(
+    heights: Vector, grid: GridNumbers, edges: Vector, triangle: tuple[int, int, bool], at: tuple[float, float]
+) -> tuple[float, float, float, float]:
     """The normal of a triangle, of cell (i, j) and above its diagonal in the grid or not, and its plane's height at (x, y)."""
     i, j, above = triangle
     ny = grid[2]
@@ -50,28 +57,30 @@ def plane_of(heights: Any, grid: Any, edges: Any, triangle: Any, at: Any) -> tup
     return -dx / size, -dy / size, 1.0 / size, height
 
 
-def vertex_of(field: Any, i: int, j: int) -> Triple:
+def vertex_of(field: FieldArrays, i: int, j: int) -> Triple:
     heights, grid, edges = field
     return edges[0] + i * edges[2], edges[1] + j * edges[3], heights[grid[0] + i * grid[2] + j]
 
 
-def balls_on_heights(PA: Any, balls: Any, PB: Any, field: Any, reach: float, work: Any) -> int:
+def balls_on_heights(
+    PA: Vector, balls: Matrix, PB: Vector, field: FieldArrays, reach: float, patches: Matrix, found: Matrix
+) -> int:
     """Contacts within `reach` [m] of balls (n, 4), centres in the frame of a shape and radii, and a height field.
 
-    Ball i has the candidates MOST_PATCHES i and following ones.
+    Ball i has the candidates MOST_PATCHES i and following ones. `patches` is room to work in.
     """
     k = 0
     for i in range(len(balls)):
         c, radius = placed(PA, balls[i]), balls[i, 3]
-        for l in range(field_patches(field, seen_from(PB, c), radius + reach, work.patches)):
-            row = work.patches[l]
+        for l in range(field_patches(field, seen_from(PB, c), radius + reach, patches)):
+            row = patches[l]
             n = turned(PB, (row[3], row[4], row[5]))
-            k = put(work.found, k, along(c, -row[6], n), n, row[6] - radius)
-            work.found[k - 1, 7] = MOST_PATCHES * i + l
+            k = put(found, k, along(c, -row[6], n), n, row[6] - radius)
+            found[k - 1, 7] = MOST_PATCHES * i + l
     return k
 
 
-def field_patches(field: Any, c: Any, reach: float, patches: Any) -> int:
+def field_patches(field: FieldArrays, c: TripleLike, reach: float, patches: Matrix) -> int:
     """Write what a point c in the frame of the field is next to within `reach` [m]; how many rows there are."""
     heights, grid, edges = field
     x = min(max(c[0], edges[0]), edges[0] + (grid[1] - 1) * edges[2])
@@ -104,7 +113,7 @@ def around(x: float, reach: float, start: float, step: float, count: int) -> tup
     return int(max(first, 0.0)), int(min(last + 1.0, count - 1.0))
 
 
-def way_out(field: Any, c: Any, normal: Any, depth: float, patches: Any) -> int:
+def way_out(field: FieldArrays, c: TripleLike, normal: Triple, depth: float, patches: Matrix) -> int:
     """The shortest one of a point within the solid; `normal` and `depth`, which is negative, are those of the surface."""
     _, grid, edges = field
     n, d = normal, depth
@@ -119,7 +128,7 @@ def way_out(field: Any, c: Any, normal: Any, depth: float, patches: Any) -> int:
     return put_patch(patches, 0, along(c, -d, n), n, d, (0.0, 0.0, 0.0), 2)
 
 
-def side_patch(c: Any, p: Any, reach: float, patches: Any) -> int:
+def side_patch(c: TripleLike, p: TripleLike, reach: float, patches: Matrix) -> int:
     """The point p of a wall or of the base that is next to a point c outside."""
     apart = minus(c, p)
     distance = length_of(apart)
@@ -130,7 +139,7 @@ def side_patch(c: Any, p: Any, reach: float, patches: Any) -> int:
     return put_patch(patches, 0, p, n, distance, (x, y, z) if dimension == 1 else (0.0, 0.0, 0.0), dimension)
 
 
-def triangle_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
+def triangle_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
     """Of the two triangles of cell (i, j), where the foot of the perpendicular from c is on them."""
     heights, grid, edges = field
     if i >= grid[1] - 1 or j >= grid[2] - 1:
@@ -152,7 +161,7 @@ def triangle_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: 
     return count
 
 
-def edge_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
+def edge_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
     """Of the edges from vertex (i, j) along x, along y and along the diagonal."""
     grid = field[1]
     last, end = grid[1] - 1, grid[2] - 1
@@ -180,7 +189,7 @@ def edge_patches(field: Any, i: int, j: int, c: Any, reach: float, patches: Any,
     return count
 
 
-def vertex_patch(field: Any, i: int, j: int, c: Any, reach: float, patches: Any, count: int) -> int:
+def vertex_patch(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
     """Of vertex (i, j)."""
     grid = field[1]
     p = vertex_of(field, i, j)
@@ -197,7 +206,7 @@ def vertex_patch(field: Any, i: int, j: int, c: Any, reach: float, patches: Any,
     return put_patch(patches, count, p, times(1.0 / distance, minus(c, p)), distance, (0.0, 0.0, 0.0), 0)
 
 
-def is_beside(field: Any, i: int, j: int, c: Any, p: Any) -> bool:
+def is_beside(field: FieldArrays, i: int, j: int, c: TripleLike, p: TripleLike) -> bool:
     """Whether c gets no nearer from p on towards vertex (i, j), or there is none."""
     if i < 0 or j < 0 or i >= field[1][1] or j >= field[1][2]:
         return True
@@ -205,7 +214,9 @@ def is_beside(field: Any, i: int, j: int, c: Any, p: Any) -> bool:
     return inner(minus(c, p), way) <= INEXACT * inner(way, way)
 
 
-def put_patch(patches: Any, count: int, p: Any, n: Any, distance: float, edge: Any, dimension: int) -> int:
+def put_patch(
+    patches: Matrix, count: int, p: TripleLike, n: TripleLike, distance: float, edge: TripleLike, dimension: int
+) -> int:
     """Write a row unless there is one at its point; in place of the farthest where there are too many."""
     farthest = 0
     for k in range(count):

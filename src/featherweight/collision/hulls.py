@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..extras import install_command
-from .triples import inner
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from .collision_scene import Hulls
+from .triples import TripleLike, inner
 
 FEW = 16  # vertices that are looked at one by one
 GRID = 8  # cells of directions along both sides of a cube's faces
@@ -17,21 +17,24 @@ CELLS = 6 * GRID * GRID
 COPLANAR = 1e-7  # sine of the angle between faces that are one
 STEPS = 10000  # of a climb, which ends by itself
 
+SearchedHull = tuple[Matrix, Integers, Integers, Matrix, Integers, int, int, int]
+"""Vertices, links, linked, around and starts of `Hulls`; the first vertex of the hull and the stop, and its first start."""
+
 
 class Hull(NamedTuple):
     """The corners (n, 3) of a convex hull, counted from the first of this hull where several are in one array; each one's
     neighbours along edges and its faces, and the corners of each face, counter-clockwise from outside, as ranges of arrays."""
 
-    vertices: Array  # (n, 3)
-    links: Array  # (n + 1,) where the neighbours of each vertex begin in `linked`
-    linked: Array
-    around: Array  # (m, 3) the neighbours themselves, in the order in which a search reads them
-    faces: Array  # (f + 1,) where the corners of each face begin in `corners`
-    corners: Array
-    normals: Array  # (f, 3) outward
-    owners: Array  # (n + 1,) where the faces of each vertex begin in `owned`
-    owned: Array
-    starts: Array  # (CELLS,) the vertex that is farthest along the middle of each cell of directions, see `cell_of`
+    vertices: Matrix  # (n, 3)
+    links: Integers  # (n + 1,) where the neighbours of each vertex begin in `linked`
+    linked: Integers
+    around: Matrix  # (m, 3) the neighbours themselves, in the order in which a search reads them
+    faces: Integers  # (f + 1,) where the corners of each face begin in `corners`
+    corners: Integers
+    normals: Matrix  # (f, 3) outward
+    owners: Integers  # (n + 1,) where the faces of each vertex begin in `owned`
+    owned: Integers
+    starts: Integers  # (CELLS,) the vertex that is farthest along the middle of each cell of directions, see `cell_of`
 
 
 NO_HULL = Hull(
@@ -40,7 +43,7 @@ NO_HULL = Hull(
 )  # fmt: skip
 
 
-def hull_of(points: Array) -> Hull:
+def hull_of(points: Matrix) -> Hull:
     """Return the convex hull of points (n, 3), which must have a volume. Raises ImportError without SciPy."""
     try:
         from scipy.spatial import ConvexHull  # takes long to import
@@ -75,7 +78,7 @@ def hull_of(points: Array) -> Hull:
     return Hull(vertices, links, all_linked, around, starts, corners, np.array(normals), owners, all_owned, first)
 
 
-def _middles_of_cells() -> Array:
+def _middles_of_cells() -> Matrix:
     """Return a direction (CELLS, 3) in the middle of each cell."""
     along = (np.arange(GRID) + 0.5) * (2.0 / GRID) - 1.0
     v, u = np.meshgrid(along, along, indexing="ij")
@@ -88,7 +91,7 @@ def _middles_of_cells() -> Array:
     return cells.reshape(-1, 3)
 
 
-def _coplanar(neighbors: Array, planes: Array) -> list[list[int]]:
+def _coplanar(neighbors: IntegerMatrix, planes: Matrix) -> list[list[int]]:
     """Groups of triangles that share sides and lie in one plane."""
     left, groups = set(range(len(planes))), []
     while left:
@@ -105,7 +108,7 @@ def _coplanar(neighbors: Array, planes: Array) -> list[list[int]]:
     return groups
 
 
-def _in_order(vertices: Array, corners: Array, normal: Array) -> list[int]:
+def _in_order(vertices: Matrix, corners: Integers, normal: Vector) -> list[int]:
     """Corners of a convex polygon, counter-clockwise about its normal."""
     x = vertices[corners] - vertices[corners].mean(axis=0)
     u = x[0] / np.linalg.norm(x[0])
@@ -113,17 +116,17 @@ def _in_order(vertices: Array, corners: Array, normal: Array) -> list[int]:
     return [int(c) for c in corners[np.argsort(angle)]]
 
 
-def _ranges(lists: list[list[int]]) -> tuple[Array, Array]:
+def _ranges(lists: list[list[int]]) -> tuple[Integers, Integers]:
     ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     return ends, np.array([x for one in lists for x in one], dtype=np.int64)
 
 
-def searched_hull(hulls: Any, data: Any) -> Any:
+def searched_hull(hulls: Hulls | Hull, data: Integers) -> SearchedHull:
     """What `farthest_vertex` searches, of a shape's row of numbers (see `part_ranges`)."""
     return hulls.vertices, hulls.links, hulls.linked, hulls.around, hulls.starts, data[3], data[4], data[7]
 
 
-def farthest_vertex(hull: Any, direction: Any) -> int:
+def farthest_vertex(hull: SearchedHull, direction: TripleLike) -> int:
     """The number of the vertex that lies farthest along a direction.
 
     From the vertex for its cell of directions along edges: on a convex hull what no neighbour exceeds is the farthest.
@@ -136,7 +139,7 @@ def farthest_vertex(hull: Any, direction: Any) -> int:
             far = inner(vertices[i], direction)
             if far > most:
                 best, most = i, far
-        return best  # type: ignore[no-any-return]
+        return best
     best = starts[start + cell_of(direction)]
     most = inner(vertices[best], direction)
     for _ in range(STEPS):
@@ -150,7 +153,7 @@ def farthest_vertex(hull: Any, direction: Any) -> int:
     return best  # type: ignore[no-any-return]
 
 
-def cell_of(d: Any) -> int:
+def cell_of(d: TripleLike) -> int:
     """The number of the cell of a direction: on which face of a cube it ends, and where."""
     x, y, z = abs(d[0]), abs(d[1]), abs(d[2])
     if x >= y and x >= z:

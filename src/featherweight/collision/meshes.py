@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..engine.loops.array_types import Matrix
 from ..extras import install_command
 from ..model.types import WORLD, Shape
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FLAT = 1e-9  # of the greatest extent of a mesh
 
 
-def mesh_vertices(shape: Shape) -> Array:
+def mesh_vertices(shape: Shape) -> Matrix:
     """Return the vertices (n, 3) of a mesh in its body's frame [m].
 
     Raises ValueError for a file that cannot be read, ImportError where reading it needs trimesh and that is not installed.
@@ -29,7 +26,7 @@ def mesh_vertices(shape: Shape) -> Array:
     return np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
 
 
-def hull_vertices(shape: Shape) -> Array:
+def hull_vertices(shape: Shape) -> Matrix:
     """Return the vertices (n, 3) of a mesh that is taken for its convex hull, in its body's frame [m].
 
     Raises ValueError for a mesh without volume, and as `mesh_vertices` does.

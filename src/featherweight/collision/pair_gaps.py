@@ -8,11 +8,12 @@ shape, and the normal from the second to the first are written to `work.nearest`
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
+from ..engine.loops.array_types import Vector
 from .collision_scene import CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
 from .convex_shapes import convex_shape, farthest_point
 from .field_gaps import gap_to_field
+from .query_tables import PairTable, QueryWork
 from .round_contacts import ball_ball, ball_box, ball_capsule, ball_cylinder, ball_ellipsoid, nearest_on_segment, nearest_place
 from .separation import gap_or_rounding, write_nearest
 from .triples import along, axis_of, inner, length_of, minus, outer, position_of, times
@@ -20,7 +21,7 @@ from .triples import along, axis_of, inner, length_of, minus, outer, position_of
 CROSSING = 1e-12  # of their radii: nearer than this the axes of two capsules have no normal between them
 
 
-def gap_of_pair(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
+def gap_of_pair(table: PairTable, a: int, b: int, bounds: tuple[float, float], work: QueryWork) -> float:
     """The gap of shapes a and b, the first of which has the lower kind."""
     one, other = table.kind[a], table.kind[b]
     if other == PLANE:
@@ -35,7 +36,7 @@ def gap_of_pair(table: Any, a: int, b: int, bounds: Any, work: Any) -> float:
     return gap_or_rounding(first, second, table.radius[a] + table.radius[b], bounds, work)
 
 
-def gap_to_plane(table: Any, a: int, b: int, work: Any) -> float:
+def gap_to_plane(table: PairTable, a: int, b: int, work: QueryWork) -> float:
     """The height of the lowest point of a shape above a half space."""
     P = work.placement[b]
     n, shape = axis_of(P, 2), convex_shape(table, a, work)
@@ -45,7 +46,7 @@ def gap_to_plane(table: Any, a: int, b: int, work: Any) -> float:
     return height
 
 
-def gap_of_ball(table: Any, a: int, b: int, work: Any) -> float:
+def gap_of_ball(table: PairTable, a: int, b: int, work: QueryWork) -> float:
     """A ball and a sphere, capsule, box, cylinder or ellipsoid."""
     kind, P, S, found = table.kind[b], work.placement[b], table.size[b], work.found
     c, r = position_of(work.placement[a]), table.size[a, 0]
@@ -62,14 +63,14 @@ def gap_of_ball(table: Any, a: int, b: int, work: Any) -> float:
     return gap_of_row(found[0], work)
 
 
-def gap_of_row(row: Any, work: Any) -> float:
+def gap_of_row(row: Vector, work: QueryWork) -> float:
     """The gap of a contact (see `round_contacts`), whose point is midway between both surfaces."""
     n, half = (row[3], row[4], row[5]), 0.5 * row[6]
     write_nearest(work.nearest, along(row, half, n), along(row, -half, n), n)
     return row[6]  # type: ignore[no-any-return]
 
 
-def gap_of_capsules(table: Any, a: int, b: int, work: Any) -> float:
+def gap_of_capsules(table: PairTable, a: int, b: int, work: QueryWork) -> float:
     """Two capsules: where their axes are nearest; where those cross, they are parted across both."""
     PA, PB, SA, SB = work.placement[a], work.placement[b], table.size[a], table.size[b]
     c = along(position_of(PA), nearest_place(PA, SA[1], PB, SB[1]), axis_of(PA, 2))

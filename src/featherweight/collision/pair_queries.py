@@ -7,15 +7,16 @@ there is none, `states.placement` has them.
 from __future__ import annotations
 
 from math import inf, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..engine.loops.array_types import BooleanMatrix, Booleans, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import call_machine
 from .box_contacts import half_width
 from .collision_scene import HEIGHTS, PLANE
 from .pair_gaps import gap_of_pair
 from .query_tables import PairTable, QueryWork
 from .separation import NEVER
-from .triples import axis_of, inner, minus, position_of
+from .triples import TripleLike, axis_of, inner, minus, position_of
 
 PAD = 1e-9  # [m] what rounding may take from a distance between bounding volumes
 NOT_FINITE = -1  # for a state with numbers that are not finite
@@ -24,11 +25,11 @@ NOT_FINITE = -1  # for a state with numbers that are not finite
 class TouchingQuery(NamedTuple):
     """The question whether any pair touches, or comes within reach[0], in states span[0] to span[1]."""
 
-    span: Any  # (2,) int
-    q: Any  # (n, nq)
-    placement: Any  # (n, shapes, 12), or (0, shapes, 12) where machine code computes them
-    reach: Any  # (1,) [m]
-    found: Any  # (n,) bool
+    span: Integers  # (2,)
+    q: Matrix  # (n, nq)
+    placement: Tensor  # (n, shapes, 12), or (0, shapes, 12) where machine code computes them
+    reach: Vector  # (1,) [m]
+    found: Booleans  # (n,)
     shapes: PairTable
     work: QueryWork
 
@@ -36,11 +37,11 @@ class TouchingQuery(NamedTuple):
 class EachTouchingQuery(NamedTuple):
     """The same of each pair."""
 
-    span: Any
-    q: Any
-    placement: Any
-    reach: Any
-    found: Any  # (n, pairs) bool
+    span: Integers
+    q: Matrix
+    placement: Tensor
+    reach: Vector
+    found: BooleanMatrix  # (n, pairs)
     shapes: PairTable
     work: QueryWork
 
@@ -48,18 +49,18 @@ class EachTouchingQuery(NamedTuple):
 class DistanceQuery(NamedTuple):
     """How far pairs are apart; beyond reach[0] infinity and NaN are written. Pairs are in the order and direction asked for."""
 
-    span: Any
-    q: Any
-    placement: Any
-    reach: Any
-    distance: Any  # (n, pairs)
-    points: Any  # (n, pairs, 6) on the first shape and on the second
-    normal: Any  # (n, pairs, 3) from the first to the second
+    span: Integers
+    q: Matrix
+    placement: Tensor
+    reach: Vector
+    distance: Matrix  # (n, pairs)
+    points: Tensor  # (n, pairs, 6) on the first shape and on the second
+    normal: Tensor  # (n, pairs, 3) from the first to the second
     shapes: PairTable
     work: QueryWork
 
 
-def any_touching(query: Any) -> int:
+def any_touching(query: TouchingQuery) -> int:
     """Whether any pair touches in the last of the states, of a `TouchingQuery`; `NOT_FINITE` if one is not finite."""
     answer = 0
     for s in range(query.span[0], query.span[1]):
@@ -70,7 +71,7 @@ def any_touching(query: Any) -> int:
     return answer
 
 
-def each_touching(query: Any) -> int:
+def each_touching(query: EachTouchingQuery) -> int:
     """Which pairs touch, of an `EachTouchingQuery`: 0, or `NOT_FINITE` if a state is not finite."""
     for s in range(query.span[0], query.span[1]):
         if not place(query, s, query.work):
@@ -80,7 +81,7 @@ def each_touching(query: Any) -> int:
     return 0
 
 
-def all_distances(query: Any) -> int:
+def all_distances(query: DistanceQuery) -> int:
     """Distances of a `DistanceQuery`: 0, or `NOT_FINITE` if a state is not finite."""
     reach = query.reach[0]
     for s in range(query.span[0], query.span[1]):
@@ -92,7 +93,7 @@ def all_distances(query: Any) -> int:
     return 0
 
 
-def place(query: Any, s: int, work: Any) -> bool:
+def place(query: TouchingQuery | EachTouchingQuery | DistanceQuery, s: int, work: QueryWork) -> bool:
     """Place all shapes as in state s; whether its numbers are finite."""
     q = query.q[s]
     for i in range(len(q)):
@@ -110,7 +111,7 @@ def place(query: Any, s: int, work: Any) -> bool:
     return x - x == 0.0  # type: ignore[no-any-return]  # NaN where memory ended
 
 
-def any_pair_touches(shapes: Any, reach: float, work: Any) -> int:
+def any_pair_touches(shapes: PairTable, reach: float, work: QueryWork) -> int:
     """1 if any pair does, else 0. Pairs that touch are looked at earlier in later states, which changes no answer."""
     order = work.order
     for k in range(len(order)):
@@ -122,7 +123,7 @@ def any_pair_touches(shapes: Any, reach: float, work: Any) -> int:
     return 0
 
 
-def pair_touches(shapes: Any, p: int, reach: float, work: Any) -> bool:
+def pair_touches(shapes: PairTable, p: int, reach: float, work: QueryWork) -> bool:
     """Whether a pair comes within `reach`."""
     a, b = shapes.pair[p, 0], shapes.pair[p, 1]
     apart = minus(position_of(work.placement[a]), position_of(work.placement[b]))
@@ -138,7 +139,9 @@ def pair_touches(shapes: Any, p: int, reach: float, work: Any) -> bool:
     return gap_of_pair(shapes, a, b, (reach, reach), work) <= reach
 
 
-def write_distance(shapes: Any, p: int, reach: float, where: Any, distance: Any, work: Any) -> None:
+def write_distance(
+    shapes: PairTable, p: int, reach: float, where: tuple[Vector, Vector], distance: Vector, work: QueryWork
+) -> None:
     """Write the distance of a pair, and its points and normal."""
     points, normal = where
     a, b = shapes.pair[p, 0], shapes.pair[p, 1]
@@ -156,7 +159,7 @@ def write_distance(shapes: Any, p: int, reach: float, where: Any, distance: Any,
         points[i], points[3 + i], normal[i] = work.nearest[one + i], work.nearest[other + i], sign * work.nearest[6 + i]
 
 
-def may_be_within(shapes: Any, a: int, b: int, reach: float, work: Any) -> bool:
+def may_be_within(shapes: PairTable, a: int, b: int, reach: float, work: QueryWork) -> bool:
     """Whether what is around two shapes comes within `reach`."""
     if reach >= 1e300:
         return True
@@ -167,7 +170,7 @@ def may_be_within(shapes: Any, a: int, b: int, reach: float, work: Any) -> bool:
     return boxes_meet(shapes, a, b, apart, reach + PAD, work)
 
 
-def boxes_meet(shapes: Any, a: int, b: int, apart: Any, reach: float, work: Any) -> bool:
+def boxes_meet(shapes: PairTable, a: int, b: int, apart: TripleLike, reach: float, work: QueryWork) -> bool:
     """Whether no face of the boxes around two shapes parts them by more than `reach` (Gottschalk, Lin and Manocha 1996, without
     the pairs of edges)."""
     PA, PB, HA, HB = work.placement[a], work.placement[b], shapes.half[a], shapes.half[b]
@@ -184,6 +187,6 @@ def boxes_meet(shapes: Any, a: int, b: int, apart: Any, reach: float, work: Any)
     return True
 
 
-def highest(shapes: Any, b: int) -> float:
+def highest(shapes: PairTable, b: int) -> float:
     """The greatest height of a plane or height field in its frame."""
     return shapes.fields.edges[shapes.data[b, 0], 4] if shapes.kind[b] == HEIGHTS else 0.0

@@ -6,11 +6,12 @@ points a - b of two shapes; where it is nearest to the origin it grows, until th
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..engine.loops.array_types import IntegerMatrix, Matrix
 from .closest_points import add_support
 from .collision_scene import MOST_FACES, MOST_SUPPORTS
-from .triples import component, inner, length_of, minus, outer, times, with_component
+from .convex_shapes import ConvexShape
+from .query_tables import SearchWork
+from .triples import Triple, component, inner, length_of, minus, outer, times, with_component
 
 CLOSE = 1e-9  # of the shapes' size: by so much the depth may be too small
 COPLANAR = 1.0 - 1e-10  # cosine of the angle between faces that are one
@@ -18,7 +19,7 @@ IN_PLANE = 1e-12  # of the shapes' size: so near to a face's plane a point count
 SLIVER = 1e-9  # of the square of a triangle's longest side: twice the area of one without a normal
 
 
-def deepest(one: Any, other: Any, count: int, size: float, work: Any) -> int:
+def deepest(one: ConvexShape, other: ConvexShape, count: int, size: float, work: SearchWork) -> int:
     """The face of the polytope next to the origin, from a simplex of `count` points that touches it; -1 if there is none.
 
     Its normal leads from `one` to `other`, and its distance is the depth.
@@ -47,7 +48,7 @@ def deepest(one: Any, other: Any, count: int, size: float, work: Any) -> int:
     return face_below_origin(faces, best, size, work)
 
 
-def face_below_origin(faces: int, best: int, size: float, work: Any) -> int:
+def face_below_origin(faces: int, best: int, size: float, work: SearchWork) -> int:
     """Of the faces in the plane of the best, the one that has the point nearest to the origin within it."""
     found, most = best, -1e300
     for f in range(faces):
@@ -59,7 +60,7 @@ def face_below_origin(faces: int, best: int, size: float, work: Any) -> int:
     return found
 
 
-def tetrahedron(one: Any, other: Any, count: int, size: float, supports: Any) -> int:
+def tetrahedron(one: ConvexShape, other: ConvexShape, count: int, size: float, supports: Matrix) -> int:
     """Add points to a simplex until it is a tetrahedron of some volume; how many there are."""
     least = 1e-6 * size
     if count == 3 and length_of(outer(minus(supports[1], supports[0]), minus(supports[2], supports[0]))) < least * least:
@@ -102,7 +103,7 @@ def tetrahedron(one: Any, other: Any, count: int, size: float, supports: Any) ->
     return count
 
 
-def first_faces(supports: Any, planes: Any, triangles: Any) -> int:
+def first_faces(supports: Matrix, planes: Matrix, triangles: IntegerMatrix) -> int:
     """The faces of the tetrahedron of the first four points."""
     n = outer(minus(supports[1], supports[0]), minus(supports[2], supports[0]))
     left = inner(n, minus(supports[3], supports[0])) > 0.0
@@ -114,7 +115,7 @@ def first_faces(supports: Any, planes: Any, triangles: Any) -> int:
     return 4
 
 
-def write_face(supports: Any, planes: Any, triangles: Any, f: int, corners: Any) -> None:
+def write_face(supports: Matrix, planes: Matrix, triangles: IntegerMatrix, f: int, corners: tuple[int, int, int]) -> None:
     """Write face f."""
     i, j, k = corners
     triangles[f, 0], triangles[f, 1], triangles[f, 2] = i, j, k
@@ -129,7 +130,7 @@ def write_face(supports: Any, planes: Any, triangles: Any, f: int, corners: Any)
         planes[f, 3] = inner(n, a) / area
 
 
-def grow(faces: int, point: int, least: float, work: Any) -> int:
+def grow(faces: int, point: int, least: float, work: SearchWork) -> int:
     """Replace the faces that a new point sees by those from their outline to it; how many there are, -1 if that fails.
 
     The point is above a face that it sees by more than `least`, which is negative: those in whose planes it lies go too, and
@@ -167,7 +168,7 @@ def grow(faces: int, point: int, least: float, work: Any) -> int:
     return faces
 
 
-def weights_of_face(work: Any, f: int) -> Any:
+def weights_of_face(work: SearchWork, f: int) -> Triple:
     """Weights of a face's corners in the point of its plane that is nearest to the origin."""
     supports, plane, corners = work.supports, work.planes[f], work.triangles[f]
     a, b, c = supports[corners[0]], supports[corners[1]], supports[corners[2]]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import MachineCall
 from .collision_scene import (
     BOX,
@@ -18,12 +19,12 @@ from .collision_scene import (
     MOST_SUPPORTS,
     PLANE,
     SPHERE,
+    CollisionScene,
+    CollisionWork,
     HeightFields,
     Hulls,
 )
 from .shape_parts import ShapePart, joined_fields, joined_hulls, part_ranges
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 PRISM = 6  # corners of what a cell of a height field is made of, twice
 
@@ -34,14 +35,14 @@ class PairTable(NamedTuple):
     Names that a `CollisionScene` has, too, have its meaning.
     """
 
-    kind: Any  # (shapes,) int
-    size: Any  # (shapes, 3) [m]
-    radius: Any  # (shapes,) [m] of the ball around it
-    inner: Any  # (shapes,) [m] of a ball within it, both around its origin; minus infinity where there is none
-    half: Any  # (shapes, 3) [m] half lengths of the box around it
-    data: Any  # (shapes, 8) int
-    pair: Any  # (pairs, 2) int
-    flipped: Any  # (pairs,) bool: who asked has the shapes in the other order
+    kind: Integers  # (shapes,)
+    size: Matrix  # (shapes, 3) [m]
+    radius: Vector  # (shapes,) [m] of the ball around it
+    inner: Vector  # (shapes,) [m] of a ball within it, both around its origin; minus infinity where there is none
+    half: Matrix  # (shapes, 3) [m] half lengths of the box around it
+    data: IntegerMatrix  # (shapes, 8)
+    pair: IntegerMatrix  # (pairs, 2)
+    flipped: Booleans  # (pairs,) who asked has the shapes in the other order
     hulls: Hulls
     fields: HeightFields
 
@@ -50,19 +51,23 @@ class QueryWork(NamedTuple):
     """Room for queries to work in; of one thread."""
 
     machine: MachineCall  # of `placement` from `q`
-    q: Any  # (nq,)
-    placement: Any  # (shapes, 12) in the world
-    order: Any  # (pairs,) int: in which `any_pair_touches` looks at them
-    found: Any  # (1, 8) see `round_contacts`
-    supports: Any  # as in `CollisionWork`
-    planes: Any
-    triangles: Any
-    horizon: Any
-    weights: Any
-    nearest: Any  # (9,) points of both shapes, normal from the second to the first
-    best: Any  # (9,) the same, of the nearest part of a height field
-    prism: Any  # (6, 3) corners of a part of a height field, from its middle
-    middle: Any  # (12,) placement of that
+    q: Vector  # (nq,)
+    placement: Matrix  # (shapes, 12) in the world
+    order: Integers  # (pairs,) in which `any_pair_touches` looks at them
+    found: Matrix  # (1, 8) see `round_contacts`
+    supports: Matrix  # as in `CollisionWork`
+    planes: Matrix
+    triangles: IntegerMatrix
+    horizon: IntegerMatrix
+    weights: Vector
+    nearest: Vector  # (9,) points of both shapes, normal from the second to the first
+    best: Vector  # (9,) the same, of the nearest part of a height field
+    prism: Matrix  # (6, 3) corners of a part of a height field, from its middle
+    middle: Vector  # (12,) placement of that
+
+
+ShapeTable = CollisionScene | PairTable
+SearchWork = CollisionWork | QueryWork
 
 
 def pair_table(parts: Sequence[ShapePart], pairs: Sequence[tuple[int, int]]) -> PairTable:

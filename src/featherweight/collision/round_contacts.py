@@ -9,10 +9,11 @@ sizes: radius and half length of capsules and cylinders, half lengths of boxes, 
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
+from ..engine.loops.array_types import Matrix, Vector
 from .triples import (
     Triple,
+    TripleLike,
     along,
     axis_of,
     clamped,
@@ -35,7 +36,7 @@ THIN = 1e-12  # of a radius: how near to a plane of symmetry of an ellipsoid a p
 NEWTON_STEPS = 60
 
 
-def put(found: Any, k: int, point: Any, normal: Any, gap: float) -> int:
+def put(found: Matrix, k: int, point: TripleLike, normal: TripleLike, gap: float) -> int:
     """Write row k."""
     found[k, 0], found[k, 1], found[k, 2] = point[0], point[1], point[2]
     found[k, 3], found[k, 4], found[k, 5] = normal[0], normal[1], normal[2]
@@ -43,7 +44,7 @@ def put(found: Any, k: int, point: Any, normal: Any, gap: float) -> int:
     return k + 1
 
 
-def ball_ball(c: Any, r: float, d: Any, s: float, found: Any, k: int) -> int:
+def ball_ball(c: TripleLike, r: float, d: TripleLike, s: float, found: Matrix, k: int) -> int:
     """Balls at c and d with radii r and s."""
     apart = minus(c, d)
     distance = length_of(apart)
@@ -52,7 +53,7 @@ def ball_ball(c: Any, r: float, d: Any, s: float, found: Any, k: int) -> int:
     return put(found, k, along(d, s + 0.5 * gap, n), n, gap)
 
 
-def ball_outside(c: Any, r: float, P: Any, inside: Any, near: Any, found: Any, k: int) -> int:
+def ball_outside(c: TripleLike, r: float, P: Vector, inside: TripleLike, near: TripleLike, found: Matrix, k: int) -> int:
     """A ball outside a shape: its centre `inside` the shape's frame, and the shape's point near[:3] next to it there."""
     apart = minus(inside, near)
     distance = length_of(apart)
@@ -61,7 +62,7 @@ def ball_outside(c: Any, r: float, P: Any, inside: Any, near: Any, found: Any, k
     return put(found, k, along(c, -r - 0.5 * gap, n), n, gap)
 
 
-def ball_box(c: Any, r: float, P: Any, H: Any, found: Any, k: int) -> int:
+def ball_box(c: TripleLike, r: float, P: Vector, H: Vector, found: Matrix, k: int) -> int:
     """A ball and a box."""
     x = seen_from(P, c)
     near = clamped(x[0], -H[0], H[0]), clamped(x[1], -H[1], H[1]), clamped(x[2], -H[2], H[2])
@@ -77,7 +78,7 @@ def ball_box(c: Any, r: float, P: Any, H: Any, found: Any, k: int) -> int:
     return put(found, k, along(c, -r - 0.5 * gap, n), n, gap)
 
 
-def ball_cylinder(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
+def ball_cylinder(c: TripleLike, r: float, P: Vector, S: Vector, found: Matrix, k: int) -> int:
     """A ball and a cylinder."""
     x = seen_from(P, c)
     out = sqrt(x[0] * x[0] + x[1] * x[1])
@@ -94,7 +95,7 @@ def ball_cylinder(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
     return ball_outside(c, r, P, x, near, found, k)
 
 
-def nearest_on_ellipsoid(x: Any, e: Any) -> Any:
+def nearest_on_ellipsoid(x: TripleLike, e: Vector) -> tuple[Triple, Triple]:
     """The nearest point of the surface with radii e to x, and the normal there, both in its frame.
 
     The point is e² x / (t + e²) with the greatest t at which it lies on the surface; Newton's method finds
@@ -123,7 +124,7 @@ def nearest_on_ellipsoid(x: Any, e: Any) -> Any:
     return (e[0] * u0, e[1] * u1, e[2] * u2), times(1.0 / length_of(n), n)
 
 
-def ball_ellipsoid(c: Any, r: float, P: Any, e: Any, found: Any, k: int) -> int:
+def ball_ellipsoid(c: TripleLike, r: float, P: Vector, e: Vector, found: Matrix, k: int) -> int:
     """A ball and an ellipsoid."""
     x = seen_from(P, c)
     near, normal = nearest_on_ellipsoid(x, e)
@@ -131,18 +132,18 @@ def ball_ellipsoid(c: Any, r: float, P: Any, e: Any, found: Any, k: int) -> int:
     return put(found, k, along(placed(P, near), 0.5 * gap, n), n, gap)
 
 
-def nearest_on_segment(x: Any, P: Any, half: float) -> Triple:
+def nearest_on_segment(x: TripleLike, P: Vector, half: float) -> Triple:
     """The point nearest to x of a segment along the z axis of a placement."""
     middle, axis = position_of(P), axis_of(P, 2)
     return along(middle, clamped(inner(axis, minus(x, middle)), -half, half), axis)
 
 
-def ball_capsule(c: Any, r: float, P: Any, S: Any, found: Any, k: int) -> int:
+def ball_capsule(c: TripleLike, r: float, P: Vector, S: Vector, found: Matrix, k: int) -> int:
     """A ball and a capsule."""
     return ball_ball(c, r, nearest_on_segment(c, P, S[1]), S[0], found, k)
 
 
-def nearest_place(PA: Any, half: float, PB: Any, other: float) -> float:
+def nearest_place(PA: Vector, half: float, PB: Vector, other: float) -> float:
     """Where on the axis of A, within half a length of its middle, the axis of B, with another half length, is nearest."""
     u, w = axis_of(PA, 2), axis_of(PB, 2)
     apart = minus(position_of(PB), position_of(PA))
@@ -153,7 +154,7 @@ def nearest_place(PA: Any, half: float, PB: Any, other: float) -> float:
     return clamped(cosine * t + a, -half, half)
 
 
-def capsule_capsule(PA: Any, SA: Any, PB: Any, SB: Any, found: Any) -> int:
+def capsule_capsule(PA: Vector, SA: Vector, PB: Vector, SB: Vector, found: Matrix) -> int:
     """Where two capsules are nearest, and at both ends of where they lie along each other."""
     u, w, middle = axis_of(PA, 2), axis_of(PB, 2), position_of(PA)
     s = nearest_place(PA, SA[1], PB, SB[1])
@@ -175,7 +176,7 @@ def capsule_capsule(PA: Any, SA: Any, PB: Any, SB: Any, found: Any) -> int:
     return 2
 
 
-def segment_slope(x: Any, d: Any, H: Any, t: float) -> float:
+def segment_slope(x: TripleLike, d: TripleLike, H: Vector, t: float) -> float:
     """Half the slope at x + t d of the square of the distance from a box, in its frame."""
     y = along(x, t, d)
     total = 0.0
@@ -185,7 +186,7 @@ def segment_slope(x: Any, d: Any, H: Any, t: float) -> float:
     return total
 
 
-def where_a_face_is_passed(x: Any, d: Any, H: Any, i: int) -> float:
+def where_a_face_is_passed(x: TripleLike, d: TripleLike, H: Vector, i: int) -> float:
     """Of the six planes of a box's faces, the part of the way at which x + t d passes number i, within 0 and 1."""
     axis = i // 2
     c = component(d, axis)
@@ -195,7 +196,7 @@ def where_a_face_is_passed(x: Any, d: Any, H: Any, i: int) -> float:
     return clamped((side - component(x, axis)) / c, 0.0, 1.0)
 
 
-def nearest_part(x: Any, d: Any, H: Any) -> float:
+def nearest_part(x: TripleLike, d: TripleLike, H: Vector) -> float:
     """The t within 0 and 1 at which x + t d is nearest to a box: the slope is linear between planes of its faces."""
     low, high = 0.0, 1.0
     below, above = segment_slope(x, d, H, low), segment_slope(x, d, H, high)
@@ -214,13 +215,13 @@ def nearest_part(x: Any, d: Any, H: Any) -> float:
     return low - below * (high - low) / (above - below)
 
 
-def distance_from_box(x: Any, H: Any) -> float:
+def distance_from_box(x: TripleLike, H: Vector) -> float:
     """Of a point in its frame; zero inside."""
     a, b, c = max(abs(x[0]) - H[0], 0.0), max(abs(x[1]) - H[1], 0.0), max(abs(x[2]) - H[2], 0.0)
     return sqrt(a * a + b * b + c * c)
 
 
-def capsule_box(PA: Any, SA: Any, PB: Any, H: Any, reach: float, found: Any) -> int:
+def capsule_box(PA: Vector, SA: Vector, PB: Vector, H: Vector, reach: float, found: Matrix) -> int:
     """Where a capsule is nearest to a box, and at both ends of where it lies along it."""
     x = seen_from(PB, along(position_of(PA), -SA[1], axis_of(PA, 2)))
     y = seen_from(PB, along(position_of(PA), SA[1], axis_of(PA, 2)))
@@ -243,7 +244,7 @@ def capsule_box(PA: Any, SA: Any, PB: Any, H: Any, reach: float, found: Any) -> 
     return k
 
 
-def through_box(x: Any, d: Any, r: float, P: Any, H: Any, found: Any) -> int:
+def through_box(x: TripleLike, d: TripleLike, r: float, P: Vector, H: Vector, found: Matrix) -> int:
     """A capsule whose axis, from x to x + d in a box's frame, goes through the box: parted along the axis of least depth."""
     middle = along(x, 0.5, d)
     least, best = 1e300, 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
+from ..engine.loops.array_types import Vector
 from .closest_points import closest, weighted
-from .convex_shapes import farthest_point
+from .convex_shapes import ConvexShape, farthest_point
 from .penetration import deepest, weights_of_face
-from .triples import Triple, along, inner, length_of, minus, plus, position_of, times
+from .query_tables import SearchWork
+from .triples import Triple, TripleLike, along, inner, length_of, minus, plus, position_of, times
 
 FAR = 1e300  # a gap that is greater than the one from which on none is sought
 SLACK = 1e-9  # of the shapes' size: by so much a gap may be greater than that and be found nevertheless
@@ -16,13 +17,13 @@ NEVER = -1e300  # a gap that no shapes have
 OVERLAPPING = 4  # points of a simplex around the origin
 
 
-def write_nearest(nearest: Any, x: Any, y: Any, n: Any) -> None:
+def write_nearest(nearest: Vector, x: TripleLike, y: TripleLike, n: TripleLike) -> None:
     """Write the points of two shapes that are nearest or deepest, and the normal from the second shape to the first."""
     for i in range(3):
         nearest[i], nearest[3 + i], nearest[6 + i] = x[i], y[i], n[i]
 
 
-def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> float:
+def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
     """The gap of two shapes, negative by the depth where they overlap; points and normal are written to `work.nearest`.
 
     `bounds` are the gap above which none is sought (`FAR` is returned, with a direction along which the shapes are that far
@@ -40,7 +41,7 @@ def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> 
         write_nearest(work.nearest, v, v, v)
         return FAR
     if distance - rounding <= enough and (distance > 0.0 or count == OVERLAPPING):
-        return distance - rounding  # type: ignore[no-any-return]
+        return distance - rounding
     if distance > 0.0:
         x, y = weighted(work.supports, count, work.weights, 3), weighted(work.supports, count, work.weights, 6)
         v = weighted(work.supports, count, work.weights, 0)
@@ -54,20 +55,20 @@ def gap_of_convex(one: Any, other: Any, size: float, bounds: Any, work: Any) -> 
         gap = -work.planes[f, 3] - rounding
         x, y = points_of_face(work, f)
     write_nearest(work.nearest, along(x, -one.rounding, n), along(y, other.rounding, n), n)
-    return gap  # type: ignore[no-any-return]
+    return gap
 
 
-def are_apart(one: Any, other: Any, size: float, reach: float, direction: Any) -> bool:
+def are_apart(one: ConvexShape, other: ConvexShape, size: float, reach: float, direction: TripleLike) -> bool:
     """Whether the gap of two shapes along a direction, which may be zero, is above what `gap_of_convex` returns for `reach`."""
     d = direction[0], direction[1], direction[2]
     square = inner(d, d)
     if not square > 0.0:
         return False
     between = minus(farthest_point(one, times(-1.0, d)), farthest_point(other, d))
-    return inner(d, between) > (reach + one.rounding + other.rounding + 2.0 * SLACK * size) * sqrt(square)  # type: ignore[no-any-return]
+    return inner(d, between) > (reach + one.rounding + other.rounding + 2.0 * SLACK * size) * sqrt(square)
 
 
-def points_of_face(work: Any, f: int) -> tuple[Triple, Triple]:
+def points_of_face(work: SearchWork, f: int) -> tuple[Triple, Triple]:
     """The points of both shapes whose difference is the point of a face that is next to the origin."""
     u, v, w = weights_of_face(work, f)
     i, j, k = work.triangles[f, 0], work.triangles[f, 1], work.triangles[f, 2]
@@ -77,7 +78,7 @@ def points_of_face(work: Any, f: int) -> tuple[Triple, Triple]:
     return x, y
 
 
-def gap_or_rounding(one: Any, other: Any, size: float, bounds: Any, work: Any) -> float:
+def gap_or_rounding(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
     """The same, where shapes without volume touch their rounding, along the line between their middles."""
     gap = gap_of_convex(one, other, size, bounds, work)
     if gap != NEVER:
@@ -87,4 +88,4 @@ def gap_or_rounding(one: Any, other: Any, size: float, bounds: Any, work: Any) -
     n = times(1.0 / distance, apart) if distance > 0.0 else (0.0, 0.0, 1.0)
     x = farthest_point(other, n)
     write_nearest(work.nearest, along(x, -one.rounding, n), along(x, other.rounding, n), n)
-    return -one.rounding - other.rounding  # type: ignore[no-any-return]
+    return -one.rounding - other.rounding

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..model.types import Shape, ShapeType
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, HeightFields, Hulls
 from .hulls import NO_HULL, Hull, hull_of
 from .meshes import hull_vertices
 from .stand_ins import local_stand_ins
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 KINDS = {
     ShapeType.SPHERE: SPHERE,
@@ -31,7 +30,7 @@ KINDS = {
 class SampledHeights(NamedTuple):
     """Heights (nx, ny) [m] on a regular grid over `x` and `y` (first, last), and the depth of the base below z = 0."""
 
-    grid: Array
+    grid: Matrix
     x: tuple[float, float]
     y: tuple[float, float]
     base: float
@@ -41,12 +40,36 @@ class ShapePart(NamedTuple):
     """A shape in its body's frame. Its balls stand for it on height fields of simulations."""
 
     kind: int
-    placement: Array  # (4, 4)
+    placement: Matrix  # (4, 4)
     size: tuple[float, float, float]  # radius and half length, half lengths, or radii
     radius: float  # of the ball around its origin
-    balls: Array = np.zeros((0, 4))
+    balls: Matrix = np.zeros((0, 4))
     hull: Hull = NO_HULL
     field: SampledHeights | None = None
+
+
+class GridOfHeights(Protocol):
+    """A height field as `SampledHeights` has it."""
+
+    @property
+    def grid(self) -> Matrix: ...
+    @property
+    def x(self) -> tuple[float, float]: ...
+    @property
+    def y(self) -> tuple[float, float]: ...
+    @property
+    def base(self) -> float: ...
+
+
+class PartArrays(Protocol):
+    """What a part has in the arrays of all."""
+
+    @property
+    def balls(self) -> Matrix: ...
+    @property
+    def hull(self) -> Hull: ...
+    @property
+    def field(self) -> GridOfHeights | None: ...
 
 
 def shape_part(shape: Shape) -> ShapePart:
@@ -88,13 +111,13 @@ def _hull_part(shape: Shape) -> ShapePart:
     return ShapePart(HULL, T, (0.0, 0.0, 0.0), around, _balls(shape, middle), hull)
 
 
-def _balls(shape: Shape, middle: Array) -> Array:
+def _balls(shape: Shape, middle: Vector) -> Matrix:
     """Return the centres, in the part's frame, and the radius of what stands for a shape."""
     radius, centers = local_stand_ins(shape)
     return np.array([(*(np.asarray(c) - middle), radius) for c in centers], dtype=float).reshape(-1, 4)
 
 
-def part_ranges(parts: Sequence[Any]) -> Array:
+def part_ranges(parts: Sequence[PartArrays]) -> IntegerMatrix:
     """Return where what belongs to each part lies in the arrays of all, (n, 8).
 
     Columns are the number of its height field, the first and the stop of its balls, of its vertices, and of its faces, and the
@@ -113,7 +136,7 @@ def part_ranges(parts: Sequence[Any]) -> Array:
     return data
 
 
-def joined_fields(parts: Sequence[Any]) -> HeightFields:
+def joined_fields(parts: Sequence[PartArrays]) -> HeightFields:
     """Return the height fields of all parts in one set of arrays."""
     fields = [p.field for p in parts if p.field is not None]
     starts = itertools.accumulate((f.grid.size for f in fields), initial=0)
@@ -129,17 +152,17 @@ def joined_fields(parts: Sequence[Any]) -> HeightFields:
     )
 
 
-def joined_hulls(parts: Sequence[Any]) -> Hulls:
+def joined_hulls(parts: Sequence[PartArrays]) -> Hulls:
     """Return the hulls of all parts in one set of arrays, with numbers counted from the first of all."""
     hulls = [p.hull for p in parts]
     vertex = np.cumsum([0, *(len(h.vertices) for h in hulls)])
     face = np.cumsum([0, *(len(h.normals) for h in hulls)])
 
-    def ranges(name: str) -> Array:
+    def ranges(name: str) -> Integers:
         lists = [np.diff(getattr(h, name)) for h in hulls]
         return np.cumsum(np.concatenate([[0], *lists])).astype(np.int64)
 
-    def numbers(name: str, shift: Array) -> Array:
+    def numbers(name: str, shift: Integers) -> Integers:
         lists = [getattr(h, name) + s for h, s in zip(hulls, shift, strict=False)]
         return np.concatenate([np.zeros(0, np.int64), *lists]).astype(np.int64)
 

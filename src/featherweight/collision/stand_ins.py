@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..engine.loops.array_types import Matrix, Vector
 from ..model.types import Shape, ShapeType
 from .meshes import mesh_vertices
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from .triples import Triple
 
 RIM = 12  # points on the rim of a cylinder
 DIRECTIONS = np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)])  # 26
 
 
-def local_stand_ins(shape: Shape) -> tuple[float, Any]:
+def local_stand_ins(shape: Shape) -> tuple[float, Sequence[Triple] | Matrix]:
     """Return the radius of the spheres that stand for a shape, and their centres in its frame (a mesh's in its body's).
 
     Planes and height fields have none. Raises ValueError or ImportError for a mesh that cannot be read.
@@ -42,7 +41,7 @@ def local_stand_ins(shape: Shape) -> tuple[float, Any]:
     return 0.0, vertices[np.unique((DIRECTIONS @ vertices.T).argmax(axis=1))]
 
 
-def box_corners(size: Any) -> Iterator[tuple[float, float, float]]:
+def box_corners(size: Sequence[float] | Vector) -> Iterator[Triple]:
     """Yield the corners of a box of these lengths in its frame."""
     for signs in itertools.product((-0.5, 0.5), repeat=3):
         yield signs[0] * size[0], signs[1] * size[1], signs[2] * size[2]

@@ -6,51 +6,54 @@ A placement row is a rotation by rows, R[0, 0], R[0, 1], ..., R[2, 2], and then 
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+
+from ..engine.loops.array_types import Vector
 
 Triple = tuple[float, float, float]
+TripleLike = Triple | Vector
+"""Three numbers: a tuple, or the first ones of a row of an array."""
 
 
-def plus(a: Any, b: Any) -> Triple:
+def plus(a: TripleLike, b: TripleLike) -> Triple:
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
-def minus(a: Any, b: Any) -> Triple:
+def minus(a: TripleLike, b: TripleLike) -> Triple:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-def times(s: float, a: Any) -> Triple:
+def times(s: float, a: TripleLike) -> Triple:
     return s * a[0], s * a[1], s * a[2]
 
 
-def along(a: Any, s: float, b: Any) -> Triple:
+def along(a: TripleLike, s: float, b: TripleLike) -> Triple:
     """a + s b"""
     return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
 
 
-def inner(a: Any, b: Any) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]  # type: ignore[no-any-return]
+def inner(a: TripleLike, b: TripleLike) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-def outer(a: Any, b: Any) -> Triple:
+def outer(a: TripleLike, b: TripleLike) -> Triple:
     """The vector product."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-def length_of(a: Any) -> float:
+def length_of(a: TripleLike) -> float:
     return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-def axis_of(P: Any, k: int) -> Triple:
+def axis_of(P: Vector, k: int) -> Triple:
     """An axis of a placed shape, in the world."""
     return P[k], P[3 + k], P[6 + k]
 
 
-def position_of(P: Any) -> Triple:
+def position_of(P: Vector) -> Triple:
     return P[9], P[10], P[11]
 
 
-def turned(P: Any, x: Any) -> Triple:
+def turned(P: Vector, x: TripleLike) -> Triple:
     """A vector of the shape's frame in the world."""
     return (
         P[0] * x[0] + P[1] * x[1] + P[2] * x[2],
@@ -59,7 +62,7 @@ def turned(P: Any, x: Any) -> Triple:
     )
 
 
-def turned_back(P: Any, x: Any) -> Triple:
+def turned_back(P: Vector, x: TripleLike) -> Triple:
     """A vector of the world in the shape's frame."""
     return (
         P[0] * x[0] + P[3] * x[1] + P[6] * x[2],
@@ -68,22 +71,22 @@ def turned_back(P: Any, x: Any) -> Triple:
     )
 
 
-def placed(P: Any, x: Any) -> Triple:
+def placed(P: Vector, x: TripleLike) -> Triple:
     """A point of the shape's frame in the world."""
     return plus(turned(P, x), position_of(P))
 
 
-def seen_from(P: Any, x: Any) -> Triple:
+def seen_from(P: Vector, x: TripleLike) -> Triple:
     """A point of the world in the shape's frame."""
     return turned_back(P, minus(x, position_of(P)))
 
 
-def component(a: Any, k: int) -> float:
+def component(a: TripleLike, k: int) -> float:
     """One of a tuple's numbers, by a number that is not constant."""
-    return a[0] if k == 0 else (a[1] if k == 1 else a[2])  # type: ignore[no-any-return]
+    return a[0] if k == 0 else (a[1] if k == 1 else a[2])
 
 
-def with_component(a: Any, k: int, x: float) -> Triple:
+def with_component(a: TripleLike, k: int, x: float) -> Triple:
     """The tuple with another number at place k."""
     return x if k == 0 else a[0], x if k == 1 else a[1], x if k == 2 else a[2]
 

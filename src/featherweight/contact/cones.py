@@ -14,19 +14,18 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, triu
 
+from ..engine.loops.array_types import Vector
 from .contact_model import ContactModel
 from .contact_problem import ContactKinematics, find_active_rows, problem_in
 from .contact_solver import SolverWorkspace, find_impulses_by
 from .impulses import GOOD, Solution, SolverWork, greatest_of, natural_residual, solve_problem
 from .laws import Problem, normal_shift
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 PROBLEMS = 60
 RELAXED = 0.7
 
 
-def solve_by_cones(problem: Problem, start: Array, tolerance: float) -> Solution:
+def solve_by_cones(problem: Problem, start: Vector, tolerance: float) -> Solution:
     """Impulses to a residual of `tolerance` [m/s], or the best that a sequence of convex problems gives."""
     k = len(problem.mu)
     scale = 1.0 / np.sqrt(_diagonal(problem))
@@ -68,18 +67,18 @@ def find_impulses_by_cones(
     return float(find_impulses_by(_solve_in, p, model.settings.in_step, tolerance, workspace.impulses).residual)
 
 
-def _solve_in(problem: Problem, start: Array, tolerance: float, _: SolverWork) -> Solution:
+def _solve_in(problem: Problem, start: Vector, tolerance: float, _: SolverWork) -> Solution:
     return solve_by_cones(problem, start, tolerance)
 
 
-def _diagonal(problem: Problem) -> Array:
+def _diagonal(problem: Problem) -> Vector:
     """The greatest entry on the diagonal of A for each contact and row; one where there is none."""
     k, d = len(problem.mu), np.diag(problem.A)
     most = np.concatenate([np.repeat(d[: 3 * k].reshape(k, 3).max(axis=1, initial=0.0), 3), d[3 * k :]])
     return np.where(most > 0.0, most, 1.0)
 
 
-def _cones(problem: Problem, scale: Array, size: float) -> tuple[Any, Array, list[Any]]:
+def _cones(problem: Problem, scale: Vector, size: float) -> tuple[Any, Vector, list[Any]]:
     """Clarabel's constraints offset - rows x in cones, for impulses scale size x."""
     k, m = len(problem.mu), len(problem.b)
     flat: list[tuple[dict[int, float], float]] = []  # coefficients of what must not be negative, and a constant

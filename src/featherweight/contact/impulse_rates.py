@@ -12,16 +12,16 @@ Impulses of redundant contacts are not unique. The least df is taken; what they 
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from ..engine.loops.array_types import Booleans, Matrix, Vector
 from .contact_problem import AssembledProblem
 from .laws import Problem
 from .newton import write_residual, write_rho
 
-Array = np.ndarray[Any, np.dtype[Any]]
-ValueAndRates = tuple[Array, Array]  # (m,) and (m, directions)
+ValueAndRates = tuple[Vector, Matrix]  # (m,) and (m, directions)
 
 RANK = 1e-10  # of the greatest singular value
 CONSISTENT = 1e-6  # part of the right side that may be left
@@ -34,7 +34,7 @@ class ImpulseRates:
     contacts first: between sticking and sliding, or touching without force.
     """
 
-    def __init__(self, problem: Problem, f: Array, edge: float) -> None:
+    def __init__(self, problem: Problem, f: Vector, edge: float) -> None:
         m, k = len(f), len(problem.mu)
         self.problem, self.k, self.rho = problem, k, np.empty(m)
         write_rho(problem.A, k, self.rho)
@@ -48,7 +48,7 @@ class ImpulseRates:
         self.P[range(3 * k, m), range(3 * k, m)] = slope[k:, 0, 0]
         self.doubtful = self._near_another_state(f, edge)
 
-    def _near_another_state(self, f: Array, edge: float) -> Array:
+    def _near_another_state(self, f: Vector, edge: float) -> Booleans:
         p, k, rho = self.problem, self.k, self.rho
         aim = rho * f - (p.A @ f + p.b)
         near = np.zeros(len(f) - 2 * k, bool)
@@ -61,7 +61,7 @@ class ImpulseRates:
             near[k + i] = any(np.isfinite(b) and abs(aim[at] - rho[at] * b) <= edge for b in (p.lower[i], p.upper[i]))
         return near
 
-    def __call__(self, du: Array, dbound: Array | None = None) -> Array:
+    def __call__(self, du: Matrix, dbound: Matrix | None = None) -> Matrix:
         """df (m, directions) for rates du of velocities at fixed f, and of the bounds (m - 3k, directions) of rows.
 
         Where contacts cannot all go on as they do, they are doubtful.
@@ -74,7 +74,7 @@ class ImpulseRates:
         matrix = rest + self.P @ self.problem.A / self.rho
         u, s, vt = np.linalg.svd(matrix)
         rank = int((s > RANK * s[0]).sum()) if len(s) else 0
-        df: Array = (vt[:rank].T @ ((u[:, :rank].T @ right) / s[:rank, None])) / self.rho[:, None]
+        df: Matrix = (vt[:rank].T @ ((u[:, :rank].T @ right) / s[:rank, None])) / self.rho[:, None]
         lost = np.abs(u[:, rank:].T @ right).max(initial=0.0) > CONSISTENT * np.abs(right).max(initial=0.0)
         loose = np.abs(self.problem.A @ (vt[rank:] / self.rho).T).max(initial=0.0) > CONSISTENT
         if lost or loose:
@@ -85,10 +85,10 @@ class ImpulseRates:
 class RatesOfRows(Protocol):
     """Rates of the velocities of contact and joint rows, in all directions."""
 
-    dbefore: Array  # (m, directions) of velocities at the beginning of the step
-    dapproach: Array  # and at its end, without impulses
+    dbefore: Matrix  # (m, directions) of velocities at the beginning of the step
+    dapproach: Matrix  # and at its end, without impulses
 
-    def applied(self, f: Array, df: Array) -> ValueAndRates:
+    def applied(self, f: Vector, df: Matrix) -> ValueAndRates:
         """The change of velocities by impulses, A f, and its rates."""
 
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor
 from ..engine.loops.kernels import CompiledKernel
 from ..simulation.contact_arrays import ContactArrays
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Forces(NamedTuple):
     """Contacts of the last step, by robot, and the links that they are on; later steps write to the same arrays."""
 
     contacts: ContactArrays
-    links: Array  # (candidates, 2) places among `Links.names`; forces are on the first, -1 is the world
+    links: IntegerMatrix  # (candidates, 2) places among `Links.names`; forces are on the first, -1 is the world
     step: float  # [s]
 
-    def about(self, centers: Callable[[], Array], count: int) -> Array:
+    def about(self, centers: Callable[[], Matrix], count: int) -> Tensor:
         """Return the sums on links (robots, count, 6), torques first, about centres (robots, 3), found if anything touches."""
         total = np.zeros((len(self.contacts.counts), count, 6))
         if np.logical_or.reduce(self.contacts.counts):
@@ -31,7 +30,14 @@ class Forces(NamedTuple):
 
 @partial(CompiledKernel, fused=False)
 def add_wrenches(
-    counts: Array, candidate: Array, point: Array, impulse: Array, links: Array, step: float, centers: Array, total: Array
+    counts: Integers,
+    candidate: IntegerMatrix,
+    point: Tensor,
+    impulse: Tensor,
+    links: IntegerMatrix,
+    step: float,
+    centers: Matrix,
+    total: Tensor,
 ) -> None:
     """Add forces on the first links of contacts, and the opposite ones on the second, to total (robots, links, 6)."""
     for i in range(len(counts)):

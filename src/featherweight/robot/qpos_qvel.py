@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix
 from ..engine.loops.kernels import CompiledKernel
 from ..model.types import JointType
 from .system import System
@@ -75,7 +76,7 @@ class QposQvel:
     def v(self, q: Array, qvel: Array) -> Array:
         return self._turned(q, in_order(qvel, self._from_qvel), qvel, self._floating_back, -1.0)
 
-    def _turned(self, q: Array, result: Array, given: Array, places: Array, way: float) -> Array:
+    def _turned(self, q: Array, result: Array, given: Array, places: IntegerMatrix, way: float) -> Array:
         """`result` with linear velocities of free joints turned into the world (`way` 1) or into bodies (-1)."""
         if not len(places):
             return result
@@ -90,25 +91,25 @@ class QposQvel:
         return q, self.v(q, qvel)
 
 
-def in_order(x: Array, order: Array | None) -> Array:
+def in_order(x: Array, order: Integers | None) -> Array:
     """The last axis in another order, or None for the same."""
     return np.array(x, np.float64, order="C") if order is None else np.take(np.asarray(x, np.float64), order, axis=-1)
 
 
-def rows(x: Array) -> Array:
+def rows(x: Array) -> Matrix:
     """All states, one in each row, as kernels take them: a view of arrays that are contiguous."""
     if x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous:
         return x
     return np.ascontiguousarray(x, np.float64).reshape(-1, x.shape[-1])
 
 
-def given_order(order: Array) -> Array | None:
+def given_order(order: Integers) -> Integers | None:
     """None for the same, which is copied more quickly."""
     return None if (order == np.arange(len(order))).all() else order
 
 
 @partial(CompiledKernel, fused=False)  # to the bits of NumPy
-def turn(q: Array, given: Array, places: Array, way: float, result: Array) -> None:
+def turn(q: Matrix, given: Matrix, places: IntegerMatrix, way: float, result: Matrix) -> None:
     """Turn vectors given (rows, n) by unit quaternions (x, y, z, w) of q (rows, m), or by their inverses (`way` -1).
 
     A place is where a quaternion begins, where its vector does, and where this goes in result (rows, n).

@@ -7,34 +7,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class ManyContacts(NamedTuple):
     """n contacts of many robots together, those of one after the other."""
 
-    robot: Array  # (n,) its place among the robots that were asked for
-    candidate: Array  # (n,) what touches: its place in `Simulation.touching_links`
-    points: Array  # (n, 3) [m] in the world
-    forces: Array  # (n, 3) [N] on the first of the two links, in the world
+    robot: Integers  # (n,) its place among the robots that were asked for
+    candidate: Integers  # (n,) what touches: its place in `Simulation.touching_links`
+    points: Matrix  # (n, 3) [m] in the world
+    forces: Matrix  # (n, 3) [N] on the first of the two links, in the world
 
 
 class ContactArrays(NamedTuple):
     """Contacts of the last step: of each robot there is room for some, of which the first `counts` are there."""
 
-    counts: Array  # (robots,)
-    candidate: Array  # (robots, room)
-    point: Array  # (robots, room, 3)
-    impulse: Array  # (robots, room, 3)
+    counts: Integers  # (robots,)
+    candidate: IntegerMatrix  # (robots, room)
+    point: Tensor  # (robots, room, 3)
+    impulse: Tensor  # (robots, room, 3)
 
-    def of_robot(self, robot: int) -> tuple[Array, Array, Array]:
+    def of_robot(self, robot: int) -> tuple[Integers, Matrix, Matrix]:
         """Candidates, points and impulses of one."""
         k = int(self.counts[robot])
         return self.candidate[robot, :k], self.point[robot, :k], self.impulse[robot, :k]
 
     def of(self, which: Array | Sequence[int] | slice) -> ContactArrays:
         """Return those of some robots."""
-        return ContactArrays(*(x[which] for x in self))
+        return ContactArrays(self.counts[which], self.candidate[which], self.point[which], self.impulse[which])
 
     def together(self, which: Array | Sequence[int] | slice, step: float) -> ManyContacts:
         """Those of some robots, in a step of that length [s]."""

@@ -89,7 +89,9 @@ def look(one: RobotStages, many: FleetArrays, i: int) -> int:
     k = t.kinematics
     clear_rows(k.velocity)
     call_machine(one.calls.placement)
-    found = find_contacts(t.scene, k.placement, k.velocity, t.model.settings, t.contacts, t.collisions)
+    found = find_contacts(
+        t.scene, k.placement, k.velocity, t.model.settings.step, t.model.settings.margin, t.contacts, t.collisions
+    )
     contacts.counts[i] = max(found, 0)
     many.states.status[i] = NO_ROOM if found < 0 else TAKEN
     for c in range(found):

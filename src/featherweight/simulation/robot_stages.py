@@ -65,7 +65,8 @@ def detect(s: RobotStages) -> int:
     call_machine(s.calls.velocity)
     if not all_finite(t.kinematics.velocity[0]) or not all_finite(t.kinematics.placement[0, 0]):
         return NO_STATE
-    count = find_contacts(t.scene, t.kinematics.placement, t.kinematics.velocity, t.model.settings, t.contacts, t.collisions)
+    k, settings = t.kinematics, t.model.settings
+    count = find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
     t.counts[0] = count
     if count < 0:
         return NO_ROOM
