@@ -52,7 +52,7 @@ def test_functions_pass_for_functions() -> None:
 
 
 def test_members_are_public_or_begin_with_an_underscore() -> None:
-    internal = {"kernel", "system", "topology", "placed", "placements", "bind", "argument", "loop_ends", "mechanism", "loops"}
+    internal = {"kernel", "system", "topology", "placed", "argument", "loop_ends", "mechanism", "loops"}
     for robot in (ROBOT, fw.build(fw.robots.four_bar())):
         assert internal.isdisjoint(dir(robot))
     assert {"meant", "bound", "batch"}.isdisjoint(dir(ROBOT.mass_matrix))

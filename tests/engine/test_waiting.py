@@ -130,3 +130,19 @@ def test_a_program_that_has_not_set_up_logging_shows_it(patience: float, said: s
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout == ""
     assert run.stderr.startswith("featherweight: " + said) if said else run.stderr == ""
+
+
+def test_a_wait_within_itself_ends_with_the_outer_one(caplog: pytest.LogCaptureFixture) -> None:
+    with waiting.Wait("all") as wait:
+        with wait:
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+        wait.begun -= 14.0
+        waiting.tell_if_long()
+    assert gc.isenabled()
+    with waiting.Wait("another") as wait:
+        wait.begun -= 14.0
+        waiting.tell_if_long()
+    assert [text.partition(", ")[0] for _, text in records(caplog)] == [
+        f"featherweight: compiling {x}" for x in ("all", "another")
+    ]

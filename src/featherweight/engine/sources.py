@@ -178,8 +178,9 @@ def _object(x: Any, further: list[Any]) -> str:
         return f"{named} {_value(x.__func__, further)} {_value(x.__self__, further)}"
     if isinstance(x, functools.partial):
         return f"{named} {_value((x.func, x.args, x.keywords), further)}"
-    if hasattr(x, "__wrapped__"):  # functools.cache and its like
-        return f"{named} {_value(x.__wrapped__, further)}"
+    with contextlib.suppress(Exception):  # stand-ins of modules that are not installed raise errors of any kind
+        if hasattr(x, "__wrapped__"):  # functools.cache and its like
+            return f"{named} {_value(x.__wrapped__, further)}"
     if _followed(type(x).__module__):
         further += [type(x), x]
         return named

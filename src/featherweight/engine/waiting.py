@@ -31,17 +31,18 @@ class Wait:
 
     def __init__(self, what: str, whole: float = WHOLE) -> None:
         self.what, self.whole = what, whole
-        self.begun, self.said, self.outermost, self.collects = 0.0, False, False, False
+        self.begun, self.said, self.collects = 0.0, False, False
 
     def __enter__(self) -> Self:
-        self.outermost = _now.wait is None
-        if self.outermost:
+        if _now.depth == 0:
             _now.wait, self.begun, self.collects = self, time.perf_counter(), gc.isenabled()
             gc.disable()
+        _now.depth += 1
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if self.outermost:
+        _now.depth -= 1
+        if _now.depth == 0:
             _now.wait = None
             if self.collects:
                 gc.enable()
@@ -50,9 +51,10 @@ class Wait:
 
 
 class _Now(threading.local):
-    """The outermost compilation of this thread."""
+    """The outermost compilation of this thread, and how many are under way, each within the one before."""
 
     wait: Wait | None = None
+    depth = 0
 
 
 _now = _Now()
@@ -65,7 +67,7 @@ def told(what: str, how_long: str = "") -> Iterator[None]:
     A compilation within another one is part of it and is not told.
     """
     with Wait(what) as wait:
-        if how_long and wait.outermost:
+        if how_long and _now.wait is wait:
             wait.said = True
             tell_begin(what, how_long)
         yield

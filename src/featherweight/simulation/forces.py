@@ -184,9 +184,10 @@ class ForcesAtJoints:
             batch = np.broadcast_shapes(batch, rates.shape[:-1], control.shape[:-1])
             q, rates, control = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, rates, control))
         of_rows = np.zeros((*batch, rates.shape[-1]))
-        x, w, u = (np.ascontiguousarray(x, np.float64).reshape(-1, x.shape[-1]) for x in (q, rates, control))
+        rows = int(np.prod(batch))
+        x, w, u = (np.ascontiguousarray(x, np.float64).reshape(rows, x.shape[-1]) for x in (q, rates, control))
         numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
-        add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, of_rows.reshape(-1, rates.shape[-1]))
+        add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, of_rows.reshape(rows, rates.shape[-1]))
         return of_rows if S is None else ordered_sum(np.swapaxes(S, -1, -2) * of_rows[..., None, :])
 
     def limited(self, tau: Array) -> Array:

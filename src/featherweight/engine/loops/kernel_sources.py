@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import linecache
+import textwrap
 from types import FunctionType
 from typing import Any
 
@@ -25,13 +26,22 @@ def tree_of(function: FunctionType) -> Tree:
     """The syntax tree of a function, with the lines of its file. Raises KernelError."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    found = _functions("".join(lines)).get((code.co_name, code.co_firstlineno), []) if lines else []
+    found = _functions_near("".join(lines), code.co_firstlineno).get((code.co_name, code.co_firstlineno), []) if lines else []
     named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
     found = [tree for tree in found if parameters_of(tree) == named]
     if len(found) != 1:
         why = "there are several such functions on this line; put each on its own" if found else "its source was not found"
         raise error(function, code.co_firstlineno, f"{why}; a kernel needs the file it was defined in, unchanged")
     return found[0]
+
+
+def _functions_near(source: str, line: int) -> dict[tuple[str, int], list[Tree]]:
+    """The functions of a file, or of the block that begins on a line where the file is a page with code in it."""
+    try:
+        return _functions(source)
+    except SyntaxError:
+        block = inspect.getblock(source.splitlines(keepends=True)[line - 1 :])
+        return _functions("\n" * (line - 1) + textwrap.dedent("".join(block)))
 
 
 @functools.lru_cache(maxsize=256)
