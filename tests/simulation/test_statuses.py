@@ -12,7 +12,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robots.linkages import four_bar, four_bar_configuration
-from featherweight.simulation import fleet, step_status
+from featherweight.simulation import fleet, robot_tables, step_status
 from featherweight.simulation.step_status import TAKEN
 from oracles.mechanisms import closed
 from oracles.states import Array
@@ -276,3 +276,28 @@ def test_an_error_of_a_function_that_a_step_calls_is_raised(robots: int, on_fail
     assert sim.time == sound.time
     np.testing.assert_array_equal(sim.q, sound.q)
     np.testing.assert_array_equal(sim.v, sound.v)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (6,)], ids=["placement", "velocity"])
+def test_no_step_is_taken_where_bodies_cannot_be_placed(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions without machine code are called in Python; what cannot be computed must not look like no contact."""
+    computed = robot_tables.python_call
+    asked = []
+
+    def failing(evaluate: Callable[[], None], outputs: list[Array], errors: list[BaseException]) -> Any:
+        def fail_at_last() -> None:
+            asked.append(1)
+            if len(asked) > 3:
+                raise KeyboardInterrupt
+            evaluate()
+
+        of_bodies = outputs[0].shape[1:] == shape
+        return computed(fail_at_last if of_bodies else evaluate, outputs, errors)
+
+    monkeypatch.setattr(robot_tables, "python_call", failing)
+    root = fw.Joint("root", fw.JointType.FLOATING, "world", "body0")
+    robot = fw.build(fw.describe([fw.Body("body0", solid_box(2.0, SIDES))], [root]), execution="interpreted")
+    sim = fw.Simulation(robot, H, q=pose((0, 0, 0.05)), spheres=corners("body0", SIDES), ground=fw.Plane())
+    with pytest.raises(KeyboardInterrupt):
+        sim.run(10 * H)
+    assert 0 < sim.steps <= 3

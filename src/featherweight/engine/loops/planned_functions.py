@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol
 
 from .annotations import ItemsPattern, OneOf, Pattern, exact, fits
 from .kernel_sources import error, named_values, tree_of
-from .kernel_types import FLOAT, INT, NONE, Number, StaticType, TupleType, Type, type_of_static, unified
+from .kernel_types import FLOAT, INT, Number, StaticType, TupleType, Type, type_of_static, unified
 from .plan import Assign, Constant, Convert, FunctionPlan, Length, MakeTuple, Read, Static, TupleItem, Variable
 
 Names = dict[str, Any]  # of what each name stands for: a Variable, a Static, or a Clash
@@ -225,10 +225,6 @@ def item_of(value: Any, number: int) -> Any:
         return value.items[number]
     type = value.type.items[number]
     return Static(type.value) if isinstance(type, StaticType) else TupleItem(type, value, number)
-
-
-def is_none(value: Any) -> bool:
-    return bool(value.type == NONE)
 
 
 def assigned_names(nodes: list[ast.stmt]) -> set[str]:
