@@ -14,6 +14,7 @@ from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
+from ..engine.waiting import WHOLE
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
@@ -168,6 +169,7 @@ class Fleet:
         with self.model.wait:
             layout = self._tables[-1].layout if self._tables else Layout(RobotStages, self._new_stages())
             self._run = WORK_ON_ROBOTS.for_layouts(layout, self._many.layout)
+            self.model.wait.whole = WHOLE  # where the loop was there, functions of the robot are what takes time
             one = self._table()
         self._tables.append(one)
         arguments = one.address, self._many.address, 0, 1
