@@ -178,9 +178,8 @@ def _object(x: Any, further: list[Any]) -> str:
         return f"{named} {_value(x.__func__, further)} {_value(x.__self__, further)}"
     if isinstance(x, functools.partial):
         return f"{named} {_value((x.func, x.args, x.keywords), further)}"
-    with contextlib.suppress(Exception):  # stand-ins of modules that are not installed raise errors of any kind
-        if hasattr(x, "__wrapped__"):  # functools.cache and its like
-            return f"{named} {_value(x.__wrapped__, further)}"
+    if hasattr(x, "__wrapped__"):  # functools.cache and its like
+        return f"{named} {_value(x.__wrapped__, further)}"
     if _followed(type(x).__module__):
         further += [type(x), x]
         return named
@@ -197,7 +196,8 @@ def _followed(module: str | None) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _names(code: CodeType) -> frozenset[str]:
     """The global names and attributes that code uses, that of inner functions included."""
-    return frozenset(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+    own = (n for n in code.co_names if not n.startswith("@"))  # those are pytest's, of assertions that it rewrites
+    return frozenset(own).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 @functools.lru_cache(maxsize=4096)
