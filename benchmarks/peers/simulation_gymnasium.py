@@ -53,7 +53,7 @@ def one_moving(name: str, rounds: int) -> list[Row]:
     def ours_held() -> None:
         sim.reset(q0, v0)
         for u in controls:
-            sim.run(skip * sim.step_size, control=u, every=skip)
+            sim.step(control=u, steps=skip)
 
     def theirs_held() -> None:
         set_state(m, data, start)
