@@ -34,13 +34,15 @@ def test_every_table_is_what_a_command_printed() -> None:
             assert f"`python benchmarks/peers/{command}`" in text
 
 
-def test_pages_show_one_run() -> None:
-    """The same command has the same figures wherever they are shown, and all are of one machine."""
+def test_pages_show_one_run_or_say_which_tables_are_of_another() -> None:
+    """The same command has the same figures wherever they are shown; where machines differ, the page with all says so."""
     first, *others = SHOWN.values()
     for places in others:
         assert first.items() <= places.items()
     machines = {re.search(r"`: ([^,;]*)", text)[1] for places in SHOWN.values() for text in places.values()}  # type: ignore[index]
-    assert len(machines) == 1
+    page = max(SHOWN, key=lambda path: len(SHOWN[path]))
+    introduction = page.read_text().partition("\n## ")[0]
+    assert len(machines) == 1 or all(machine in introduction for machine in machines)
 
 
 def test_what_is_printed_beside_tables_is_left_out() -> None:
