@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,6 +79,18 @@ class CollisionWork(NamedTuple):
     patches: Matrix  # (n, 11), see `height_fields`
 
 
+def search_room() -> dict[str, Any]:
+    """Return the arrays in which distances and depths of convex shapes are searched."""
+    return {
+        "supports": np.zeros((MOST_SUPPORTS, 9)),
+        "planes": np.zeros((MOST_FACES, 4)),
+        "triangles": np.zeros((MOST_FACES, 3), np.int64),
+        "horizon": np.zeros((MOST_FACES, 2), np.int64),
+        "weights": np.zeros(8),
+        "nearest": np.zeros(9),
+    }
+
+
 def collision_work(scene: CollisionScene) -> CollisionWork:
     """Room for one thread."""
     shapes = len(scene.kind)
@@ -93,11 +105,6 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         ends=np.zeros((2, 3)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
-        supports=np.zeros((MOST_SUPPORTS, 9)),
-        planes=np.zeros((MOST_FACES, 4)),
-        triangles=np.zeros((MOST_FACES, 3), np.int64),
-        horizon=np.zeros((MOST_FACES, 2), np.int64),
-        weights=np.zeros(8),
-        nearest=np.zeros(9),
+        **search_room(),
         patches=np.zeros((MOST_PATCHES, 11)),
     )

@@ -122,7 +122,7 @@ def _ranges(lists: list[list[int]]) -> tuple[Integers, Integers]:
 
 
 def searched_hull(hulls: Hulls | Hull, data: Integers) -> SearchedHull:
-    """What `farthest_vertex` searches, of a shape's row of numbers (see `part_ranges`)."""
+    """The hull that `farthest_vertex` searches, from a shape's row of numbers (see `part_ranges`)."""
     return hulls.vertices, hulls.links, hulls.linked, hulls.around, hulls.starts, data[3], data[4], data[7]
 
 

@@ -47,7 +47,7 @@ class EachTouchingQuery(NamedTuple):
 
 
 class DistanceQuery(NamedTuple):
-    """How far pairs are apart; beyond reach[0] infinity and NaN are written. Pairs are in the order and direction asked for."""
+    """A query of distances; beyond reach[0] they are infinity and NaN. Pairs are in the order and direction asked for."""
 
     span: Integers
     q: Matrix
@@ -72,7 +72,7 @@ def any_touching(query: TouchingQuery) -> int:
 
 
 def each_touching(query: EachTouchingQuery) -> int:
-    """Which pairs touch, of an `EachTouchingQuery`: 0, or `NOT_FINITE` if a state is not finite."""
+    """Write which pairs touch; 0, or `NOT_FINITE` if a state is not finite."""
     for s in range(query.span[0], query.span[1]):
         if not place(query, s, query.work):
             return NOT_FINITE
@@ -82,7 +82,7 @@ def each_touching(query: EachTouchingQuery) -> int:
 
 
 def all_distances(query: DistanceQuery) -> int:
-    """Distances of a `DistanceQuery`: 0, or `NOT_FINITE` if a state is not finite."""
+    """Write the distances of a query; 0, or `NOT_FINITE` if a state is not finite."""
     reach = query.reach[0]
     for s in range(query.span[0], query.span[1]):
         if not place(query, s, query.work):

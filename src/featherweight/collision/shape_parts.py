@@ -62,7 +62,7 @@ class GridOfHeights(Protocol):
 
 
 class PartArrays(Protocol):
-    """What a part has in the arrays of all."""
+    """Ranges of a part in the arrays of all."""
 
     @property
     def balls(self) -> Matrix: ...

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ContactSettings(NamedTuple):
-    """How a step is taken. Lengths and times must be floats: for integers everything would be compiled anew."""
+    """Settings of contacts in a step. Lengths and times must be floats: for integers everything would be compiled anew."""
 
     step: float  # [s]
     margin: float  # [m] contacts with wider gaps do not count

@@ -249,7 +249,7 @@ class FleetStates(NamedTuple):
     active: Booleans  # (robots,) those that take steps
     taken: Integers  # (robots,) how many each took
     status: Integers  # (robots,) why the next step was not taken, as in `step`
-    plan: Integers  # (2,) how many steps are to be taken, -1 to look at contacts only; of how many steps one state is kept
+    plan: Integers  # (2,) how many steps are to be taken; of how many steps one state is kept
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step

@@ -71,7 +71,7 @@ class StraightPlan:
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What a planner may choose."""
+    """Choices of a planner."""
 
     fma: bool  # whether products are fused into sums
     part: int  # nodes of a part
@@ -117,7 +117,7 @@ class _ResultPlace(NamedTuple):
 
 
 class _Arrangement:
-    """What is computed, in which order and parts, and the slots of the workspace.
+    """The operations in their order and parts, and the slots of the workspace.
 
     Outputs go to `places`. `seeds` are inputs that hold scalars of the trace in their lanes; `vectors` are the nodes that are
     vectors.

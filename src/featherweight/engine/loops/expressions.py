@@ -90,9 +90,14 @@ def _name(p: Planned, node: ast.Name) -> Any:
 
 
 def _tuple(p: Planned, node: ast.Tuple) -> Any:
+    return make_tuple(p, _values(p, node.elts))
+
+
+def _values(p: Planned, nodes: list[ast.expr]) -> list[Any]:
+    """The values of expressions in their order, with the items of those that have a star."""
     values: list[Any] = []
     marks: list[int] = []
-    for x in node.elts:
+    for x in nodes:
         if isinstance(x, ast.Starred):
             items = p.items(expression(p, x.value))
             values += items
@@ -100,7 +105,7 @@ def _tuple(p: Planned, node: ast.Tuple) -> Any:
         else:
             values.append(expression(p, x))
             marks.append(len(p.statements))
-    return make_tuple(p, p.in_order(values, marks))
+    return p.in_order(values, marks)
 
 
 def make_tuple(p: Planned, values: list[Any], kind: Any = None) -> Any:
@@ -453,17 +458,7 @@ def _call(p: Planned, node: ast.Call) -> Any:
     named = [k for k in node.keywords if k.arg is not None]
     if len(named) < len(node.keywords):
         p.fail("** in a call; name its arguments")
-    values: list[Any] = []
-    marks: list[int] = []
-    for x in [*node.args, *(k.value for k in named)]:
-        if isinstance(x, ast.Starred):
-            items = p.items(expression(p, x.value))
-            values += items
-            marks += [len(p.statements)] * len(items)
-        else:
-            values.append(expression(p, x))
-            marks.append(len(p.statements))
-    values = p.in_order(values, marks)
+    values = _values(p, [*node.args, *(k.value for k in named)])
     count = len(values) - len(named)
     names = {str(k.arg): x for k, x in zip(named, values[count:], strict=True)}
     args = values[:count]

@@ -38,7 +38,7 @@ class Kernel(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelStyle:
-    """What surrounds the steps of a kernel in a module."""
+    """Text that surrounds the steps of a kernel in a module."""
 
     name: str = "fw.kernel"
     linkage: str = "hidden"

@@ -98,7 +98,7 @@ class Results(NamedTuple):
 
 
 def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[Mover]:
-    """What moves the rows of each input, as far as the trace reads them."""
+    """Movers of the rows of each input, as far as the trace reads them."""
     live: list[list[int]] = [[] for _ in t.inputs]
     for i in t.live:
         if t.graph.op[i] == INPUT:
@@ -107,7 +107,7 @@ def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[Mover]:
 
 
 def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: int) -> list[Mover]:
-    """What moves the rows of each output, whose tags are numbers from `first` on."""
+    """Movers of the rows of each output, whose tags are numbers from `first` on."""
     ends = pairwise(accumulate(map(math.prod, shapes), initial=0))
     slots = [results.slots[begin:end] for begin, end in ends]
     constants = dict(enumerate(results.constants, len(results.values)))

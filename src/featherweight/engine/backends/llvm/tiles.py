@@ -57,10 +57,10 @@ class Way(Protocol):
     fills: bool  # whether lanes without a row take the last row's elements
 
     def element(self, f: Function, memory: str, lanes: str) -> None:
-        """One element."""
+        """Move one element."""
 
     def column(self, f: Function, rows: Sequence[str], column: int, slot: str | int) -> None:
-        """One element of every row."""
+        """Move one element of every row."""
 
     def tile(self, f: Function, rows: Sequence[str], places: Sequence[str]) -> None:
         """Transpose a tile of W rows, which begin at `rows`, and of columns whose lanes lie at `places`."""
@@ -170,7 +170,7 @@ class Mover:
                 f.clear_bytes(f.at("i8", row, begin), bytes)
 
     def _slot(self, f: Function, element: str | int) -> str | int:
-        """Where the lanes of an element lie."""
+        """Return where the lanes of an element lie."""
         return element if self.tiles.slots is None else self._look_up(f, "slots", element)
 
     def _look_up(self, f: Function, table: str, index: str | int) -> str:
