@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ..collision.detection import find_contacts
 from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.array_types import Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine
 from .energy_guard import SLOW
-from .robot_stages import all_finite, clear_impulses, judge_end
+from .robot_stages import all_finite, clear_impulses, find_touching, judge_end
 from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, greatest, write_load
 from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
@@ -60,7 +59,7 @@ def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
     """Find where the next step of robot i leads, and leave everything in the stages; 1 if it can be taken."""
     load_robot(one, many, i)
     load_inputs(one, many, i, 0)
-    fit = all_finite(one.state.tau) and all_finite(one.state.control)
+    fit = inputs_are_numbers(one)
     status = try_step(one) if fit else NO_NUMBER
     many.states.status[i] = status
     return 1 if status == TAKEN else 0
@@ -69,9 +68,14 @@ def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
 def take_step_of(one: RobotStages, many: FleetArrays, i: int, k: int) -> int:
     """Take step k of robot i."""
     load_inputs(one, many, i, k)
-    if not (all_finite(one.state.tau) and all_finite(one.state.control)):
+    if not inputs_are_numbers(one):
         return NO_NUMBER
     return take_step(one)
+
+
+def inputs_are_numbers(one: RobotStages) -> bool:
+    """Whether joint forces and controls are finite."""
+    return all_finite(one.state.tau) and all_finite(one.state.control)
 
 
 def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:
@@ -86,12 +90,9 @@ def look(one: RobotStages, many: FleetArrays, i: int) -> int:
     """Find what touches now, with nothing moved; 1 if there is room for it."""
     load_robot(one, many, i)
     t, contacts = one.touching, many.contacts
-    k = t.kinematics
-    clear_rows(k.velocity)
+    clear_rows(t.kinematics.velocity)
     call_machine(one.calls.placement)
-    found = find_contacts(
-        t.scene, k.placement, k.velocity, t.model.settings.step, t.model.settings.margin, t.contacts, t.collisions
-    )
+    found = find_touching(t)
     contacts.counts[i] = max(found, 0)
     many.states.status[i] = NO_ROOM if found < 0 else TAKEN
     for c in range(found):
@@ -102,14 +103,12 @@ def look(one: RobotStages, many: FleetArrays, i: int) -> int:
 def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     """Put the stages where robot i is."""
     impulses, contacts, own = one.touching.impulses, many.contacts, many.varied
-    copy(many.states.q[i], one.state.q)
-    copy(many.states.v[i], one.state.v)
+    put(one, many, i)
     clear_impulses(impulses)
     forget_forces(impulses)
     for c in range(contacts.counts[i]):
         keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c])
     copy(many.states.last_row[i], impulses.last_row)
-    one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
     if len(own.friction) > 0:
         copy(own.friction[i], one.touching.model.friction)
     if len(own.damping) > 0:
@@ -128,6 +127,13 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
         copy(own.own_armature[i], one.inertias.own_armature)
     if len(own.middle_armature) > 0:
         copy(own.middle_armature[i], one.joints.middle_armature)
+
+
+def put(one: RobotStages, many: FleetArrays, i: int) -> None:
+    """Set the state of robot i, and which inputs there are."""
+    copy(many.states.q[i], one.state.q)
+    copy(many.states.v[i], one.state.v)
+    one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
 
 
 def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
@@ -178,9 +184,7 @@ def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
 
 def load_state(one: RobotStages, many: FleetArrays, i: int) -> None:
     """Put the stages where robot i is, with the inputs of its next step."""
-    copy(many.states.q[i], one.state.q)
-    copy(many.states.v[i], one.state.v)
-    one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
+    put(one, many, i)
     load_inputs(one, many, i, many.states.taken[i])
     be_at(one, one.state.q, one.state.v)
 
@@ -190,7 +194,7 @@ def begin_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
     load_state(one, many, i)
     write_load(one, one.numbers.step)
     copy(one.point.load, many.flight.load[i])
-    fit = all_finite(one.state.tau) and all_finite(one.state.control)
+    fit = inputs_are_numbers(one)
     many.states.status[i] = TAKEN if fit else NO_NUMBER
     return 1 if fit else 0
 

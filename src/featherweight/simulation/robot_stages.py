@@ -40,7 +40,7 @@ from .smooth_motion import (
     write_given,
     write_row_velocity,
 )  # fmt: skip
-from .stage_records import RobotStages
+from .stage_records import RobotStages, TouchingRecord
 from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
 
 
@@ -65,8 +65,7 @@ def detect(s: RobotStages) -> int:
     call_machine(s.calls.velocity)
     if not all_finite(t.kinematics.velocity[0]) or not all_finite(t.kinematics.placement[0, 0]):
         return NO_STATE
-    k, settings = t.kinematics, t.model.settings
-    count = find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
+    count = find_touching(t)
     t.counts[0] = count
     if count < 0:
         return NO_ROOM
@@ -74,6 +73,12 @@ def detect(s: RobotStages) -> int:
         if -t.contacts.gap[c] > s.numbers.max_penetration:
             return TOO_DEEP
     return TAKEN
+
+
+def find_touching(t: TouchingRecord) -> int:
+    """Find the contacts where bodies are; how many there are, or -1 if there is no room for them."""
+    k, settings = t.kinematics, t.model.settings
+    return find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
 
 
 def is_touched(s: RobotStages) -> bool:
@@ -202,12 +207,17 @@ def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -
     call_machine(s.calls.dynamics_pushed)
 
 
+def write_change(s: RobotStages, change: Vector) -> None:
+    """Write the change of velocity over the step by the impulses that `pushed` has."""
+    for i in range(len(change)):
+        change[i] = s.numbers.step * (s.step.pushed[i] - s.step.unpushed[i])
+
+
 def part(s: RobotStages) -> None:
     """Find the displacement that parts what overlaps."""
-    step, h, impulses = s.step, s.numbers.step, s.touching.impulses
+    step, impulses = s.step, s.touching.impulses
     write_pushed_acceleration(s, impulses.push, impulses.joint_push)
-    for i in range(len(step.displacement)):
-        step.displacement[i] = h * (step.pushed[i] - step.unpushed[i])
+    write_change(s, step.displacement)
     write_row_velocity(s, step.displacement)
     shrink = min(1.0, s.touching.report[4] / max(greatest(s.point.row_velocity), 1e-300))
     for i in range(len(step.displacement)):
@@ -229,15 +239,14 @@ def apply_impulses(s: RobotStages) -> None:
 
 def write_struck(s: RobotStages) -> None:
     """Write the change of velocity by impacts at the beginning of the step."""
-    step, h, impulses = s.step, s.numbers.step, s.touching.impulses
+    step, impulses = s.step, s.touching.impulses
     impact = greatest(impulses.joint_impact) > 0.0
     for j in range(len(impulses.impact)):
         impact = impact or greatest(impulses.impact[j]) > 0.0
     clear(step.struck)
     if impact:
         write_pushed_acceleration(s, impulses.impact, impulses.joint_impact)
-        for i in range(len(step.struck)):
-            step.struck[i] = h * (step.pushed[i] - step.unpushed[i])
+        write_change(s, step.struck)
 
 
 def forget_impulses(s: RobotStages) -> None:
