@@ -114,6 +114,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/first_step.py
 	$(BIN)/python benchmarks/peers/long_run.py
 	$(BIN)/python benchmarks/peers/contact_solvers.py --limit 5
+	$(BIN)/python benchmarks/peers/step_times.py
 	$(BIN)/python benchmarks/peers/window_rate.py
 
 # On a machine with an NVIDIA device, less than ten minutes; benchmarks/gpu/README.md says what it takes.
@@ -143,9 +144,9 @@ $(VENV)-aarch64/.made: .ci/make_aarch64 pyproject.toml | $(BIN)/python
 $(VENV)-jax/.made: EXTRAS := jax
 $(VENV)-torch/.made: EXTRAS := torch,demo
 $(VENV)-casadi/.made: EXTRAS := casadi,demo
-$(VENV)-dask/.made: EXTRAS := dask,simulation,demo
+$(VENV)-dask/.made: EXTRAS := dask,demo
 $(VENV)-docs/.made: EXTRAS := docs
-$(VENV)-examples/.made: EXTRAS := examples,simulation
+$(VENV)-examples/.made: EXTRAS := examples,identification
 $(VENV)-figures/.made: EXTRAS := test
 $(VENV)-figures/.made: PEERS := pin-pink mink roboticstoolbox-python
 

@@ -1,6 +1,6 @@
 """Panda follows a motion under computed torques: what each term of the model is worth, and what an unknown load costs.
 
-    python examples/computed_torque.py [--output output]        pip install 'featherweight[demo,simulation]'
+    python examples/computed_torque.py [--output output]        pip install 'featherweight[demo]'
 
 Three controllers with the same stiffness follow the same motion, with an empty hand and with 1.5 kg in it that they do not know
 of; a fourth knows. The picture is computed_torque.png.

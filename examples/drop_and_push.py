@@ -1,6 +1,6 @@
 """A quadruped drops, is pushed, and slides on ground of varied friction: a simulation from the first line to a saved file.
 
-    python examples/drop_and_push.py [--output output]        pip install 'featherweight[demo,simulation]'
+    python examples/drop_and_push.py [--output output]        pip install 'featherweight[demo]'
 
 Go2 falls 0.1 m onto its feet, held by springs at its joints, and is pushed sideways; then 64 of them slide at 1 m/s, each on
 other ground. The picture is drop_and_push.png.

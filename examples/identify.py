@@ -1,6 +1,6 @@
 """Panda finds the inertias of its links, and of a tool in its hand, from noisy angles and joint forces.
 
-    python examples/identify.py [--output output]        pip install 'featherweight[demo,simulation]'
+    python examples/identify.py [--output output]        pip install 'featherweight[demo,identification]'
 
 What is believed is the arm of the file; the one that moves has other links, a tool, and friction. It follows a sum of sines,
 the best of some random ones. Angles are fitted by such sums, so that velocities and accelerations are free of what differences

@@ -1,6 +1,6 @@
 """Panda's hand as a spring: operational-space control, pushed by hand, while the elbow moves in the null space.
 
-    python examples/operational_space.py [--output output]        pip install 'featherweight[demo,simulation]'
+    python examples/operational_space.py [--output output]        pip install 'featherweight[demo]'
 
 The hand gives way to a push of 20 N by as much as its stiffness says, and comes back without swinging; then the elbow is told
 to move, and the hand stays where it is. The picture is operational_space.png.

@@ -1,6 +1,6 @@
 """Talos squats and shifts its weight: whole-body control by a quadratic program in each tick, on simulated ground.
 
-    python examples/whole_body_control.py [--output output]        pip install 'featherweight[demo,simulation,ik]'
+    python examples/whole_body_control.py [--output output]        pip install 'featherweight[demo,ik]'
 
 Accelerations and forces at the corners of the feet are found together, so that the centre of mass goes where it is told, feet
 stay where they are, forces stay in friction cones and torques within efforts. The picture is whole_body_control.png.

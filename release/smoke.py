@@ -121,15 +121,8 @@ def xacro(folder: Path) -> None:
     same([robot.nv, robot.mass], [7, 12.0])
 
 
-def simulation(folder: Path) -> None:
-    """A ball falls on the ground and stays there."""
-    ball = fw.Description("ball", "", (fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01))),), ())
-    robot = fw.build(ball, base="floating")
-    q = robot.neutral()
-    q[2] = 0.15
-    sim = fw.Simulation(robot, step=1e-3, q=q, spheres=[fw.ContactSphere("ball", 0.1)], ground=fw.Plane())
-    sim.run(0.5)
-    assert abs(sim.q[2] - 0.1) < 1e-3, sim.q
+def identification(folder: Path) -> None:
+    """Base parameters of an arm."""
     assert fw.identification.base_parameters(arm()).values.size > 0
 
 
@@ -246,7 +239,7 @@ def all_together(folder: Path) -> None:
         USES[extra](folder)
 
 
-LIGHT = (mjcf, xacro, simulation, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
+LIGHT = (mjcf, xacro, identification, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
 

@@ -82,7 +82,7 @@ def test_a_guide_says_which_extras_it_needs(page: Path) -> None:
 
 USES_OF_EXTRAS = {
     "robots": r"fw\.example\(",
-    "simulation": r"fw\.Simulation\(|\bscipy\b|fit_inertial_parameters|base_parameters",
+    "identification": r"fit_inertial_parameters|base_parameters",
     "ik": r"\bimport daqp|ik\.velocity",
     "mjcf": r"\.xml\"",
 }

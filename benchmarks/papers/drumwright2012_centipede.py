@@ -20,7 +20,6 @@ from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
 from featherweight import BilateralContact, ContactOptions, ContactPoint, Plane, Robot, Simulation, build, robots
-from featherweight.contact.contact_problem import BodyDelassus
 from featherweight.contact.contact_solver import resolve
 from featherweight.engine.loops.kernels import compiled
 from featherweight.simulation.robot_stages import first_contacts
@@ -249,8 +248,14 @@ class Walk:
         kept = t.impulses.last_force.copy()
         t.impulses.last_force[:] = 0.0
         t.impulses.last_force[before[0]] = before[1]
-        delassus = BodyDelassus(t.inertia.with_rows.G, t.inertia.begin)
-        arguments = t.model, first_contacts(t.contacts, self.count), t.kinematics, delassus, t.impulses, t.workspace, -1.0
+        arguments = (
+            t.model,
+            first_contacts(t.contacts, int(t.counts[2])),
+            t.kinematics,
+            t.inertia.of_sets,
+            t.impulses,
+            t.workspace,
+        )
         begun = time.thread_time()
         RESOLVE(*arguments)
         self.solver.append(time.thread_time() - begun)

@@ -123,7 +123,8 @@ class TouchingPair:
 
     def __init__(self, one: fw.Shape, other: fw.Shape) -> None:
         things = [part_of_shape(one, None), part_of_shape(other, None)]
-        scene = assembled_scene(things, [(0, 1, None, 0.0)], NOTHING_ELSE, 0, [True]).scene
+        bodies = [shape.body for shape in (one, other) if shape.body is not None]
+        scene = assembled_scene(things, [(0, 1, None, 0.0)], NOTHING_ELSE, 0, [True], bodies).scene
         self.shapes = one, other
         self.scene: CollisionScene = scene._replace(hulls=joined_hulls(things))
         self.work: CollisionWork = collision_work(self.scene)

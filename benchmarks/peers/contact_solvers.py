@@ -1,6 +1,6 @@
 """Contact impulses of robots: our solver beside convex ones, by time and residual, on 3 to 3000 unknowns.
 
-    pip install 'featherweight[rolled,solvers]'
+    pip install 'featherweight[solvers]'
     python benchmarks/peers/contact_solvers.py [--limit 20] [--only talos]
 
 All get the same A and b of the same robots, and go on until the natural residual of Coulomb's law is 1e-8 of the greatest
@@ -14,7 +14,8 @@ vector only, and goes on from the one before if the solver can. Three cases:
 
 Setting up counts, as A changes in every step. Contacts are scaled to unit diagonals for the others. One thread, a process for
 each solver. Cells are milliseconds, residual over greatest velocity, and in brackets the number of convex problems, of ours
-that of sweeps and Newton steps. A cell ends in ! where the residual is missed, and says "over 20 s" where the time is.
+that of Newton steps and of interior-point steps. A cell ends in ! where the residual is missed, and says "over 20 s" where
+the time is.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ def by_convex(kind: type[Convex], problem: Problem, case: str, start: Array, lim
 def by_ours(problem: Problem, start: Array) -> tuple[float, str]:
     unit = float(np.abs(problem.b).max())
     solution = impulses.solve_problem(problem, start, TOLERANCE * unit)
-    return impulses.natural_residual(problem, solution.impulses) / unit, f"{solution.sweeps}+{solution.newton_steps}"
+    return impulses.natural_residual(problem, solution.impulses) / unit, f"{solution.newton_steps}+{solution.interior_steps}"
 
 
 # ---- measuring

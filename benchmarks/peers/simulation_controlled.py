@@ -93,7 +93,9 @@ def standing(friction: bool, rounds: int, steps: int = 300) -> list[Row]:
     assert touching and peer.data.ncon, "both must be standing"
     heights = peer.sim.q[2], peer.data.qpos[2]
     work = peer.sim.solver
-    told = f"base at {heights[0]:.4f} and {heights[1]:.4f} m; {work['sweeps']} sweeps, {work['newton_steps']} Newton steps"
+    told = (
+        f"base at {heights[0]:.4f} and {heights[1]:.4f} m; {work['newton_steps']} Newton steps, {work['interior_steps']} inside"
+    )
     told = "; ".join(x for x in (told, warned(peer.data)) if x)
     each = 1e6 / steps
     return [

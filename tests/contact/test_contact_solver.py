@@ -12,8 +12,8 @@ import pytest
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
+from contact.given_matrices import given_delassus
 from featherweight.collision.detection import ContactPoints
-from featherweight.contact.cones import find_impulses_by_cones
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, write_axes
 from featherweight.contact.contact_settings import ContactSettings
@@ -28,8 +28,7 @@ from featherweight.contact.contact_solver import (
     resolve,
     solver_workspace,
 )
-from featherweight.contact.delassus_by_inverse import InverseFactors, inverse_work, write_delassus_by_inverse
-from featherweight.contact.impulses import GOOD
+from featherweight.contact.inverse_factor import InverseFactors, inverse_work
 from featherweight.contact.joint_rows import JointRows
 from featherweight.contact.laws import RETURN_SPEED, Problem
 
@@ -44,7 +43,8 @@ def model(restitution: float) -> ContactModel:
     ints = np.array([0, 0]), np.array([6, 6]), np.array([7, 7])
     friction, upper = np.array([False, True]), np.array([np.inf, 1e-4])
     rows = JointRows(*ints, np.zeros(2), np.ones(2), friction, np.array([0.0, -1e-4]), upper)
-    return ContactModel(np.array([6]), np.full(POINTS, 0.5), np.full(POINTS, restitution), rows, settings)
+    tree, joint_tree = np.array([0]), np.array([1])
+    return ContactModel(np.array([6]), np.full(POINTS, 0.5), np.full(POINTS, restitution), rows, settings, tree, joint_tree, 7)
 
 
 def test_impulses_that_stop_a_box_and_a_joint() -> None:
@@ -59,15 +59,13 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
             np.eye(4)[None], velocity, np.full(ROWS, -1e-3), np.full(ROWS, -1.0), velocity, -np.ones(2)
         )
         J, Minv = np.eye(7)[:6], np.diag(1.0 / np.array([2.0, 2.0, 2.0, 0.01, 0.02, 0.02, 0.5]))
-        delassus = BodyDelassus(np.zeros((7, 7)), np.zeros(BODIES + 1, np.int64))
         impulses = ContactImpulses.of_sizes(POINTS, 1, 1, POINTS, ROWS)
         given = model(restitution)
-        factors = InverseFactors(J, Minv, np.eye(7)[6:])
-        write_delassus_by_inverse(given.width, points, factors, delassus, inverse_work(BODIES, 7, 7))
-        np.testing.assert_allclose(delassus.G, Minv, atol=1e-15)
-        assert delassus.begin.tolist() == [0, 6]
-        workspace = solver_workspace(6, 4, 7)  # more than are there
-        report = resolve(given, points, kinematics, delassus, impulses, workspace, -1.0)
+        factors = InverseFactors(J, Minv, np.eye(7)[6:], np.array([0, 6, 7]), np.array([0, 6]))
+        work = inverse_work(given.width, 7, 2, 6)
+        delassus = BodyDelassus(np.zeros((0, 0)), np.array([0, 6]), True, factors, work)
+        workspace = solver_workspace(6, 4, 7, 7)  # more than are there
+        report = resolve(given, points, kinematics, delassus, impulses, workspace)
         assert report.residual <= report.allowed and report.parting > 0.0
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
         np.testing.assert_allclose(impulses.joint, [0.5], rtol=1e-8)  # the limit's, and friction's, which opposes it
@@ -118,20 +116,19 @@ class Scene:
 
     @property
     def model(self) -> ContactModel:
-        return ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings)
+        tree, joint_tree, nv = np.arange(self.n), np.zeros(0, np.int64), 6 * self.n
+        return ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings, tree, joint_tree, nv)
 
     @property
     def kinematics(self) -> ContactKinematics:
         none = np.zeros(0)
         return ContactKinematics(self.placement, self.velocity, none, none, self.before, none)
 
-    def resolve(
-        self, workspace: SolverWorkspace | None = None, elsewhere: float = -1.0
-    ) -> tuple[ContactImpulses, SolverReport]:
+    def resolve(self, workspace: SolverWorkspace | None = None) -> tuple[ContactImpulses, SolverReport]:
         impulses = ContactImpulses.of_sizes(self.k, self.n, 0, self.k, 0)
-        delassus = BodyDelassus(np.diag(1.0 / self.inertia.ravel()), 6 * np.arange(self.n + 1))
-        workspace = workspace or solver_workspace(self.k, 0, 6 * self.n)
-        report = resolve(self.model, self.points, self.kinematics, delassus, impulses, workspace, elsewhere)
+        delassus = given_delassus(np.diag(1.0 / self.inertia.ravel()), 6 * np.arange(self.n + 1))
+        workspace = workspace or solver_workspace(self.k, 0, 6 * self.n, 6 * self.n)
+        report = resolve(self.model, self.points, self.kinematics, delassus, impulses, workspace)
         assert report.residual <= report.allowed
         return impulses, report
 
@@ -285,16 +282,15 @@ def test_overlap_up_to_the_slop_is_left_alone(gap: float, parting: float) -> Non
 def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushed() -> None:
     """The second joint has a limit and dry friction; both have inertia 0.5 and are not coupled."""
     rows = joint_rows(np.arange(2), np.array([0.0, 0.0]), np.full(2, np.inf), np.array([0.0, 7.0]), STEP)
-    given = ContactModel(
-        np.zeros(0, np.int64), np.zeros(0), np.zeros(0), rows, ContactSettings(STEP, 0.01, 1e-4, 0.01, 1e-12, False, False)
-    )
+    settings, none = ContactSettings(STEP, 0.01, 1e-4, 0.01, 1e-12, False, False), np.zeros(0, np.int64)
+    given = ContactModel(none, np.zeros(0), np.zeros(0), rows, settings, none, np.arange(2), 2)
     gap = np.array([-0.3, -5e-4, np.inf])
     speed = np.array([0.0, -1e-2, -1e-2])
     kinematics = ContactKinematics(np.zeros((0, 4, 4)), np.zeros((0, 6)), gap, speed, np.zeros((0, 6)), speed)
-    delassus = BodyDelassus(2.0 * np.eye(2), np.zeros(1, np.int64))
+    delassus = given_delassus(2.0 * np.eye(2), [0])
     impulses = ContactImpulses.of_sizes(0, 0, 2, 0, 3)
     no_points = ContactPoints._make([*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0)])
-    report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2), -1.0)
+    report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2, 2))
     assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP and report.stored == 0.0
     np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=1e-9)
     np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
@@ -305,22 +301,23 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
 
 @pytest.mark.parametrize("in_step", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_chain_of_problems_may_be_solved_by_another_solver(seed: int, in_step: bool) -> None:
-    """By cones the velocities are the same, and impulses that were found so are taken by a step as they are."""
-    rng = np.random.default_rng(seed)
-    scene = Scene(rng, [BALL, np.multiply(BALL, 0.3)], [(0, -1), (1, 0), (1, -1)])
-    scene.restitution[:] = [0.0, 0.7, 0.4]
-    scene.settings = scene.settings._replace(in_step=in_step, tolerance=1e-10)
-    scene.before = rng.standard_normal((2, 6)) - [0, 0, 2, 0, 0, 0]
-    scene.velocity = scene.before - [0, 0, 0.01, 0, 0, 0]
-    workspace = solver_workspace(3, 0, 12)
-    ours, _ = scene.resolve(workspace)
-    workspace.impulses.f.fill(np.nan)
-    left = find_impulses_by_cones(scene.model, 3, scene.kinematics, workspace)
-    taken, report = scene.resolve(workspace, left)
-    assert 0.0 <= report.residual == left <= GOOD * scene.settings.tolerance * 10.0
-    np.testing.assert_allclose(scene.moved(taken.wrench), scene.moved(ours.wrench), atol=1e-6)
-    np.testing.assert_allclose(scene.moved(taken.impact), scene.moved(ours.impact), atol=1e-6)
+def test_steps_are_the_same_by_the_matrix_and_by_its_factor(seed: int, in_step: bool) -> None:
+    """Each contact five times over makes more impulses than velocities: A is given by its factor."""
+    found = []
+    for copies in (1, 5):
+        rng = np.random.default_rng(seed)
+        scene = Scene(rng, [BALL, np.multiply(BALL, 0.3)], [(0, -1), (1, 0), (1, -1)])
+        scene.restitution[:] = [0.0, 0.7, 0.4]
+        scene.before = rng.standard_normal((2, 6)) - [0, 0, 2, 0, 0, 0]
+        scene.velocity = scene.before - [0, 0, 0.01, 0, 0, 0]
+        scene.settings, scene.k = scene.settings._replace(in_step=in_step, tolerance=1e-10), 3 * copies
+        points = [np.concatenate([x] * copies) for x in scene.points]
+        scene.points = ContactPoints._make([np.arange(3 * copies), *points[1:]])
+        scene.friction, scene.restitution = (np.tile(x, copies) for x in (scene.friction, scene.restitution))
+        impulses, _ = scene.resolve()
+        found.append((scene.moved(impulses.wrench), scene.moved(impulses.impact)))
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-7)
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-7)
 
 
 def test_the_problem_after_impulses_has_what_they_leave() -> None:
@@ -329,7 +326,7 @@ def test_the_problem_after_impulses_has_what_they_leave() -> None:
     J = rng.standard_normal((5, 5))
     p = Problem(J @ J.T, rng.standard_normal(5), np.array([0.5]), np.array([0.0, -2.0]), np.array([np.inf, 2.0]))
     f = rng.random(5)
-    after = problem_after(p, f, impulse_work(2, 3))
+    after = problem_after(p, f, impulse_work(2, 3, 9))
     np.testing.assert_allclose(after.b, p.A @ f + p.b)
     np.testing.assert_allclose([after.lower, after.upper], [[-f[3], -2.0 - f[4]], [np.inf, 2.0 - f[4]]])
     assert after.A is p.A and after.mu is p.mu

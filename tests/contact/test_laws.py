@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from contact.given_matrices import given_delassus
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact import contact_problem
 from featherweight.contact.contact_model import ContactModel, joint_rows
-from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
+from featherweight.contact.contact_problem import ContactImpulses, ContactKinematics
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.contact_solver import SolverReport, resolve, solver_workspace
 from featherweight.contact.laws import (
@@ -20,15 +21,13 @@ from featherweight.contact.laws import (
     RETURN_SPEED,
     ContactLaw,
     RowMotion,
-    add_restitution,
     bounces,
-    cut_friction,
-    holds,
     law_in,
-    normal_shift,
+    part_of_restitution,
     project,
     room_for_law,
     stored_energy,
+    write_restitution,
     write_rigid_law,
 )
 
@@ -38,9 +37,33 @@ FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyram
 NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), STEP)
 
 
+def normal_shift(mu: float, x: float, y: float, pyramid: bool) -> float:
+    """Return the shift s of the normal velocity at a tangential one (x, y), with which contacts dissipate the most energy.
+
+    The impulses in the cone that minimize fᵀ (A + R) f / 2 + fᵀ (b + s) obey Coulomb's law (de Saxcé and Feng 1998).
+    """
+    return float(mu * (abs(x) + abs(y)) if pyramid else mu * np.hypot(x, y))
+
+
+def holds(x: float, y: float, most: float, pyramid: bool) -> bool:
+    """Whether friction (x, y) is `most` at most."""
+    return bool(max(abs(x), abs(y)) <= most if pyramid else x**2 + y**2 <= most * most)
+
+
+def cut_friction(x: float, y: float, most: float, pyramid: bool) -> tuple[float, float]:
+    """Return the friction nearest to (x, y) that is `most` at most."""
+    if pyramid:
+        return min(max(x, -most), most), min(max(y, -most), most)
+    length = float(np.hypot(x, y))
+    return (x * most / length, y * most / length) if length > most else (x, y)
+
+
 def model_of(friction: Any, restitution: Any, rows: Any = NO_ROWS, step: float = STEP, **settings: Any) -> ContactModel:
     how = ContactSettings(step, 0.01, SLOP, BOUNCE, 1e-12, False, False)._replace(**settings)
-    return ContactModel(np.array([3]), np.asarray(friction, float), np.asarray(restitution, float), rows, how)
+    tree, joint_tree = np.zeros(1, np.int64), np.zeros(len(rows.joint), np.int64)
+    return ContactModel(
+        np.array([3]), np.asarray(friction, float), np.asarray(restitution, float), rows, how, tree, joint_tree, 3
+    )
 
 
 # ---- the rigid law
@@ -120,8 +143,8 @@ def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> t
     T[2, 3], velocity[0, :3] = height, v
     kinematics = ContactKinematics(T[None], velocity, none, none, velocity, none)
     impulses = ContactImpulses.of_sizes(1, 1, 0, 1, 0)
-    delassus = BodyDelassus(np.eye(3) / mass, np.array([0, 3]))
-    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3), -1.0)
+    delassus = given_delassus(np.eye(3) / mass, [0, 3])
+    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3, 3))
     assert report.residual <= report.allowed
     return impulses.force[0] / h, report
 
@@ -263,7 +286,8 @@ def test_restitution_is_cut_where_it_would_add_energy() -> None:
         law.restitution[:], law.compliance[:] = rng.choice([0.0, 0.5, 1.0], k), rng.choice([0.0, 0.3])
         compression, f = rng.random(3 * k), -np.linalg.pinv(A) @ (start + end) * rng.uniform(0.5, 1.0)
         back, given = np.full(3 * k, np.nan), f.copy()
-        add_restitution(law, A + np.diag(law.compliance), (start, end), compression, f, back)
+        write_restitution(law, compression, back)
+        f += part_of_restitution((start, end), f, back, (A @ f, A @ back)) * back
         whole = np.zeros(3 * k)
         whole[::3] = law.restitution * compression[::3]
         np.testing.assert_array_equal(back, whole)

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 from scipy.optimize import approx_fprime, nnls
 
+from contact.given_matrices import with_factor_of
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import (
+    PROXIMAL,
     NewtonWork,
     newton_work,
-    order_unknowns,
     project_all,
     solve_by_newton,
     write_newton_step,
-    write_product_with,
     write_residual,
     write_rho,
 )
@@ -37,26 +38,22 @@ def random_problem(rng: np.random.Generator, k: int, n: int, rank: int, pyramid:
 
 def residual_of(p: Problem, f: Array, work: NewtonWork | None = None) -> Array:
     work = work or newton_work(len(f))
-    write_rho(p.A, len(p.mu), work.rho)
-    worst = write_residual(p, f, work.rho, work.residual, work.slope)
-    residual = work.residual[: len(f)].copy()
+    write_rho(p, work.rho)
+    worst = write_residual(p, f, work)
+    residual = work.equations.right[: len(f)].copy()
     assert worst == np.abs(residual).max(initial=0.0)
     return residual
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 11])
-def test_products_with_a_matrix(size: int) -> None:
-    rng = np.random.default_rng(size)
-    A, f, product = rng.standard_normal((size, size)), rng.standard_normal(size), np.full(size + 1, 7.0)
-    write_product_with(A, f, product[:size])
-    np.testing.assert_allclose(product[:size], A @ f, rtol=1e-13, atol=1e-14)
-    assert product[size] == 7.0
-
-
 def test_rho_is_the_greatest_of_a_contacts_diagonal_and_one_where_nothing_moves() -> None:
     rho = np.zeros(8)
-    write_rho(np.diag([1.0, 5.0, 2.0, 0.0, 0.0, 0.0, 3.0, 0.0]), 2, rho)
+    A = np.diag([1.0, 5.0, 2.0, 0.0, 0.0, 0.0, 3.0, 0.0])
+    p = Problem(A, np.zeros(8), np.zeros(2), np.zeros(2), np.zeros(2))
+    write_rho(p, rho)
     np.testing.assert_array_equal(rho, [5.0, 5.0, 5.0, 1.0, 1.0, 1.0, 3.0, 1.0])
+    rho[:] = np.nan
+    write_rho(with_factor_of(p, 0.5**0.5 * np.sqrt(A), 0.5 * np.diag(A)), rho)
+    np.testing.assert_allclose(rho, [5.0, 5.0, 5.0, 1.0, 1.0, 1.0, 3.0, 1.0], rtol=1e-15)
 
 
 def step_back(p: Problem, f: Array) -> tuple[Array, Array]:
@@ -65,31 +62,34 @@ def step_back(p: Problem, f: Array) -> tuple[Array, Array]:
     return residual_of(p, f), np.asarray(slope)
 
 
+def derivative_of_projection(work: NewtonWork, k: int, n: int) -> Array:
+    """P' as one matrix, for k contacts and n rows."""
+    blocks = work.equations.P
+    return np.asarray(block_diag(*blocks[:k], *(blocks[c, :1, :1] for c in range(k, k + n))))
+
+
+def rho_of(p: Problem) -> Array:
+    rho = np.empty(len(p.b))
+    write_rho(p, rho)
+    return rho
+
+
 @FRICTION
+@pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_step_solves_the_linear_equations_of_the_derivative(seed: int, pyramid: bool) -> None:
+def test_a_step_solves_the_linear_equations_of_the_derivative(seed: int, pyramid: bool, factored: bool) -> None:
     """The derivative is taken by differences; contacts are open, stick and slide, and rows are at their bounds and between."""
     rng = np.random.default_rng(seed)
     p = random_problem(rng, k=4, n=4, rank=20, pyramid=pyramid)
-    f, work = rng.standard_normal(16) * 10.0 / np.diag(p.A), newton_work(20)
+    p = with_factor_of(p, np.linalg.cholesky(p.A)) if factored else p
+    f, work = rng.standard_normal(16) * 10.0 / rho_of(p), newton_work(20)
     residual, slope = step_back(p, f)
     residual_of(p, f, work)
-    write_newton_step(p.A, 4, work)
-    step = work.step[:16]
+    slope += PROXIMAL * derivative_of_projection(work, 4, 4) * rho_of(p)[:, None]
+    write_newton_step(p, PROXIMAL, work)
+    step = work.equations.step[:16].copy()
     assert np.linalg.matrix_rank(slope) == 16
     assert (np.abs(slope @ step - residual) <= 1e-5 * (np.abs(slope) @ np.abs(step))).all()
-
-
-def test_equations_with_a_symmetric_part_come_first() -> None:
-    """Rows that stick and normals lead, rows that slide follow; open contacts have their step at once."""
-    work = newton_work(9)
-    work.slope[:] = 0.0
-    work.slope[0] = np.eye(3)  # sticks
-    work.slope[1] = [[1.0, 0.0, 0.0], [0.3, 0.5, 0.1], [0.2, 0.1, 0.4]]  # slides; the third is open
-    work.rho[:], work.residual[:] = 2.0, 6.0
-    assert order_unknowns(9, 3, work) == (6, 4)
-    assert work.unknowns[:4].tolist() == [0, 1, 2, 3] and sorted(work.unknowns[4:6]) == [4, 5]
-    np.testing.assert_array_equal(work.step[:9], [0.0] * 6 + [3.0] * 3)
 
 
 @FRICTION
@@ -102,7 +102,9 @@ def test_where_all_sticks_a_step_or_two_solve_it(rank: int, pyramid: bool) -> No
     f = np.tile([1.0, 0.0, 0.0], k) + 0.05 * rng.standard_normal(3 * k)
     p = Problem(J @ J.T, -J @ (J.T @ f), np.full(k, 1.0), pyramid=pyramid)
     found = f + 0.05 * rng.standard_normal(3 * k)
-    left, steps = solve_by_newton(p, found, 1e-7, 8, newton_work(3 * k))
+    work = newton_work(3 * k)
+    write_rho(p, work.rho)
+    left, steps = solve_by_newton(p, found, 1e-7, 8, PROXIMAL, work)
     assert left <= 1e-7 and steps <= 2
     np.testing.assert_allclose(J.T @ found, np.linalg.lstsq(J, -p.b, rcond=None)[0], atol=1e-6)
 
@@ -115,7 +117,9 @@ def test_limits_are_solved_as_non_negative_least_squares(seed: int) -> None:
     J, v = rng.standard_normal((n, rank)), rng.standard_normal(rank)
     none = np.zeros(0)
     p, f = Problem(J @ J.T, J @ v, none, np.zeros(n), np.full(n, np.inf)), np.zeros(n)
-    left, steps = solve_by_newton(p, f, 1e-9, 40, newton_work(n))
+    work = newton_work(n)
+    write_rho(p, work.rho)
+    left, steps = solve_by_newton(p, f, 1e-9, 40, PROXIMAL, work)
     assert left <= 1e-9 and steps < 40
     expected, _ = nnls(J.T, -v, maxiter=1000)
     np.testing.assert_allclose(J.T @ f, J.T @ expected, atol=1e-7)
@@ -158,10 +162,14 @@ def test_impulses_that_rounding_left_outside_are_projected() -> None:
 
 def test_it_says_how_many_steps_it_took_and_what_is_left() -> None:
     p, f = Problem(np.eye(3), np.array([-1.0, 0.0, 0.0]), np.array([0.5])), np.array([1.0, 0.0, 0.0])
-    assert solve_by_newton(p, f, 1e-12, 8, newton_work(3)) == (0.0, 0)
-    left, steps = solve_by_newton(p, np.zeros(3), 1e-12, 0, newton_work(3))
+    work = newton_work(3)
+    write_rho(p, work.rho)
+    assert solve_by_newton(p, f, 1e-12, 8, PROXIMAL, work) == (0.0, 0)
+    left, steps = solve_by_newton(p, np.zeros(3), 1e-12, 0, PROXIMAL, work)
     assert (left, steps) == (1.0, 0)
-    assert solve_by_newton(Problem(np.zeros((0, 0)), np.zeros(0), np.zeros(0)), np.zeros(0), 1e-12, 8, newton_work(0)) == (
+    assert solve_by_newton(
+        Problem(np.zeros((0, 0)), np.zeros(0), np.zeros(0)), np.zeros(0), 1e-12, 8, PROXIMAL, newton_work(0)
+    ) == (
         0.0,
         0,
     )

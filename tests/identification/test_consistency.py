@@ -186,5 +186,5 @@ def test_what_is_missing_is_named(missing: str, monkeypatch: pytest.MonkeyPatch)
     x = random_states(robot, 30)
     regressor = not_compiled(robot.extended_regressor())
     call = (lambda: fit_inertial_parameters(regressor, *x, x.a)) if missing == "clarabel" else (lambda: base_parameters(robot))
-    with pytest.raises(ImportError, match=r"pip install .*featherweight\[simulation\]"):
+    with pytest.raises(ImportError, match=r"pip install .*featherweight\[identification\]"):
         call()

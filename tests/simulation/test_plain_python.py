@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.contact.impulses import GOOD
 from featherweight.engine.loops.kernels import Table
 from featherweight.identification import random_parameters
 from featherweight.model.types import WORLD
@@ -28,7 +27,7 @@ from simulation.scenes import FREE, HINGE, NOTHING, X, Y, Z, cart, corners, free
 
 H = 2e-3
 SIDES = (0.2, 0.3, 0.1)
-LEFT = GOOD * fw.ContactOptions().tolerance  # of the greatest velocity, by the solver
+LEFT = 10.0 * fw.ContactOptions().tolerance  # of the greatest velocity, by the solver in each of some steps
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 Scene = Callable[..., fw.Simulation]
 Inputs = Callable[[fw.Simulation, int], dict[str, Any]]

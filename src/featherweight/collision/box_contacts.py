@@ -17,14 +17,16 @@ def half_width(P: Vector, H: Vector, n: TripleLike) -> float:
     return H[0] * abs(a) + H[1] * abs(b) + H[2] * abs(c)  # type: ignore[no-any-return]
 
 
-def best_axis(PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike) -> tuple[int, float]:
+def best_axis(PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike, reach: float) -> tuple[int, float]:
     """The axis of the 15 along which the boxes are farthest apart, and that gap: 0-2 faces of A, 3-5 of B, then pairs of
-    edges."""
+    edges. The first with a gap beyond `reach` will do: most boxes near one another are that far apart along a face's."""
     best, most = -1, -1e300
     bias = BIAS * (HA[0] + HA[1] + HA[2] + HB[0] + HB[1] + HB[2])
     for i in range(6):
         n = axis_of(PA, i) if i < 3 else axis_of(PB, i - 3)
         gap = abs(inner(n, apart)) - half_width(PA, HA, n) - half_width(PB, HB, n)
+        if gap > reach:
+            return i, gap
         if gap > most + (bias if i >= 3 else 0.0):
             best, most = i, gap
     for i in range(9):
@@ -32,6 +34,8 @@ def best_axis(PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike)
         size = length_of(n)
         if size > SKEW:
             gap = (abs(inner(n, apart)) - half_width(PA, HA, n) - half_width(PB, HB, n)) / size
+            if gap > reach:
+                return 6 + i, gap
             if gap > most + bias:
                 best, most = 6 + i, gap
     return best, most
@@ -60,7 +64,7 @@ def most_opposed(P: Vector, n: TripleLike) -> tuple[int, float]:
 def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found: Matrix, polygons: Tensor) -> int:
     """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other."""
     apart = minus(position_of(PA), position_of(PB))
-    best, most = best_axis(PA, HA, PB, HB, apart)
+    best, most = best_axis(PA, HA, PB, HB, apart, reach)
     if most > reach:
         return 0
     if best >= 6:

@@ -47,6 +47,11 @@ class ContactPoints(NamedTuple):
     gap: Vector  # (c,) [m]
 
 
+def body_of(contacts: ContactPoints, c: int, side: int) -> int:
+    """The body on one side of a contact, -1 for the world."""
+    return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
+
+
 def find_contacts(
     scene: CollisionScene,
     placement: Tensor,

@@ -3,7 +3,8 @@
 The Delassus matrix G is that of the bodies that may touch (six rows each, linear and angular in the body's axes and at its
 origin, or three at the one point that it may touch with), and of joints with limits and dry friction. Contacts come and go;
 G does not: what a contact sees is a combination R of its bodies' rows, so A = R G Rᵀ is made of the blocks of bodies that
-touch, and nothing is compiled for a set of contacts.
+touch, and nothing is compiled for a set of contacts. Where there are many more contacts than velocities of bodies, A = B Bᵀ is
+given by B = R L, of the factor L of G.
 """
 
 from __future__ import annotations
@@ -13,12 +14,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..collision.detection import ContactPoints
+from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
+from .block_equations import write_matrix_product
 from .contact_model import ContactModel
+from .delassus_factor import FactorWork, factor_work, write_factor
+from .inverse_factor import (
+    InverseFactors,
+    InverseWork,
+    add_rows_by_inverse,
+    write_body_row_by_inverse,
+    write_inverse_factor,
+    write_joint_row_by_inverse,
+)
 from .joint_rows import is_active
 from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+
+REDUNDANT = 1.25  # impulses by velocities from which on B takes the place of A
 
 
 class ContactKinematics(NamedTuple):
@@ -33,10 +46,13 @@ class ContactKinematics(NamedTuple):
 
 
 class BodyDelassus(NamedTuple):
-    """G, and where the rows of each body begin in it."""
+    """G, and where the rows of each body begin in it; or what G is made of, where that is cheaper."""
 
     G: Matrix  # (m, m)
     begin: Integers  # (bodies + 1,) the last is where those of joints begin
+    by_inverse: bool  # G has no numbers, and `factors` are there
+    factors: InverseFactors
+    work: InverseWork
 
 
 class ContactImpulses(NamedTuple):
@@ -110,11 +126,6 @@ def write_rows(axes: Matrix, point: Vector, T: Matrix, sign: float, rows: Matrix
         rows[k, 3], rows[k, 4], rows[k, 5] = py * z - pz * y, pz * x - px * z, px * y - py * x
 
 
-def body_of(contacts: ContactPoints, c: int, side: int) -> int:
-    """The body on one side of a contact, -1 for the world."""
-    return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
-
-
 class AssemblyWork(NamedTuple):
     """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
 
@@ -128,15 +139,20 @@ class AssemblyWork(NamedTuple):
     law: ContactLaw
     A: Vector  # (m m,)
     half: Vector  # (3 columns of G,)
+    factor: FactorWork  # of G
+    place: Integers  # (columns of G,) of each row of G in its factor
+    rank: Integers  # (1,) columns of B in the last problem, -1 where A was given
+    B: Vector  # (m rank,) of as many columns as G has, or as there are degrees of freedom
 
 
-def assembly_work(contacts: int, rows: int, columns: int) -> AssemblyWork:
+def assembly_work(contacts: int, rows: int, columns: int, nv: int) -> AssemblyWork:
     """Room for so many contacts and joint rows, where G has so many columns."""
     m = 3 * contacts + rows
     approach, before, start = np.empty((3, m))
     return AssemblyWork(
         np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + rows),
         approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
+        factor_work(columns), np.empty(columns, np.int64), np.full(1, -1), np.empty(m * max(columns, nv)),
     )  # fmt: skip
 
 
@@ -193,17 +209,144 @@ def assembled(
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
         start[3 * k + i] = impulses.last_row[r]
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
-    A = p.problem.A
-    write_contact_delassus(model, contacts, rows, active, delassus, work.half, A)
+    return p._replace(problem=problem_of_rows(model, contacts, p, delassus, work))
+
+
+def problem_of_rows(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, work: AssemblyWork
+) -> Problem:
+    """Return the problem with its matrix A, or with B in place of it where there are more impulses than velocities."""
+    given, m = p.problem, len(p.approach)
+    size = pick_rows(model, contacts, p.active, delassus, work)
+    A, B = given.A, given.B
+    few = 3 * size < 2 * model.nv and m > REDUNDANT * size
+    if delassus.by_inverse:
+        write_inverse_factor(model, contacts, p.active, delassus.factors, delassus.work)
+    if delassus.by_inverse and not few:
+        B = as_matrix(work.B, m, model.nv)
+        write_factor_by_inverse(model, contacts, p, delassus, B)
+        if m <= REDUNDANT * min(size, model.nv):
+            write_square(B, A)
+    elif few or m > REDUNDANT * min(size, model.nv):
+        G = delassus.G
+        if delassus.by_inverse:
+            G = as_matrix(work.A, size, size)
+            write_matrix_of_picked(model, contacts, p, delassus, work, G)
+        L = write_factor(G, size, work.factor)
+        B = as_matrix(work.B, m, L.shape[1])
+        write_factor_of_rows(model, contacts, p, delassus, (L, work.place), B)
+    else:
+        write_contact_delassus(model, contacts, p.rows, p.active, delassus, work.half, A)
+    if m > REDUNDANT * min(size, model.nv):
+        A = as_matrix(work.A, 0, 0)
+        work.rank[0] = B.shape[1]
+    else:
+        B = as_matrix(work.B, 0, 0)
+        work.rank[0] = -1
+        for i in range(m):
+            A[i, i] += p.law.compliance[i]
+    return Problem(A, given.b, given.mu, given.lower, given.upper, given.pyramid, B, given.R)
+
+
+def write_square(B: Matrix, A: Matrix) -> None:
+    """A = B Bᵀ."""
     for i in range(len(A)):
-        A[i, i] += law.compliance[i]
-    return p
+        write_matrix_product(B[i:], B[i], A[i, i:])
+        for j in range(i):
+            A[i, j] = A[j, i]
+
+
+def write_matrix_of_picked(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, work: AssemblyWork, G: Matrix
+) -> None:
+    """Write G of the rows that were picked, which are then all its rows."""
+    size, place, begin = len(G), work.place, delassus.begin
+    L = as_matrix(work.B, size, model.nv)
+    for c in range(len(contacts.gap)):
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0:
+                for i in range(model.width[body]):
+                    write_body_row_by_inverse(body, i, model, delassus.factors, delassus.work, L[place[begin[body]] + i])
+    for r in p.active:
+        joint = model.rows.joint[r]
+        row = L[place[begin[len(model.width)] + joint]]
+        write_joint_row_by_inverse(joint, 1.0, model, delassus.factors, delassus.work, row)
+    write_square(L, G)
+    for i in range(size):
+        work.factor.rows[i] = i
+
+
+def write_factor_by_inverse(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, B: Matrix
+) -> None:
+    """B = R J C for contacts and joint rows."""
+    k, factors, work = len(contacts.gap), delassus.factors, delassus.work
+    for c in range(k):
+        three = B[3 * c : 3 * c + 3]
+        for i in range(3):
+            for j in range(B.shape[1]):
+                three[i, j] = 0.0
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0:
+                add_rows_by_inverse(p.rows, c, s, body, model, factors, work, three)
+    for i in range(len(p.active)):
+        r = p.active[i]
+        write_joint_row_by_inverse(model.rows.joint[r], model.rows.sign[r], model, factors, work, B[3 * k + i])
+
+
+def pick_rows(
+    model: ContactModel, contacts: ContactPoints, active: Integers, delassus: BodyDelassus, work: AssemblyWork
+) -> int:
+    """Write the rows of G that contacts and joint rows are made of, and the place of each among them; how many."""
+    begin, width, joint, place, picked = delassus.begin, model.width, model.rows.joint, work.place, work.factor.rows
+    bodies, size = len(width), 0
+    for i in range(len(place)):
+        place[i] = -1
+    for c in range(len(contacts.gap)):
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0 and place[begin[body]] < 0:
+                for i in range(width[body]):
+                    place[begin[body] + i], picked[size] = size, begin[body] + i
+                    size += 1
+    for i in range(len(active)):
+        row = begin[bodies] + joint[active[i]]
+        if place[row] < 0:
+            place[row], picked[size] = size, row
+            size += 1
+    return size
+
+
+def write_factor_of_rows(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus,
+    factor: tuple[Matrix, Integers], B: Matrix,
+) -> None:  # fmt: skip
+    """B = R L for contacts and joint rows; `factor` is L and the place of each row of G in it."""
+    (L, place), begin, rows = factor, delassus.begin, model.rows
+    k = len(contacts.gap)
+    for c in range(k):
+        three = B[3 * c : 3 * c + 3]
+        for i in range(3):
+            for j in range(B.shape[1]):
+                three[i, j] = 0.0
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0:
+                add_rows(L, place[begin[body]], model.width[body], p.rows, c, s, three)
+    for i in range(len(p.active)):
+        r = p.active[i]
+        at = place[begin[len(model.width)] + rows.joint[r]]
+        for j in range(B.shape[1]):
+            B[3 * k + i, j] = rows.sign[r] * L[at, j]
 
 
 def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledProblem:
     """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
-    problem = Problem(as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid)
+    A, B = as_matrix(work.A, m, m), as_matrix(work.B, 0, 0)
+    problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid, B, law.compliance)
     return AssembledProblem(
         problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]
     )

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..collision.detection import ContactPoints
+from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
+from .block_equations import copy_numbers, write_product
 from .contact_model import ContactModel
 from .contact_problem import (
     AssembledProblem,
@@ -19,13 +20,12 @@ from .contact_problem import (
     ContactKinematics,
     assembled,
     assembly_work,
-    body_of,
 )  # fmt: skip
-from .impulses import ACCEPTED, GOOD, Solution, SolverWork, copy_numbers, greatest_of, solve_in, solver_work
-from .laws import RETURN_SPEED, Problem, add_restitution, bounces, stored_energy
-from .sweeps import solve_by_sweeps
+from .impulses import ACCEPTED, Solution, SolverWork, greatest_of, solve_in, solver_work
+from .laws import RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
 
-PUSH_SWEEPS = 200
+PARTED = 1e-6  # of the slop: accuracy of the displacement that parts bodies
+STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
 IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
@@ -35,8 +35,9 @@ class SolverReport(NamedTuple):
 
     residual: float  # [m/s]
     allowed: float  # [m/s]; a residual above it is a failure
-    sweeps: int
+    inexact: bool  # the residual is above the tolerance
     newton_steps: int
+    interior_steps: int
     parting: float  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
     stored: float  # [J] of springs of contacts at the end of the step, beyond that at its beginning
 
@@ -51,22 +52,29 @@ class ImpulseWork(NamedTuple):
     guess: Vector  # (m,)
     at_impact: Vector  # (m,) velocities, also those of restitution
     after: Vector  # (m,) velocities after f
+    change: Vector  # (m,) of velocities by impulses
+    change_back: Vector  # (m,) by those of restitution
     lower: Vector  # (n,) and bounds
     upper: Vector  # (n,)
     pushed: Integers  # (k + n,) rows that are pushed
+    gap: Vector  # (k + n,) of those
+    push: Vector  # (k + n,) their displacements, as impulses
+    normals: Vector  # ((k + n)²,) A or B of the rows that are pushed
     none: Vector  # (0,)
     zero: Vector  # (k + n,)
     unbounded: Vector  # (k + n,)
 
 
-def impulse_work(contacts: int, rows: int) -> ImpulseWork:
+def impulse_work(contacts: int, rows: int, most_rank: int) -> ImpulseWork:
     """Room for so many contacts and joint rows."""
     m, n = 3 * contacts + rows, contacts + rows
-    f, impact, compression, guess, at_impact, after = np.empty((6, m))
+    f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
     lower, upper = np.empty((2, rows))
+    gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m), f, impact, compression, guess, at_impact, after, lower, upper, pushed, none, zero, unbounded
+        solver_work(m), f, impact, compression, guess, at_impact, after, change, change_back, lower, upper, pushed, gap, push,
+        np.empty(n * max(n, most_rank)), none, zero, unbounded,
     )  # fmt: skip
 
 
@@ -77,9 +85,9 @@ class SolverWorkspace(NamedTuple):
     impulses: ImpulseWork
 
 
-def solver_workspace(contacts: int, rows: int, columns: int) -> SolverWorkspace:
+def solver_workspace(contacts: int, rows: int, columns: int, nv: int) -> SolverWorkspace:
     """Room for so many contacts and joint rows, where G has so many columns; memory is taken as it is used."""
-    return SolverWorkspace(assembly_work(contacts, rows, columns), impulse_work(contacts, rows))
+    return SolverWorkspace(assembly_work(contacts, rows, columns, nv), impulse_work(contacts, rows, max(columns, nv)))
 
 
 def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
@@ -103,15 +111,16 @@ def find_impulses_by(
     work: ImpulseWork,
 ) -> Solution:
     """Return the impulses of `find_impulses` by any solver of problems."""
-    first, worst, sweeps, steps = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
+    first, worst, steps, inside = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
     for stage in range(first, LAST + 1):  # the solver is called in one place, since its machine code is long
         if stage == SMOOTH and in_step:
             continue
         problem = problem_of_stage(p, stage, first == IMPACT, in_step, work)
         solution = solve(problem, work.guess[: len(p.start)], tolerance, work.solver)
-        sweeps, steps, worst = sweeps + solution.sweeps, steps + solution.newton_steps, max(worst, solution.residual)
+        steps, inside = steps + solution.newton_steps, inside + solution.interior_steps
+        worst = max(worst, solution.residual)
         take_impulses(stage, solution.impulses, work)
-    return Solution(work.f[: len(p.start)], worst, sweeps, steps)
+    return Solution(work.f[: len(p.start)], worst, steps, inside)
 
 
 def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> int:
@@ -120,7 +129,7 @@ def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: Impu
     copy_numbers(p.start, work.guess[:m])
     for i in range(m):
         work.f[i] = work.impact[i] = 0.0
-    return IMPACT if bounces(p.law) or (in_step and is_struck(p, GOOD * tolerance)) else LAST
+    return IMPACT if bounces(p.law) or (in_step and is_struck(p, STRUCK * tolerance)) else LAST
 
 
 def problem_of_stage(p: AssembledProblem, stage: int, struck: bool, in_step: bool, work: ImpulseWork) -> Problem:
@@ -132,8 +141,13 @@ def problem_of_stage(p: AssembledProblem, stage: int, struck: bool, in_step: boo
     if stage == SMOOTH or not struck:
         return p.problem
     if bounces(p.law):
-        velocities = p.before, (p.before if in_step else p.approach)
-        add_restitution(p.law, p.problem.A, velocities, work.compression[:m], f, guess)
+        back, by_f, by_back = guess, work.change[:m], work.change_back[:m]
+        write_restitution(p.law, work.compression[:m], back)
+        write_change(p, f, work, by_f)
+        write_change(p, back, work, by_back)
+        part = part_of_restitution((p.before, p.before if in_step else p.approach), f, back, (by_f, by_back))
+        for i in range(m):
+            f[i] += part * back[i]
     if in_step:
         copy_numbers(f, work.impact[:m])
     for i in range(m):
@@ -165,7 +179,7 @@ def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
     b = work.at_impact[: len(problem.b)]
     for i in range(len(b)):
         b[i] = problem.b[i] - p.approach[i] + p.before[i]
-    return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid)
+    return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid, problem.B, problem.R)
 
 
 def write_impulses(
@@ -222,20 +236,16 @@ def write_push(
     """
     rows, slop, h, law = model.rows, model.settings.slop, model.settings.step, p.law
     k, kept = len(law.friction), 0
-    pushed, gap, l = work.pushed, work.solver.newest, work.solver.settled
+    pushed, gap, l, change = work.pushed, work.gap, work.push, work.change[: len(f)]
+    write_change(p, f, work, change)
     for i in range(len(law.distance)):
         r = 3 * i if i < k else 2 * k + i
         if law.distance[i] < np.inf:
-            opening = max(velocity_after(p, f, r), 0.0)
+            opening = max(p.approach[r] + change[r], 0.0)
             pushed[kept], gap[kept], l[kept] = r, law.distance[i] + h * opening + slop, 0.0
             kept += 1
-    A = as_matrix(work.solver.newton.equations, kept, kept)
-    for i in range(kept):
-        for j in range(kept):
-            A[i, j] = p.problem.A[pushed[i], pushed[j]]
-        A[i, i] -= law.compliance[pushed[i]]
-    normals = Problem(A, gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False)
-    solve_by_sweeps(normals, l[:kept], PUSH_SWEEPS, 0.1 * slop)
+    solution = solve_in(problem_of_normals(p, kept, work), l[:kept], PARTED * slop, work.solver)
+    copy_numbers(solution.impulses, l[:kept])
     impulses.push[:], impulses.joint_push[:] = 0.0, 0.0
     for i in range(kept):
         if pushed[i] < 3 * k:
@@ -245,27 +255,45 @@ def write_push(
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
 
 
-def velocity_after(p: AssembledProblem, f: Vector, row: int) -> float:
-    """Return the velocity of a row that impulses f leave."""
-    return p.approach[row] + applied(p.problem.A, f, row) - p.law.compliance[row] * f[row]  # type: ignore[no-any-return]
+def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:
+    """Return the problem of the displacement: rows of normals and limits alone, which push."""
+    whole, pushed = p.problem, work.pushed
+    A, B = as_matrix(work.normals, 0, 0), as_matrix(work.normals, 0, 0)
+    if whole.factored:
+        B = as_matrix(work.normals, kept, whole.B.shape[1])
+        for i in range(kept):
+            for j in range(B.shape[1]):
+                B[i, j] = whole.B[pushed[i], j]
+    else:
+        A = as_matrix(work.normals, kept, kept)
+        for i in range(kept):
+            for j in range(kept):
+                A[i, j] = whole.A[pushed[i], pushed[j]]
+            A[i, i] -= p.law.compliance[pushed[i]]
+    return Problem(A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept])
 
 
-def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector) -> float:
+def write_change(p: AssembledProblem, f: Vector, work: ImpulseWork, change: Vector) -> None:
+    """Write the change of velocities by impulses f, without the compliance of contacts."""
+    write_product(p.problem, f, work.solver.newton.equations, change)
+    for i in range(len(f)):
+        change[i] -= p.law.compliance[i] * f[i]
+
+
+def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector, work: ImpulseWork) -> float:
     """Return `SolverReport.stored`; gaps (k + n,) of springs become those at the end of the step."""
-    law, k = p.law, len(p.law.friction)
+    law, k, change, springs = p.law, len(p.law.friction), work.change[: len(f)], False
+    for stiffness in law.stiffness:
+        springs = springs or bool(stiffness > 0.0)
+    if not springs:
+        return 0.0
     before = stored_energy(law, gap)
+    write_change(p, f, work, change)
     for i in range(len(law.stiffness)):
         if law.stiffness[i] > 0.0:
-            gap[i] += step * velocity_after(p, f, 3 * i if i < k else 2 * k + i)
+            r = 3 * i if i < k else 2 * k + i
+            gap[i] += step * (p.approach[r] + change[r])
     return stored_energy(law, gap) - before
-
-
-def applied(A: Matrix, f: Vector, row: int) -> float:
-    """A row of A f."""
-    total = 0.0
-    for j in range(len(f)):
-        total += A[row, j] * f[j]
-    return total
 
 
 def resolve(
@@ -275,37 +303,31 @@ def resolve(
     delassus: BodyDelassus,
     impulses: ContactImpulses,
     workspace: SolverWorkspace,
-    elsewhere: float,
 ) -> SolverReport:
-    """Write one robot's impulses, and return the solver's report; `workspace` is a `SolverWorkspace`.
-
-    Where `elsewhere` [m/s] is not negative, the workspace has impulses that were found elsewhere, with that residual.
-    """
+    """Write one robot's impulses, and return the solver's report."""
     work = workspace.impulses
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly)
     tolerance = model.settings.tolerance * greatest_of(p.problem.b)
-    allowed = GOOD * tolerance
-    if elsewhere >= 0.0:
-        allowed = ACCEPTED * tolerance
-        solution = Solution(work.f[: len(p.start)], elsewhere, 0, 0)
-    elif not is_finite(p.problem):  # comparisons of solvers would take NaN for a residual of zero
-        solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
-    else:
+    allowed = ACCEPTED * tolerance
+    solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
+    if is_finite(p.problem):  # comparisons of the solver would take NaN for a residual of zero
         solution = find_impulses(p, model.settings.in_step, tolerance, work)
-    residual = solution.residual
     parting = stored = 0.0
-    if residual <= allowed:
+    if solution.residual <= allowed:
         parting = write_impulses(model, contacts, p, solution.impulses, impulses, work)
-        stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap)
-    return SolverReport(residual, allowed, solution.sweeps, solution.newton_steps, parting, stored)
+        stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap, work)
+    inexact = bool(solution.residual > tolerance)
+    return SolverReport(
+        solution.residual, allowed, inexact, solution.newton_steps, solution.interior_steps, parting, stored
+    )  # fmt: skip
 
 
 def is_finite(problem: Problem) -> bool:
     """Whether all entries of A and b are finite."""
     finite = True
     for i in range(len(problem.b)):
-        finite = finite and abs(problem.b[i]) < np.inf
-        for x in problem.A[i]:
+        finite = finite and bool(abs(problem.b[i]) < np.inf)
+        for x in problem.B[i] if problem.factored else problem.A[i]:
             finite = finite and abs(x) < np.inf
     return finite
 
@@ -314,11 +336,12 @@ def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
     """The problem for impulses in addition to f."""
     m, at = len(f), 3 * len(problem.mu)
     b, lower, upper = work.after[:m], work.lower[: m - at], work.upper[: m - at]
+    write_product(problem, f, work.solver.newton.equations, b)
     for i in range(m):
-        b[i] = problem.b[i] + applied(problem.A, f, i)
+        b[i] += problem.b[i]
     for i in range(m - at):
         lower[i], upper[i] = problem.lower[i] - f[at + i], problem.upper[i] - f[at + i]
-    return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid)
+    return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid, problem.B, problem.R)
 
 
 def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.loops.array_types import Vector
+from ..engine.loops.array_types import Integers, Vector
 from ..engine.loops.kernels import LANES, subtract_multiples
 
 BLOCK = 8  # rows at a time, as `block_factors` writes them out
@@ -29,17 +29,8 @@ def solve_partly_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal
     `reciprocal` is room for as many numbers as x.
     """
     stride = (size // LANES + 1) * LANES
-    for k in range(0, symmetric, BLOCK):
-        count = min(BLOCK, symmetric - k)
-        if not factor_rows(matrix, stride, k, count, reciprocal):
-            return False
-        if k + count < size:
-            if count == BLOCK:
-                reduce_by_block(matrix, stride, size, symmetric, k, reciprocal)
-            else:
-                for i in range(symmetric, size):
-                    for p in range(k, k + count):
-                        reduce_by_row(matrix, stride, p, i, matrix[i * stride + p] * reciprocal[p])
+    if not eliminate_symmetric(matrix, size, symmetric, reciprocal):
+        return False
     for k in range(symmetric, size):
         bring_up_pivot(matrix, stride, size, k)
         reciprocal[k] = 1.0 / matrix[k * stride + k]
@@ -51,6 +42,23 @@ def solve_partly_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal
         for j in range(i + 1, size):
             total -= matrix[row + j] * x[j]
         x[i] = total * reciprocal[i]
+    return True
+
+
+def eliminate_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal: Vector) -> bool:
+    """Eliminate symmetric rows: S = Uᵀ D⁻¹ U, with U in their upper half, and 1 / D. False where S is not positive definite."""
+    stride = (size // LANES + 1) * LANES
+    for k in range(0, symmetric, BLOCK):
+        count = min(BLOCK, symmetric - k)
+        if not factor_rows(matrix, stride, k, count, reciprocal):
+            return False
+        if k + count < size:
+            if count == BLOCK:
+                reduce_by_block(matrix, stride, size, symmetric, k, reciprocal)
+            else:
+                for i in range(symmetric, size):
+                    for p in range(k, k + count):
+                        reduce_by_row(matrix, stride, p, i, matrix[i * stride + p] * reciprocal[p])
     return True
 
 
@@ -114,3 +122,50 @@ def bring_up_pivot(matrix: Vector, stride: int, size: int, k: int) -> None:
 def room_for_equations(size: int) -> Vector:
     """Memory for the matrix of at most so many unknowns, and its right side; its numbers are not initialized."""
     return np.empty(size * stride_of(size))
+
+
+# ---- one matrix, several right sides
+
+
+def factor_with_pivots(matrix: Vector, stride: int, size: int, order: Integers) -> None:
+    """Write the factors of a square matrix over it, and the row that each of its rows was swapped with.
+
+    Below the diagonal are multiples of the rows above, which were subtracted.
+    """
+    for k in range(size):
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(matrix[i * stride + k]) > abs(matrix[pivot * stride + k]):
+                pivot = i
+        order[k] = pivot
+        if pivot != k:
+            for j in range(size):
+                a, b = k * stride + j, pivot * stride + j
+                matrix[a], matrix[b] = matrix[b], matrix[a]
+        reciprocal = 1.0 / matrix[k * stride + k]
+        begin = stride_of(k)  # the next multiple of LANES: what lies before it is done one by one
+        for i in range(k + 1, size):
+            factor = matrix[i * stride + k] * reciprocal
+            matrix[i * stride + k] = factor
+            if factor != 0.0:
+                for j in range(k + 1, min(begin, size)):
+                    matrix[i * stride + j] -= factor * matrix[k * stride + j]
+                if begin < stride:
+                    subtract_multiples(matrix, i * stride + begin, k * stride + begin, stride, stride - begin, (factor,))
+
+
+def solve_factored(matrix: Vector, stride: int, size: int, order: Integers, x: Vector) -> None:
+    """Solve for a right side x, in place, by the factors that `factor_with_pivots` wrote."""
+    for k in range(size):
+        if order[k] != k:
+            x[k], x[order[k]] = x[order[k]], x[k]
+    for i in range(size):
+        total = x[i]
+        for j in range(i):
+            total -= matrix[i * stride + j] * x[j]
+        x[i] = total
+    for i in range(size - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, size):
+            total -= matrix[i * stride + j] * x[j]
+        x[i] = total / matrix[i * stride + i]

@@ -19,7 +19,7 @@ import numpy as np
 from ..engine.loops.array_types import Booleans, Matrix, Vector
 from .contact_problem import AssembledProblem
 from .laws import Problem
-from .newton import write_residual, write_rho
+from .newton import newton_work, write_residual, write_rho
 
 ValueAndRates = tuple[Vector, Matrix]  # (m,) and (m, directions)
 
@@ -36,10 +36,10 @@ class ImpulseRates:
 
     def __init__(self, problem: Problem, f: Vector, edge: float) -> None:
         m, k = len(f), len(problem.mu)
-        self.problem, self.k, self.rho = problem, k, np.empty(m)
-        write_rho(problem.A, k, self.rho)
-        slope = np.zeros((m - 2 * k, 3, 3))
-        write_residual(problem, f, self.rho, np.empty(m), slope)
+        work = newton_work(m)
+        write_rho(problem, work.rho)
+        write_residual(problem, f, work)
+        self.problem, self.k, self.rho, slope = problem, k, work.rho, work.equations.P[: m - 2 * k]
         self.P = np.zeros((m, m))
         for c in range(k):
             if problem.mu[c] == 0.0:
@@ -95,7 +95,7 @@ class RatesOfRows(Protocol):
 def restitution_rates(
     p: AssembledProblem, in_step: bool, impulses: ValueAndRates, compression: ValueAndRates, rates: RatesOfRows
 ) -> ValueAndRates:
-    """Impulses with those of restitution, and their rates, as `laws.add_restitution` has them.
+    """Impulses with those of restitution, and their rates, as `laws.part_of_restitution` has them.
 
     `impulses` and `compression` are values and rates; `rates` has `applied` of both to velocities, and those of `before` and
     `approach`.

@@ -15,10 +15,9 @@ the solution (de Saxcé and Feng 1998), a sequence of the same convex problems w
 Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
-Solved from the impulses of the step before by semismooth Newton steps (`newton`), which solve exactly what sticks, slides and
-is open as it seems; where they are led astray, or cost much, a few projected Gauss-Seidel sweeps (`sweeps`) come first, then
-twice as many: they converge slowly, but often where Newton's method does not. Great ratios of mass, on which both fail, are
-solved by Newton's method for contacts that give way at first.
+The solver starts from the impulses of the step before with semismooth Newton steps (`newton`), which are exact once it is known
+what sticks, slides and is open: one or two where little changed. Where they go astray, an interior-point method
+(`interior_point`) goes on. The number of steps of both is bounded.
 """
 
 from __future__ import annotations
@@ -28,18 +27,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Vector
-from ..engine.loops.kernels import compiled
+from ..engine.loops.kernels import as_matrix, compiled
+from .block_equations import copy_numbers
+from .delassus_factor import FactorWork, factor_work, write_factor
+from .interior_point import InteriorWork, interior_work, solve_inside
 from .laws import Problem
-from .newton import NEWTON_STEPS, NewtonWork, newton_work, project_all, solve_by_newton, write_residual, write_rho
-from .sweeps import solve_by_sweeps
+from .newton import PROXIMAL, ROUNDING, NewtonWork, newton_work, project_all, solve_by_newton, write_residual, write_rho
 
-SWEEPS = 6  # before Newton's method is tried; a fifteenth of the unknowns for many, whose Newton steps cost as much as those
-NEWTON_FIRST = 100  # unknowns: for fewer, Newton's method is tried before any sweeps
-ROUNDS = 8  # of sweeps, twice as many each time, and Newton's method
-CONTINUED = 2  # the round in which Newton's method begins with soft contacts
-STIFFER, LAST_SOFTNESS = 0.3, 1e-11  # from each stage to the next, and the last before none
-GOOD = 1e2  # times the tolerance: where more is left, cones are tried too (`cones`)
-ACCEPTED = 1e5  # times the tolerance, if they do not help: redundant contacts that slide may have no exact solution
+NEWTON_STEPS = 10
+SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
+ACCEPTED = 1e4
+"""Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 
 
 class Solution(NamedTuple):
@@ -47,24 +45,23 @@ class Solution(NamedTuple):
 
     impulses: Vector
     residual: float
-    sweeps: int
     newton_steps: int
+    interior_steps: int
 
 
 class SolverWork(NamedTuple):
     """Room for impulses of at most m unknowns."""
 
     newton: NewtonWork
-    f: Vector  # (m,) of sweeps
-    newest: Vector  # (m,) of Newton's method
-    settled: Vector  # (m,) the best of contacts that give way
+    interior: InteriorWork
+    factor: FactorWork  # of A, where it has none of the problem's assembly
+    no_compliance: Vector  # (m,) zeros: A's factor has it
     best: Vector  # (m,)
-    diagonal: Vector  # (m,) of A, while contacts give way
 
 
 def solver_work(size: int) -> SolverWork:
     """Room for so many unknowns."""
-    return SolverWork(newton_work(size), *np.empty((5, size)))
+    return SolverWork(newton_work(size), interior_work(size), factor_work(size), np.zeros(size), np.empty(size))
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -74,74 +71,47 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 
 def of_arrays(problem: Problem) -> Problem:
-    """With arrays as compiled functions take them; A a copy, whose diagonal the solver changes for a while."""
-    b, mu, lower, upper = (np.ascontiguousarray(x, float) for x in problem[1:5])
-    return Problem(np.array(problem.A, float, order="C"), b, mu, lower, upper, problem.pyramid)
+    """With arrays as compiled functions take them."""
+    A, b, mu, lower, upper, pyramid, B, R = problem
+    A, b, mu, lower, upper, B, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, B, R))
+    return Problem(A, b, mu, lower, upper, pyramid, B, R)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
     """As `solve_problem`, in the room of `work`, where the impulses of the solution stay."""
     m = len(start)
-    f, newest, best = work.f[:m], work.newest[:m], work.best[:m]
-    copy_numbers(start, f)
+    best, newton = work.best[:m], work.newton
     copy_numbers(start, best)
-    swept = steps = 0
-    most = max(SWEEPS, m // 15)
-    least = np.inf
-    for attempt in range(ROUNDS):
-        if attempt > 0 or m > NEWTON_FIRST:
-            count, residual = solve_by_sweeps(problem, f, most, tolerance)
-            swept += count
-            most *= 2
-            if residual <= tolerance:
-                copy_numbers(f, best)
-                least = residual
-                break
-        copy_numbers(f, newest)  # it may be led astray: sweeps go on from where they were
-        if attempt == CONTINUED:
-            residual, count = solve_by_continuation(problem, newest, tolerance, work)
-        else:
-            residual, count = solve_by_newton(problem, newest, tolerance, NEWTON_STEPS, work.newton)
-        steps += count
-        if residual < least:
-            copy_numbers(newest, best)
-            least = residual
-        if least <= tolerance or (attempt >= CONTINUED and least <= GOOD * tolerance):
+    project_all(problem, best, newton.equations.P)
+    write_rho(problem, newton.rho)
+    proximal = PROXIMAL if problem.factored else ROUNDING
+    residual, steps = solve_by_newton(problem, best, tolerance, NEWTON_STEPS, proximal, newton)
+    inside = 0
+    if residual > tolerance:
+        residual, inside, more = solve_inside(
+            problem, with_factor(problem, work), best, residual, tolerance, work.interior, newton
+        )
+        steps += more
+    reached = residual <= tolerance
+    for again in range(SETTLING):
+        project_all(problem, best, newton.equations.P)  # what the tolerance left outside
+        residual = write_residual(problem, best, newton)
+        if again == SETTLING - 1 or not reached or not residual > tolerance:
             break
-    project_all(problem, best, work.newton.slope)  # what rounding left outside
-    return Solution(best, least, swept, steps)
+        residual, more = solve_by_newton(problem, best, 0.1 * tolerance, SETTLING, ROUNDING, newton)
+        steps += more
+    return Solution(best, residual, steps, inside)
 
 
-def solve_by_continuation(problem: Problem, f: Vector, tolerance: float, work: SolverWork) -> tuple[float, int]:
-    """Newton's method for contacts that give way, u = A f + b + softness rho f, ever stiffer, as long as it settles.
-
-    Changes f to the best impulses met; the diagonal of A is another one meanwhile.
-    """
-    m, A, rho = len(f), problem.A, work.newton.rho
-    best, diagonal = work.settled[:m], work.diagonal[:m]
-    for i in range(m):
-        diagonal[i] = A[i, i]
-    copy_numbers(f, best)
-    scale = greatest_of(problem.b)
-    least, steps = np.inf, 0
-    softness = 1.0
-    while True:
-        write_rho(A, len(problem.mu), rho)
+def with_factor(problem: Problem, work: SolverWork) -> Problem:
+    """Return the problem with a factor of A in place of A."""
+    m, rows = len(problem.b), work.factor.rows
+    B, R, A = problem.B, problem.R, problem.A
+    if not problem.factored:
         for i in range(m):
-            A[i, i] = diagonal[i] + softness * rho[i]
-        allowed = tolerance if softness == 0.0 else 1e-3 * scale if softness > LAST_SOFTNESS else GOOD * tolerance
-        residual, count = solve_by_newton(problem, f, allowed, 2 * NEWTON_STEPS, work.newton)
-        steps += count
-        for i in range(m):
-            A[i, i] = diagonal[i]
-        true = natural_residual_in(problem, f, work.newton)
-        if true < least:
-            copy_numbers(f, best)
-            least = true
-        if softness == 0.0 or not residual <= allowed:
-            copy_numbers(best, f)
-            return least, steps
-        softness = STIFFER * softness if softness > LAST_SOFTNESS else 0.0
+            rows[i] = i
+        B, R, A = write_factor(problem.A, m, work.factor), work.no_compliance[:m], as_matrix(work.best, 0, 0)
+    return Problem(A, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid, B, R)
 
 
 def natural_residual(problem: Problem, f: Vector) -> float:
@@ -151,13 +121,8 @@ def natural_residual(problem: Problem, f: Vector) -> float:
 
 def natural_residual_in(problem: Problem, f: Vector, work: NewtonWork) -> float:
     """As `natural_residual`, in the room of a `NewtonWork`."""
-    write_rho(problem.A, len(problem.mu), work.rho)
-    return write_residual(problem, f, work.rho, work.residual, work.slope)
-
-
-def copy_numbers(source: Vector, target: Vector) -> None:
-    for i in range(len(target)):
-        target[i] = source[i]
+    write_rho(problem, work.rho)
+    return write_residual(problem, f, work)
 
 
 def greatest_of(b: Vector) -> float:
@@ -169,9 +134,9 @@ def greatest_of(b: Vector) -> float:
 
 @compiled
 def solve_in_room(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> tuple[float, int, int]:
-    """As `solve_in`, for callers in Python: the residual, sweeps and Newton steps. The impulses are in `work.best`."""
+    """As `solve_in`, for callers in Python: the residual, Newton steps and interior steps. The impulses are in `work.best`."""
     solution = solve_in(problem, start, tolerance, work)
-    return solution.residual, solution.sweeps, solution.newton_steps
+    return solution.residual, solution.newton_steps, solution.interior_steps
 
 
 _natural_residual = compiled(natural_residual_in)

@@ -33,14 +33,24 @@ of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: c
 
 
 class Problem(NamedTuple):
-    """Equations of the impulses f of contacts, as many as `mu`, and then of rows with bounds: velocities u = A f + b."""
+    """Equations of the impulses f of contacts, as many as `mu`, and then of rows with bounds: velocities u = A f + b.
 
-    A: Matrix  # (m, m), with the compliance on its diagonal
+    The matrix A is given itself, or as B Bᵀ + R where it has more rows than rank: then it has no rows here.
+    """
+
+    A: Matrix  # (m, m), with the compliance on its diagonal, or (0, 0)
     b: Vector  # (m,) [m/s, rad/s]
     mu: Vector  # (k,)
     lower: Vector = np.zeros(0)  # (m - 3k,) [N s, N m s]
     upper: Vector = np.zeros(0)
     pyramid: bool = False
+    B: Matrix = np.zeros((0, 0))  # (m, rank), or (0, 0)
+    R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
+
+    @property
+    def factored(self) -> bool:
+        """Whether A is given as B Bᵀ + R."""
+        return len(self.A) < len(self.b)
 
 
 class RowMotion(NamedTuple):
@@ -58,7 +68,7 @@ class ContactLaw(NamedTuple):
 
     bias: Vector  # (m,) b [m/s, rad/s]
     compliance: Vector  # (m,) R [m/s per N s]
-    friction: Vector  # (k,) mu: bounds friction, and shifts normal velocities (`normal_shift`)
+    friction: Vector  # (k,) mu: bounds friction
     lower: Vector  # (n,) [N s, N m s]
     upper: Vector  # (n,)
     restitution: Vector  # (k,) part of the normal impulse of an impact that is given once more
@@ -133,29 +143,6 @@ def stored_energy(law: ContactLaw, gap: Vector) -> float:
 # ---- Coulomb's cone
 
 
-def normal_shift(mu: float, x: float, y: float, pyramid: bool) -> float:
-    """Return the shift s of the normal velocity at a tangential one (x, y), with which contacts dissipate the most energy.
-
-    The impulses in the cone that minimize fᵀ (A + R) f / 2 + fᵀ (b + s) obey Coulomb's law (de Saxcé and Feng 1998).
-    """
-    return mu * (abs(x) + abs(y)) if pyramid else mu * sqrt(x * x + y * y)
-
-
-def holds(x: float, y: float, most: float, pyramid: bool) -> bool:
-    """Whether friction (x, y) is `most` at most."""
-    return max(abs(x), abs(y)) <= most if pyramid else x**2 + y**2 <= most * most
-
-
-def cut_friction(x: float, y: float, most: float, pyramid: bool) -> tuple[float, float]:
-    """Return the friction nearest to (x, y) that is `most` at most."""
-    if pyramid:
-        return min(max(x, -most), most), min(max(y, -most), most)
-    length = sqrt(x * x + y * y)
-    if length > most:
-        return x * most / length, y * most / length
-    return x, y
-
-
 def project(aim: Vector, mu: float, pyramid: bool, r: int, slope: Matrix) -> None:
     """Project one contact's impulses, from row r on, in place: f_n >= 0, then |f_t| <= mu f_n; write the derivative (3, 3)."""
     for i in range(3):
@@ -196,35 +183,29 @@ def bounces(law: ContactLaw) -> bool:
     return found
 
 
-def add_restitution(
-    law: ContactLaw, A: Matrix, velocities: tuple[Vector, Vector], compression: Vector, f: Vector, back: Vector
-) -> None:
-    """Add the impulses of restitution to f, in place: of all contacts the same part less where they would add energy.
-
-    They are written to `back`. A has the compliance on its diagonal; `velocities` are those at the beginning and the end of
-    what the impulses f act in, without them. With friction restitution may add energy (Kane and Levinson 1985). The work of
-    impulses f is fᵀ (u + u') / 2, for the velocities u and u' before and after them.
-    """
-    start, end = velocities
-    m = len(f)
-    for i in range(m):
+def write_restitution(law: ContactLaw, compression: Vector, back: Vector) -> None:
+    """Write the impulses that contacts give back: a part of those of compression."""
+    for i in range(len(back)):
         back[i] = 0.0
     for c in range(len(law.restitution)):
         back[3 * c] = law.restitution[c] * compression[3 * c]
+
+
+def part_of_restitution(velocities: tuple[Vector, Vector], f: Vector, back: Vector, changes: tuple[Vector, Vector]) -> float:
+    """Return the part of the impulses of restitution that adds no energy, of all contacts the same.
+
+    `velocities` are those at the beginning and the end of what the impulses f act in, without them; `changes` those by f and by
+    `back`. With friction restitution may add energy (Kane and Levinson 1985). The work of impulses f is fᵀ (u + u') / 2, for
+    the velocities u and u' before and after them.
+    """
+    (start, end), (by_f, by_back) = velocities, changes
     before = first = second = 0.0  # the work: before + s first + s² second, by the part s of `back`
-    for i in range(m):
-        Af = Ab = 0.0
-        for j in range(m):
-            Af += A[i, j] * f[j]
-            Ab += A[i, j] * back[j]
-        Af -= law.compliance[i] * f[i]
-        Ab -= law.compliance[i] * back[i]
+    for i in range(len(f)):
         mean = 0.5 * (start[i] + end[i])
-        before += f[i] * (0.5 * Af + mean)
-        first += back[i] * (Af + mean)
-        second += 0.5 * back[i] * Ab
+        before += f[i] * (0.5 * by_f[i] + mean)
+        first += back[i] * (by_f[i] + mean)
+        second += 0.5 * back[i] * by_back[i]
     part = 1.0
     if before + first + second > 0.0 and second > 0.0:
         part = min(max((sqrt(max(first * first - 4.0 * second * before, 0.0)) - first) / (2.0 * second), 0.0), 1.0)
-    for i in range(m):
-        f[i] += part * back[i]
+    return part

@@ -148,7 +148,7 @@ def _independent(A: Array) -> Array:
     try:
         from scipy.linalg import qr
     except ImportError as error:
-        raise ImportError(f"base parameters need scipy: {install_command('simulation')}") from error
+        raise ImportError(f"base parameters need scipy: {install_command('identification')}") from error
     pivoted, order = qr(A, mode="r", pivoting=True)
     rank = int(np.sum(np.abs(np.diagonal(pivoted)) > DEPENDENT))
     first = np.flatnonzero(np.abs(np.diagonal(np.linalg.qr(A, mode="r"))) > DEPENDENT)

@@ -22,6 +22,21 @@ class Topology:
         return len(self.parent)
 
     @cached_property
+    def trees(self) -> tuple[int, ...]:
+        """The first body of each tree that shares only the ground with others, and at last the number of bodies.
+
+        The bodies of a tree are consecutive: trees between whose bodies others lie are one with them.
+        """
+        first, begins = len(self), [len(self)]
+        for i in range(len(self) - 1, -1, -1):
+            if self.parent[i] >= 0:
+                first = min(first, self.parent[i])
+            if i <= first:
+                begins.append(i)
+                first = len(self)
+        return tuple(begins[::-1])
+
+    @cached_property
     def depth(self) -> tuple[int, ...]:
         """Joints between each body and the ground; 1 for a child of the ground."""
         depth: list[int] = []

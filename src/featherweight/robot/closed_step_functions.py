@@ -13,7 +13,7 @@ from ..algorithms.mechanisms.cluster_tree import constraint_count
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from .closing.loops import CLOSED, FACING_AT_LEAST, Loops
-from .step_functions import StepFunctions
+from .step_functions import Forest, StepFunctions, forest_of
 from .system import System
 
 
@@ -23,6 +23,18 @@ class ClosedStepFunctions(StepFunctions):
     def __init__(self, robot: System, loops: Loops) -> None:
         super().__init__(robot)
         self._loops = loops
+
+    @cached_property
+    def forest(self) -> Forest:
+        """The trees of the robot that share only the ground; those that loops join are one."""
+        mechanism = self._loops.mechanism
+        velocities = []
+        for k in mechanism.owner:
+            c = mechanism.clusters[k]
+            while not c.independent and c.output >= 0:  # it moves with the body that it hangs on
+                c = mechanism.clusters[mechanism.owner[c.output]]
+            velocities.append(min(c.start, self.robot.nv - 1))
+        return forest_of(self.robot.parent, velocities)
 
     @cached_property
     def spanning_map(self) -> CompiledFunction:

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from ..algorithms import integration
-from ..engine.function import CompiledFunction
+from ..algorithms import integration, tree_blocks
+from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
+from ..model.topology import Topology
 from ..model.tree import INNER
 from ..model.types import JointType
 from .system import System
+
+
+class Forest(NamedTuple):
+    """Trees that share only the ground, numbered by their velocities."""
+
+    begins: tuple[int, ...]  # (trees + 1,) the first velocity of each, and nv
+    of_row: tuple[int, ...]  # (n,) the tree of each row of all joints, ascending
+
+    @property
+    def widest(self) -> int:
+        """Velocities of the largest tree."""
+        return max((stop - begin for begin, stop in pairwise(self.begins)), default=0)
+
+
+def forest_of(parent: Sequence[int], velocity_of_row: Sequence[int]) -> Forest:
+    """Return the trees of the expanded tree of velocities (nv,), of which each row of all joints has one.
+
+    All are one tree where rows do not come tree after tree, as loops may leave them.
+    """
+    begins = Topology(parent).trees
+    of_row = [bisect_right(begins[:-1], velocity) - 1 for velocity in velocity_of_row]
+    if of_row != sorted(of_row):
+        return Forest((0, len(parent)), (0,) * len(of_row))
+    return Forest(begins, tuple(of_row))
 
 
 class StepFunctions:
@@ -60,6 +87,28 @@ class StepFunctions:
     def spanning_map(self) -> CompiledFunction | None:
         """The velocities of all joints for those of the independent ones (see `ClosedStepFunctions`); None without loops."""
         return None
+
+    @cached_property
+    def forest(self) -> Forest:
+        """The trees of the robot that share only the ground."""
+        return forest_of(self.robot.parent, range(self.robot.nv))
+
+    @cached_property
+    def inverses_of_trees(self) -> CompiledFunction:
+        """Function of q: the blocks of M(q)⁻¹ of each tree (nv, `forest.widest`), see `algorithms.tree_blocks`.
+
+        By the algorithm that takes the fewest operations. For robots without loops.
+        """
+        robot, begins = self.robot, self.forest.begins
+        output = Output("Minv", (robot.nv, self.forest.widest))
+        kernels = {
+            "global": tree_blocks.inverses_global,
+            "local": tree_blocks.inverses_local,
+            "crba-ltdl": tree_blocks.inverses_by_factors,
+        }
+        return cheapest(
+            {name: robot.bind("inverses_of_trees", kernel, ("q",), (output,), (begins,)) for name, kernel in kernels.items()}
+        )
 
     def _of_velocities(self, kernel: Any, velocities: Sequence[str]) -> CompiledFunction:
         robot = self.robot

@@ -6,7 +6,7 @@ Contacts change from step to step, and code must not be compiled for each set of
   once, and a contact takes the rows of its bodies (`contact_problem`). Talos on one of two feet pays 0.4 µs for the other.
 - Where more bodies may touch, those that do take their rows of J M⁻¹ Jᵀ, by the robot's inverse mass matrix: a matrix of all
   33 bodies of Talos would cost 30 µs. So do joints near their limits; joints with dry friction, which are always there, are
-  part of a function of their own where there are few.
+  part of a function of their own where there are few. Many trees (bodies in a pile) have blocks of their own of J and M⁻¹.
 - A robot too large to unroll keeps its loops, the set of contacts is data, and so its Delassus function is made, without
   compiling, for the bodies that touch, and kept for the sets seen last.
 """
@@ -48,6 +48,7 @@ class ContactInertia:
         self.function_of_bodies: CompiledFunction[Any] | None = None
         self.function_of_all: CompiledFunction[Any] | None = None
         self._begin_without_sets()
+        self.forest = robot.step_functions.forest
         rows = int(self.begin[-1])
         self.by_sets = not isinstance(algorithm, str)
         if self.contacts and isinstance(algorithm, str):
@@ -118,8 +119,30 @@ class ContactInertia:
         return begin
 
     @cached_property
+    def in_blocks(self) -> bool:
+        """Whether J and M⁻¹ have the columns of each row's own tree only."""
+        return len(self.forest.begins) > 2 and not self.robot.closed and self.robot.forward_dynamics.execution != "rolled"
+
+    @property
+    def columns(self) -> int:
+        """Columns of J and M⁻¹."""
+        return self.forest.widest if self.in_blocks else self.robot.nv
+
+    @property
+    def first_columns(self) -> Array:
+        """The column (trees,) at which entries of each tree begin in J and M⁻¹."""
+        begins = np.array(self.forest.begins[:-1], np.int64)
+        return np.zeros_like(begins) if self.in_blocks else begins
+
+    @cached_property
     def jacobian_function(self) -> CompiledFunction:
+        if self.in_blocks:
+            return self.robot.operational_space(self.contacts).jacobians_of_trees(self.forest)
         return self.robot.contact_jacobian(self.contacts)
+
+    def inverse_function(self, robot: Robot) -> CompiledFunction:
+        """Return the function of q of M⁻¹, of this robot with other armature."""
+        return robot.step_functions.inverses_of_trees if self.in_blocks else robot.inverse_mass_matrix
 
     def of_joints(self, S: Array | None) -> Array:
         """The joint rows (robots or 1, rows, nv); S(q) as in `ForcesAtJoints`."""

@@ -12,11 +12,10 @@ import numpy as np
 
 from ..collision.collision_scene import PLANE
 from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
-from ..contact.contact_solver import PUSH_SWEEPS, find_impulses_by, impulse_work, is_struck
+from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_struck
 from ..contact.impulse_rates import ImpulseRates, restitution_rates
-from ..contact.impulses import GOOD, Solution, greatest_of, solve_problem
+from ..contact.impulses import Solution, greatest_of, solve_problem
 from ..contact.laws import RETURN_SPEED, Problem, RowMotion, room_for_law, write_law
-from ..contact.sweeps import solve_by_sweeps
 from .found_step import FoundStep
 from .rates import JointMap, Rated
 from .robot_stages import first_contacts
@@ -41,7 +40,7 @@ class ContactRates:
         self.last = t.impulses.last_force, t.impulses.last_row
         self.start, self.h, self.model = motion.start, found.model.h, t.model
         self.free, self.dfree = step.free.copy(), dfree
-        self.count = int(t.counts[0])
+        self.count = int(t.counts[2] if t.counts[0] else 0)
         self.contacts = first_contacts(t.contacts, self.count)
         self._refuse_shapes()
         self.kinematics, self.impulses = t.kinematics, t.impulses
@@ -177,7 +176,7 @@ class ContactRates:
         zero = np.zeros_like(self.db)
         self.doubtful = np.zeros(k + len(self.active), bool)
         self.impact, self.dimpact = np.zeros_like(self.p.start), zero
-        struck = settings.in_step and is_struck(p, GOOD * settings.tolerance * greatest_of(p.problem.b))
+        struck = settings.in_step and is_struck(p, STRUCK * settings.tolerance * greatest_of(p.problem.b))
         if not (p.law.restitution.any() or struck):
             force = self.impulses.force[:k]
             self.f = np.concatenate([np.einsum("cij,cj->ci", p.axes, force).ravel(), self.impulses.next_row[self.active]])
@@ -204,7 +203,7 @@ class ContactRates:
             return solution
 
         tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
-        self.f = find_impulses_by(solve, p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
+        self.f = find_impulses_by(solve, p, in_step, tolerance, impulse_work(self.count, len(self.active), 0)).impulses
         dimpact = self.db - self.dapproach + self.dbefore
         g = solved[0][1]
         dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)
@@ -244,10 +243,8 @@ class ContactRates:
         dgap = np.where(far[:, None], 0.0, self.dgap[kept]) + h * np.where(opens[:, None], dopening, 0.0)
         A = self.p.problem.A[np.ix_(index, index)]
         none = np.zeros(0)
-        l = np.zeros(len(kept))
-        solve_by_sweeps(
-            Problem(A, gap, none, np.zeros(len(kept)), np.full(len(kept), np.inf)), l, PUSH_SWEEPS, EDGE_OF_GAPS * slop
-        )
+        bounds = np.zeros(len(kept)), np.full(len(kept), np.inf)
+        l = solve_problem(Problem(A, gap, none, *bounds), np.zeros(len(kept)), EDGE_OF_GAPS * slop).impulses
         left = A @ l + gap
         self.doubtful[kept] |= (np.abs(left) <= EDGE_OF_GAPS * slop) & (A.diagonal() * l <= EDGE_OF_GAPS * slop)
         whole, dwhole = np.zeros(len(self.f)), np.zeros_like(self.df)

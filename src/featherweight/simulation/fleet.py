@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..collision.detection import ContactPoints
+from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
@@ -31,7 +32,7 @@ from .stage_records import (
 )  # fmt: skip
 from .step_failures import FailedStep
 from .step_model import StepModel
-from .step_status import NO_ROOM, TAKEN, UNSOLVED
+from .step_status import NO_ROOM, TAKEN
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -118,7 +119,7 @@ class Fleet:
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
         self.failed[which] = False
-        for x in (states.last_row, states.report, states.opened, contacts.counts, contacts.wrench):
+        for x in (states.last_row, states.report, states.inexact, states.opened, contacts.counts, contacts.wrench):
             x[which] = 0
 
     def _new_arrays(self, q: Array, v: Array) -> FleetArrays:
@@ -138,12 +139,14 @@ class Fleet:
             FleetStates(
                 q=np.array(q, order="C"), v=np.array(v, order="C"), active=np.ones(robots, bool),
                 taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
-                kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(6), opened=zeros(),
+                kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
+                inexact=np.zeros(robots, np.int64), opened=zeros(),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
                 counts=np.zeros(robots, np.int64), candidate=np.zeros((robots, self.room), np.int64),
-                point=zeros(self.room, 3), gap=zeros(self.room), force=zeros(self.room, 3),
+                point=zeros(self.room, 3), gap=zeros(self.room), normal=zeros(self.room, 3), bodies=zeros(self.room, 2),
+                solved=np.zeros(robots, np.int64), force=zeros(self.room, 3),
                 wrench=zeros(len(contacts.bodies), 6),
             ),
             FleetFlight.of_sizes(robots if self._may_fly and robots >= LANES else 0, q.shape[1], v.shape[1]),
@@ -252,6 +255,23 @@ class Fleet:
         c = self._home.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
+    def spread_contacts(self, which: Any) -> ContactArrays:
+        """Return the contacts of all robots, of some with impulses at those too that were left out of their patches."""
+        raw, c = self.contact_arrays(), self._home.contacts
+        asked = np.atleast_1d(np.arange(len(c.counts))[which])
+        some = asked[c.solved[asked] < c.counts[asked]]
+        if not len(some):
+            return raw
+        impulse, model, own = raw.impulse.copy(), self.contacts.model, self.varied.friction
+        for i in some:
+            k = int(c.counts[i])
+            a, b = c.bodies[i, :k].T.astype(np.int64).copy()
+            points = ContactPoints(c.candidate[i, :k], a, b, c.point[i, :k], c.normal[i, :k], c.gap[i, :k])
+            surfaces = own[i] if len(own) else model.friction, model.restitution
+            closed = closed_contacts(points, *surfaces, raw.impulse[i, :k], int(c.solved[i]))
+            impulse[i, :k] = spread_impulses(points, *surfaces, raw.impulse[i, :k], closed, model.settings.pyramid)
+        return raw._replace(impulse=impulse)
+
     def contact_wrenches(self) -> Array:
         """Return impulses (robots, nbodies, 6) of contacts on bodies."""
         wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self._home.contacts
@@ -265,10 +285,10 @@ class Fleet:
         np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
         return impulses
 
-    def solver_work(self) -> tuple[float, float, float]:
-        """Return residual [m/s], sweeps and Newton steps, the most of all robots."""
-        residual, _, sweeps, newton_steps, *_ = self._home.states.report.max(axis=0)
-        return residual, sweeps, newton_steps
+    def solver_work(self) -> tuple[float, float, float, int]:
+        """Return residual [m/s], Newton steps and interior steps, the most of all robots, and the count of inexact steps."""
+        residual, _, newton_steps, interior_steps, *_ = self._home.states.report.max(axis=0)
+        return residual, newton_steps, interior_steps, int(self._home.states.inexact.sum())
 
     # steps
 
@@ -459,7 +479,7 @@ class Fleet:
             self._raise_errors()
             if status == NO_ROOM:
                 self._make_room()
-            elif status != TAKEN and not (status == UNSOLVED and self._solved_elsewhere(i)):
+            elif status != TAKEN:
                 k = int(states.taken[i])
                 error = self._failure(i, k, time + k * self.model.h)
                 self.failed[i] = True
@@ -489,23 +509,6 @@ class Fleet:
         for error in errors:
             raise error
 
-    def _solved_elsewhere(self, i: int) -> bool:
-        """Take one step of robot i with impulses by `contact.cones`; whether that was possible."""
-        if find_spec("clarabel") is None or find_spec("scipy") is None:
-            return False
-        from ..contact.cones import find_impulses_by_cones
-
-        states, one = self.arrays.states, self._last_table()
-        plan, before = states.plan[0], int(states.taken[i])
-        states.plan[0] = before + 1
-        self._run(one.address, self._many.address, i, i + 1, RUN)
-        t = one.content.touching
-        t.elsewhere[0] = find_impulses_by_cones(t.model, int(t.counts[0]), t.kinematics, t.workspace)
-        self._run(one.address, self._many.address, i, i + 1, RUN)
-        states.plan[0] = plan
-        t.elsewhere[0] = -1.0
-        return int(states.taken[i]) > before
-
     def _keep(self, i: int) -> None:
         """Keep the state of one robot, where it is one of those that are kept."""
         states = self.arrays.states
@@ -518,7 +521,7 @@ class Fleet:
         had, contacts = self.room, self.arrays.contacts
         self.room = 2 * had
         longer = {}
-        for name in ("candidate", "point", "gap", "force"):
+        for name in ("candidate", "point", "gap", "normal", "bodies", "force"):
             x = getattr(contacts, name)
             longer[name] = np.zeros((len(x), self.room, *x.shape[2:]), x.dtype)
             longer[name][:, :had] = x

@@ -48,6 +48,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
         if status != TAKEN:
             break
         store_contacts(one, many, i)
+        states.inexact[i] += 1 if one.touching.report[6] > 0.0 else 0
         k += 1
         keep(many, i, k, one.state.q, one.state.v)
     states.taken[i], states.status[i] = k, status
@@ -160,11 +161,13 @@ def row_of(inputs: Tensor, i: int, k: int) -> Vector:
 def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
     """Store the contacts of a step that was taken."""
     contacts, t = many.contacts, one.touching
-    contacts.counts[i] = t.counts[0]
+    contacts.counts[i], contacts.solved[i] = t.counts[0], t.counts[2] if t.counts[0] > 0 else 0
     for c in range(t.counts[0]):
         candidate = t.contacts.candidate[c]
         contacts.candidate[i, c], contacts.gap[i, c] = candidate, t.contacts.gap[c]
         copy(t.contacts.point[c], contacts.point[i, c])
+        copy(t.contacts.normal[c], contacts.normal[i, c])
+        contacts.bodies[i, c, 0], contacts.bodies[i, c, 1] = t.contacts.a[c], t.contacts.b[c]
         copy(t.impulses.force[c], contacts.force[i, c])
     copy_rows(t.impulses.wrench, contacts.wrench[i])
 

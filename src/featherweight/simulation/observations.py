@@ -62,19 +62,25 @@ class Observations:
 
     def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
         """Of the last step, for one robot: points (k, 3) [m] and forces (k, 3) [N] in the world, on the first of two bodies,
-        and what touches."""
-        candidates, points, impulses = self._fleet.contact_arrays().of_robot(robot)
+        and what touches.
+
+        Forces at the contacts of a patch are those of least norm, nearly, with the wrench that was solved for.
+        """
+        candidates, points, impulses = self._fleet.spread_contacts(robot).of_robot(robot)
         names = [self._stage.names[int(c)] for c in candidates]
         return points.copy(), impulses / self.step_size, names
 
     def contacts_of_many(self, which: Array | Sequence[int] | slice = slice(None)) -> ManyContacts:
         """Of the last step, for all robots, or some by their numbers (k,), a mask (robots,) or a slice."""
-        arrays: ContactArrays = self._fleet.contact_arrays()
+        arrays: ContactArrays = self._fleet.spread_contacts(which)
         return arrays.together(which, self.step_size)
 
     @property
     def contact_arrays(self) -> ContactArrays:
-        """Contacts of the last step of all robots as they are kept: with room for some of each, which steps write to."""
+        """Contacts of the last step of all robots as they are kept: with room for some of each, which steps write to.
+
+        Impulses are as they were solved for: zero at contacts inside of a patch (see `contacts`).
+        """
         return self._fleet.contact_arrays()
 
     @cached_property
@@ -100,9 +106,16 @@ class Observations:
 
     @property
     def solver(self) -> dict[str, Any]:
-        """The contact solver's work in the last step: sweeps and Newton steps, residual [m/s]; the worst of many robots."""
-        residual, sweeps, newton_steps = self._fleet.solver_work()
-        return {"sweeps": int(sweeps), "newton_steps": int(newton_steps), "residual": float(residual)}
+        """Work of the contact solver in the last step, the most of all robots: Newton and interior-point steps, residual [m/s].
+
+        "inexact_steps" counts steps of all robots since the last reset that ended above the tolerance of `ContactOptions`, but
+        below 1e4 times it. A step that ends higher is not taken.
+        """
+        residual, newton_steps, interior_steps, inexact = self._fleet.solver_work()
+        return {
+            "newton_steps": int(newton_steps), "interior_steps": int(interior_steps), "residual": float(residual),
+            "inexact_steps": inexact,
+        }  # fmt: skip
 
     def render(self, width: int = 640, height: int = 480, robot: int | None = None) -> Array:
         """A picture of all robots beside each other, or of one alone, as numbers 0 to 255 of shape (height, width, 3).

@@ -11,7 +11,6 @@ from math import inf
 from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_problem import BodyDelassus, ContactImpulses
 from ..contact.contact_solver import MOST_PUSHED, keep_impulses, resolve
-from ..contact.delassus_by_inverse import write_delassus_by_inverse
 from ..contact.joint_rows import (
     BEYOND,
     any_active,
@@ -20,6 +19,7 @@ from ..contact.joint_rows import (
     write_row_gaps,
     write_row_speeds,
 )  # fmt: skip
+from ..contact.patches import reduce_patches
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
@@ -42,6 +42,8 @@ from .smooth_motion import (
 )  # fmt: skip
 from .stage_records import RobotStages, TouchingRecord
 from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
+
+LEAST_GAP = 1e-14  # [m] rounding of where points are
 
 
 def move_freely(s: RobotStages) -> int:
@@ -107,17 +109,27 @@ def find_impulses_of_step(s: RobotStages) -> int:
             call_machine(s.calls.velocity_before)
         write_row_velocity(s, s.state.v)
         write_row_speeds(t.model.rows, s.point.row_velocity, k.speed_before)
-    contacts = first_contacts(t.contacts, t.counts[0])
-    done = resolve(t.model, contacts, k, delassus_of(s, contacts), t.impulses, t.workspace, t.elsewhere[0])
-    t.elsewhere[0] = -1.0
+    contacts = first_contacts(t.contacts, leave_out_redundant(t, s.numbers.gravity))
+    done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace)
     for _ in range(ROUNDS_OF_ALL):
         if not done.residual <= done.allowed or not drives_pass(s):
             break
-        done = resolve(t.model, contacts, k, delassus_of(s, contacts), t.impulses, t.workspace, -1.0)
+        done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace)
     report = t.report
-    report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.sweeps, done.newton_steps
-    report[4], report[5] = done.parting, done.stored
+    report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.newton_steps, done.interior_steps
+    report[4], report[5], report[6] = done.parting, done.stored, done.inexact
     return TAKEN if done.residual <= done.allowed else UNSOLVED
+
+
+def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
+    """Put contacts that are redundant within their patch behind the others, without impulses; how many others there are."""
+    settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
+    tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
+    count = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
+    t.counts[2] = count
+    for c in range(count, len(contacts.gap)):
+        clear(t.impulses.force[c])
+    return count
 
 
 def drives_pass(s: RobotStages) -> bool:
@@ -150,28 +162,25 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
-def delassus_of(s: RobotStages, contacts: ContactPoints) -> BodyDelassus:
-    """Return G of the bodies that may touch, and of joint rows where they count; of those that touch where that is cheaper."""
+def delassus_of(s: RobotStages) -> BodyDelassus:
+    """Return G of the bodies that may touch, and of joint rows where they count; or M⁻¹ and J where that is cheaper."""
     calls, inertia, near = s.calls, s.touching.inertia, s.touching.counts[1] > 0
     if near and calls.delassus_with_rows.address != 0:
         call_machine(calls.delassus_with_rows)
-        return BodyDelassus(inertia.with_rows.G, inertia.with_rows.begin)
+        return inertia.with_rows
     if not near and calls.body_delassus.address != 0:
         call_machine(calls.body_delassus)
-        return BodyDelassus(inertia.of_bodies.G, inertia.of_bodies.begin)
+        return inertia.of_bodies
     if not near and calls.delassus_of_touching.address != 0:
         call_machine(calls.delassus_of_touching)
-        return BodyDelassus(inertia.with_rows.G, inertia.begin)
+        return inertia.of_sets
     if calls.jacobian.address != 0:
         call_machine(calls.jacobian)
     call_machine(calls.inverse_matrix)
-    delassus = BodyDelassus(inertia.with_rows.G, inertia.begin)
     if near and s.numbers.joined:
         for k in range(len(s.touching.dofs)):
-            copy(s.point.S[s.touching.dofs[k]], inertia.factors.E[k])
-    factors = inertia.factors if near else inertia.factors_of_bodies
-    write_delassus_by_inverse(s.touching.model.width, contacts, factors, delassus, inertia.work)
-    return delassus
+            copy(s.point.S[s.touching.dofs[k]], inertia.by_inverse.factors.E[k])
+    return inertia.by_inverse
 
 
 def write_unpushed_acceleration(s: RobotStages) -> None:

@@ -12,7 +12,8 @@ from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
-from ..contact.delassus_by_inverse import InverseFactors, inverse_work
+from ..contact.inverse_factor import InverseFactors, inverse_work
+from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..robot.robot import Robot
@@ -164,10 +165,10 @@ def _delassus_of_touching(contacts: ContactStage, stages: RobotStages, errors: l
         count = int(t.counts[0])
         bodies = np.unique(np.concatenate([t.contacts.a[:count], t.contacts.b[:count]]))
         G, begin = inertia.of_set(q, bodies[bodies >= 0])
-        t.inertia.with_rows.G[: len(G), : len(G)] = G
-        t.inertia.begin[:] = begin
+        t.inertia.of_sets.G[: len(G), : len(G)] = G
+        t.inertia.of_sets.begin[:] = begin
 
-    return python_call(evaluate, [t.inertia.with_rows.G], errors)
+    return python_call(evaluate, [t.inertia.of_sets.G], errors)
 
 
 # records
@@ -207,13 +208,18 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
     candidates, rows = len(stage.names), len(model.rows.joint)
     bodies, joints, size = len(stage.bodies), len(stage.joint_dofs), int(inertia.begin[-1])
 
-    def matrix(m: int) -> BodyDelassus:
-        return BodyDelassus(np.zeros((m, m)), inertia.begin.copy())
-
     S = (
         np.zeros((1, len(step.robot.model.tree.parent), nv)) if step.robot.closed else None
     )  # that of each step is written there
-    factors = InverseFactors(np.zeros((size, nv)), np.zeros((nv, nv)), np.array(inertia.of_joints(S)[0], order="C"))
+    factors = InverseFactors(
+        np.zeros((size, inertia.columns)), np.zeros((nv, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C"),
+        np.array(inertia.forest.begins, np.int64), inertia.first_columns,
+    )  # fmt: skip
+    work = inverse_work(model.width, nv, len(inertia.first_columns), inertia.forest.widest)
+
+    def matrix(m: int, by_inverse: bool = False) -> BodyDelassus:
+        return BodyDelassus(np.zeros((m, m)), inertia.begin.copy(), by_inverse, factors, work)
+
     return TouchingRecord(
         scene=stage.scene,
         model=model._replace(
@@ -224,21 +230,20 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             candidate=np.zeros(room, np.int64), a=np.zeros(room, np.int64), b=np.zeros(room, np.int64),
             point=np.zeros((room, 3)), normal=np.zeros((room, 3)), gap=np.zeros(room),
         ),
-        counts=np.zeros(2, np.int64),
+        counts=np.zeros(3, np.int64),
         kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
         impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
-        report=np.zeros(6),
-        workspace=solver_workspace(room, rows, size + joints),
+        report=np.zeros(7),
+        workspace=solver_workspace(room, rows, size + joints, nv),
         collisions=collision_work(stage.scene),
         inertia=ContactInertiaRecord(
-            matrix(size), matrix(size + joints), inertia.begin.copy(), factors, factors._replace(E=np.zeros((0, nv))),
-            inverse_work(bodies, size + joints, nv),
+            matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)
         ),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
-        elsewhere=np.full(1, -1.0),
+        patches=patch_work(room),
     )  # fmt: skip
 
 
@@ -280,9 +285,9 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
 
 def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) -> dict[str, Call]:
     q, v, inertia, t = s.state.q, s.state.v, stage.inertia, s.touching
-    k, factors = t.kinematics, t.inertia.factors
+    k, factors = t.kinematics, t.inertia.by_inverse.factors
     by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
-    inverse: CompiledFunction | None = model.moving.inverse_mass_matrix if by_inverse else None
+    inverse: CompiledFunction | None = inertia.inverse_function(model.moving) if by_inverse else None
     return {
         "placement": (stage.body_placements, q, k.placement),
         "velocity": (stage.body_velocities, q, s.step.free, k.velocity),

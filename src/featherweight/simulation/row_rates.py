@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..collision.collision_scene import HEIGHTS, PLANE
+from ..collision.detection import body_of
 from ..collision.height_fields import MOST_PATCHES, field_patches
 from ..collision.round_contacts import SAME
-from ..contact.contact_problem import body_of, write_axes
+from ..contact.contact_problem import write_axes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

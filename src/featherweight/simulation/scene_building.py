@@ -88,7 +88,8 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
             on_ground = [number[k] for k in used if robot.shapes[k].body is not None and KINDS[robot.shapes[k].type] < PLANE]
             pairs += [(k, ground, None, 0.0) for k in on_ground]
             drawn += [False] * len(on_ground)
-    return assembled_scene(things, pairs, parts, count, drawn)
+    order = [b.name for b in robot.bodies]  # that of their rows, where bodies of a tree follow one another
+    return assembled_scene(things, pairs, parts, count, drawn, order)
 
 
 def sphere_part(robot: Robot, s: ContactSphere) -> ScenePart:
@@ -137,10 +138,14 @@ def part_of_shape(shape: Shape, link: str | None) -> ScenePart:
 
 def assembled_scene(
     things: Sequence[ScenePart], pairs: Sequence[NumberedPair], parts: TouchingParts, spheres: int,
-    drawn: Sequence[bool],
+    drawn: Sequence[bool], order: Sequence[str],
 ) -> TouchingScene:  # fmt: skip
-    """Arrays of everything; of a pair (i, j, friction, margin) the thing of the lower kind comes first."""
-    bodies = list(dict.fromkeys(t.body for t in things if t.body is not None))
+    """Arrays of everything; of a pair (i, j, friction, margin) the thing of the lower kind comes first.
+
+    Bodies that may touch are those of `order` that have a part.
+    """
+    touching = {t.body for t in things}
+    bodies = [body for body in order if body in touching]
     ordered = [(i, j, f, m) if things[i].kind <= things[j].kind else (j, i, f, m) for i, j, f, m in pairs]
     candidates = [_candidates(things[i], things[j]) for i, j, _, _ in ordered]
     first = np.cumsum([0, *candidates]).astype(np.int64)

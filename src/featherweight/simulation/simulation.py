@@ -290,7 +290,7 @@ class Simulation(StateOfRobots):
     def _recorded(self) -> tuple[float, Array, Array, Array, Array]:
         """Return time, states, and points and forces of the first robot's contacts."""
         q, v = self._fleet.q, self._fleet.v
-        _, points, impulses = self._fleet.contact_arrays().of_robot(0)
+        _, points, impulses = self._fleet.spread_contacts(0).of_robot(0)
         q, v = ((x[0] if self._single else x).copy() for x in (q, v))
         return self.time, q, v, points.copy(), impulses / self.step_size
 

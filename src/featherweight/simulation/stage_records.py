@@ -15,7 +15,7 @@ from ..collision.detection import ContactPoints
 from ..contact.contact_model import ContactModel
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import SolverWorkspace
-from ..contact.delassus_by_inverse import InverseFactors, InverseWork
+from ..contact.patches import PatchWork
 from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import MachineCall
 from .forces import Drives, Springs
@@ -174,10 +174,8 @@ class ContactInertiaRecord(NamedTuple):
 
     of_bodies: BodyDelassus  # of bodies that may touch
     with_rows: BodyDelassus  # and of joint rows
-    begin: Integers  # in place of theirs, where M⁻¹ gives G of the bodies that touch
-    factors: InverseFactors
-    factors_of_bodies: InverseFactors  # without joint rows
-    work: InverseWork
+    of_sets: BodyDelassus  # of the bodies that touch
+    by_inverse: BodyDelassus
 
 
 class TouchingRecord(NamedTuple):
@@ -186,17 +184,17 @@ class TouchingRecord(NamedTuple):
     scene: CollisionScene
     model: ContactModel
     contacts: ContactPoints
-    counts: Integers  # (2,) contacts, -1 where there was no room; whether joint rows count
+    counts: Integers  # (3,) contacts, -1 where there was no room; whether joint rows count; contacts that are not redundant
     kinematics: ContactKinematics
     impulses: ContactImpulses
-    report: Vector  # (6,) numbers of `SolverReport`
+    report: Vector  # (7,) numbers of `SolverReport`
     workspace: SolverWorkspace
     collisions: CollisionWork
     inertia: ContactInertiaRecord
     bodies: Integers  # numbers of the bodies that may touch
     dofs: Integers  # of joints with limits or friction
     forces: Matrix  # (bodies, 6) on all bodies
-    elsewhere: Vector  # (1,) [m/s] residual of impulses in `workspace` that were found elsewhere; negative for none
+    patches: PatchWork
 
 
 class CallsOfRobot(NamedTuple):
@@ -253,7 +251,8 @@ class FleetStates(NamedTuple):
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step
-    report: Matrix  # (robots, 6) of the solver
+    report: Matrix  # (robots, 7) of the solver
+    inexact: Integers  # (robots,) steps since the last reset that ended above the solver's tolerance
     opened: Vector  # (robots,) of loops
 
 
@@ -273,6 +272,9 @@ class FleetContacts(NamedTuple):
     candidate: IntegerMatrix  # (robots, room)
     point: Tensor  # (robots, room, 3)
     gap: Matrix  # (robots, room)
+    normal: Tensor  # (robots, room, 3)
+    bodies: Tensor  # (robots, room, 2) numbers of a and b, -1 for the world
+    solved: Integers  # (robots,) contacts that were not left out of their patch
     force: Tensor  # (robots, room, 3) impulses
     wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
 

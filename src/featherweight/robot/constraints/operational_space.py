@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...algorithms import frames
+from ...algorithms import frames, tree_blocks
 from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.contact_rows import BranchedRows
 from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
@@ -22,6 +22,7 @@ from ...model.tree import Placements
 from ...model.types import Pose
 from ...names import missing_attribute
 from ..dynamics_derivatives import Differentiable
+from ..step_functions import Forest
 from .constrained_slopes import Constrained, constrained_slopes
 from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, Resolved
@@ -146,6 +147,14 @@ class OperationalSpace:
         """Function of q: J (m, nv), with J v the velocities that the rows see."""
         kernel: Any = jacobian.contact_jacobian if self._recursive else constraint_rows.row_jacobian
         return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
+
+    def jacobians_of_trees(self, forest: Forest) -> CompiledFunction:
+        """Function of q: the columns of J of each row's own tree (m, `forest.widest`), see `algorithms.tree_blocks`.
+
+        For contacts of robots without loops.
+        """
+        output = "J", (self.size, forest.widest)
+        return self._function("jacobians_of_trees", tree_blocks.contact_jacobians, (self._read, forest.begins), "q", output)
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Function of q: J M⁻¹ Jᵀ (m, m); the algorithms are listed at `Robot.delassus`."""

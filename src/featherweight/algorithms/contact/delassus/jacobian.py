@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....model.tree import INNER, Tree
+from ....spatial import Force
 from ...kinematics import joint_transforms
 from ..contact_rows import ContactRows, wrench
 
@@ -14,10 +15,13 @@ def contact_jacobian(tree: Tree, contacts: ContactRows, q, J) -> None:
     for r in range(m):
         for i in range(n):
             J[r][i] = 0.0
-        i = contacts.link[contacts.owner[r]]
-        Y = wrench(contacts, r)
-        while i >= 0:
-            J[r][i] = Y.component(tree.axis[i])
-            if tree.parent[i] >= 0 and tree.kind[i] != INNER:
-                Y = X[i].force_to_parent(Y)
-            i = tree.parent[i]
+        write_generalized_forces(tree, X, wrench(contacts, r), contacts.link[contacts.owner[r]], J[r], 0)
+
+
+def write_generalized_forces(tree: Tree, X, Y: Force, i: int, row, begin: int) -> None:
+    """Write the generalized forces of a force Y on the body of row i, which may be the ground's -1: entries from `begin` on."""
+    while i >= 0:
+        row[i - begin] = Y.component(tree.axis[i])
+        if tree.parent[i] >= 0 and tree.kind[i] != INNER:
+            Y = X[i].force_to_parent(Y)
+        i = tree.parent[i]

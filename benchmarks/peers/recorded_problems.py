@@ -1,0 +1,314 @@
+"""Contact problems of simulations, recorded step by step and solved again: how many reach the tolerance, and how fast.
+
+    python benchmarks/peers/recorded_problems.py record FOLDER [FILE.xml ...] [--problems 2000] [--only NAME]
+    python benchmarks/peers/recorded_problems.py solve FOLDER|FILE.npz ... [--failed FOLDER]
+    PYTHONPATH=tests python benchmarks/peers/recorded_problems.py families [--problems 100000] [--seed 0] [--failed FOLDER]
+
+`record` runs the scenes of `falling_scenes`, and the robots of example-robot-data, which it drops on a floor. All begin with
+small random velocities, again and again, and get random controls; each step gives a problem, also where it cannot be taken.
+Files are chunks of some 64 MB, which `solve` reads one after the other. `families` draws problems from the families of
+`tests/contact/problem_families.py` and solves them, without files.
+
+`solve` begins from the recorded start, where it is not zero, and from zero. Its table has for each scene the share that reaches
+the tolerance, iterations of the solver, and the greatest residual over the tolerance; the residual is that of the impulses, and
+a solver that reports another one is counted. Problems that miss the tolerance go to `--failed`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from falling_scenes import STEP, falling_scenes, kick
+from measure import ROBOTS, machine, markdown
+
+import featherweight as fw
+from featherweight.contact.contact_problem import active_rows, problem_in
+from featherweight.contact.impulses import natural_residual, solve_problem
+from featherweight.contact.laws import Problem
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+CHUNK = 8_000_000  # numbers in a file
+HELD, ANEW = 10, 200  # steps under the same controls, and until a robot begins anew
+RANDOM = 0.3  # [rad/s, m/s] of velocities at the beginning, and of what is added with new controls
+DROP = 2.0  # [m] height of robots of URDF files, which fall from there
+TOLERANCE = 1e-8  # of the greatest velocity, for generated problems
+RECORDED, ZERO = "recorded start", "zero"
+UNSOLVABLE = ", without a solution"  # ends names of families
+DIFFERS = 1e-3  # of the residual or of the tolerance, from which on the residual that a solver reports is wrong
+ROUNDING = 16 * np.finfo(float).eps  # of |A| |f|, which residuals may differ by in any case
+
+
+class Recorded(NamedTuple):
+    """A problem, the impulses to start from, and the residual [m/s] that a solver is to reach."""
+
+    scene: str
+    problem: Problem
+    start: Array
+    tolerance: float
+
+
+# ---- files
+
+
+class Writer:
+    """Problems in files FOLDER/0000.npz and so on, each of a few thousand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.waiting, self.numbers, self.files, self.count = folder, list[Recorded](), 0, 0, 0
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.glob("*.npz")):
+            raise SystemExit(f"{folder} has recorded problems already; name another folder")
+
+    def add(self, recorded: Recorded) -> None:
+        self.waiting.append(recorded)
+        self.count += 1
+        self.numbers += recorded.problem.A.size
+        if self.numbers > CHUNK:
+            self.write()
+
+    def write(self) -> None:
+        """Write what waits to a file: arrays one after the other, and their sizes."""
+        if not self.waiting:
+            return
+        problems = [r.problem for r in self.waiting]
+        names = "A", "b", "mu", "lower", "upper"
+        arrays: dict[str, Any] = {name: np.concatenate([getattr(p, name).ravel() for p in problems]) for name in names}
+        np.savez(
+            self.folder / f"{self.files:04d}.npz",
+            **arrays,
+            start=np.concatenate([r.start for r in self.waiting]),
+            scene=np.array([r.scene for r in self.waiting]),
+            contacts=np.array([len(p.mu) for p in problems]),
+            rows=np.array([len(p.lower) for p in problems]),
+            pyramid=np.array([p.pyramid for p in problems]),
+            tolerance=np.array([r.tolerance for r in self.waiting]),
+        )
+        self.waiting, self.numbers, self.files = [], 0, self.files + 1
+
+
+def read(path: Path) -> Iterator[Recorded]:
+    """Yield the problems of a file."""
+    with np.load(path) as stored:
+        x = dict(stored)
+    at = dict.fromkeys(("A", "b", "mu", "lower", "upper", "start"), 0)
+
+    def take(name: str, count: int) -> Array:
+        at[name] += count
+        return np.asarray(x[name][at[name] - count : at[name]])
+
+    for i, scene in enumerate(x["scene"]):
+        k, n = int(x["contacts"][i]), int(x["rows"][i])
+        m = 3 * k + n
+        A, b, mu = take("A", m * m).reshape(m, m), take("b", m), take("mu", k)
+        problem = Problem(A, b, mu, take("lower", n), take("upper", n), bool(x["pyramid"][i]))
+        yield Recorded(str(scene), problem, take("start", m), float(x["tolerance"][i]))
+
+
+# ---- recording
+
+
+def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
+    """Return the contact problem of the last step that was attempted, the start, and the tolerance; None where nothing touched.
+
+    A simulation does not tell it: it is read from where the step has left it.
+    """
+    touching = sim._fleet._last_table().content.touching
+    settings, contacts = touching.model.settings, int(touching.counts[2]) if touching.counts[0] > 0 else 0
+    rows = len(active_rows(touching.model, touching.kinematics)) if touching.counts[1] else 0
+    if contacts + rows == 0:
+        return None
+    assembly = touching.workspace.assembly
+    p = problem_in(assembly, settings.pyramid, contacts, rows)
+    A, b, mu, lower, upper = (np.array(x) for x in p.problem[:5])
+    rank = int(assembly.rank[0])
+    if rank >= 0:
+        B = assembly.B[: len(b) * rank].reshape(len(b), rank)
+        A = B @ B.T + np.diag(p.problem.R)
+    if not (np.isfinite(A).all() and np.isfinite(b).all()):
+        return None
+    return (
+        Problem(A, b, mu, lower, upper, settings.pyramid),
+        p.start.copy(),
+        settings.tolerance * float(np.abs(p.problem.b).max()),
+    )
+
+
+def dropped(path: Path) -> fw.Simulation:
+    """Return a robot of a URDF file just above the floor, in its neutral configuration."""
+    robot = fw.load(path, base="floating")
+    q = np.clip(robot.neutral(), robot.lower, robot.upper)
+    q[2] = DROP
+    sim = fw.Simulation(robot, STEP, ground=True, q=q)
+    while sim.time < 1.0 and not len(sim.contacts()[0]):
+        q = sim.q.copy()
+        sim.step()
+    if not len(sim.contacts()[0]):
+        raise ValueError("nothing of it touches the floor")
+    sim.reset(q)
+    return sim
+
+
+def simulations(files: Iterable[Path], only: str) -> Iterator[tuple[str, Callable[[], fw.Simulation]]]:
+    """Yield names, and functions that make simulations."""
+    for scene in falling_scenes(files, only):
+        yield scene.name, scene.simulation
+    for path in sorted(ROBOTS.glob("**/*.urdf")):
+        if only in path.stem:
+            yield f"{path.stem}, dropped", lambda path=path: dropped(path)  # type: ignore[misc]
+
+
+def steps_of(sim: fw.Simulation, rng: np.random.Generator) -> Iterator[None]:
+    """Take steps for ever, with random controls and velocities; begin anew in turn, and where a step cannot be taken."""
+    q, v, k, control = sim.q.copy(), sim.v.copy(), 0, None
+    low, high = np.array([a.control for a in sim.forces.actuators]).reshape(-1, 2).T
+    low, high = np.where(np.isfinite(low), low, -1.0), np.where(np.isfinite(high), high, 1.0)
+    while True:
+        if k % ANEW == 0:
+            sim.reset(q, v)
+        if k % HELD == 0:
+            kick(sim, RANDOM * rng.standard_normal(len(v)), q)
+            control = rng.uniform(low, high) if len(low) else None
+        k += 1
+        try:
+            sim.step(control=control)
+        except fw.SimulationError:
+            k = 0
+        yield
+
+
+def record(make: Callable[[], fw.Simulation], name: str, count: int, seconds: float, writer: Writer) -> str:
+    """Record so many problems of a simulation; what there is to say."""
+    try:
+        sim = make()
+    except (ValueError, NotImplementedError, ImportError, fw.SimulationError) as error:
+        return f"not simulated: {str(error)[:80]}"
+    ends, found = time.perf_counter() + seconds, 0
+    for taken, _ in enumerate(steps_of(sim, np.random.default_rng(0)), start=1):
+        read_out = problem_of_step(sim)
+        if read_out is not None:
+            writer.add(Recorded(name, *read_out))
+            found += 1
+        if found == count or taken == 5 * count or time.perf_counter() > ends:
+            break
+    return f"{found} problems of {taken} steps"
+
+
+# ---- problems to solve
+
+
+def stored(paths: Iterable[Path]) -> Iterator[Recorded]:
+    """Yield the problems of files and folders."""
+    for path in paths:
+        for file in sorted(path.glob("*.npz")) if path.is_dir() else [path]:
+            yield from read(file)
+
+
+def drawn(count: int, seed: int) -> Iterator[Recorded]:
+    """Yield problems of families."""
+    from contact.problem_families import WITHOUT_SOLUTION, generate  # of the tests
+
+    for name, p in generate(count, seed):
+        tolerance = TOLERANCE * float(np.abs(p.b).max())
+        yield Recorded(name + UNSOLVABLE * (name in WITHOUT_SOLUTION), p, np.zeros(len(p.b)), tolerance)
+
+
+# ---- solving
+
+
+class Outcome(NamedTuple):
+    """How a solver ended on a problem."""
+
+    reached: bool
+    iterations: int
+    ratio: float  # of the residual to the tolerance
+    honest: bool  # the solver reports this residual
+    seconds: float
+
+
+def solve(recorded: Recorded, start: Array) -> Outcome:
+    begun = time.perf_counter()
+    solution = solve_problem(recorded.problem, start, recorded.tolerance)
+    spent = time.perf_counter() - begun
+    counts = (int(n) for name, n in solution._asdict().items() if name not in ("impulses", "residual"))
+    residual = natural_residual(recorded.problem, solution.impulses)
+    rounding = ROUNDING * float((np.abs(recorded.problem.A) @ np.abs(solution.impulses)).max())
+    differs = DIFFERS * max(residual, recorded.tolerance) + rounding
+    ratio = residual / recorded.tolerance if recorded.tolerance > 0.0 else 0.0 if residual == 0.0 else np.inf
+    return Outcome(ratio <= 1.0, sum(counts), ratio, bool(abs(solution.residual - residual) <= differs), spent)
+
+
+def cells(scene: str, start: str, outcomes: list[Outcome]) -> list[str]:
+    """Return a row of the table."""
+    reached, iterations, ratio, honest, seconds = (np.array(x) for x in zip(*outcomes, strict=True))
+    half, most, worst = np.median(iterations), np.quantile(iterations, 0.99), iterations.max()
+    return [
+        scene, start, f"{len(outcomes):,}", f"{100.0 * reached.mean():.3f}", f"{(~reached).sum():,}", f"{half:.0f}",
+        f"{most:.0f}", f"{worst}", f"{ratio.max():.2g}", f"{(~honest).sum():,}",
+        f"{1e6 * np.median(seconds):.0f}", f"{1e6 * np.quantile(seconds, 0.99):.0f}", f"{1e6 * seconds.max():.0f}",
+    ]  # fmt: skip
+
+
+HEADER = [
+    "scene", "from", "problems", "reach the tolerance, %", "miss it", "iterations: median", "p99", "most",
+    "greatest residual / tolerance", "reported wrong", "µs: median", "p99", "longest",
+]  # fmt: skip
+
+
+def solve_all(problems: Iterable[Recorded], failed: Writer | None) -> None:
+    """Solve problems, and print the table; those that miss the tolerance from any start go to `failed`."""
+    outcomes: dict[tuple[str, str], list[Outcome]] = {}
+    for recorded in problems:
+        starts = {RECORDED: recorded.start} if recorded.start.any() else {}
+        starts[ZERO] = np.zeros(len(recorded.start))
+        found = {name: solve(recorded, start) for name, start in starts.items()}
+        for name, outcome in found.items():
+            outcomes.setdefault((recorded.scene, name), []).append(outcome)
+        if failed is not None and not all(outcome.reached for outcome in found.values()):
+            failed.add(recorded)
+    if failed is not None:
+        failed.write()
+    rows = [cells(scene, start, listed) for (scene, start), listed in sorted(outcomes.items())]
+    for start in (RECORDED, ZERO):
+        every = [listed for (scene, name), listed in outcomes.items() if name == start and not scene.endswith(UNSOLVABLE)]
+        if every:
+            rows.append(cells("all with a solution", start, [x for listed in every for x in listed]))
+    print(markdown(HEADER, rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    modes = parser.add_subparsers(dest="mode", required=True)
+    recording, solving, drawing = (modes.add_parser(name) for name in ("record", "solve", "families"))
+    recording.add_argument("folder", type=Path)
+    recording.add_argument("files", nargs="*", type=Path)
+    recording.add_argument("--problems", type=int, default=2000, help="of a scene")
+    recording.add_argument("--seconds", type=float, default=60.0, help="for a scene")
+    recording.add_argument("--only", default="", metavar="NAME", help="scenes whose names contain it")
+    solving.add_argument("paths", nargs="+", type=Path)
+    drawing.add_argument("--problems", type=int, default=100_000)
+    drawing.add_argument("--seed", type=int, default=0)
+    for mode in (solving, drawing):
+        mode.add_argument("--failed", type=Path, metavar="FOLDER")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # what files hold that is not simulated
+    if options.mode == "record":
+        writer = Writer(options.folder)
+        for name, make in simulations(options.files, options.only):
+            print(f"{name}: {record(make, name, options.problems, options.seconds, writer)}", flush=True)
+        writer.write()
+        print(f"{writer.count:,} problems in {writer.files} files of {options.folder}")
+        return
+    print(f"{machine()}\n")
+    problems = stored(options.paths) if options.mode == "solve" else drawn(options.problems, options.seed)
+    solve_all(problems, Writer(options.failed) if options.failed else None)
+
+
+if __name__ == "__main__":
+    main()

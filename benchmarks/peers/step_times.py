@@ -1,0 +1,137 @@
+"""Time of a step beside MuJoCo while robots fall from where their files start them, and lie: median, 99 %, and the longest.
+
+    pip install --no-deps mjlab gymnasium-robotics
+    python benchmarks/peers/step_times.py [FILE.xml ...] [--steps 400] [--long 0] [--only NAME] [--seconds 120]
+
+Robots of installed packages, of the FILEs (MJCF), and boxes in piles, on a step of 5 ms and with a floor where a file has none
+(`falling_scenes`). Both simulators take a step in turn; the first ten are left out. The mean of a few hundred steps hides what
+a controller in a loop meets: the step that takes a hundred times as long as the others. Ratios are MuJoCo's time over ours.
+
+Without inputs a robot comes to rest. With `--long N` it does not: for N steps it gets random controls and small random changes
+of its velocity every 20 steps, and begins anew every 400. "longest / median" is then what a step in N may take.
+
+A step that cannot be taken (SimulationError) is counted, and the robot begins anew. A scene ends early after `--seconds`.
+Iterations are the most that our contact solver took in a step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+from falling_scenes import FallingScene, falling_scenes, kick
+from measure import machine, markdown
+
+import featherweight as fw
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LEFT_OUT = 10  # steps at the beginning, in which caches fill
+HELD, ANEW = 20, 400  # steps under the same inputs, and until a robot begins anew, in long runs
+KICK = 0.1  # [rad/s, m/s] change of velocities in long runs
+SHOWN = 60  # characters of a message
+HEADER = [
+    "scene", "nv", "contacts of MuJoCo", "steps", "ours, µs: median", "p99", "longest", "longest / median",
+    "MuJoCo, µs: median", "p99", "longest", "ratio of medians", "ratio of p99", "iterations", "steps not taken",
+]  # fmt: skip
+
+
+class Timed:
+    """Times of steps [s] of both simulators, and what else is told of a scene."""
+
+    def __init__(self, scene: FallingScene, stirred: bool) -> None:
+        self.scene, self.stirred, self.rng = scene, stirred, np.random.default_rng(0)
+        self.sim, self.data = scene.simulation(), mujoco.MjData(scene.mujoco_model)
+        self.q, self.v = self.sim.q.copy(), self.sim.v.copy()
+        self.control: Array | None = None
+        self.ours: list[float] = []
+        self.theirs: list[float] = []
+        self.contacts, self.iterations = 0, 0
+        self.failures: list[str] = []
+
+    def stir(self, k: int) -> None:
+        """Change inputs and velocities, or begin anew, as step k of a long run asks for."""
+        if k % ANEW == 0:
+            self.sim.reset(self.q, self.v)
+            mujoco.mj_resetData(self.scene.mujoco_model, self.data)
+        if k % HELD == 0:
+            kick(self.sim, KICK * self.rng.standard_normal(len(self.v)), self.q)
+            self.data.qvel += KICK * self.rng.standard_normal(len(self.data.qvel))
+            controls = self.scene.random_controls(self.rng, len(self.data.ctrl))
+            self.data.ctrl[:] = controls
+            self.control = controls[: self.sim.forces.nu] if 0 < self.sim.forces.nu <= len(controls) else None
+
+    def step(self) -> None:
+        """Take and time a step of each."""
+        begun = time.perf_counter()
+        try:
+            self.sim.step(control=self.control)
+        except fw.SimulationError as error:
+            self.failures.append(error.what)
+            self.sim.reset(self.q, self.v)
+        between = time.perf_counter()
+        mujoco.mj_step(self.scene.mujoco_model, self.data)
+        self.theirs.append(time.perf_counter() - between)
+        self.ours.append(between - begun)
+        self.contacts = max(self.contacts, self.data.ncon)
+        counts = (n for n in self.sim.solver.values() if isinstance(n, int))
+        self.iterations = max(self.iterations, sum(counts))
+
+    def cells(self) -> list[str]:
+        """Return a row of the table."""
+        ours, theirs = (1e6 * np.array(times[LEFT_OUT:]) for times in (self.ours, self.theirs))
+        (x, slow, worst), (y, theirs_slow, theirs_worst) = (
+            (np.median(t), np.quantile(t, 0.99), t.max()) for t in (ours, theirs)
+        )
+        told = f"{len(self.failures)}: {self.failures[0][:SHOWN]}" if self.failures else "0"
+        return [
+            self.scene.name, f"{self.scene.mujoco_model.nv}", f"{self.contacts}", f"{len(self.ours):,}",
+            f"{x:.0f}", f"{slow:.0f}", f"{worst:.0f}", f"{worst / x:.0f}",
+            f"{y:.0f}", f"{theirs_slow:.0f}", f"{theirs_worst:.0f}",
+            f"{y / x:.2f}", f"{theirs_slow / slow:.3f}", f"{self.iterations}", told,
+        ]  # fmt: skip
+
+
+def timed(scene: FallingScene, steps: int, stirred: bool, seconds: float) -> list[str]:
+    """Return the row of a scene, or why it is not simulated."""
+    try:
+        times = Timed(scene, stirred)
+    except (ValueError, NotImplementedError, fw.SimulationError) as error:
+        return [scene.name, *[""] * (len(HEADER) - 2), f"not simulated: {str(error)[:SHOWN]}"]
+    gc.collect()
+    gc.disable()
+    ends = time.perf_counter() + seconds
+    for k in range(steps):
+        if k > LEFT_OUT and time.perf_counter() > ends:
+            break
+        if stirred:
+            times.stir(k)
+        times.step()
+    gc.enable()
+    return times.cells()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--long", type=int, default=0, metavar="N", help="so many steps of a robot that keeps moving")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for a scene")
+    parser.add_argument("--only", default="", metavar="NAME", help="scenes whose names contain it")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # what files hold that is not simulated
+    print(f"{machine()}, MuJoCo {mujoco.__version__}\n")
+    print(markdown(HEADER, []), flush=True)
+    for scene in falling_scenes(options.files, options.only):
+        cells = timed(scene, options.long or options.steps, bool(options.long), options.seconds)
+        print(markdown(HEADER, [cells]).splitlines()[-1], flush=True)
+
+
+if __name__ == "__main__":
+    main()

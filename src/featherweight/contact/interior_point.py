@@ -1,0 +1,591 @@
+"""An interior-point method for contact impulses under Coulomb's law, for problems on which Newton's method goes astray.
+
+Besides the impulses f of a contact there are its normal velocity z > 0 and a point (g, y) inside a cone, |y| < g, where y is
+the tangential velocity. With the velocities u = A f + b, Coulomb's law is
+
+    u_n = z,  u_t = y        f_n z = 0        (mu f_n, f_t) o (g, y) = 0
+
+with o the product of second-order cones, whose first entry is the scalar product: friction is in its cone, and opposite to
+the velocity where it is at its bound. At first these products are s instead of zero. As s decreases, the solutions form the
+central path, on which no contact is open, sticks or slides, so that there are no cases to try. The cone bounds friction by f_n
+alone, and the normal condition does not contain the speed of sliding: this is Coulomb's law itself, which is no convex problem
+(Acary and others 2024; the simulator of Howell and others 2022 solves the same conditions). Rows with bounds have products of
+the distance to each bound and its multiplier; so have the four sides of a pyramid of friction.
+
+A step is Mehrotra's: the direction in which all products vanish says how far s can decrease; the step goes to that s, and
+corrects the error of second order of the first direction. Cones are scaled as Nesterov and Todd do. The equations of a step
+have the form of `block_equations`. Where steps become short, the method begins again from another point.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..engine.loops.kernels import LANES
+from .block_equations import (
+    copy_numbers,
+    subtract_responses,
+    times,
+    write_product,
+    write_system_of_velocities,
+    write_transposed_product,
+)  # fmt: skip
+from .elimination import factor_with_pivots, solve_factored
+from .laws import Problem
+from .newton import PROXIMAL, NewtonWork, project_all, solve_by_newton
+
+STEPS = 30  # of each start
+WITHIN = 0.9  # part of the way to the boundary
+SHORT = 0.1  # part of a step from which on it goes to the middle first
+STALLED = 0.02  # part of a step, twice in a row: no way on from here
+POLISHES = (PROXIMAL, 4), (1e-4, 12), (1e-9, 4)  # steps of Newton's method from impulses that lie inside, in turn
+LAST_POLISH = 1e-8, 8
+PATIENCE = 2  # of those steps, after which they go on only if anything is gained
+HOLDING = 1e-7  # of rho
+YIELDING = 1e-9  # of rho: as `newton.PROXIMAL`, against rounding only
+
+
+class Start(NamedTuple):
+    """A point from which the method begins."""
+
+    unlike: bool  # contacts with more inertia have greater impulses, else all have the same
+    holding: bool  # impulses are of the size of those that would hold all, else of each contact by itself
+    size: float  # times the impulses and velocities
+    pace: float  # products stay above this part of what velocities lack, both by those at first
+
+
+STARTS = (
+    Start(True, False, 1.0, 0.0),
+    Start(True, True, 1.0, 0.0),
+    Start(False, False, 1.0, 1.0),
+    Start(False, True, 1.0, 1.0),
+    Start(True, False, 10.0, 0.1),
+    Start(True, False, 0.1, 0.0),
+)
+
+
+class InsidePoint(NamedTuple):
+    """Impulses and velocities inside their cones, or a direction, for at most k contacts and n rows with bounds."""
+
+    f: Vector  # (m,)
+    normal: Vector  # (k,) z
+    friction: Matrix  # (k, 4) g, y; of a pyramid the multipliers of its sides
+    low: Vector  # (n,) multipliers of lower bounds
+    high: Vector  # (n,)
+
+
+def inside_point(contacts: int, rows: int) -> InsidePoint:
+    """Room for so many contacts and rows."""
+    low, high = np.empty((2, rows))
+    return InsidePoint(np.empty(3 * contacts + rows), np.empty(contacts), np.empty((contacts, 4)), low, high)
+
+
+class InteriorWork(NamedTuple):
+    """Room for problems of at most m unknowns."""
+
+    point: InsidePoint
+    ahead: InsidePoint  # direction in which products vanish
+    way: InsidePoint  # direction of the step
+    tried: InsidePoint
+    velocity: Vector  # (m,) u
+    scaling: Matrix  # (k, 4) of cones
+    polished: Vector  # (m,)
+    pace: Vector  # (1,) the least products, by the greatest lack
+    order: Integers  # (m,) of rows in elimination
+
+
+def interior_work(size: int) -> InteriorWork:
+    """Room for so many unknowns."""
+    k = size // 3 + 1
+    point, ahead, way, tried = (inside_point(k, size) for _ in range(4))
+    velocity, polished, pace = np.empty(size), np.empty(size), np.zeros(1)
+    return InteriorWork(
+        point, ahead, way, tried, velocity, np.empty((k, 4)), polished, pace, np.empty(size, np.int64)
+    )  # fmt: skip
+
+
+def solve_inside(
+    problem: Problem, factored: Problem, best: Vector, least: float, tolerance: float, work: InteriorWork, newton: NewtonWork
+) -> tuple[float, int, int]:
+    """Change the impulses `best`, with the residual `least`, to better ones if any are met: residual, steps, Newton steps.
+
+    `factored` is the same problem with a factor of A.
+    """
+    point, m = work.point, len(problem.b)
+    polished = work.polished[:m]
+    steps = polishing = 0
+    for number in range(len(STARTS)):
+        start = STARTS[number]
+        begin_inside(factored, start, newton, work)
+        stalled, work.pace[0] = 0, 0.0
+        for count in range(STEPS):
+            length = step_inside(factored, start.pace, newton, work)
+            steps += 1
+            stalled = stalled + 1 if length < STALLED else 0
+            last = stalled > 1 or count == STEPS - 1 or not length >= 0.0  # NaN
+            if count % 2 == 1 or last:
+                for turn in range(2 if last else 1):  # at last also from the best so far
+                    proximal, most = POLISHES[(steps // 2) % len(POLISHES)] if turn == 0 else LAST_POLISH
+                    copy_numbers(best if turn == 1 else point.f[:m], polished)
+                    project_all(problem, polished, newton.equations.P)
+                    residual, taken = solve_by_newton(problem, polished, tolerance, most, proximal, newton, PATIENCE)
+                    polishing += taken
+                    if residual < least:
+                        least = residual
+                        copy_numbers(polished, best)
+                    if not least > tolerance:
+                        return least, steps, polishing
+            if last:
+                break
+    return least, steps, polishing
+
+
+def begin_inside(problem: Problem, start: Start, newton: NewtonWork, work: InteriorWork) -> None:
+    """Write where to begin: all products alike, velocities of the size of the greatest, impulses of those that would hold all.
+
+    Of contacts that are unlike the heavier has the greater impulse, or all have the same.
+    """
+    point, rho, held = work.point, newton.rho, newton.equations.step
+    k, m, f = len(problem.mu), len(problem.b), point.f
+    if start.holding:
+        write_holding_impulses(problem, newton, work)
+    force = speed = 0.0
+    for i in range(m):
+        root = sqrt(rho[i]) if start.unlike else 1.0
+        x = held[i] if start.holding else problem.b[i] / rho[i]
+        force, speed = max(force, abs(x) * root), max(speed, abs(problem.b[i]) / root)
+    force, speed = start.size * force, start.size * speed
+    for c in range(k):
+        root = sqrt(rho[3 * c]) if start.unlike else 1.0
+        f[3 * c], f[3 * c + 1], f[3 * c + 2] = force / root, 0.0, 0.0
+        point.normal[c] = speed * root
+        for j in range(4):
+            point.friction[c, j] = speed * root if j == 0 or problem.pyramid else 0.0
+    for i in range(m - 3 * k):
+        lower, upper, r = problem.lower[i], problem.upper[i], 3 * k + i
+        root = sqrt(rho[r]) if start.unlike else 1.0
+        point.low[i] = speed * root if lower > -inf else 0.0
+        point.high[i] = speed * root if upper < inf else 0.0
+        if lower > -inf and upper < inf:
+            f[r] = 0.5 * (lower + upper)
+        elif lower > -inf:
+            f[r] = lower + force / root
+        elif upper < inf:
+            f[r] = upper - force / root
+        else:
+            f[r] = 0.0
+
+
+def write_holding_impulses(problem: Problem, newton: NewtonWork, work: InteriorWork) -> None:
+    """Write the impulses that would leave (nearly) no velocity, to `step` of the equations."""
+    L, h, w = newton.equations.P, newton.equations.step, newton.equations.solution
+    k, m, rank = len(problem.mu), len(problem.b), problem.B.shape[1]
+    stride = (rank // LANES + 1) * LANES
+    for c in range(m - 2 * k):
+        soft = 1.0 / (HOLDING * newton.rho[3 * c if c < k else c + 2 * k])
+        for a in range(3):
+            for b in range(3):
+                L[c, a, b] = soft if a == b else 0.0
+    for i in range(m):
+        h[i] = -problem.b[i] / (HOLDING * newton.rho[i])
+    write_system_of_velocities(problem, False, newton.equations)
+    factor_with_pivots(newton.equations.matrix, stride, rank, work.order)
+    write_transposed_product(problem.B, h[:m], w[:rank])
+    solve_factored(newton.equations.matrix, stride, rank, work.order, w)
+    subtract_responses(problem, w[:rank], newton.equations)
+
+
+def step_inside(problem: Problem, pace: float, newton: NewtonWork, work: InteriorWork) -> float:
+    """Take a step; which part of it was possible."""
+    point, ahead, way, equations = work.point, work.ahead, work.way, newton.equations
+    m, rank = len(problem.b), problem.B.shape[1]
+    stride = (rank // LANES + 1) * LANES
+    write_product(problem, point.f[:m], equations, work.velocity[:m])
+    for i in range(m):
+        work.velocity[i] += problem.b[i]
+    write_scaling(problem, point, work.scaling)
+    write_responses_inside(problem, newton.rho, work, newton)
+    for i in range(m):
+        equations.step[i] = 0.0
+    write_system_of_velocities(problem, False, equations)
+    factor_with_pivots(equations.matrix, stride, rank, work.order)
+    s = products_at(problem, point, ahead, 0.0)
+    lack = greatest_lack(problem, work)
+    if work.pace[0] == 0.0:
+        work.pace[0] = pace * s / max(lack, 1e-300)
+    floor = work.pace[0] * lack
+    write_direction(problem, 0.0, 0.0, ahead, work, newton)
+    part = min(1.0, part_inside(problem, point, ahead))
+    ratio = max(products_at(problem, point, ahead, part), 0.0) / s
+    write_direction(problem, max(s * ratio * ratio * ratio, floor), 1.0, way, work, newton)
+    part = min(1.0, WITHIN * part_inside(problem, point, way))
+    centre = 0.5
+    while part < SHORT and centre <= 1.0:
+        write_direction(problem, max(centre * s, floor), 0.0, work.tried, work, newton)
+        other = min(1.0, WITHIN * part_inside(problem, point, work.tried))
+        if other > part:
+            part = other
+            copy_point(problem, work.tried, way)
+        centre *= 2.0
+    move_inside(problem, point, way, part)
+    return part
+
+
+def write_scaling(problem: Problem, point: InsidePoint, scaling: Matrix) -> None:
+    """Write w and eta of each cone's scaling W = eta [[w_0, wᵀ], [w, 1 + w wᵀ / (1 + w_0)]]: W (mu f_n, f_t) = W⁻¹ (g, y)."""
+    if problem.pyramid:
+        return
+    f = point.f
+    for c in range(len(problem.mu)):
+        if not problem.mu[c] > 0.0:
+            continue
+        a, x, y = problem.mu[c] * f[3 * c], f[3 * c + 1], f[3 * c + 2]
+        g, u, v = point.friction[c, 0], point.friction[c, 1], point.friction[c, 2]
+        length, other = sqrt(x * x + y * y), sqrt(u * u + v * v)
+        force, speed = sqrt((a - length) * (a + length)), sqrt((g - other) * (g + other))
+        a, x, y, g, u, v = a / force, x / force, y / force, g / speed, u / speed, v / speed
+        double = 2.0 * sqrt(0.5 * (1.0 + a * g + x * u + y * v))
+        scaling[c, 0], scaling[c, 1], scaling[c, 2] = (g + a) / double, (u - x) / double, (v - y) / double
+        scaling[c, 3] = sqrt(speed / force)
+
+
+def write_responses_inside(problem: Problem, rho: Vector, work: InteriorWork, newton: NewtonWork) -> None:
+    """Write L, how much impulses give way to velocities: in forms without differences of nearly equal numbers."""
+    L, point, f = newton.equations.P, work.point, work.point.f
+    k, n = len(problem.mu), len(problem.lower)
+    for c in range(k):
+        mu, i = problem.mu[c], 3 * c
+        for a in range(3):
+            for b in range(3):
+                L[c, a, b] = 0.0
+        normal, soft = (point.normal[c] / f[i] + problem.R[i] + YIELDING * rho[i]), YIELDING * rho[i]
+        if not mu > 0.0:
+            L[c, 0, 0] = 1.0 / normal
+        elif problem.pyramid:
+            write_response_of_pyramid(mu, normal, (soft + problem.R[i + 1], soft + problem.R[i + 2]), (c, point), L[c])
+        else:
+            write_response_of_cone(mu, normal, soft + problem.R[i + 1], work.scaling[c], L[c])
+    for j in range(n):
+        r, c = 3 * k + j, k + j
+        lower, upper, total = problem.lower[j], problem.upper[j], problem.R[3 * k + j] + YIELDING * rho[3 * k + j]
+        L[c, 0, 0] = 0.0
+        if lower < upper:
+            if lower > -inf:
+                total += point.low[j] / (f[r] - lower)
+            if upper < inf:
+                total += point.high[j] / (upper - f[r])
+            L[c, 0, 0] = 1.0 / total
+
+
+def write_response_of_cone(mu: float, normal: float, soft: float, scaling: Vector, L: Matrix) -> None:
+    """Write the inverse of a contact's block, in axes along and across the tangential part of w: it has no other coupling.
+
+    Both tangents have the compliance `soft`.
+    """
+    w, x, y, square = scaling[0], scaling[1], scaling[2], scaling[3] * scaling[3]
+    length = sqrt(x * x + y * y)
+    n, along, across = 1.0 / normal, 1.0 / (square * (1.0 + 2.0 * length * length) + soft), 1.0 / (square + soft)
+    coupling = -2.0 * mu * square * w * length * n * along
+    x, y = (x / length, y / length) if length > 0.0 else (1.0, 0.0)
+    L[0, 0], L[1, 0], L[2, 0] = n, coupling * x, coupling * y
+    L[1, 1], L[2, 2] = along * x * x + across * y * y, along * y * y + across * x * x
+    L[1, 2] = L[2, 1] = (along - across) * x * y
+
+
+def write_response_of_pyramid(
+    mu: float, normal: float, soft: tuple[float, float], place: tuple[int, InsidePoint], L: Matrix
+) -> None:
+    """Write the inverse of a contact's block: each tangent is coupled with the normal alone."""
+    c, point = place
+    L[0, 0] = 1.0 / normal
+    for t in range(2):
+        most, x = mu * point.f[3 * c], point.f[3 * c + 1 + t]
+        below, above = point.friction[c, 2 * t] / (most + x), point.friction[c, 2 * t + 1] / (most - x)
+        L[1 + t, 1 + t] = 1.0 / (below + above + soft[t])
+        L[1 + t, 0] = -mu * (below - above) * L[0, 0] * L[1 + t, 1 + t]
+
+
+def write_direction(
+    problem: Problem, s: float, second: float, way: InsidePoint, work: InteriorWork, newton: NewtonWork
+) -> None:
+    """Write the direction in which products become s, with the part `second` of the products of the direction `ahead`."""
+    equations, u = newton.equations, work.velocity
+    r = equations.right
+    k, m, rank = len(problem.mu), len(problem.b), problem.B.shape[1]
+    write_aims(problem, s, second, way, work)
+    for c in range(k):
+        i = 3 * c
+        r[i] = way.normal[c] - (u[i] - work.point.normal[c])
+        for t in range(2):
+            r[i + 1 + t] = 0.0
+            if problem.mu[c] > 0.0:
+                r[i + 1 + t] = aim_of(problem, way, c, t) - (u[i + 1 + t] - aim_of(problem, work.point, c, t))
+    for i in range(3 * k, m):
+        j = i - 3 * k
+        r[i] = 0.0
+        if problem.lower[j] < problem.upper[j]:
+            r[i] = way.low[j] - way.high[j] - (u[i] - work.point.low[j] + work.point.high[j])
+    # x = L r - L B w, with (1 + Bᵀ L B) w = Bᵀ L r
+    h, w, L = equations.step, equations.solution, equations.P
+    for c in range(k):
+        i = 3 * c
+        h[i], h[i + 1], h[i + 2] = times(L[c], (r[i], r[i + 1], r[i + 2]))
+    for i in range(3 * k, m):
+        h[i] = L[i - 2 * k, 0, 0] * r[i]
+    write_transposed_product(problem.B, h[:m], w[:rank])
+    solve_factored(equations.matrix, (rank // LANES + 1) * LANES, rank, work.order, w)
+    subtract_responses(problem, w[:rank], equations)
+    for i in range(m):
+        way.f[i] = h[i]
+    finish_direction(problem, way, work)
+
+
+def greatest_lack(problem: Problem, work: InteriorWork) -> float:
+    """The greatest difference between velocities and those inside the cones."""
+    u, point, k = work.velocity, work.point, len(problem.mu)
+    worst = 0.0
+    for c in range(k):
+        worst = max(worst, abs(u[3 * c] - point.normal[c]))
+        if problem.mu[c] > 0.0:
+            for t in range(2):
+                worst = max(worst, abs(u[3 * c + 1 + t] - aim_of(problem, point, c, t)))
+    for j in range(len(problem.lower)):
+        if problem.lower[j] < problem.upper[j]:
+            worst = max(worst, abs(u[3 * k + j] - point.low[j] + point.high[j]))
+    return worst
+
+
+def aim_of(problem: Problem, point: InsidePoint, c: int, t: int) -> float:
+    """Return the tangential velocity of a contact, by its cone or by the multipliers of its pyramid."""
+    if problem.pyramid:
+        return point.friction[c, 2 * t] - point.friction[c, 2 * t + 1]  # type: ignore[no-any-return]
+    return point.friction[c, 1 + t]  # type: ignore[no-any-return]
+
+
+def write_aims(problem: Problem, s: float, second: float, way: InsidePoint, work: InteriorWork) -> None:
+    """Write how velocities and multipliers would change to make products s, did impulses not change."""
+    point, ahead, f = work.point, work.ahead, work.point.f
+    k = len(problem.mu)
+    for c in range(k):
+        i, mu = 3 * c, problem.mu[c]
+        z = point.normal[c]
+        way.normal[c] = s / f[i] - z
+        if second > 0.0:
+            way.normal[c] -= second * ahead.f[i] * ahead.normal[c] / f[i]
+        if not mu > 0.0:
+            continue
+        if problem.pyramid:
+            for side in range(4):
+                left = left_at_side(mu, f, i, side)
+                way.friction[c, side] = s / left - point.friction[c, side]
+                if second > 0.0:
+                    change = left_at_side(mu, ahead.f, i, side)
+                    way.friction[c, side] -= second * change * ahead.friction[c, side] / left
+        else:
+            write_aim_of_cone(mu, s, second, c, way, work)
+    for j in range(len(problem.lower)):
+        x, dx, lower, upper = f[3 * k + j], ahead.f[3 * k + j], problem.lower[j], problem.upper[j]
+        way.low[j] = way.high[j] = 0.0
+        if lower < upper:
+            if lower > -inf:
+                way.low[j] = s / (x - lower) - point.low[j]
+                if second > 0.0:
+                    way.low[j] -= second * dx * ahead.low[j] / (x - lower)
+            if upper < inf:
+                way.high[j] = s / (upper - x) - point.high[j]
+                if second > 0.0:
+                    way.high[j] += second * dx * ahead.high[j] / (upper - x)
+
+
+def left_at_side(mu: float, f: Vector, i: int, side: int) -> float:
+    """Return what friction of the contact at row i leaves to one of the four sides of its pyramid."""
+    sign = 1.0 - 2.0 * (side % 2)
+    return mu * f[i] + sign * f[i + 1 + side // 2]  # type: ignore[no-any-return]
+
+
+def write_aim_of_cone(mu: float, s: float, second: float, c: int, way: InsidePoint, work: InteriorWork) -> None:
+    """Write the change of (g, y): with W the scaling and l = W (mu f_n, f_t), -(g, y) + W (l \\ (s e - second-order part))."""
+    point, f, i = work.point, work.point.f, 3 * c
+    w, p, q, eta = work.scaling[c, 0], work.scaling[c, 1], work.scaling[c, 2], work.scaling[c, 3]
+    d, dx, dy = s, 0.0, 0.0
+    if second > 0.0:
+        a = scaled(w, p, q, (mu * work.ahead.f[i], work.ahead.f[i + 1], work.ahead.f[i + 2]))
+        g, y = work.ahead.friction[c, 0], (work.ahead.friction[c, 1], work.ahead.friction[c, 2])
+        b = scaled(w, -p, -q, (g, y[0], y[1]))  # eta cancels in the product
+        d -= second * (a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+        dx, dy = -second * (a[0] * b[1] + b[0] * a[1]), -second * (a[0] * b[2] + b[0] * a[2])
+    l = scaled(w, p, q, (mu * f[i], f[i + 1], f[i + 2]))
+    l0, l1, l2 = eta * l[0], eta * l[1], eta * l[2]
+    length = sqrt(l1 * l1 + l2 * l2)
+    determinant = (l0 - length) * (l0 + length)
+    first = (l0 * d - l1 * dx - l2 * dy) / determinant
+    t = scaled(w, p, q, (first, (dx - first * l1) / l0, (dy - first * l2) / l0))
+    way.friction[c, 0] = eta * t[0] - point.friction[c, 0]
+    way.friction[c, 1] = eta * t[1] - point.friction[c, 1]
+    way.friction[c, 2] = eta * t[2] - point.friction[c, 2]
+
+
+def scaled(w: float, p: float, q: float, a: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The scaling of a cone, without eta, times a vector; its inverse for -p and -q."""
+    along = p * a[1] + q * a[2]
+    part = a[0] + along / (1.0 + w)
+    return w * a[0] + along, a[1] + part * p, a[2] + part * q
+
+
+def finish_direction(problem: Problem, way: InsidePoint, work: InteriorWork) -> None:
+    """Change aims to the changes of velocities and multipliers that go with the change of impulses."""
+    point, f, df = work.point, work.point.f, way.f
+    k = len(problem.mu)
+    for c in range(k):
+        i, mu = 3 * c, problem.mu[c]
+        way.normal[c] -= point.normal[c] / f[i] * df[i]
+        if not mu > 0.0:
+            continue
+        if problem.pyramid:
+            for side in range(4):
+                change = left_at_side(mu, df, i, side)
+                way.friction[c, side] -= point.friction[c, side] / left_at_side(mu, f, i, side) * change
+        else:
+            w, p, q, eta = work.scaling[c, 0], work.scaling[c, 1], work.scaling[c, 2], work.scaling[c, 3]
+            a, x, y = mu * df[i], df[i + 1], df[i + 2]
+            double = 2.0 * eta * eta
+            along = double * (w * a + p * x + q * y)  # eta² (2 w wᵀ - J)
+            way.friction[c, 0] -= along * w - eta * eta * a
+            way.friction[c, 1] -= along * p + eta * eta * x
+            way.friction[c, 2] -= along * q + eta * eta * y
+    for j in range(len(problem.lower)):
+        x, dx, lower, upper = f[3 * k + j], df[3 * k + j], problem.lower[j], problem.upper[j]
+        if lower < upper:
+            if lower > -inf:
+                way.low[j] -= point.low[j] / (x - lower) * dx
+            if upper < inf:
+                way.high[j] += point.high[j] / (upper - x) * dx
+
+
+def products_at(problem: Problem, point: InsidePoint, way: InsidePoint, part: float) -> float:
+    """The mean of all products after a part of a direction."""
+    k = len(problem.mu)
+    total, count = 0.0, 0
+    for c in range(k):
+        i, mu = 3 * c, problem.mu[c]
+        normal, z = along(point.f[i], way.f[i], part), along(point.normal[c], way.normal[c], part)
+        total += normal * z
+        count += 1
+        if not mu > 0.0:
+            continue
+        x, y = along(point.f[i + 1], way.f[i + 1], part), along(point.f[i + 2], way.f[i + 2], part)
+        first, second = (
+            along(point.friction[c, 0], way.friction[c, 0], part),
+            along(point.friction[c, 1], way.friction[c, 1], part),
+        )
+        third = along(point.friction[c, 2], way.friction[c, 2], part)
+        if problem.pyramid:
+            fourth = along(point.friction[c, 3], way.friction[c, 3], part)
+            total += first * (mu * normal + x) + second * (mu * normal - x)
+            total += third * (mu * normal + y) + fourth * (mu * normal - y)
+            count += 4
+        else:
+            total += mu * normal * first + x * second + y * third
+            count += 1
+    for j in range(len(problem.lower)):
+        lower, upper = problem.lower[j], problem.upper[j]
+        x = along(point.f[3 * k + j], way.f[3 * k + j], part)
+        if lower < upper:
+            if lower > -inf:
+                total += (x - lower) * along(point.low[j], way.low[j], part)
+                count += 1
+            if upper < inf:
+                total += (upper - x) * along(point.high[j], way.high[j], part)
+                count += 1
+    return total / count if count > 0 else 0.0
+
+
+def along(x: float, change: float, part: float) -> float:
+    """A number after a part of its change; where there is no part, the change may be anything."""
+    return x + part * change if part > 0.0 else x
+
+
+def part_inside(problem: Problem, point: InsidePoint, way: InsidePoint) -> float:
+    """Return the greatest part of a direction that stays inside; NaN if a direction has any."""
+    k, most = len(problem.mu), 1e9
+    for c in range(k):
+        i, mu = 3 * c, problem.mu[c]
+        most = least_of(most, part_to_zero(point.f[i], way.f[i]))
+        most = least_of(most, part_to_zero(point.normal[c], way.normal[c]))
+        if not mu > 0.0:
+            continue
+        if problem.pyramid:
+            for side in range(4):
+                left, change = left_at_side(mu, point.f, i, side), left_at_side(mu, way.f, i, side)
+                most = least_of(most, part_to_zero(left, change))
+                most = least_of(most, part_to_zero(point.friction[c, side], way.friction[c, side]))
+        else:
+            a = mu * point.f[i], point.f[i + 1], point.f[i + 2]
+            most = least_of(most, part_in_cone(a, (mu * way.f[i], way.f[i + 1], way.f[i + 2])))
+            g = point.friction[c, 0], point.friction[c, 1], point.friction[c, 2]
+            most = least_of(most, part_in_cone(g, (way.friction[c, 0], way.friction[c, 1], way.friction[c, 2])))
+    for j in range(len(problem.lower)):
+        lower, upper = problem.lower[j], problem.upper[j]
+        if lower < upper:
+            if lower > -inf:
+                most = least_of(most, part_to_zero(point.f[3 * k + j] - lower, way.f[3 * k + j]))
+                most = least_of(most, part_to_zero(point.low[j], way.low[j]))
+            if upper < inf:
+                most = least_of(most, part_to_zero(upper - point.f[3 * k + j], -way.f[3 * k + j]))
+                most = least_of(most, part_to_zero(point.high[j], way.high[j]))
+    return most
+
+
+def least_of(a: float, b: float) -> float:
+    """The lesser number, or NaN if one is."""
+    return b if not b >= a else a
+
+
+def part_to_zero(x: float, change: float) -> float:
+    """Return the part of a change after which x > 0 is zero."""
+    return inf if change >= 0.0 else -x / change
+
+
+def part_in_cone(a: tuple[float, float, float], d: tuple[float, float, float]) -> float:
+    """Return the part of d after which a, inside the cone a_0 > |a_t|, is on its boundary."""
+    square = d[0] * d[0] - d[1] * d[1] - d[2] * d[2]
+    half = a[0] * d[0] - a[1] * d[1] - a[2] * d[2]
+    length = sqrt(a[1] * a[1] + a[2] * a[2])
+    inside = (a[0] - length) * (a[0] + length)
+    if square >= 0.0 and half >= 0.0:
+        return inf
+    root = half * half - square * inside
+    if root < 0.0:
+        return inf
+    # the lesser positive root of square x² + 2 half x + inside
+    root = sqrt(root)
+    return inside / (root - half) if root > half else inf
+
+
+def copy_point(problem: Problem, source: InsidePoint, target: InsidePoint) -> None:
+    for i in range(len(problem.b)):
+        target.f[i] = source.f[i]
+    for c in range(len(problem.mu)):
+        target.normal[c] = source.normal[c]
+        for j in range(4):
+            target.friction[c, j] = source.friction[c, j]
+    for j in range(len(problem.lower)):
+        target.low[j], target.high[j] = source.low[j], source.high[j]
+
+
+def move_inside(problem: Problem, point: InsidePoint, way: InsidePoint, part: float) -> None:
+    """Go a part of a direction."""
+    for i in range(len(problem.b)):
+        point.f[i] += part * way.f[i]
+    for c in range(len(problem.mu)):
+        point.normal[c] += part * way.normal[c]
+        if problem.mu[c] > 0.0:
+            for j in range(4 if problem.pyramid else 3):
+                point.friction[c, j] += part * way.friction[c, j]
+    for j in range(len(problem.lower)):
+        point.low[j] += part * way.low[j]
+        point.high[j] += part * way.high[j]

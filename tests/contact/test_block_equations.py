@@ -1,0 +1,93 @@
+"""The equations (M + P A) x = r, by the matrix and by its factor, against dense solutions by NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+
+from contact.given_matrices import with_factor_of
+from featherweight.contact.block_equations import (
+    block_equations,
+    order_unknowns,
+    write_inverse,
+    write_matrix_product,
+    write_product,
+    write_step,
+    write_transposed_product,
+)
+from featherweight.contact.laws import Problem, project
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KINDS = pytest.mark.parametrize("kinds", ["stick", "slide", "open", "mixed"])
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 11])
+def test_products(size: int) -> None:
+    """With A, with Bᵀ, and with A by its factor and a compliance."""
+    rng = np.random.default_rng(size)
+    A, f, product = rng.standard_normal((size, size)), rng.standard_normal(size), np.full(size + 1, 7.0)
+    write_matrix_product(A, f, product[:size])
+    np.testing.assert_allclose(product[:size], A @ f, rtol=1e-13, atol=1e-14)
+    assert product[size] == 7.0
+    rank = min(size, 3)
+    B, R, sums = rng.standard_normal((size, rank)), rng.random(size), np.empty(rank)
+    write_transposed_product(B, f, sums)
+    np.testing.assert_allclose(sums, B.T @ f, rtol=1e-13, atol=1e-14)
+    if size:
+        p = with_factor_of(Problem(A, f, np.zeros(0)), B, R)
+        write_product(p, f, block_equations(size), product[:size])
+        np.testing.assert_allclose(product[:size], B @ (B.T @ f) + R * f, rtol=1e-13, atol=1e-13)
+
+
+@KINDS
+@pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
+@pytest.mark.parametrize("friction", [True, False], ids=["friction", "no friction"])
+@pytest.mark.parametrize("compliance", [0.0, 0.2])
+@pytest.mark.parametrize(("k", "n"), [(1, 0), (0, 3), (4, 0), (3, 5), (9, 4)])
+def test_both_ways_solve_the_dense_equations(
+    k: int, n: int, compliance: float, friction: bool, pyramid: bool, kinds: str
+) -> None:
+    """P are derivatives of projections, M as in a Newton step; the rank is less than the number of rows."""
+    rng = np.random.default_rng(7 * k + n)
+    m, proximal, rho = 3 * k + n, 1e-3, 2.0
+    J, R = rng.standard_normal((m, max(1, 2 * m // 3))), compliance * rng.random(m)
+    A, r = J @ J.T + np.diag(R), rng.standard_normal(m)
+    P = np.zeros((k + n, 3, 3))
+    for c in range(k):
+        kind = kinds if kinds != "mixed" else ("stick", "slide", "open")[c % 3]
+        aim = {"stick": [1.0, 0.1, -0.1], "slide": [1.0, 2.0, -3.0], "open": [-1.0, 1.0, 1.0]}[kind]
+        project(np.array(aim), 0.5 * friction, pyramid, 0, P[c])
+    P[k:, 0, 0] = rng.integers(0, 2, n)
+    M = rho * (np.eye(3) - (1.0 - proximal) * P)
+    dense = [block_diag(*x[:k], *(x[c, :1, :1] for c in range(k, k + n))) for x in (M, P)]
+    expected = np.linalg.solve(dense[0] + dense[1] @ A, r)
+    p = Problem(A, np.zeros(m), np.zeros(k), np.zeros(n), np.zeros(n), pyramid)
+    for given in (p, with_factor_of(p, J, R)):
+        equations = block_equations(m + 2)
+        for room in equations:
+            room.fill(0 if room.dtype == np.int64 else np.nan)
+        equations.M[: k + n], equations.P[: k + n], equations.right[:m] = M, P, r
+        write_step(given, equations)
+        np.testing.assert_allclose(equations.step[:m], expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
+
+
+def test_equations_with_a_symmetric_part_come_first() -> None:
+    """Rows that stick and normals lead, rows that slide follow; open contacts have their step at once."""
+    equations = block_equations(9)
+    equations.P[:] = 0.0
+    equations.P[0] = np.eye(3)  # sticks
+    equations.P[1] = [[1.0, 0.0, 0.0], [0.3, 0.5, 0.1], [0.2, 0.1, 0.4]]  # slides; the third is open
+    equations.M[:], equations.right[:] = 2.0 * np.eye(3), 6.0
+    assert order_unknowns(9, 3, equations) == (6, 4)
+    assert equations.unknowns[:4].tolist() == [0, 1, 2, 3] and sorted(equations.unknowns[4:6]) == [4, 5]
+    np.testing.assert_array_equal(equations.step[:9], [0.0] * 6 + [3.0] * 3)
+
+
+def test_inverses_of_blocks() -> None:
+    M = np.random.default_rng(0).standard_normal((3, 3))
+    inverse = M.copy()
+    write_inverse(inverse)
+    np.testing.assert_allclose(inverse @ M, np.eye(3), atol=1e-13)
